@@ -78,18 +78,18 @@ fn half_of(bits: u32) -> f16 {
 fn attention(bench: &mut Bench) -> Result<()> {
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
     for (d, variants) in [(64, &["naive", "flash"][..]), (128, &["flash"])] {
-        let op = Attention::new(batch, heads, heads, t, t, d);
+        let op = Attention::new([batch, heads, t, d], [heads, t]);
         let size = format!("B{batch} H{heads} T{t} D{d}");
         several::<f32>(bench, &size, &named(&op, variants), centred)?;
         several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)?;
     }
-    let op = Attention::new(batch, heads, heads, t, t, 64).causal();
+    let op = Attention::new([batch, heads, t, 64], [heads, t]).causal();
     let size = format!("B{batch} H{heads} T{t} D64 causal");
     several::<f32>(bench, &size, &named(&op, &["flash"]), centred)?;
     several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)?;
     #[cfg(feature = "cuda")]
     for d in [64, 128] {
-        let op = Attention::new(batch, heads, heads, t, t, d);
+        let op = Attention::new([batch, heads, t, d], [heads, t]);
         let size = format!("B{batch} H{heads} T{t} D{d}");
         on_cuda::<f16>(bench, &size, &op, half_of)?;
         on_cuda::<bf16>(bench, &size, &op, |bits| bf16::from_f32(centred(bits)))?;
@@ -122,7 +122,7 @@ where
 fn window(bench: &mut Bench) -> Result<()> {
     let (longest, heads) = bench.scale((32768, 16), (512, 1));
     for (t, w) in [(longest / 4, 512), (longest / 2, 512), (longest, 256), (longest, 512), (longest, 1024)] {
-        let op = Attention::new(1, heads, heads, t, t, 64).causal().window(w);
+        let op = Attention::new([1, heads, t, 64], [heads, t]).causal().window(w);
         several::<f32>(bench, &format!("B1 H{heads} T{t} D64 window {w}"), &named(&op, &["flash"]), centred)?;
     }
     Ok(())
@@ -131,7 +131,7 @@ fn window(bench: &mut Bench) -> Result<()> {
 /// One query against a cache.
 fn decode(bench: &mut Bench) -> Result<()> {
     for (batch, keys) in bench.scale([(16, 8192), (1, 131_072)], [(2, 512), (1, 2048)]) {
-        let op = Attention::new(batch, 32, 8, 1, keys, 128);
+        let op = Attention::new([batch, 32, 1, 128], [8, keys]);
         several::<f16>(
             bench,
             &format!("B{batch} H32 G8 S{keys} D128 decode"),
@@ -179,7 +179,7 @@ fn tiles(bench: &mut Bench) -> Result<()> {
         ahead([128, 128, 16, 8], [32, 64, 16]),
     ];
     for (d, tiles) in [(64, &of_64[..]), (128, &of_128)] {
-        let op = Attention::new(batch, heads, heads, t, t, d).variant("flash");
+        let op = Attention::new([batch, heads, t, d], [heads, t]).variant("flash");
         let of = |tile: &FlashTile| {
             let FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead } = tile;
             let ahead = if *ahead { " ahead" } else { "" };
@@ -198,7 +198,7 @@ fn tiles(bench: &mut Bench) -> Result<()> {
 fn coop_tiles(bench: &mut Bench) -> Result<()> {
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
     for d in [64, 128] {
-        let op = Attention::new(batch, heads, heads, t, t, d).variant("coop");
+        let op = Attention::new([batch, heads, t, d], [heads, t]).variant("coop");
         let tiles = [
             [4, 32, 32],
             [4, 32, 16],

@@ -3,6 +3,7 @@
 mod support;
 
 use support::{Bench, Case, centred, random};
+use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{Element, Result};
@@ -84,7 +85,7 @@ fn filter2d(bench: &mut Bench) -> Result<()> {
     for ([h, w], f) in cases {
         let size = format!("{h}x{w} {}x{}", f[0], f[1]);
         for v in Filter2d::variants() {
-            let desc = Filter2d::new(h, w, f, &weights(f[0] * f[1])).variant(v.name);
+            let desc = Filter2d::new([h, w], f, &weights(f[0] * f[1])).variant(v.name);
             measure(bench, ("filter2d", v.name, size.clone()), &desc, &x, &y)?;
             if f == [5, 5] {
                 measure(bench, ("filter2d", v.name, size.clone()), &desc, &bytes, &out)?;
@@ -128,8 +129,9 @@ fn outputs(bench: &mut Bench) -> Result<()> {
     for f in [[3, 3], [5, 5], [7, 7]] {
         for rows in bench.scale(vec![1, 2, 4, 8, 16], vec![2, 4]) {
             let name = format!("register {rows}");
-            let desc =
-                Filter2d::new(side, side, f, &weights(f[0] * f[1])).variant("register").outputs(rows, 1);
+            let desc = Filter2d::new([side, side], f, &weights(f[0] * f[1]))
+                .variant("register")
+                .outputs(ThreadOutputs { rows, planes: 1 });
             let size = format!("{side}x{side} {}x{}", f[0], f[1]);
             measure(bench, ("filter2d", &name, size), &desc, &x, &y)?;
         }
@@ -138,7 +140,9 @@ fn outputs(bench: &mut Bench) -> Result<()> {
         vec![[1, 1], [1, 2], [1, 4], [1, 8], [2, 1], [2, 2], [2, 4], [2, 8], [4, 1], [4, 2], [4, 4]];
     for [rows, planes] in bench.scale(candidates, vec![[1, 2]]) {
         let name = format!("register {rows}x{planes}");
-        let desc = Filter3d::new([edge; 3], [3; 3], &weights(27)).variant("register").outputs(rows, planes);
+        let desc = Filter3d::new([edge; 3], [3; 3], &weights(27))
+            .variant("register")
+            .outputs(ThreadOutputs { rows, planes });
         measure(bench, ("filter3d", &name, format!("{edge}x{edge}x{edge} 3x3x3")), &desc, &x, &y)?;
     }
     Ok(())

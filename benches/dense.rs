@@ -2,7 +2,6 @@
 
 mod support;
 
-#[cfg(feature = "cuda")]
 use half::bf16;
 use half::f16;
 #[cfg(feature = "cuda")]
@@ -12,6 +11,9 @@ use support::{Bench, Case, centred, random};
 use tilework::ErrorKind;
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaGpu, CudaOp};
+use tilework::dense::ProductTile;
+#[cfg(feature = "cuda")]
+use tilework::dense::ThreadTile;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{DType, Element, Result};
@@ -105,7 +107,7 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     let matrices = Matrices::new(&gpu, [side; 3], centred)?;
     for (a, b) in [(false, true), (true, false), (true, true)] {
         let name = ["auto", "auto b'", "auto a'", "auto a' b'"][2 * usize::from(a) + usize::from(b)];
-        matrices.measure(bench, name, |gemm| gemm.trans_a(a).trans_b(b))?;
+        matrices.measure(bench, name, |gemm| gemm.when(a, |op| op.trans_a()).when(b, |op| op.trans_b()))?;
     }
     let tensors = gpu.profile().cooperative_side().is_some();
     if tensors {
@@ -207,7 +209,7 @@ const TILES: [Tile; 14] = [
 ];
 
 fn tiled(gemm: Gemm, ([m, n, k], [rows, columns]): Tile) -> Gemm {
-    gemm.tile(m, n, k).thread_tile(rows, columns)
+    gemm.tile(ProductTile { m, n, k }).thread_tile(ThreadTile { rows, columns })
 }
 
 fn name(what: &str, ([m, n, k], [rows, columns]): Tile) -> String {
@@ -229,9 +231,9 @@ fn gemm_tiles(bench: &mut Bench) -> Result<()> {
         for tile in [TILES[0], TILES[1]] {
             let single = |g: Gemm| tiled(g.variant("register"), tile);
             matrices.measure(bench, &name("register", tile), single)?;
-            matrices.measure(bench, &name("register rolled", tile), |g| single(g).unrolled(false))?;
+            matrices.measure(bench, &name("register rolled", tile), |g| single(g).rolled())?;
             let double = |g: Gemm| tiled(g.variant("double"), tile);
-            matrices.measure(bench, &name("double rolled", tile), |g| double(g).unrolled(false))?;
+            matrices.measure(bench, &name("double rolled", tile), |g| double(g).rolled())?;
             matrices
                 .measure(bench, &name("double by element", tile), |g| double(g).workgroup_vectors(false))?;
         }
@@ -327,7 +329,9 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
         halves.measure(bench, "coop", |g| g.precision(Precision::Tensor))?;
         for (a, b) in [(false, true), (true, false), (true, true)] {
             let name = ["", "coop b'", "coop a'", "coop a' b'"][2 * usize::from(a) + usize::from(b)];
-            halves.measure(bench, name, |g| g.precision(Precision::Tensor).trans_a(a).trans_b(b))?;
+            halves.measure(bench, name, |g| {
+                g.precision(Precision::Tensor).when(a, |op| op.trans_a()).when(b, |op| op.trans_b())
+            })?;
         }
     }
     let squares = vec![[1024; 3], [2048; 3], [4096; 3], odd];
@@ -436,7 +440,10 @@ where
         let threads = [[4, 4], [8, 4], [4, 8], [8, 8]];
         for (p, [rows, columns]) in products.into_iter().flat_map(|p| threads.map(|t| (p, t))) {
             let name = format!("small {p} of {rows}x{columns}");
-            cases.push((name, op.clone().variant("small").products(p).thread_tile(rows, columns)));
+            cases.push((
+                name,
+                op.clone().variant("small").products(p).thread_tile(ThreadTile { rows, columns }),
+            ));
         }
     }
     for (variant, op) in cases {
@@ -508,7 +515,10 @@ where
     Gemv: Op<T>,
 {
     for trans in [false, true] {
-        let Ok(plan) = Gemv::new(m, k).trans(trans).variant(variant).plan::<T>(&bench.gpu) else { continue };
+        let Ok(plan) = Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant).plan::<T>(&bench.gpu)
+        else {
+            continue;
+        };
         let size = format!("{m}x{k}{}", if trans { " transposed" } else { "" });
         let case = Case { op: "gemv", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
         let (terms, outputs) = if trans { (m, k) } else { (k, m) };

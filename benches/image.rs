@@ -57,13 +57,13 @@ fn name(image: Image, what: &str) -> String {
 fn images(bench: &Bench) -> Vec<Image> {
     bench.scale(
         vec![
-            Image::grey(8192, 8192),
-            Image::grey(16384, 16384),
-            Image::grey(8191, 8191),
-            Image::rgb(8192, 8192),
-            Image::rgb(8192, 8192).planar(),
+            Image::grey([8192, 8192]),
+            Image::grey([16384, 16384]),
+            Image::grey([8191, 8191]),
+            Image::rgb([8192, 8192]),
+            Image::rgb([8192, 8192]).planar(),
         ],
-        vec![Image::grey(512, 512), Image::rgb(256, 257)],
+        vec![Image::grey([512, 512]), Image::rgb([256, 257])],
     )
 }
 
@@ -99,12 +99,13 @@ fn share(bits: u32) -> f32 {
 
 fn grey(bench: &mut Bench) -> Result<()> {
     let colours = [
-        Image::rgb(8192, 8192),
-        Image::rgb(8191, 8191),
-        Image::rgba(8192, 8192),
-        Image::rgb(8192, 8192).planar(),
+        Image::rgb([8192, 8192]),
+        Image::rgb([8191, 8191]),
+        Image::rgba([8192, 8192]),
+        Image::rgb([8192, 8192]).planar(),
     ];
-    let images = bench.scale([&[Image::rgb(1024, 1024)], &colours[..]].concat(), vec![Image::rgb(512, 512)]);
+    let images =
+        bench.scale([&[Image::rgb([1024, 1024])], &colours[..]].concat(), vec![Image::rgb([512, 512])]);
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Grey::variants() {
@@ -119,7 +120,7 @@ fn blur(bench: &mut Bench) -> Result<()> {
     let images = images(bench);
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
-        let many = image == Image::grey(8192, 8192);
+        let many = image == Image::grey([8192, 8192]);
         for radius in if many { vec![1, 2, 4, 6, 8, 16, 64] } else { vec![2] } {
             for v in Blur::variants() {
                 if radius > 8 && ["naive", "tiled"].contains(&v.name) {
@@ -138,7 +139,7 @@ fn gaussian(bench: &mut Bench) -> Result<()> {
     let images = images(bench);
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
-        let many = image == Image::grey(8192, 8192);
+        let many = image == Image::grey([8192, 8192]);
         for sigma in if many { vec![0.5, 1.0, 1.5, 3.0, 6.0, 20.0] } else { vec![1.0] } {
             for v in Gaussian::variants() {
                 if sigma > 2.0 && v.name == "naive" {
@@ -157,7 +158,7 @@ fn median(bench: &mut Bench) -> Result<()> {
     let images = images(bench);
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
-        let many = image == Image::grey(8192, 8192);
+        let many = image == Image::grey([8192, 8192]);
         for size in if many { vec![3, 5, 7, 15, 31] } else { vec![3] } {
             for v in Median::variants() {
                 let desc = Median::new(image, size).variant(v.name);

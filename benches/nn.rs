@@ -149,7 +149,9 @@ fn rope(bench: &mut Bench) -> Result<()> {
     let x = random(&bench.gpu, batch * heads * tokens * size, |b| f16::from_f32(centred(b)))?;
     let y = bench.gpu.alloc::<f16>(x.len())?;
     for interleaved in [false, true] {
-        let plan = Rope::new(batch, heads, tokens, size).interleaved(interleaved).plan::<f16>(&bench.gpu)?;
+        let plan = Rope::new([batch, heads, tokens, size])
+            .when(interleaved, |op| op.interleaved())
+            .plan::<f16>(&bench.gpu)?;
         let program = plan.program();
         let layout = if interleaved { " interleaved" } else { "" };
         let size = format!("{batch}x{heads}x{tokens}x{size}{layout}");
@@ -303,7 +305,7 @@ fn bias_backward(bench: &mut Bench) -> Result<()> {
         vec![(16384, 4096, 1), (1 << 20, 64, 1), (128, 10, 1), (64, 64, 3136)],
         vec![(512, 512, 1), (64, 16, 784)],
     ) {
-        any(bench, &BiasBackward::new(n, channels, plane), format!("{n}x{channels}x{plane}"))?;
+        any(bench, &BiasBackward::new([n, channels, plane]), format!("{n}x{channels}x{plane}"))?;
     }
     Ok(())
 }
@@ -376,7 +378,7 @@ fn gather_rows(bench: &mut Bench) -> Result<()> {
             (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
         let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);
         let output = bench.gpu.alloc::<f32>(count * n)?;
-        let plan = GatherRows::new(rows, n, count).plan::<f32>(&bench.gpu)?;
+        let plan = GatherRows::new([rows, n], count).plan::<f32>(&bench.gpu)?;
         let program = plan.program();
         let size = format!("{count} of {rows}x{n}");
         let case =
@@ -393,7 +395,7 @@ fn mean_pool(bench: &mut Bench) -> Result<()> {
         let x = random(&bench.gpu, batch * tokens * width, centred)?;
         let lengths = bench.gpu.upload(&vec![tokens as u32; batch])?;
         let output = bench.gpu.alloc::<f32>(batch * width)?;
-        let plan = MeanPool::new(batch, tokens, width).normalized().plan::<f32>(&bench.gpu)?;
+        let plan = MeanPool::new([batch, tokens, width]).normalized().plan::<f32>(&bench.gpu)?;
         let program = plan.program();
         let size = format!("{batch}x{tokens}x{width}");
         let case =

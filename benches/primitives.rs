@@ -303,7 +303,7 @@ fn scan(bench: &mut Bench) -> Result<()> {
         // The ladder is for reading, and slow: two sizes show it.
         let wanted = |name| fast.contains(&name) || n == 1 << 20 || n == largest;
         for variant in Scan::variants().iter().filter(|v| wanted(v.name)) {
-            one_scan(bench, &Scan::new(Sum, n).exclusive(true).variant(variant.name), &x, &y, n.to_string())?;
+            one_scan(bench, &Scan::new(Sum, n).exclusive().variant(variant.name), &x, &y, n.to_string())?;
         }
     }
     let last = CustomOp::new(
@@ -314,25 +314,19 @@ fn scan(bench: &mut Bench) -> Result<()> {
         let n = largest / rows;
         one_scan(bench, &Scan::rows(Sum, rows, n), &x, &y, format!("rows {rows}x{n}"))?;
     }
-    one_scan(bench, &Scan::new(Sum, largest).reverse(true), &x, &y, format!("reverse {largest}"))?;
+    one_scan(bench, &Scan::new(Sum, largest).reverse(), &x, &y, format!("reverse {largest}"))?;
     one_scan(bench, &Scan::new(Max, largest), &x, &y, format!("max {largest}"))?;
     one_scan(bench, &Scan::new(last, largest), &x, &y, format!("custom {largest}"))?;
     drop((x, y));
     let (x, y) = (random(&gpu, largest, centred)?, gpu.alloc::<f32>(largest)?);
     for n in bench.scale(vec![1 << 16, 1 << 20, 1 << 28], vec![1 << 20]) {
-        one_scan(bench, &Scan::new(Sum, n).exclusive(true), &x, &y, n.to_string())?;
-        one_scan(
-            bench,
-            &Scan::new(Sum, n).exclusive(true).deterministic(),
-            &x,
-            &y,
-            format!("same bits {n}"),
-        )?;
+        one_scan(bench, &Scan::new(Sum, n).exclusive(), &x, &y, n.to_string())?;
+        one_scan(bench, &Scan::new(Sum, n).exclusive().deterministic(), &x, &y, format!("same bits {n}"))?;
     }
     one_scan(bench, &Scan::new(Min, largest), &x, &y, format!("min {largest}"))?;
     drop((x, y));
     let (x, y) = (random(&gpu, largest, |b| f16::from_f32(centred(b)))?, gpu.alloc::<f16>(largest)?);
-    one_scan(bench, &Scan::new(Sum, largest).exclusive(true), &x, &y, largest.to_string())?;
+    one_scan(bench, &Scan::new(Sum, largest).exclusive(), &x, &y, largest.to_string())?;
     #[cfg(feature = "cuda")]
     scan_on_cuda(bench)?;
     Ok(())
@@ -347,7 +341,7 @@ fn scan_on_cuda(bench: &mut Bench) -> Result<()> {
     let (x, y) = (random_on_cuda(&cuda, largest, |b| b)?, cuda.alloc::<u32>(largest)?);
     for n in [1 << 16, 1 << 20, 1 << 24, largest] {
         for variant in Scan::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
-            let plan = Scan::new(Sum, n).exclusive(true).variant(variant.name).plan::<u32>(&cuda)?;
+            let plan = Scan::new(Sum, n).exclusive().variant(variant.name).plan::<u32>(&cuda)?;
             let cost = plan.program().cost;
             let case = Case { op: "scan", variant: variant.name, dtype: "u32", size: n.to_string(), cost };
             let (x, y) = (x.slice(..n)?, y.slice(..n)?);

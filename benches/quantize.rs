@@ -6,6 +6,8 @@ use half::f16;
 use support::{Bench, Case, centred, random};
 use tilework::Element;
 use tilework::Result;
+use tilework::dense::ProductTile;
+use tilework::dense::ThreadTile;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
@@ -162,10 +164,10 @@ fn gemm_int8(bench: &mut Bench) -> Result<()> {
         for v in GemmInt8::variants() {
             // At 4096 the first takes long.
             if side < 4096 || v.name != "naive" {
-                factors.measure(bench, v.name, |gemm| gemm.trans_b(true).variant(v.name))?;
+                factors.measure(bench, v.name, |gemm| gemm.trans_b().variant(v.name))?;
             }
         }
-        factors.measure(bench, "auto", |gemm| gemm.trans_b(true))?;
+        factors.measure(bench, "auto", |gemm| gemm.trans_b())?;
     }
     for shape in bench.scale(
         vec![[4096; 3], [8192; 3], [4095, 4097, 4093], [128, 8192, 8192], [16, 4096, 4096]],
@@ -177,7 +179,7 @@ fn gemm_int8(bench: &mut Bench) -> Result<()> {
     let factors = Factors::new(&bench.gpu, [side; 3])?;
     let scale = random(&bench.gpu, side, centred)?;
     let c = bench.gpu.alloc::<f16>(side * side)?;
-    let layer = GemmInt8::new(side, side, side).trans_b(true).scaled();
+    let layer = GemmInt8::new(side, side, side).trans_b().scaled();
     if let Ok(plan) = layer.plan::<f16>(&bench.gpu) {
         let (size, cost) = (format!("{side}x{side}x{side} scaled"), plan.program().cost);
         let case = Case { op: "gemm-int8", variant: "auto", dtype: "i8-f16", size, cost };
@@ -208,7 +210,10 @@ fn gemm_int8_tiles(bench: &mut Bench) -> Result<()> {
         for ([m, n, k], [rows, columns]) in tiles {
             let name = format!("{m}x{n}x{k} by {rows}x{columns}");
             factors.measure(bench, &name, |gemm| {
-                gemm.trans_b(true).variant("double").tile(m, n, k).thread_tile(rows, columns)
+                gemm.trans_b()
+                    .variant("double")
+                    .tile(ProductTile { m, n, k })
+                    .thread_tile(ThreadTile { rows, columns })
             })?;
         }
     }

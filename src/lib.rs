@@ -164,6 +164,7 @@ pub use sparse::{Spconvert, Spmm, Spmv};
 pub mod prelude {
     pub use crate::GemmInt8;
     pub use crate::gpu::Arg;
+    pub use crate::program::When;
     pub use crate::{
         Activation, Axpy, Gemm, GemmBatched, Gemv, Map, MapFn, Precision, Transpose, Zip, ZipFn,
     };

@@ -141,7 +141,7 @@ fn layers_match_references() {
     let op = Pool2d::new(PoolKind::Average, [2, 2, 5, 5], [3, 3]).stride([2, 2]).pad([1, 1]);
     let bound = reference::pool_bound(&op, &x, None).unwrap();
     close(gpu.pool(&op, &dx), &reference::pool(&op, &x, None).unwrap(), &bound);
-    let (op, lengths) = (MeanPool::new(2, 5, 10), [3u32, 5]);
+    let (op, lengths) = (MeanPool::new([2, 5, 10]), [3u32, 5]);
     let bound = reference::mean_pool_bound(&op, &x, &lengths);
     let want = reference::mean_pool(&op, &x, &lengths);
     close(gpu.mean_pool(&op, &dx, &gpu.upload(&lengths).unwrap()), &want, &bound);
@@ -149,7 +149,7 @@ fn layers_match_references() {
     let indices = [3u32, 0, 9, 3];
     let got = gpu.gather_rows(&dx, &gpu.upload(&indices).unwrap(), width).unwrap();
     assert_eq!(got.read().unwrap(), reference::gather_rows(width, &x, &indices));
-    let (op, tables) = (Rope::new(1, 5, 2, 10), (random::<f32>(gpu, 10), random::<f32>(gpu, 10)));
+    let (op, tables) = (Rope::new([1, 5, 2, 10]), (random::<f32>(gpu, 10), random::<f32>(gpu, 10)));
     let ((cos, dc), (sin, ds)) = tables;
     let bound = reference::rope_bound(&op, &x, (&cos, &sin), None);
     close(gpu.rope(&op, &dx, &dc, &ds), &reference::rope(&op, &x, (&cos, &sin), None), &bound);
@@ -188,7 +188,7 @@ fn gradients_and_steps_match_references() {
     }
     let got = gpu.activation_backward(Activation::Relu, &dx, &ddy).unwrap();
     near(&got, &reference::activation_backward(Activation::Relu, &x, &dy));
-    let got = gpu.bias_backward(&BiasBackward::new(2, 10, 5), &ddy).unwrap();
+    let got = gpu.bias_backward(&BiasBackward::new([2, 10, 5]), &ddy).unwrap();
     near(&got, &reference::bias_backward(10, 5, &dy));
     let op = Pool2dBackward::new(PoolKind::Max, [1, 4, 5, 5], [5, 5]);
     let (few, dfew) = random::<f32>(gpu, 4);
@@ -210,7 +210,7 @@ fn gradients_and_steps_match_references() {
 #[test]
 fn attention_matches_reference() {
     let Some(gpu) = gpu() else { return };
-    let op = Attention::new(1, 4, 2, 3, 5, 8).causal();
+    let op = Attention::new([1, 4, 3, 8], [2, 5]).causal();
     let (q, dq) = random::<f32>(gpu, 4 * 3 * 8);
     let ((k, dk), (v, dv)) = (random::<f32>(gpu, 2 * 5 * 8), random::<f32>(gpu, 2 * 5 * 8));
     let want = reference::attention(&op, &q, &k, &v, AttentionInputs::default());
@@ -218,7 +218,7 @@ fn attention_matches_reference() {
     close(gpu.attention(&op, &dq, &dk, &dv), &want, &bound);
     let (new, dn) = random::<f32>(gpu, 2 * 8);
     let (dk, dv) = (gpu.upload(&k).unwrap(), gpu.upload(&v).unwrap());
-    let (op, lengths, mut cache) = (KvAppend::new(1, 2, 1, 5, 8), [2u32], k);
+    let (op, lengths, mut cache) = (KvAppend::new([1, 2, 1, 8], 5), [2u32], k);
     let dl = gpu.upload(&lengths).unwrap();
     gpu.kv_append(&op, &dn, &gpu.upload(&new).unwrap(), &dl, &dk, &dv).unwrap();
     reference::kv_append(&op, &new, &lengths, None, &mut cache);
@@ -283,7 +283,7 @@ fn wrong_lengths_are_rejected_with_both_lengths() {
     refused(gpu.blur(&x, [9, 10], 1), Shape, &text("blur: input", 100, 90));
     let conv = Conv2d::new([1, 1, 10, 10], 2, [3, 3]);
     refused(gpu.conv(&conv, &x, &x), Shape, &text("conv: w", 100, 18));
-    let attention = Attention::new(1, 1, 1, 1, 2, 8);
+    let attention = Attention::new([1, 1, 1, 8], [1, 2]);
     let (q, k) = (x.slice(..8).unwrap(), x.slice(..16).unwrap());
     refused(gpu.attention(&attention, q, k, &x), Shape, &text("attention: v", 100, 16));
     refused(gpu.reduce_rows(&x, Min, 3), Shape, "100 elements are not 3 equal rows");
@@ -298,10 +298,10 @@ fn one_line_calls_reject_unsupported_options() {
     let conv = Conv2d::new([1, 1, 4, 4], 1, [1, 1]).with_bias();
     let w = x.slice(..1).unwrap();
     refused(gpu.conv(&conv, &x, w), InvalidArgument, "conv: the call of one line takes no bias");
-    let masked = Attention::new(1, 1, 1, 1, 2, 8).masked(1, 1);
+    let masked = Attention::new([1, 1, 1, 8], [1, 2]).masked([1, 1]);
     refused(gpu.attention(&masked, q, &x, &x), InvalidArgument, "give it by `with_mask`");
     let halves: Buffer<f16> = gpu.cast(&x).unwrap();
     refused(gpu.cast::<f32, f32>(&x), Shape, "cast: output is of f16; it cannot be had as f32");
-    refused(gpu.attention(&Attention::new(1, 1, 1, 1, 2, 8), q, &halves, &halves), Shape, "k is of f16");
-    refused(gpu.attention(&Attention::new(1, 1, 1, 1, 2, 7), q, &x, &x), Unsupported, "a head size of 7");
+    refused(gpu.attention(&Attention::new([1, 1, 1, 8], [1, 2]), q, &halves, &halves), Shape, "k is of f16");
+    refused(gpu.attention(&Attention::new([1, 1, 1, 7], [1, 2]), q, &x, &x), Unsupported, "a head size of 7");
 }

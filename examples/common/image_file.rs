@@ -62,7 +62,7 @@ pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
         (true, false) => (3, decoded.into_rgb8().into_raw()),
         (true, true) => (4, decoded.into_rgba8().into_raw()),
     };
-    Ok(Picture { image: Image::new(h, w, channels), pixels })
+    Ok(Picture { image: Image::new([h, w], channels), pixels })
 }
 
 /// Whether the mark of the end comes behind the segments and what they announce, where a thumbnail has one too.

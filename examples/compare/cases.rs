@@ -444,7 +444,7 @@ fn weights(n: usize) -> Vec<f32> {
 }
 
 fn filter2d(n: usize) -> Result<Problem> {
-    let op = move |rows| Filter2d::new(rows, n, [5, 5], &weights(25));
+    let op = move |rows| Filter2d::new([rows, n], [5, 5], &weights(25));
     let x = noise::<f32>(n * n, 1);
     let (a, b, c) = (x.clone(), x.clone(), x.clone());
     // The first rows of the result need two rows of the image more.
@@ -530,7 +530,7 @@ const WIDTH: usize = 64;
 fn attention_f16(t: usize) -> Result<Problem> {
     let problem = attention::<f16>(t)?;
     #[cfg(feature = "cuda")]
-    let problem = problem.cuda::<f16>(Attention::new(1, HEADS, HEADS, t, t, WIDTH));
+    let problem = problem.cuda::<f16>(Attention::new([1, HEADS, t, WIDTH], [HEADS, t]));
     Ok(problem)
 }
 
@@ -538,13 +538,13 @@ fn attention<T: Number + Into<f64>>(t: usize) -> Result<Problem>
 where
     Attention: Op<T>,
 {
-    let op = Attention::new(1, HEADS, HEADS, t, t, WIDTH);
+    let op = Attention::new([1, HEADS, t, WIDTH], [HEADS, t]);
     let [q, k, v] = [1, 2, 3].map(|seed| noise::<T>(HEADS * t * WIDTH, seed));
     let (q1, k1, v1, q2, k2, v2) = (q.clone(), k.clone(), v.clone(), q.clone(), k.clone(), v.clone());
     // The first queries of the first head.
     let some = (CHECKED / (4 * t * WIDTH)).clamp(1, t);
     let check = within::<T, T>(move || {
-        let (one, inputs) = (Attention::new(1, 1, 1, some, t, WIDTH), AttentionInputs::default());
+        let (one, inputs) = (Attention::new([1, 1, some, WIDTH], [1, t]), AttentionInputs::default());
         let (q, k, v) = (&q1[..some * WIDTH], &k1[..t * WIDTH], &v1[..t * WIDTH]);
         let want = reference::attention(&one, q, k, v, inputs);
         let mut bound = reference::attention_bound(&one, q, k, v, inputs);

@@ -99,28 +99,28 @@ impl Model {
         let norm = RmsNorm::new(tokens, width).eps(EPS);
         let [_, keys, values] = order.parts.map(|row| row * size);
 
-        all.floats(&GatherRows::new(BYTES, width, tokens), &[&self.embeddings, &held_ids, &x])?;
+        all.floats(&GatherRows::new([BYTES, width], tokens), &[&self.embeddings, &held_ids, &x])?;
         for (layer, [k_cache, v_cache, scales]) in self.layers.iter().zip(&cache.layers) {
             all.floats(&norm, &[&x, &layer.before, &normed])?;
             all.linear(&layer.projection, Activation::None, &normed, &wide)?;
-            let gather = GatherRows::new(tokens * all_heads, size, order.to_heads.len());
+            let gather = GatherRows::new([tokens * all_heads, size], order.to_heads.len());
             all.floats(&gather, &[&wide, &to_heads, &by_heads])?;
             for (heads, begin, turned) in [(heads, 0, &q), (kv_heads, keys, &k)] {
-                let rope = Rope::new(1, heads, tokens, size).with_positions(context);
+                let rope = Rope::new([1, heads, tokens, size]).with_positions(context);
                 let operands = [(&by_heads, begin), (&cos, 0), (&sin, 0), (&held_places, 0), (turned, 0)];
                 all.network.add::<f32>(gpu, &rope, &operands)?;
             }
             let scales = if cache.kv.is_scaled() { vec![(scales, 0)] } else { vec![] };
-            let append = KvAppend::new(1, kv_heads, tokens, context, size).kv(cache.kv);
+            let append = KvAppend::new([1, kv_heads, tokens, size], context).kv(cache.kv);
             let new = [(&k, 0), (&by_heads, values), (&held_before, 0)];
             let stored = [(k_cache, 0), (v_cache, 0)];
             let operands = [new.as_slice(), &stored, &scales].concat();
             all.network.add::<f32>(gpu, &append, &operands)?;
-            let attention = Attention::new(1, heads, kv_heads, tokens, context, size).causal().lengths();
+            let attention = Attention::new([1, heads, tokens, size], [kv_heads, context]).causal().lengths();
             let operands =
                 [&[(&q, 0)], stored.as_slice(), &scales, &[(&held_after, 0), (&attended, 0)]].concat();
             all.network.add::<f32>(gpu, &attention.kv(cache.kv), &operands)?;
-            let gather = GatherRows::new(tokens * heads, size, tokens * heads);
+            let gather = GatherRows::new([tokens * heads, size], tokens * heads);
             all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
             all.linear_added(&layer.attended, &by_tokens, &x)?;
             all.floats(&norm, &[&x, &layer.between, &normed])?;

@@ -113,19 +113,19 @@ impl Encoder {
             all.floats(&op, &[x, &norm.gamma, &norm.beta, y])
         };
 
-        all.floats(&GatherRows::new(self.pieces, *hidden, rows), &[&self.words, &held_ids, &x])?;
-        all.floats(&GatherRows::new(self.places, *hidden, rows), &[&self.positions, &places, &y])?;
+        all.floats(&GatherRows::new([self.pieces, *hidden], rows), &[&self.words, &held_ids, &x])?;
+        all.floats(&GatherRows::new([self.places, *hidden], rows), &[&self.positions, &places, &y])?;
         all.floats(&Axpy::new(rows * hidden, 1.0), &[&x, &y])?;
         norm(&mut all, &self.norm, &y, &x)?;
         for layer in &self.layers {
             all.linear(&layer.projection, Activation::None, &x, &wide)?;
-            let gather = GatherRows::new(rows * 3 * heads, size, order.to_heads.len());
+            let gather = GatherRows::new([rows * 3 * heads, size], order.to_heads.len());
             all.floats(&gather, &[&wide, &to_heads, &by_heads])?;
-            let attention = Attention::new(batch, *heads, *heads, tokens, tokens, size).lengths();
+            let attention = Attention::new([batch, *heads, tokens, size], [*heads, tokens]).lengths();
             let [q, k, v] = [0, 1, 2].map(|third| (&by_heads, third * order.stride * size));
             let operands = [q, k, v, (&held_lengths, 0), (&attended, 0)];
             all.network.add_floats(gpu, *dtype, &attention, &operands)?;
-            let gather = GatherRows::new(rows * heads, size, rows * heads);
+            let gather = GatherRows::new([rows * heads, size], rows * heads);
             all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
             all.linear_added(&layer.attended, &by_tokens, &x)?;
             norm(&mut all, &layer.attended_norm, &x, &y)?;
@@ -133,7 +133,7 @@ impl Encoder {
             all.linear_added(&layer.down, &wide, &y)?;
             norm(&mut all, &layer.norm, &y, &x)?;
         }
-        let pool = MeanPool::new(batch, tokens, *hidden).normalized();
+        let pool = MeanPool::new([batch, tokens, *hidden]).normalized();
         all.floats(&pool, &[&x, &held_lengths, &embeddings.clone().into()])?;
         Ok(Pass { network: all.network, batch, tokens, hidden: *hidden, ids, lengths, embeddings })
     }

@@ -62,7 +62,7 @@ impl Step {
 
     /// What the result looks like.
     pub(crate) fn result(self, image: Image) -> Image {
-        if self == Self::Grey { Image::grey(image.h, image.w) } else { image }
+        if self == Self::Grey { Image::grey([image.h, image.w]) } else { image }
     }
 
     /// The step for such pictures.

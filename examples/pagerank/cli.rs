@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tilework::Slice;
 use tilework::io::shown;
+use tilework::program::When;
 use tilework::reference;
 use tilework::sparse::{Csr, PageRank};
 
@@ -86,7 +87,7 @@ fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     say(out, &format!("stored as {format}\n"))?;
     let method = PageRank::new(on_device.layout())
         .damping(*damping)
-        .personalised(start.is_some())
+        .when(start.is_some(), |op| op.personalised())
         .tolerance(options.tolerance)
         .iterations(options.iterations);
     let solver = gpu.page_rank(&method)?;

@@ -71,7 +71,7 @@ pub(crate) fn cases(large: bool) -> Vec<Case> {
     let (image, volume) = (of(128, 4096), of(24, 256));
     all.push(Case::new::<f32, _>("filter1d", format!("{n}, 15"), Filter1d::new(n, &filter(15))));
     for taps in [3, 7] {
-        let conv = Filter2d::new(image, image, [taps, taps], &filter(taps * taps));
+        let conv = Filter2d::new([image, image], [taps, taps], &filter(taps * taps));
         all.push(Case::new::<f32, _>("filter2d", format!("{image} x {image}, {taps} x {taps}"), conv));
     }
     let conv = Filter3d::new([volume; 3], [3; 3], &filter(27));
@@ -94,13 +94,13 @@ pub(crate) fn cases(large: bool) -> Vec<Case> {
     let (heads, tokens) = (of(2, 16), of(64, 2048));
     for queries in [tokens, 1] {
         let shape = format!("{heads} heads of 64, {queries} queries, {tokens} keys");
-        let attention = || Attention::new(1, heads, heads, queries, tokens, 64);
+        let attention = || Attention::new([1, heads, queries, 64], [heads, tokens]);
         all.push(Case::new::<f32, _>("attention", shape.clone(), attention()));
         if large {
             all.push(Case::new::<f16, _>("attention", shape, attention()));
         }
     }
-    let blur = Blur::new(Image::new(image, image, 3), 5);
+    let blur = Blur::new(Image::new([image, image], 3), 5);
     all.push(Case::new::<u8, _>("blur", format!("{image} x {image} x 3, radius 5"), blur));
     all.sort_by_key(|case| case.op);
     all

@@ -4,6 +4,7 @@ use crate::array::{HostArray, shape_text};
 use crate::element::DType;
 use crate::error::{Result, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice};
+use crate::program::When;
 use crate::program::{Ask, Form, Operation, Settings, Supply};
 use crate::reference;
 use crate::sparse::{
@@ -162,7 +163,8 @@ fn page_rank(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64
     let n = job.matrix.rows;
     let start = job.vector(0, n)?.map(|start| gpu.upload(start)).transpose()?;
     let x = gpu.alloc::<f32>(n)?;
-    let method = PageRank::by_name(t.layout(), job.settings, job.variant)?.personalised(start.is_some());
+    let method = PageRank::by_name(t.layout(), job.settings, job.variant)?
+        .when(start.is_some(), |op| op.personalised());
     let solution = gpu.page_rank(&method)?.run(&t, start.as_ref().map(Slice::from), &x, progress)?;
     found(&x, solution)
 }

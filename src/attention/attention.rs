@@ -58,13 +58,13 @@ impl KvType {
     }
 }
 
-/// A cache in pages.
+/// The pages that a cache is kept in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Paging {
+pub struct Paging {
     /// Tokens of a page.
-    pub(crate) tokens: usize,
-    /// Pages in all.
-    pub(crate) pages: usize,
+    pub tokens: usize,
+    /// Pages of the cache.
+    pub pages: usize,
 }
 
 /// Attention of each head: `output = softmax(scale Q K^T + mask) V` over the keys that a query sees.
@@ -129,10 +129,10 @@ pub(crate) struct Paging {
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// // 32 heads that share 8 of keys and values, a prompt of 1024 tokens.
-/// let op = Attention::new(1, 32, 8, 1024, 1024, 128).causal();
+/// let op = Attention::new([1, 32, 1024, 128], [8, 1024]).causal();
 /// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
 /// assert_eq!(program.operands[1].len, 8 * 1024 * 128);
-/// assert!(Op::<f32>::lower(&Attention::new(1, 32, 5, 1, 1, 128), &DeviceProfile::h100()).is_err());
+/// assert!(Op::<f32>::lower(&Attention::new([1, 32, 1, 128], [5, 1]), &DeviceProfile::h100()).is_err());
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -180,16 +180,9 @@ const VARIANTS: &[Variant] = &[
 ];
 
 impl Attention {
-    /// `queries` queries of each of `heads` heads against `keys` keys, of vectors of `head_size`, in each of `batch`
-    /// sequences.
-    pub fn new(
-        batch: usize,
-        heads: usize,
-        kv_heads: usize,
-        queries: usize,
-        keys: usize,
-        head_size: usize,
-    ) -> Self {
+    /// `q` has the shape (batch, heads, queries, head size), `k` and `v` (batch, `kv_heads`, `keys`, head size).
+    /// `heads` is a multiple of `kv_heads`.
+    pub fn new([batch, heads, queries, head_size]: [usize; 4], [kv_heads, keys]: [usize; 2]) -> Self {
         Self {
             batch,
             heads,
@@ -210,15 +203,15 @@ impl Attention {
         }
     }
 
-    /// Queries see no keys behind them; the last query stands beside the last key.
+    /// Query i sees no key after i + keys - queries: the last query is aligned with the last key.
     #[must_use]
     pub fn causal(mut self) -> Self {
         self.causal = true;
         self
     }
 
-    /// Queries see keys less than `window` away: the last `window` of them where causal. One of as many as there are
-    /// keys leaves nothing out.
+    /// Queries see keys less than `window` away; with [`causal`](Self::causal) these are the last `window` keys. A window
+    /// of at least `keys` has no effect.
     #[must_use]
     pub fn window(mut self, window: usize) -> Self {
         self.window = Some(window);
@@ -235,7 +228,7 @@ impl Attention {
     /// With an operand `mask` of f32, (batch, heads, queries, keys), which is added to the scores. `batch` and `heads`
     /// of it are those of q, or 1 for one mask for all.
     #[must_use]
-    pub fn masked(mut self, batch: usize, heads: usize) -> Self {
+    pub fn masked(mut self, [batch, heads]: [usize; 2]) -> Self {
         self.mask = Some([batch, heads]);
         self
     }
@@ -256,12 +249,12 @@ impl Attention {
         self
     }
 
-    /// `k` and `v` lie in `pages` pages of `tokens` tokens, (pages, kv heads, tokens, head size), and an operand `table`
-    /// of u32, (batch, ceil(keys / tokens)), says which pages a sequence has, in the order of its keys. Sequences may
-    /// share pages. Keys of a page that does not exist are not seen.
+    /// `k` and `v` lie in pages, (pages, kv heads, tokens of a page, head size). The operand `table` of u32, (batch,
+    /// ceil(keys / tokens of a page)), lists the pages of each sequence in the order of its keys. Sequences may share
+    /// pages. Keys of a page that does not exist are hidden.
     #[must_use]
-    pub fn paged(mut self, tokens: usize, pages: usize) -> Self {
-        self.paging = Some(Paging { tokens, pages });
+    pub fn paged(mut self, paging: Paging) -> Self {
+        self.paging = Some(paging);
         self
     }
 
@@ -543,22 +536,26 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     if variant == "coop" {
         for op in [
-            Attention::new(1, 2, 2, 70, 70, 32),
-            Attention::new(1, 4, 2, 70, 70, 64).causal().window(9),
-            Attention::new(2, 4, 1, 30, 64, 128).masked(1, 1).lengths(),
+            Attention::new([1, 2, 70, 32], [2, 70]),
+            Attention::new([1, 4, 70, 64], [2, 70]).causal().window(9),
+            Attention::new([2, 4, 30, 128], [1, 64]).masked([1, 1]).lengths(),
         ] {
             programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
         }
         return Ok(programs);
     }
     for op in [
-        Attention::new(2, 4, 2, 5, 40, 32),
-        Attention::new(1, 4, 4, 70, 70, 64).causal(),
-        Attention::new(1, 2, 2, 70, 70, 64).causal().window(9).kv(KvType::F16),
-        Attention::new(2, 4, 1, 3, 64, 128).masked(1, 1).lengths().kv(KvType::F32),
-        Attention::new(2, 4, 1, 1, 64, 40).window(7).paged(16, 9).lengths().masked(2, 1),
-        Attention::new(1, 2, 1, 1, 64, 128).lengths().kv(KvType::Fp8),
-        Attention::new(1, 2, 1, 5, 40, 64).paged(16, 3).kv(KvType::Int8),
+        Attention::new([2, 4, 5, 32], [2, 40]),
+        Attention::new([1, 4, 70, 64], [4, 70]).causal(),
+        Attention::new([1, 2, 70, 64], [2, 70]).causal().window(9).kv(KvType::F16),
+        Attention::new([2, 4, 3, 128], [1, 64]).masked([1, 1]).lengths().kv(KvType::F32),
+        Attention::new([2, 4, 1, 40], [1, 64])
+            .window(7)
+            .paged(Paging { tokens: 16, pages: 9 })
+            .lengths()
+            .masked([2, 1]),
+        Attention::new([1, 2, 1, 128], [1, 64]).lengths().kv(KvType::Fp8),
+        Attention::new([1, 2, 5, 64], [1, 40]).paged(Paging { tokens: 16, pages: 3 }).kv(KvType::Int8),
     ] {
         let op = op.variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);

@@ -131,7 +131,7 @@ mod tests {
         for (teams, rows, keys, dims) in [(4, 32, 16, 64), (8, 16, 32, 128), (1, 16, 48, 80), (2, 32, 64, 16)]
         {
             let tile = CoopTile { teams, rows, keys };
-            let op = Attention::new(1, 2, 2, 70, 70, dims).variant("coop").coop_tile(tile);
+            let op = Attention::new([1, 2, 70, dims], [2, 70]).variant("coop").coop_tile(tile);
             let program = Op::<f16>::lower(&op, &DeviceProfile::h100()).unwrap();
             let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
             let interface = module.interface("attention_coop").unwrap();

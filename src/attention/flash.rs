@@ -209,7 +209,7 @@ mod tests {
         for (chunk, groups) in [(4, 8), (8, 8), (8, 16), (16, 8), (2, 8), (4, 4), (8, 2), (16, 1)] {
             let lanes = groups.clamp(4, 8);
             let tile = FlashTile::new([4 * groups, 32, lanes, 4], [4 * chunk, 32, 8]);
-            let op = Attention::new(1, 1, 1, 64, 64, 64).variant("flash").tile(tile);
+            let op = Attention::new([1, 1, 64, 64], [1, 64]).variant("flash").tile(tile);
             let program = Op::<f32>::lower(&op, &DeviceProfile::h100()).unwrap();
             let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
             let (module, _) = module.naga();

@@ -2,6 +2,7 @@
 
 use super::{Attention, CoopTile, FlashTile, KvAppend, KvType};
 use crate::array::{HostArray, HostData};
+use crate::attention::Paging;
 use crate::element::{DType, fp8_code};
 use crate::error::{Result, err, filled, with_room};
 use crate::program::{Asked, Form, Input, Role, Setting, by_type};
@@ -79,7 +80,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("k", &k, &[b, g, s, d], dtype)?;
     let v = asked.like("v", &[b, g, s, d])?;
     let kv = kv_type(asked, dtype)?;
-    let mut op = tiled(Attention::new(b, h, g, t, s, d).variant(asked.variant()).kv(kv), asked)?;
+    let mut op = tiled(Attention::new([b, h, t, d], [g, s]).variant(asked.variant()).kv(kv), asked)?;
     if settings.has("causal") {
         op = op.causal();
     }
@@ -100,7 +101,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
         }
         let each = s.div_ceil(tokens);
         let count = b.saturating_mul(each);
-        op = op.paged(tokens, count);
+        op = op.paged(Paging { tokens, pages: count });
         // Nothing is laid out of what is not looked at, or of no elements, which the op refuses.
         if caches.iter().all(|cache| cache.data().is_seen() && !cache.is_empty()) {
             let pages = shuffled(count)?;
@@ -138,7 +139,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     if asked.has_more() {
         operands.push(Role::Given(asked.of("mask", &[t, s], DType::F32)?));
-        op = op.masked(1, 1);
+        op = op.masked([1, 1]);
     }
     operands.push(Role::Result(vec![b, h, t, d]));
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
@@ -160,11 +161,11 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
     };
     let of_sequences = if table.is_some() { first } else { b };
     asked.check("k", &k, &[of_sequences, g, tokens, d], kv.dtype())?;
-    let mut op = KvAppend::new(b, g, n, keys, d).kv(kv).variant(asked.variant());
+    let mut op = KvAppend::new([b, g, n, d], keys).kv(kv).variant(asked.variant());
     let mut operands = vec![Role::Given(new_k), Role::Given(new_v)];
     if let Some(table) = table {
         asked.check("table", table, &[b, keys / tokens.max(1)], DType::U32)?;
-        op = op.paged(tokens, first);
+        op = op.paged(Paging { tokens, pages: first });
         operands.push(Role::Given(table.clone()));
     }
     operands.push(Role::Given(lengths));

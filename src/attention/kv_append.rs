@@ -1,6 +1,6 @@
 //! New keys and values to their places in a cache.
 
-use super::attention::{Attention, KvType};
+use super::attention::{Attention, KvType, Paging};
 use super::form;
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::{DType, Element};
@@ -46,7 +46,7 @@ use half::f16;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// // One token for each of 16 sequences, 8 heads of 128, at most 4096 tokens.
-/// let op = KvAppend::new(16, 8, 1, 4096, 128).kv(KvType::Int8);
+/// let op = KvAppend::new([16, 8, 1, 128], 4096).kv(KvType::Int8);
 /// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
 /// assert_eq!(program.operands[0].len, 16 * 8 * 128);
 /// assert_eq!(program.operands[5].len, 2 * 16 * 8 * 4096);
@@ -64,9 +64,9 @@ const VARIANTS: &[Variant] =
 const WORKGROUP_SIZE: u32 = 64;
 
 impl KvAppend {
-    /// `tokens` new tokens of each of `batch` sequences, of `kv_heads` vectors of `head_size`, for a cache of `keys` tokens.
-    pub fn new(batch: usize, kv_heads: usize, tokens: usize, keys: usize, head_size: usize) -> Self {
-        Self { over: Attention::new(batch, kv_heads, kv_heads, tokens, keys, head_size).lengths() }
+    /// New keys and values of shape (batch, kv heads, tokens, head size), for a cache of `keys` tokens a sequence.
+    pub fn new([batch, kv_heads, tokens, head_size]: [usize; 4], keys: usize) -> Self {
+        Self { over: Attention::new([batch, kv_heads, tokens, head_size], [kv_heads, keys]).lengths() }
     }
 
     /// How the caches are stored; as the new tokens by default.
@@ -76,11 +76,11 @@ impl KvAppend {
         self
     }
 
-    /// The caches lie in `pages` pages of `tokens` tokens: see [`Attention::paged`](super::Attention::paged). No two
-    /// sequences may append to one page.
+    /// The caches lie in pages: see [`Attention::paged`](super::Attention::paged). No two sequences may append to one
+    /// page.
     #[must_use]
-    pub fn paged(mut self, tokens: usize, pages: usize) -> Self {
-        self.over = self.over.paged(tokens, pages);
+    pub fn paged(mut self, paging: Paging) -> Self {
+        self.over = self.over.paged(paging);
         self
     }
 
@@ -212,9 +212,9 @@ pub(super) const INFO: Operation = Operation {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for kv in KvType::ALL {
-        let op = KvAppend::new(2, 2, 3, 40, 64).kv(kv).variant(variant);
+        let op = KvAppend::new([2, 2, 3, 64], 40).kv(kv).variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);
-        programs.push(Op::<f16>::lower(&op.paged(16, 7), profile)?);
+        programs.push(Op::<f16>::lower(&op.paged(Paging { tokens: 16, pages: 7 }), profile)?);
     }
     Ok(programs)
 }

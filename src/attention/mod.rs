@@ -17,7 +17,7 @@ mod layout;
 mod naive;
 mod split;
 
-pub use attention::{Attention, KvType};
+pub use attention::{Attention, KvType, Paging};
 pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::KvAppend;

@@ -138,7 +138,7 @@ mod tests {
         let mut mesa = DeviceProfile::mesa();
         mesa.features.subgroups = false;
         for d in [8, 128, 256] {
-            let op = Attention::new(16, 1, 1, 1, 1 << 17, d).variant("split-kv");
+            let op = Attention::new([16, 1, 1, d], [1, 1 << 17]).variant("split-kv");
             let part = Op::<f16>::lower(&op, &mesa).unwrap().param(0, "part_keys");
             // Of 64 invocations a team has a lane for eight elements, and takes four keys at a time.
             let lanes = (d as u64 / 8).next_power_of_two();

@@ -53,7 +53,7 @@ use crate::program::{
 /// use tilework::conv::{Boundary, Filter2d};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let sharpen = Filter2d::new(1080, 1920, [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
+/// let sharpen = Filter2d::new([1080, 1920], [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
 /// let tiled = sharpen.boundary(Boundary::Clamp).variant("strategy1");
 /// let program = Op::<u8>::lower(&tiled, &DeviceProfile::h100())?;
 /// assert!(program.decision.why.contains("reuse"));
@@ -65,8 +65,8 @@ pub struct Filter2d {
 }
 
 impl Filter2d {
-    /// Of an image of `h` x `w`, by a filter of these extents, given row by row.
-    pub fn new(h: usize, w: usize, [rows, columns]: [usize; 2], filter: &[f32]) -> Self {
+    /// Filters an image of `h` rows of `w` pixels. `filter` has `rows` x `columns` weights, row by row.
+    pub fn new([h, w]: [usize; 2], [rows, columns]: [usize; 2], filter: &[f32]) -> Self {
         Self { stencil: Stencil::new("filter2d", 2, [1, h, w], [1, rows, columns], filter) }
     }
 }
@@ -112,14 +112,14 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for boundary in Boundary::ALL {
         for (w, f) in [(64, [5, 5]), (63, [3, 7])] {
-            let desc = Filter2d::new(50, w, f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
+            let desc = Filter2d::new([50, w], f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
             programs.push(Op::<u8>::lower(&desc, profile)?);
         }
         if variant == "separable" {
             // By tiles, and a dispatch an axis.
             for (w, side) in [(120, 21), (119, 21), (120, 75), (119, 75)] {
-                let desc = Filter2d::new(100, w, [side; 2], &vec![1.0; side * side])
+                let desc = Filter2d::new([100, w], [side; 2], &vec![1.0; side * side])
                     .boundary(boundary)
                     .variant(variant);
                 programs.push(Op::<f32>::lower(&desc, profile)?);

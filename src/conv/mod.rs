@@ -54,8 +54,8 @@ pub use filter2d::Filter2d;
 pub use filter3d::Filter3d;
 pub(crate) use layer::{Layer, WindowAxis};
 pub(crate) use lines::{FilterLines, LinesForm, LinesParams};
-pub use stencil::Boundary;
 pub(crate) use stencil::Stencil;
+pub use stencil::{Boundary, ThreadOutputs};
 
 use crate::program::Operation;
 

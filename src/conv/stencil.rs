@@ -71,6 +71,15 @@ pub(crate) struct Stencil {
     pub(super) outputs: Option<[usize; 2]>,
 }
 
+/// The outputs that one thread of the variant `register` of a filter computes: powers of 2 from 1 to 16.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadOutputs {
+    /// Outputs along y.
+    pub rows: usize,
+    /// Outputs along z.
+    pub planes: usize,
+}
+
 /// The builders that the three descriptors have alike.
 macro_rules! stencil_builders {
     ($desc:ident, $variants:expr) => {
@@ -89,11 +98,10 @@ macro_rules! stencil_builders {
                 self
             }
 
-            /// Outputs that an invocation of the variant `register` computes along y and along z, instead of what
-            /// suits the device. Powers of 2 from 1 to 16.
+            /// The outputs that a thread of the variant `register` computes. The default suits the device.
             #[must_use]
-            pub fn outputs(mut self, rows: usize, planes: usize) -> Self {
-                self.stencil.outputs = Some([rows, planes]);
+            pub fn outputs(mut self, outputs: super::stencil::ThreadOutputs) -> Self {
+                self.stencil.outputs = Some([outputs.rows, outputs.planes]);
                 self
             }
 

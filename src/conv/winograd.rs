@@ -201,7 +201,7 @@ pub(super) fn weights(
             params.count = (slices * columns * to) as u32;
             program.dispatch(gradients_kernel, &params, vec![piece.y, gradients], grid(params.count));
 
-            let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b(true);
+            let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b();
             let product =
                 if profile.quirks.serial_workgroups { product } else { product.variant("register") };
             let product = once(&mut products, slices, &product, profile)?;

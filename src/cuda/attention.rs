@@ -172,7 +172,7 @@ pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
         for head in [40, 128, 256] {
             if head <= WIDEST || variant.name != "wgmma" {
-                let op = Attention::new(1, 4, 2, 70, 90, head).variant(variant.name);
+                let op = Attention::new([1, 4, 70, head], [2, 90]).variant(variant.name);
                 programs.push(CudaOp::<f16>::lower(&op, profile)?);
                 programs.push(CudaOp::<bf16>::lower(&op.causal().window(9).scale(-1.0), profile)?);
             }
@@ -185,6 +185,7 @@ pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
 mod tests {
     use super::*;
     use crate::ErrorKind;
+    use crate::attention::Paging;
 
     #[test]
     fn every_form_is_valid_where_it_runs() {
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn heads_and_device_choose_the_variant() {
         let of = |head, profile: &CudaProfile| {
-            CudaOp::<f16>::lower(&Attention::new(2, 8, 2, 100, 300, head), profile)
+            CudaOp::<f16>::lower(&Attention::new([2, 8, 100, head], [2, 300]), profile)
                 .map(|p| (p.variant(), p.launches[0].grid))
         };
         assert_eq!(of(128, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));
@@ -218,19 +219,19 @@ mod tests {
             let e = CudaOp::<f16>::lower(&op, &CudaProfile::h100()).unwrap_err();
             (e.kind(), e.to_string())
         };
-        let op = Attention::new(1, 2, 2, 8, 8, 64);
+        let op = Attention::new([1, 2, 8, 64], [2, 8]);
         for op in [
-            op.clone().masked(1, 1),
+            op.clone().masked([1, 1]),
             op.clone().lengths(),
-            op.clone().paged(16, 4),
+            op.clone().paged(Paging { tokens: 16, pages: 4 }),
             op.clone().kv(KvType::Int8),
         ] {
             let (kind, text) = refusal(op);
             assert!(kind == ErrorKind::Unsupported && text.contains("plan it on a `Gpu`"), "{text}");
         }
-        let (kind, text) = refusal(Attention::new(1, 2, 2, 8, 8, 256).variant("wgmma"));
+        let (kind, text) = refusal(Attention::new([1, 2, 8, 256], [2, 8]).variant("wgmma"));
         assert!(kind == ErrorKind::Unsupported && text.contains("take `mma`"), "{text}");
-        let (kind, _) = refusal(Attention::new(70000, 1, 1, 1, 1, 8));
+        let (kind, _) = refusal(Attention::new([70000, 1, 1, 8], [1, 1]));
         assert_eq!(kind, ErrorKind::TooLarge);
         let (kind, text) = refusal(op.variant("flash"));
         assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, mma, wgmma"), "{text}");

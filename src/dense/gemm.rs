@@ -2,7 +2,7 @@
 
 use super::Precision;
 use super::product::samples::samples;
-use super::product::{Product, ProductTile, VARIANTS, options, product_descriptor, rows_of};
+use super::product::{Product, ProductTile, ThreadTile, VARIANTS, options, product_descriptor, rows_of};
 use crate::element::{DType, Element};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{Comparison, Operation, deterministic, operands};
@@ -86,7 +86,7 @@ use half::f16;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// // A fully connected layer: 64 samples of 784 features, weights stored 128 x 784.
-/// let layer = Gemm::new(64, 128, 784).trans_b(true).activation(Activation::Relu).with_bias();
+/// let layer = Gemm::new(64, 128, 784).trans_b().activation(Activation::Relu).with_bias();
 /// let program = Op::<f32>::lower(&layer, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!(program.operands[1].len, 128 * 784);
 /// assert_eq!(program.cost.flop, 2.0 * 64.0 * 128.0 * 784.0);
@@ -114,30 +114,30 @@ impl Gemm {
         Self { product: Product::new(m, n, k) }
     }
 
-    /// Sides of the tiles: a workgroup computes `tile_m` x `tile_n` elements of C, `tile_k` steps of k at a
-    /// time; by default what suits the device, the shape and the variant. Asking for a tile makes `auto` choose
-    /// `tiled`.
+    /// The tile that a workgroup computes. The default suits the device, the shape and the variant. With a tile and
+    /// without a variant, `auto` chooses `tiled`.
     ///
-    /// Within the device's limits the sides are free for `naive` (which ignores the last) and `tiled`, with
-    /// one invocation for each element of the tile. For `coarsened` `tile_n` is a multiple of 2; for
-    /// `register-direct` it is 16 and `tile_m` a multiple of 8; in the other variants sides are multiples of those of the
-    /// [`thread_tile`](Self::thread_tile), and `tile_k` of 4; for `coop` `tile_k` is a multiple of the side of a
-    /// cooperative matrix, 16 or 8, and the invocations must be able to share the loads evenly.
+    /// - `naive` (which ignores `k`) and `tiled` have one thread for each element and take any sides within the
+    ///   device's limits.
+    /// - `coarsened` needs `n` to be a multiple of 2. `register-direct` needs `n` = 16 and `m` a multiple of 8.
+    /// - The other variants need multiples of their [`thread_tile`](Self::thread_tile), and `k` a multiple of 4.
+    /// - `coop` needs `k` to be a multiple of the side of a cooperative matrix (16 or 8), and loads that the threads
+    ///   can share evenly.
     #[must_use]
-    pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
-        self.product.tile = Some(ProductTile { m: tile_m, n: tile_n, k: tile_k });
+    pub fn tile(mut self, tile: ProductTile) -> Self {
+        self.product.tile = Some(tile);
         self
     }
 
-    /// Rows and columns of C that one invocation computes, or a subgroup for `coop`; by default what suits the tile.
-    /// Asking for it makes `auto` choose `double`.
+    /// The part of the tile that one thread computes, or one subgroup for `coop`. The default suits the tile. With a
+    /// thread tile and without a variant, `auto` chooses `double`.
     ///
-    /// Multiples of 4 up to 16 in the variants with sums in registers; 1 x 2 or 1 x 4 for `coarsened`, 1 x 16
-    /// for `register-direct`, 1 x 1 for the first two; multiples of the side of a cooperative matrix for `coop`. Large
-    /// ones make long kernels, which software drivers take seconds to compile.
+    /// The variants with sums in registers take multiples of 4 up to 16; `coarsened` takes 1 x 2 or 1 x 4,
+    /// `register-direct` 1 x 16, `naive` and `tiled` 1 x 1, and `coop` multiples of the side of a cooperative matrix.
+    /// Large thread tiles make long kernels, which software drivers take seconds to compile.
     #[must_use]
-    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
-        self.product.thread = Some([rows, columns]);
+    pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
+        self.product.thread = Some([tile.rows, tile.columns]);
         self
     }
 
@@ -149,11 +149,10 @@ impl Gemm {
         self
     }
 
-    /// Whether the kernels with sums in registers have the steps of k in a tile written out, rather than in a
-    /// loop; true by default.
+    /// The kernels with sums in registers loop over the steps of k in a tile. By default the steps are written out.
     #[must_use]
-    pub fn unrolled(mut self, unrolled: bool) -> Self {
-        self.product.unrolled = unrolled;
+    pub fn rolled(mut self) -> Self {
+        self.product.unrolled = false;
         self
     }
 
@@ -302,7 +301,10 @@ mod tests {
         let square = Gemm::new(512, 512, 512);
         assert_eq!(variant(square.clone(), &DeviceProfile::h100()), "double");
         assert_eq!(variant(square.clone(), &DeviceProfile::webgpu_defaults()), "double");
-        assert_eq!(variant(square.clone().thread_tile(8, 4), &DeviceProfile::mesa()), "double");
+        assert_eq!(
+            variant(square.clone().thread_tile(ThreadTile { rows: 8, columns: 4 }), &DeviceProfile::mesa()),
+            "double"
+        );
         assert_eq!(variant(Gemm::new(512, 512, 1 << 15), &DeviceProfile::h100()), "split-k");
         assert_eq!(variant(Gemm::new(4096, 4096, 1 << 15), &DeviceProfile::h100()), "double");
         assert_eq!(variant(square.clone(), &DeviceProfile::mesa()), "double");
@@ -310,7 +312,10 @@ mod tests {
         assert_eq!(variant(Gemm::new(31, 512, 512), &DeviceProfile::mesa()), "naive");
         assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "naive");
         assert_eq!(variant(Gemm::new(32, 32, 32), &DeviceProfile::h100()), "naive");
-        assert_eq!(variant(square.clone().tile(8, 8, 8), &DeviceProfile::mesa()), "tiled");
+        assert_eq!(
+            variant(square.clone().tile(ProductTile { m: 8, n: 8, k: 8 }), &DeviceProfile::mesa()),
+            "tiled"
+        );
         assert_eq!(variant(square.variant("naive"), &DeviceProfile::h100()), "naive");
     }
 

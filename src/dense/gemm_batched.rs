@@ -1,7 +1,7 @@
 //! Products of many matrices of one shape.
 
 use super::product::samples::batched_samples;
-use super::product::{BATCHED_VARIANTS, Product, options, product_descriptor};
+use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor};
 use crate::element::{DType, Element};
 use crate::program::{Comparison, Example, Operation, operands};
 use half::f16;
@@ -73,7 +73,7 @@ use half::f16;
 /// assert_eq!(program.operands[1].len, 3 * 3);
 ///
 /// // Scores of attention, queries times transposed keys: 12 heads of 64 side by side in the rows of 100 tokens.
-/// let scores = GemmBatched::new(12, 100, 100, 64).lda(12 * 64).ldb(12 * 64).trans_b(true);
+/// let scores = GemmBatched::new(12, 100, 100, 64).lda(12 * 64).ldb(12 * 64).trans_b();
 /// let scores = scores.strides(64, 64, 100 * 100).alpha(0.125);
 /// let program = Op::<f32>::lower(&scores, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!(program.operands[0].len, 100 * 12 * 64);
@@ -108,11 +108,11 @@ impl GemmBatched {
         self
     }
 
-    /// Rows and columns of C that one invocation of `small` computes, multiples of 4 up to 16; 4 x 4 by default. Other
-    /// variants ignore it.
+    /// The part of C that one thread of `small` computes: multiples of 4 up to 16, by default 4 x 4. The other variants
+    /// ignore it.
     #[must_use]
-    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
-        self.product.thread = Some([rows, columns]);
+    pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
+        self.product.thread = Some([tile.rows, tile.columns]);
         self
     }
 }
@@ -212,7 +212,10 @@ mod tests {
         assert!(kind == ErrorKind::InvalidArgument && text.contains("take `register`"), "{text}");
         let small = GemmBatched::new(100, 32, 32, 32).variant("small");
         for thread in [[4, 6], [0, 4], [20, 4]] {
-            let (kind, text) = refusal(&small.clone().thread_tile(thread[0], thread[1]), &h100);
+            let (kind, text) = refusal(
+                &small.clone().thread_tile(ThreadTile { rows: thread[0], columns: thread[1] }),
+                &h100,
+            );
             assert!(kind == ErrorKind::InvalidArgument && text.contains("multiples of 4 up to 16"), "{text}");
         }
         for products in [0, 1000] {

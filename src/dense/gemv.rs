@@ -6,6 +6,7 @@ use super::DenseLayout;
 use super::product::options::{ALPHA, BETA};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{
     Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Requires,
     Role, Setting, Variant, by_type, choose, operands,
@@ -59,7 +60,7 @@ use lowering::GemvLowering;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// // The gradient of a layer with respect to its input: weights stored 128 x 784.
-/// let gradient = Gemv::new(128, 784).trans(true);
+/// let gradient = Gemv::new(128, 784).trans();
 /// let program = Op::<f32>::lower(&gradient, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!((program.operands[1].len, program.operands[2].len), (128, 784));
 /// assert_eq!(program.cost.flop, 2.0 * 128.0 * 784.0);
@@ -108,10 +109,10 @@ impl Gemv {
         self
     }
 
-    /// Whether A is transposed: `x` then has m elements and `y` k. False by default.
+    /// Multiplies by the transpose of A: `x` has m elements and `y` k.
     #[must_use]
-    pub fn trans(mut self, trans: bool) -> Self {
-        self.trans = trans;
+    pub fn trans(mut self) -> Self {
+        self.trans = true;
         self
     }
 
@@ -265,8 +266,11 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     } else {
         Role::Result(vec![outputs])
     };
-    let op =
-        Gemv::new(m, k).trans(trans).alpha(settings.number(ALPHA.name)?).beta(beta).variant(asked.variant());
+    let op = Gemv::new(m, k)
+        .when(trans, |op| op.trans())
+        .alpha(settings.number(ALPHA.name)?)
+        .beta(beta)
+        .variant(asked.variant());
     by_type!(asked, a.dtype(), [f32, f16], T => {
         Ok(Form::new::<T>(op, vec![Role::Given(a), Role::Given(x), y]))
     })
@@ -286,7 +290,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     ];
     for (m, k) in shapes {
         for trans in [false, true] {
-            samples.push(Gemv::new(m, k).trans(trans));
+            samples.push(Gemv::new(m, k).when(trans, |op| op.trans()));
         }
     }
     samples.push(Gemv::new(4, 0).beta(1.0));
@@ -318,7 +322,7 @@ mod tests {
         let rows = lower(&Gemv::new(16384, 16384), &h100).unwrap();
         assert_eq!((rows.dispatches.len(), rows.scratch_bytes()), (1, 0));
         assert_eq!(rows.dispatches[0].grid, Grid::fold(8192));
-        let columns = lower(&Gemv::new(16384, 16384).trans(true), &h100).unwrap();
+        let columns = lower(&Gemv::new(16384, 16384).trans(), &h100).unwrap();
         assert_eq!(columns.dispatches[0].grid, Grid::fold(2048));
         assert_eq!(columns.scratch_bytes(), 32 * 4 * 16384);
         assert!(columns.scratch_bytes() as f64 * 100.0 < columns.cost.bytes);
@@ -329,7 +333,7 @@ mod tests {
         let webgpu = DeviceProfile::webgpu_defaults();
         for (gemv, bands) in [
             (Gemv::new(5000, 10_001), 2),
-            (Gemv::new(5000, 10_001).trans(true), 2),
+            (Gemv::new(5000, 10_001).trans(), 2),
             (Gemv::new(30_000_000, 2), 2),
             (Gemv::new(3, 20_000_000), 3),
             (Gemv::new(100, 3).lda(500_000), 2),
@@ -368,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_has_factor_0_is_not_bound() {
-        for gemv in [Gemv::new(40, 0), Gemv::new(0, 40).trans(true), Gemv::new(40, 7).alpha(0.0)] {
+        for gemv in [Gemv::new(40, 0), Gemv::new(0, 40).trans(), Gemv::new(40, 7).alpha(0.0)] {
             for variant in ["naive", "tiled"] {
                 let gemv = gemv.clone().variant(variant).beta(2.0);
                 let program = lower(&gemv, &DeviceProfile::webgpu_defaults()).unwrap();
@@ -388,6 +392,6 @@ mod tests {
         assert_eq!(variant(&square, &DeviceProfile::h100()), "tiled");
         assert_eq!(variant(&square, &DeviceProfile::webgpu_defaults()), "tiled");
         assert_eq!(variant(&square, &DeviceProfile::mesa()), "naive");
-        assert_eq!(variant(&square.trans(true), &DeviceProfile::mesa()), "tiled");
+        assert_eq!(variant(&square.trans(), &DeviceProfile::mesa()), "tiled");
     }
 }

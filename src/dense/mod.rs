@@ -29,9 +29,10 @@ pub use precision::Precision;
 #[cfg(feature = "cuda")]
 pub(crate) use product::ProductTypes;
 pub(crate) use product::{
-    BatchLayout, DenseLayout, Division, Product, ProductParams, ProductTile, RegisterForm, StepCount,
-    WalkedKernel, dispatch_bands, dispatch_flop, register_sides, tiles,
+    BatchLayout, DenseLayout, Division, Product, ProductParams, RegisterForm, StepCount, WalkedKernel,
+    dispatch_bands, dispatch_flop, register_sides, tiles,
 };
+pub use product::{ProductTile, ThreadTile};
 pub use transpose::Transpose;
 
 use crate::program::Operation;

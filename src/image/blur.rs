@@ -86,7 +86,7 @@ impl Divide {
 /// let blur = Blur::new([1080, 1920], 10).divide(Divide::Window);
 /// let program = Op::<u8>::lower(&blur, &DeviceProfile::h100())?;
 /// assert_eq!((program.variant(), program.dispatches.len()), ("separable", 2));
-/// let colours = Blur::new(Image::rgb(1080, 1920).planar(), 2);
+/// let colours = Blur::new(Image::rgb([1080, 1920]).planar(), 2);
 /// assert_eq!(Op::<f32>::lower(&colours, &DeviceProfile::h100())?.variant(), "register");
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -366,10 +366,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let mut images = vec![Image::grey(50, 40), Image::rgb(50, 40), Image::rgb(50, 40).planar()];
+    let mut images = vec![Image::grey([50, 40]), Image::rgb([50, 40]), Image::rgb([50, 40]).planar()];
     if variant != "register" {
-        images.push(Image::rgb(50, 41));
-        images.push(Image::grey(50, 41));
+        images.push(Image::rgb([50, 41]));
+        images.push(Image::grey([50, 41]));
     }
     let mut programs = Vec::new();
     for (image, divide) in images.into_iter().flat_map(|i| Divide::ALL.map(|d| (i, d))) {

@@ -53,7 +53,7 @@ use crate::shader::Spec;
 /// use tilework::image::{Gaussian, Image};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let soft = Gaussian::new(Image::rgb(1080, 1920), 1.5);
+/// let soft = Gaussian::new(Image::rgb([1080, 1920]), 1.5);
 /// let program = Op::<u8>::lower(&soft, &DeviceProfile::h100())?;
 /// assert_eq!((program.variant(), program.dispatches.len()), ("register", 1));
 /// # Ok::<(), tilework::Error>(())
@@ -251,12 +251,16 @@ pub(super) fn boundaries() -> Vec<&'static str> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::rgb(50, 40), b)).to_vec();
-    let others =
-        [Image::grey(50, 40), Image::new(50, 40, 2), Image::rgba(50, 40), Image::rgb(50, 40).planar()];
+    let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::rgb([50, 40]), b)).to_vec();
+    let others = [
+        Image::grey([50, 40]),
+        Image::new([50, 40], 2),
+        Image::rgba([50, 40]),
+        Image::rgb([50, 40]).planar(),
+    ];
     forms.extend(others.map(|image| (image, Boundary::Clamp)));
     if variant != "register" {
-        forms.push((Image::rgb(50, 41), Boundary::Clamp));
+        forms.push((Image::rgb([50, 41]), Boundary::Clamp));
     }
     let mut programs = Vec::new();
     for (image, boundary) in forms {

@@ -71,7 +71,7 @@ impl GreyWeights {
 /// use tilework::image::{Grey, GreyWeights, Image};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let grey = Grey::new(Image::rgb(1080, 1920)).weights(GreyWeights::Luma);
+/// let grey = Grey::new(Image::rgb([1080, 1920])).weights(GreyWeights::Luma);
 /// let program = Op::<u8>::lower(&grey, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!((program.variant(), program.operands[0].len), ("packed", 1080 * 1920 * 3));
 /// # Ok::<(), tilework::Error>(())
@@ -204,7 +204,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
-    for image in [Image::rgb(9, 11), Image::rgba(9, 11), Image::rgb(9, 11).planar()] {
+    for image in [Image::rgb([9, 11]), Image::rgba([9, 11]), Image::rgb([9, 11]).planar()] {
         for weights in GreyWeights::ALL {
             let grey = Grey::new(image).weights(weights).variant(variant);
             programs.push(Op::<u8>::lower(&grey, profile)?);

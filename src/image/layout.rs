@@ -40,9 +40,9 @@ impl Layout {
 /// ```
 /// use tilework::image::{Image, Layout};
 ///
-/// assert_eq!(Image::from([480, 640]), Image::new(480, 640, 1));
-/// assert_eq!(Image::from([480, 640, 3]), Image::rgb(480, 640));
-/// assert_eq!(Image::rgb(480, 640).planar().layout, Layout::Planar);
+/// assert_eq!(Image::from([480, 640]), Image::new([480, 640], 1));
+/// assert_eq!(Image::from([480, 640, 3]), Image::rgb([480, 640]));
+/// assert_eq!(Image::rgb([480, 640]).planar().layout, Layout::Planar);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Image {
@@ -57,24 +57,24 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of `h` x `w` pixels of so many channels, side by side.
-    pub const fn new(h: usize, w: usize, channels: usize) -> Self {
+    /// `h` rows of `w` pixels of `channels` interleaved channels.
+    pub const fn new([h, w]: [usize; 2], channels: usize) -> Self {
         Self { h, w, channels, layout: Layout::Interleaved }
     }
 
-    /// Of one channel.
-    pub const fn grey(h: usize, w: usize) -> Self {
-        Self::new(h, w, 1)
+    /// One channel.
+    pub const fn grey([h, w]: [usize; 2]) -> Self {
+        Self::new([h, w], 1)
     }
 
-    /// Of red, green and blue.
-    pub const fn rgb(h: usize, w: usize) -> Self {
-        Self::new(h, w, 3)
+    /// Red, green and blue.
+    pub const fn rgb([h, w]: [usize; 2]) -> Self {
+        Self::new([h, w], 3)
     }
 
-    /// Of red, green, blue and opacity.
-    pub const fn rgba(h: usize, w: usize) -> Self {
-        Self::new(h, w, 4)
+    /// Red, green, blue and opacity.
+    pub const fn rgba([h, w]: [usize; 2]) -> Self {
+        Self::new([h, w], 4)
     }
 
     /// The same pixels, a plane for each channel.
@@ -158,9 +158,9 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
     let input = asked.any(INPUT.name)?;
     let planar = asked.settings().choice("layout")? == Layout::Planar.name();
     let image = match input.shape()[..] {
-        [h, w] => Image::grey(h, w),
-        [channels, h, w] if planar => Image::new(h, w, channels).planar(),
-        [h, w, channels] => Image::new(h, w, channels),
+        [h, w] => Image::grey([h, w]),
+        [channels, h, w] if planar => Image::new([h, w], channels).planar(),
+        [h, w, channels] => Image::new([h, w], channels),
         _ => {
             return Err(err!(
                 Shape,
@@ -188,14 +188,14 @@ pub(super) fn form(
 /// One channel.
 impl From<[usize; 2]> for Image {
     fn from([h, w]: [usize; 2]) -> Self {
-        Self::grey(h, w)
+        Self::grey([h, w])
     }
 }
 
 /// Channels side by side: the shape of a NumPy array.
 impl From<[usize; 3]> for Image {
     fn from([h, w, channels]: [usize; 3]) -> Self {
-        Self::new(h, w, channels)
+        Self::new([h, w], channels)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::shader::{Fragment, Spec};
 /// use tilework::image::{Image, Median};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let clean = Median::new(Image::rgb(1080, 1920), 3);
+/// let clean = Median::new(Image::rgb([1080, 1920]), 3);
 /// let program = Op::<u8>::lower(&clean, &DeviceProfile::webgpu_defaults())?;
 /// assert_eq!((program.variant(), program.dispatches.len()), ("network", 1));
 /// # Ok::<(), tilework::Error>(())
@@ -303,13 +303,13 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::grey(20, 24), b)).to_vec();
+    let mut forms: Vec<_> = Boundary::ALL.map(|b| (Image::grey([20, 24]), b)).to_vec();
     let others = [
-        Image::grey(20, 25),
-        Image::new(20, 24, 2),
-        Image::rgb(20, 24),
-        Image::rgb(20, 25).planar(),
-        Image::rgba(20, 24),
+        Image::grey([20, 25]),
+        Image::new([20, 24], 2),
+        Image::rgb([20, 24]),
+        Image::rgb([20, 25]).planar(),
+        Image::rgba([20, 24]),
     ];
     forms.extend(others.map(|image| (image, Boundary::Clamp)));
     let sizes: &[usize] = if variant == "network" { &[3, 5] } else { &[3] };
@@ -335,13 +335,13 @@ mod tests {
         let auto = |image: Image, size, p: &DeviceProfile| {
             Op::<u8>::lower(&Median::new(image, size), p).unwrap().variant()
         };
-        let grey = Image::grey(100, 100);
+        let grey = Image::grey([100, 100]);
         assert_eq!(
             [1, 3, 5, 7, 33, 35].map(|size| auto(grey, size, &defaults)),
             ["tiled", "network", "network", "tiled", "tiled", "naive"]
         );
         assert_eq!(auto(grey, 35, &h100), "tiled");
-        let rgb = [Image::rgb(100, 100), Image::rgb(100, 100).planar()];
+        let rgb = [Image::rgb([100, 100]), Image::rgb([100, 100]).planar()];
         assert_eq!(rgb.map(|image| auto(image, 31, &defaults)), ["naive", "tiled"]);
     }
 

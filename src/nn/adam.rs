@@ -4,6 +4,7 @@ use super::sgd::check_factor;
 use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{
     Access, Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
     Program, Resource, Role, Setting, Variant, kernel_params, operands,
@@ -46,7 +47,7 @@ use crate::shader::Spec;
 /// use tilework::nn::Adam;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let step = Adam::new(1 << 20, 1e-3).decay(0.01).decoupled(true);
+/// let step = Adam::new(1 << 20, 1e-3).decay(0.01).decoupled();
 /// let program = step.lower(&DeviceProfile::h100())?;
 /// assert_eq!((program.operands.len(), program.dispatches.len()), (5, 2));
 /// # Ok::<(), tilework::Error>(())
@@ -98,10 +99,10 @@ impl Adam {
         self
     }
 
-    /// Whether weight decay acts on the parameters and not on the gradients (AdamW); by default it does not.
+    /// Applies weight decay to the parameters instead of the gradients (AdamW).
     #[must_use]
-    pub fn decoupled(mut self, decoupled: bool) -> Self {
-        self.decoupled = decoupled;
+    pub fn decoupled(mut self) -> Self {
+        self.decoupled = true;
         self
     }
 
@@ -211,7 +212,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         .betas(settings.number("beta1")?, settings.number("beta2")?)
         .eps(settings.number("eps")?)
         .decay(settings.number("decay")?)
-        .decoupled(settings.has("decoupled"))
+        .when(settings.has("decoupled"), |op| op.decoupled())
         .variant(asked.variant());
     let shape = parameters.shape().to_vec();
     let operands = vec![
@@ -226,5 +227,5 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Adam::new(1001, 0.1).decay(0.01).variant(variant);
-    Ok(vec![op.lower(profile)?, op.decoupled(true).lower(profile)?])
+    Ok(vec![op.lower(profile)?, op.decoupled().lower(profile)?])
 }

@@ -45,7 +45,7 @@ use crate::shape::elements;
 /// use tilework::nn::BiasBackward;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let program = Op::<f32>::lower(&BiasBackward::new(64, 10, 1), &DeviceProfile::h100())?;
+/// let program = Op::<f32>::lower(&BiasBackward::new([64, 10, 1]), &DeviceProfile::h100())?;
 /// assert_eq!((program.operands[1].len, program.dispatches.len()), (10, 1));
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -60,8 +60,8 @@ pub struct BiasBackward {
 const VARIANTS: &[Variant] = &[Variant::portable("blocks", "columns of blocks of rows, then of their sums")];
 
 impl BiasBackward {
-    /// Of `n` images of `channels` planes of `plane` elements; of a matrix, 1.
-    pub fn new(n: usize, channels: usize, plane: usize) -> Self {
+    /// Sums a gradient of shape (n, channels, plane). A matrix of n rows has `plane` = 1.
+    pub fn new([n, channels, plane]: [usize; 3]) -> Self {
         Self { n, channels, plane, variant: "auto".into() }
     }
 
@@ -136,13 +136,13 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         return Err(err!(Shape, "bias-backward: dy is {dy}; it must be (N,C) or (N,C,H,W)"));
     };
     let plane = elements("bias-backward", "a plane of dy", plane)?;
-    let op = BiasBackward::new(n, channels, plane).variant(asked.variant());
+    let op = BiasBackward::new([n, channels, plane]).variant(asked.variant());
     Ok(Form::new::<f32>(op, vec![Role::Given(dy), Role::Result(vec![channels])]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     [(3, 5, 1), (64, 300, 1), (7, 3, 25), (9000, 12, 1), (9000, 7, 1)]
         .into_iter()
-        .map(|(n, c, plane)| Op::<f32>::lower(&BiasBackward::new(n, c, plane).variant(variant), profile))
+        .map(|(n, c, plane)| Op::<f32>::lower(&BiasBackward::new([n, c, plane]).variant(variant), profile))
         .collect()
 }

@@ -50,7 +50,7 @@ use half::f16;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// // The embeddings of 64 x 128 tokens.
-/// let program = Op::<f32>::lower(&GatherRows::new(30522, 384, 64 * 128), &DeviceProfile::h100())?;
+/// let program = Op::<f32>::lower(&GatherRows::new([30522, 384], 64 * 128), &DeviceProfile::h100())?;
 /// assert_eq!((program.operands[2].len, program.dispatches.len()), (64 * 128 * 384, 1));
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -78,8 +78,8 @@ kernel_params! {
 }
 
 impl GatherRows {
-    /// `indices` rows of a table of `rows` rows of `n` elements.
-    pub fn new(rows: usize, n: usize, indices: usize) -> Self {
+    /// Copies `indices` rows of a table of `rows` rows of `n` elements.
+    pub fn new([rows, n]: [usize; 2], indices: usize) -> Self {
         Self { rows, n, indices, variant: "auto".into() }
     }
 
@@ -191,14 +191,14 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (table, [rows, n]) = asked.array("table")?;
     let indices = asked.any_indices("indices", &[rows], rows)?;
-    let op = GatherRows::new(rows, n, indices.len()).variant(asked.variant());
+    let op = GatherRows::new([rows, n], indices.len()).variant(asked.variant());
     let (dtype, output) = (table.dtype(), Role::Result([indices.shape(), &[n]].concat()));
     let operands = vec![Role::Given(table), Role::Given(indices), output];
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let op = |n| GatherRows::new(5, n, 7).variant(variant);
+    let op = |n| GatherRows::new([5, n], 7).variant(variant);
     let all = [4, 3].map(|n| Op::<f32>::lower(&op(n), profile));
     all.into_iter().chain([Op::<f16>::lower(&op(3), profile), Op::<u8>::lower(&op(3), profile)]).collect()
 }
@@ -211,7 +211,7 @@ mod tests {
     fn tables_and_outputs_above_one_binding_are_taken_in_parts() {
         let profile = DeviceProfile::webgpu_defaults();
         let (table, output) = (90_000, 130_000);
-        let program = Op::<f16>::lower(&GatherRows::new(table, 999, output), &profile).unwrap();
+        let program = Op::<f16>::lower(&GatherRows::new([table, 999], output), &profile).unwrap();
         let limit = profile.limits.max_storage_binding;
         assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= limit));
         let mut pairs = 0;

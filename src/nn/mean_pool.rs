@@ -49,7 +49,7 @@ use half::f16;
 /// use tilework::nn::MeanPool;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let program = Op::<f32>::lower(&MeanPool::new(64, 128, 384).normalized(), &DeviceProfile::h100())?;
+/// let program = Op::<f32>::lower(&MeanPool::new([64, 128, 384]).normalized(), &DeviceProfile::h100())?;
 /// assert_eq!((program.operands[1].len, program.operands[2].len), (64, 64 * 384));
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -77,8 +77,8 @@ kernel_params! {
 }
 
 impl MeanPool {
-    /// Of `batch` sequences of at most `tokens` tokens of `width` elements.
-    pub fn new(batch: usize, tokens: usize, width: usize) -> Self {
+    /// Averages over the tokens of `x` of shape (batch, tokens, width).
+    pub fn new([batch, tokens, width]: [usize; 3]) -> Self {
         Self { batch, tokens, width, normalized: false, variant: "auto".into() }
     }
 
@@ -197,7 +197,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (x, [batch, tokens, width]) = asked.array("x")?;
     let lengths = asked.indices("lengths", &[batch], tokens)?;
-    let mut op = MeanPool::new(batch, tokens, width).variant(asked.variant());
+    let mut op = MeanPool::new([batch, tokens, width]).variant(asked.variant());
     if asked.settings().has("normalized") {
         op = op.normalized();
     }
@@ -209,7 +209,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut all = Vec::new();
     for width in [8, 7, 2048] {
-        let op = MeanPool::new(3, 5, width).variant(variant);
+        let op = MeanPool::new([3, 5, width]).variant(variant);
         all.push(Op::<f32>::lower(&op, profile)?);
         all.push(Op::<f16>::lower(&op.normalized(), profile)?);
     }

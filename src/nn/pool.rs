@@ -166,11 +166,11 @@ impl Pool2d {
         self
     }
 
-    /// Whether [`Average`](PoolKind::Average) divides by all cells of a window, those of the padding too; by default it
-    /// does not.
+    /// [`Average`](PoolKind::Average) divides by all cells of a window, padding included. By default it divides by the
+    /// cells inside the image.
     #[must_use]
-    pub fn count_include_pad(mut self, counts: bool) -> Self {
-        self.windows.padding_counts = counts;
+    pub fn count_include_pad(mut self) -> Self {
+        self.windows.padding_counts = true;
         self
     }
 
@@ -399,7 +399,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for (kind, activation) in kinds.into_iter().flat_map(|k| Activation::ALL.map(|a| (k.clone(), a))) {
         let op = Pool2d::new(kind, [2, 3, 8, 8], [2, 2]).activation(activation).variant(variant);
-        let counted = op.clone().count_include_pad(true);
+        let counted = op.clone().count_include_pad();
         programs.extend([
             Op::<f32>::lower(&op, profile)?,
             Op::<f16>::lower(&op, profile)?,

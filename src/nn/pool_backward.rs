@@ -5,6 +5,7 @@ use super::pool::PoolKind;
 use super::windows::{Forms, MAX_STEPS, Windows};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Role, Variant, by_type, choose, element_fragment, operands,
@@ -102,8 +103,8 @@ impl Pool2dBackward {
 
     /// As of [`Pool2d::count_include_pad`](super::Pool2d::count_include_pad).
     #[must_use]
-    pub fn count_include_pad(mut self, counts: bool) -> Self {
-        self.windows.padding_counts = counts;
+    pub fn count_include_pad(mut self) -> Self {
+        self.windows.padding_counts = true;
         self
     }
 
@@ -264,7 +265,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         for counts in [false, true] {
             let op = Pool2dBackward::new(kind.clone(), [2, 3, 8, 8], [2, 2])
                 .variant(variant)
-                .count_include_pad(counts);
+                .when(counts, |op| op.count_include_pad());
             programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
         }
     }

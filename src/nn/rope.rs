@@ -3,6 +3,7 @@
 use super::form::FLOATS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
@@ -51,7 +52,7 @@ use half::f16;
 /// use tilework::nn::Rope;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let rope = Rope::new(1, 32, 512, 128);
+/// let rope = Rope::new([1, 32, 512, 128]);
 /// let program = Op::<f32>::lower(&rope, &DeviceProfile::h100())?;
 /// assert_eq!(program.operands[1].len, 512 * 64);
 /// // One table for all positions that there are, and where each token is.
@@ -88,12 +89,12 @@ kernel_params! {
 const WORKGROUP_SIZE: u64 = 256;
 
 impl Rope {
-    /// Of `tokens` tokens of `batch` sequences, with `heads` rows of `size` elements each; of all elements of a row.
-    pub fn new(batch: usize, heads: usize, tokens: usize, size: usize) -> Self {
+    /// Rotates every element of `x` of shape (batch, heads, tokens, size).
+    pub fn new(shape: [usize; 4]) -> Self {
         Self {
-            shape: [batch, heads, tokens, size],
-            rotary: size,
-            table: tokens,
+            shape,
+            rotary: shape[3],
+            table: shape[2],
             interleaved: false,
             tokens_first: false,
             positions: false,
@@ -108,17 +109,17 @@ impl Rope {
         self
     }
 
-    /// Whether pairs are neighbours instead of halves apart.
+    /// Pairs neighbours. By default element i is paired with element i + rotary / 2.
     #[must_use]
-    pub fn interleaved(mut self, interleaved: bool) -> Self {
-        self.interleaved = interleaved;
+    pub fn interleaved(mut self) -> Self {
+        self.interleaved = true;
         self
     }
 
-    /// Whether `x` and `output` are (batch, tokens, heads, size).
+    /// `x` and `output` are (batch, tokens, heads, size). By default they are (batch, heads, tokens, size).
     #[must_use]
-    pub fn tokens_first(mut self, tokens_first: bool) -> Self {
-        self.tokens_first = tokens_first;
+    pub fn tokens_first(mut self) -> Self {
+        self.tokens_first = true;
         self
     }
 
@@ -314,11 +315,11 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (heads, tokens) = if tokens_first { (b, a) } else { (a, b) };
     let (cos, [rows, pairs]) = asked.free_of("cos", [tokens, size / 2], DType::F32)?;
     let sin = asked.of("sin", &[rows, pairs], DType::F32)?;
-    let mut op = Rope::new(batch, heads, tokens, size)
+    let mut op = Rope::new([batch, heads, tokens, size])
         .rotary(pairs.saturating_mul(2))
         .tables(rows)
-        .interleaved(settings.has("interleaved"))
-        .tokens_first(tokens_first)
+        .when(settings.has("interleaved"), |op| op.interleaved())
+        .when(tokens_first, |op| op.tokens_first())
         .variant(asked.variant());
     let mut operands: Vec<_> = [x, cos, sin].map(Role::Given).into();
     if asked.has_more() {
@@ -333,8 +334,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for (interleaved, tokens_first) in [(false, false), (true, true)] {
         for (size, rotary) in [(8, 8), (6, 4)] {
-            let op = Rope::new(2, 3, 5, size).rotary(rotary).variant(variant);
-            let op = op.interleaved(interleaved).tokens_first(tokens_first);
+            let op = Rope::new([2, 3, 5, size]).rotary(rotary).variant(variant);
+            let op = op.when(interleaved, |op| op.interleaved()).when(tokens_first, |op| op.tokens_first());
             programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
             let at = op.with_positions(9);
             programs.extend([Op::<f32>::lower(&at, profile)?, Op::<f16>::lower(&at, profile)?]);

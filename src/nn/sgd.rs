@@ -3,6 +3,7 @@
 use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{
     Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant,
     kernel_params, operands,
@@ -81,10 +82,10 @@ impl Sgd {
         self
     }
 
-    /// Whether momentum looks ahead; by default it does not.
+    /// Uses Nesterov momentum, which looks one step ahead.
     #[must_use]
-    pub fn nesterov(mut self, nesterov: bool) -> Self {
-        self.nesterov = nesterov;
+    pub fn nesterov(mut self) -> Self {
+        self.nesterov = true;
         self
     }
 
@@ -180,7 +181,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (n, shape) = (parameters.len(), parameters.shape().to_vec());
     let mut op = Sgd::new(n, settings.number("rate")?)
         .decay(settings.number("decay")?)
-        .nesterov(settings.has("nesterov"))
+        .when(settings.has("nesterov"), |op| op.nesterov())
         .variant(asked.variant());
     let mut operands = vec![Role::Updated(parameters), Role::Given(asked.like("gradients", &shape)?)];
     let momentum: f32 = settings.number("momentum")?;
@@ -195,6 +196,6 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Sgd::new(1001, 0.1).variant(variant);
-    let ahead = op.clone().nesterov(true).with_momentum(0.9);
+    let ahead = op.clone().nesterov().with_momentum(0.9);
     Ok(vec![op.lower(profile)?, op.with_momentum(0.9).lower(profile)?, ahead.lower(profile)?])
 }

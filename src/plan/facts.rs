@@ -15,6 +15,8 @@ pub(super) fn facts(program: &Program, interfaces: &[&Interface], subgroup: u32)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dense::ProductTile;
+    use crate::dense::ThreadTile;
     use crate::element::Element;
     use crate::program::{DeviceProfile, Op};
     use crate::shader::Target;
@@ -36,15 +38,22 @@ mod tests {
         let gemm = |variant| Gemm::new(256, 256, 256).variant(variant);
         let reuse = |op: &Gemm| of::<f32>(op).into_iter().find(|(name, _)| *name == "reuse").unwrap().1;
         assert_eq!(reuse(&gemm("naive")), 1.0);
-        assert_eq!(reuse(&gemm("tiled").tile(16, 16, 16)), 16.0);
-        assert_eq!(reuse(&gemm("coarsened").tile(16, 32, 16).thread_tile(1, 2)), 2.0 * 256.0 / 24.0);
+        assert_eq!(reuse(&gemm("tiled").tile(ProductTile { m: 16, n: 16, k: 16 })), 16.0);
+        assert_eq!(
+            reuse(
+                &gemm("coarsened")
+                    .tile(ProductTile { m: 16, n: 32, k: 16 })
+                    .thread_tile(ThreadTile { rows: 1, columns: 2 })
+            ),
+            2.0 * 256.0 / 24.0
+        );
         let loads = |op: &Gemm| {
             of::<f32>(op).into_iter().filter(|(name, _)| name.starts_with("loads")).collect::<Vec<_>>()
         };
         // 16 x 16 invocations: two rows of A in a subgroup, and two times the same 16 columns of B.
-        let tile = gemm("naive").tile(16, 16, 1);
+        let tile = gemm("naive").tile(ProductTile { m: 16, n: 16, k: 1 });
         assert_eq!(loads(&tile), [("loads of A", 2.0), ("loads of B", 1.0)]);
-        assert_eq!(loads(&tile.trans_a(true).trans_b(true)), [("loads of A", 1.0), ("loads of B", 16.0)]);
+        assert_eq!(loads(&tile.trans_a().trans_b()), [("loads of A", 1.0), ("loads of B", 16.0)]);
         assert_eq!(loads(&gemm("register-direct")), [("loads of A", 32.0)]);
         assert_eq!(loads(&gemm("tiled")), []);
     }
@@ -72,7 +81,8 @@ mod tests {
 
     #[test]
     fn stencils_reuse_and_idle() {
-        let known = |variant: &str| of::<f32>(&Filter2d::new(256, 256, [9, 9], &[1.0; 81]).variant(variant));
+        let known =
+            |variant: &str| of::<f32>(&Filter2d::new([256, 256], [9, 9], &[1.0; 81]).variant(variant));
         let reuse = |variant| known(variant)[1];
         assert_eq!(reuse("naive"), ("reuse", 1.0));
         assert_eq!(reuse("strategy1"), ("reuse", 36.0));

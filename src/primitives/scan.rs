@@ -3,6 +3,7 @@
 mod lowering;
 mod policy;
 
+use crate::program::When;
 pub(super) use lowering::{ScanJob, ScanTilesParams, Segments, monoid};
 pub(super) use policy::ScanPolicy;
 
@@ -63,7 +64,7 @@ use half::f16;
 /// use tilework::{Scan, Sum};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let offsets = Scan::new(Sum, 1_000_000).exclusive(true);
+/// let offsets = Scan::new(Sum, 1_000_000).exclusive();
 /// let by_rows = Scan::rows(Sum, 1000, 1000).variant("kogge-stone");
 /// let same_bits = Scan::new(Sum, 1_000_000).deterministic();
 /// assert_eq!(Op::<u32>::lower(&offsets, &DeviceProfile::h100())?.variant(), "lookback");
@@ -115,17 +116,17 @@ impl<O> Scan<O> {
         Self { op, rows, n, form: ScanForm::new() }
     }
 
-    /// Whether a result leaves its own element out. The default is that it does not.
+    /// Result i combines the elements before i; the first is the operator's identity. By default element i is included.
     #[must_use]
-    pub fn exclusive(mut self, exclusive: bool) -> Self {
-        self.form.exclusive = exclusive;
+    pub fn exclusive(mut self) -> Self {
+        self.form.exclusive = true;
         self
     }
 
-    /// Whether rows are scanned from their end. The default is from their beginning.
+    /// Scans each row from its end to its start.
     #[must_use]
-    pub fn reverse(mut self, reverse: bool) -> Self {
-        self.form.reverse = reverse;
+    pub fn reverse(mut self) -> Self {
+        self.form.reverse = true;
         self
     }
 
@@ -273,7 +274,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     );
     macro_rules! lower {
         ($rows:expr, $n:expr, $exclusive:expr, $reverse:expr; $($op:expr => $($t:ty),*;)*) => {$($({
-            let scan = Scan::rows($op, $rows, $n).variant(variant).exclusive($exclusive).reverse($reverse);
+            let scan = Scan::rows($op, $rows, $n).variant(variant).when($exclusive, |op| op.exclusive()).when($reverse, |op| op.reverse());
             programs.push(Op::<$t>::lower(&scan, profile)?);
         })*)*};
     }
@@ -324,7 +325,7 @@ mod tests {
     fn pieces_cover_every_element_in_the_order_of_the_scan() {
         let profile = DeviceProfile::webgpu_defaults();
         for reverse in [false, true] {
-            let scan = Scan::new(Sum, 60_000_001).reverse(reverse);
+            let scan = Scan::new(Sum, 60_000_001).when(reverse, |op| op.reverse());
             let program = Op::<f32>::lower(&scan, &profile).unwrap();
             assert_eq!(program.dispatches.len(), 3);
             let outputs = program.dispatches[1..].iter().map(|d| &d.bindings[2..4]);

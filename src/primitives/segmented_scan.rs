@@ -5,6 +5,7 @@ use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
 use super::{CustomOp, DTYPES, Max, Min};
 use crate::element::Element;
 use crate::error::Result;
+use crate::program::When;
 use crate::program::{
     Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting,
     Variant, by_type, deterministic, operands,
@@ -48,7 +49,7 @@ use half::f16;
 /// use tilework::{SegmentedScan, Sum};
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let positions = SegmentedScan::new(Sum, 1_000_000).exclusive(true);
+/// let positions = SegmentedScan::new(Sum, 1_000_000).exclusive();
 /// let program = Op::<u32>::lower(&positions, &DeviceProfile::h100())?;
 /// assert_eq!((program.variant(), program.operands[1].name), ("lookback", "heads"));
 /// # Ok::<(), tilework::Error>(())
@@ -66,10 +67,10 @@ impl<O> SegmentedScan<O> {
         Self { op, n, form: ScanForm::new() }
     }
 
-    /// Whether a result leaves its own element out. The default is that it does not.
+    /// Result i combines the elements of its segment before i; the first is the operator's identity.
     #[must_use]
-    pub fn exclusive(mut self, exclusive: bool) -> Self {
-        self.form.exclusive = exclusive;
+    pub fn exclusive(mut self) -> Self {
+        self.form.exclusive = true;
         self
     }
 
@@ -157,7 +158,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for (n, exclusive) in [(100_000, false), (3, true), (1 << 23, true)] {
         macro_rules! lower {
             ($($op:expr => $($t:ty),*;)*) => {$($({
-                let scan = SegmentedScan::new($op, n).variant(variant).exclusive(exclusive);
+                let scan = SegmentedScan::new($op, n).variant(variant).when(exclusive, |op| op.exclusive());
                 programs.push(Op::<$t>::lower(&scan, profile)?);
             })*)*};
         }

@@ -7,6 +7,7 @@ use self::lowering::SortLowering;
 use super::WORDS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{
     self, Asked, Comparison, DeviceProfile, Example, Input, Op, Operation, Program, Role, Setting, Variant,
     by_type, operands,
@@ -53,7 +54,7 @@ use std::ops::Range;
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let keys = RadixSort::new(1_000_000);
-/// let pairs = RadixSort::new(1_000_000).descending(true).bits(0..16).with_values();
+/// let pairs = RadixSort::new(1_000_000).descending().bits(0..16).with_values();
 /// assert_eq!(Op::<f32>::lower(&keys, &DeviceProfile::h100())?.variant(), "onesweep");
 /// assert_eq!(Op::<u32>::lower(&pairs, &DeviceProfile::webgpu_defaults())?.operands.len(), 4);
 /// # Ok::<(), tilework::Error>(())
@@ -117,10 +118,10 @@ impl RadixSort {
         VARIANTS
     }
 
-    /// Largest first. The default is smallest first.
+    /// Sorts the largest first. The default is the smallest first.
     #[must_use]
-    pub fn descending(mut self, wanted: bool) -> Self {
-        self.descending = wanted;
+    pub fn descending(mut self) -> Self {
+        self.descending = true;
         self
     }
 
@@ -240,7 +241,8 @@ const TILE: Setting = Setting::text("tile", "INVOCATIONS,KEYS", "");
 fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
     let settings = asked.settings();
     let (keys, [n]) = asked.array("keys")?;
-    let mut op = RadixSort::new(n).descending(settings.has("descending")).variant(asked.variant());
+    let mut op =
+        RadixSort::new(n).when(settings.has("descending"), |op| op.descending()).variant(asked.variant());
     if let Some([begin, end]) = settings.given_numbers(&BITS)? {
         op = op.bits(begin..end);
     }
@@ -268,7 +270,7 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for descending in [false, true] {
-        let keys = || RadixSort::new(10_001).descending(descending).variant(variant);
+        let keys = || RadixSort::new(10_001).when(descending, |op| op.descending()).variant(variant);
         let pairs = || keys().with_values();
         programs.push(Op::<u32>::lower(&keys(), profile)?);
         programs.push(Op::<i32>::lower(&pairs(), profile)?);

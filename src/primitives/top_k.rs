@@ -4,6 +4,7 @@ use super::WORDS;
 use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
@@ -52,7 +53,7 @@ use crate::shape::{index_u32, round_up};
 /// use tilework::program::{DeviceProfile, Op};
 ///
 /// let best = TopK::new(1 << 26, 100);
-/// let lowest = TopK::new(1000, 10).smallest(true);
+/// let lowest = TopK::new(1000, 10).smallest();
 /// assert_eq!(Op::<f32>::lower(&best, &DeviceProfile::h100())?.variant(), "subgroup");
 /// assert_eq!(Op::<u32>::lower(&lowest, &DeviceProfile::webgpu_defaults())?.dispatches.len(), 1);
 /// # Ok::<(), tilework::Error>(())
@@ -72,10 +73,10 @@ impl TopK {
         Self { n, k, smallest: false, variant: "auto".into(), chunk: None }
     }
 
-    /// The smallest instead of the largest. The default is the largest.
+    /// Selects the smallest elements. The default is the largest.
     #[must_use]
-    pub fn smallest(mut self, wanted: bool) -> Self {
-        self.smallest = wanted;
+    pub fn smallest(mut self) -> Self {
+        self.smallest = true;
         self
     }
 
@@ -216,7 +217,7 @@ impl<'a> TopKLowering<'a> {
         if k == 0 || k > n {
             return Err(err!(
                 InvalidArgument,
-                "top-k: k is {k} of {n} elements; it must be from 1 to the number of elements"
+                "top-k is {k} of {n} elements; it must be from 1 to the number of elements"
             ));
         }
         index_u32("top-k", "n", n)?;
@@ -301,7 +302,8 @@ impl<'a> TopKLowering<'a> {
     }
 
     fn run<T: Element>(mut self, desc: &TopK) -> Result<Program> {
-        let sort = |n: u64| RadixSort::new(n as usize).descending(!desc.smallest).with_values();
+        let sort =
+            |n: u64| RadixSort::new(n as usize).when(!desc.smallest, |op| op.descending()).with_values();
         match self.program.variant() {
             "single" => self.finish(None),
             "sort" => {
@@ -540,7 +542,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let k = settings.maybe("k")?.ok_or_else(|| {
         err!(InvalidArgument, "top-k: --k is missing; it says how many elements, from 1 to {n}")
     })?;
-    let mut op = TopK::new(n, k).smallest(settings.has("smallest")).variant(asked.variant());
+    let mut op = TopK::new(n, k).when(settings.has("smallest"), |op| op.smallest()).variant(asked.variant());
     op.chunk = settings.maybe("chunk")?;
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(vec![k]), Role::Result(vec![k])];
@@ -559,9 +561,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     };
     for (i, &(n, k)) in cases.iter().enumerate() {
         let top = TopK::new(n, k).variant(variant);
-        programs.push(Op::<f32>::lower(&top.clone().smallest(i % 2 == 0), profile)?);
+        programs.push(Op::<f32>::lower(&top.clone().when(i % 2 == 0, |op| op.smallest()), profile)?);
         programs.push(Op::<i32>::lower(&top, profile)?);
-        programs.push(Op::<u32>::lower(&top.clone().smallest(true), profile)?);
+        programs.push(Op::<u32>::lower(&top.clone().smallest(), profile)?);
         if chunks {
             for chunk in [128, 4096] {
                 let top = TopK::new(1 << 20, 20).variant(variant).chunk(chunk);

@@ -28,6 +28,7 @@ mod profile;
 pub(crate) mod rows;
 mod settings;
 mod variant;
+mod when;
 mod written;
 
 pub use ask::{Ask, Form, Role, Supply};
@@ -46,6 +47,7 @@ pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Featur
 pub use settings::{Input, Setting, Settings, Takes};
 pub(crate) use variant::{Bits, choose, choose_with, deterministic};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
+pub use when::When;
 pub(crate) use written::{Use, Written, check_read};
 
 use crate::element::{DType, Element};

@@ -5,7 +5,8 @@ mod catalogue;
 pub(super) use self::catalogue::INFO;
 
 use crate::dense::{
-    Activation, Division, ProductParams, RegisterForm, StepCount, dispatch_bands, register_sides, tiles,
+    Activation, Division, ProductParams, ProductTile, RegisterForm, StepCount, ThreadTile, dispatch_bands,
+    register_sides, tiles,
 };
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -59,7 +60,7 @@ use half::f16;
 /// use tilework::program::{DeviceProfile, Op};
 /// use tilework::quantize::GemmInt8;
 ///
-/// let product = GemmInt8::new(64, 1536, 384).trans_b(true);
+/// let product = GemmInt8::new(64, 1536, 384).trans_b();
 /// assert_eq!(Op::<i32>::lower(&product, &DeviceProfile::h100())?.operands.len(), 3);
 /// // A layer: scales of rows of both, a bias, an activation.
 /// let layer = product.scaled().activation(Activation::Gelu).with_bias();
@@ -160,26 +161,26 @@ impl GemmInt8 {
         }
     }
 
-    /// Whether `b` is stored n x k.
+    /// `b` is stored transposed, as n x k.
     #[must_use]
-    pub fn trans_b(mut self, trans_b: bool) -> Self {
-        self.trans_b = trans_b;
+    pub fn trans_b(mut self) -> Self {
+        self.trans_b = true;
         self
     }
 
-    /// Sides of the tiles: a workgroup computes `tile_m` x `tile_n` elements of C, `tile_k` steps of k at a time, a
-    /// multiple of 4 (of 16 for `register` and `double`); by default what suits device and shape.
+    /// The tile that a workgroup computes. `k` is a multiple of 4 (of 16 for `register` and `double`). The default suits
+    /// the device and the shape.
     #[must_use]
-    pub fn tile(mut self, tile_m: u32, tile_n: u32, tile_k: u32) -> Self {
-        self.tile = Some([tile_m, tile_n, tile_k]);
+    pub fn tile(mut self, tile: ProductTile) -> Self {
+        self.tile = Some([tile.m, tile.n, tile.k]);
         self
     }
 
-    /// Rows and columns of C that one invocation of `register` and `double` computes: multiples of 4 up to 16, of which
-    /// the tile is made; by default 4 x 4 of a tile that is asked for.
+    /// The part of the tile that one thread of `register` and `double` computes: multiples of 4 up to 16 that divide
+    /// the tile. The default is 4 x 4 where a tile is given.
     #[must_use]
-    pub fn thread_tile(mut self, rows: u32, columns: u32) -> Self {
-        self.thread = Some([rows, columns]);
+    pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
+        self.thread = Some([tile.rows, tile.columns]);
         self
     }
 

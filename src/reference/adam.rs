@@ -88,7 +88,7 @@ mod tests {
             adam(&op.decay(0.5).eps(1.0), [&[2.0f32], &zeros[..1], &zeros[..1], &zeros[..1], zeros])
         };
         // AdamW: 2 - 0.1 0.5 2. Else a gradient of 1, over its size and eps.
-        assert_eq!(step(Adam::new(1, 0.1).decoupled(true))[0], [1.9]);
+        assert_eq!(step(Adam::new(1, 0.1).decoupled())[0], [1.9]);
         assert!((step(Adam::new(1, 0.1))[0][0] - 1.95).abs() < 1e-6);
     }
 }

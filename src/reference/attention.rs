@@ -218,6 +218,7 @@ impl AttentionRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attention::Paging;
 
     const NONE: AttentionInputs<'static> = AttentionInputs { table: None, lengths: None, mask: None };
 
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn equal_scores_give_the_mean_of_what_is_seen() {
         let (q, k, v) = (&[0.0; 3], &[0.0; 4], &[1.0, 2.0, 6.0, 7.0]);
-        let op = Attention::new(1, 1, 1, 3, 4, 8);
+        let op = Attention::new([1, 1, 3, 8], [1, 4]);
         assert_eq!(first(&op, q, k, v, NONE), [4.0; 3]);
         assert_eq!(first(&op.clone().causal(), q, k, v, NONE), [1.5, 3.0, 4.0]);
         assert_eq!(first(&op.clone().causal().window(1), q, k, v, NONE), [2.0, 6.0, 7.0]);
@@ -243,12 +244,12 @@ mod tests {
         let inf = f32::NEG_INFINITY;
         let mask = [0.0, inf, inf, inf, inf, inf, inf, inf, inf, 0.0, 0.0, inf];
         let inputs = AttentionInputs { mask: Some(&mask), ..NONE };
-        assert_eq!(first(&op.masked(1, 1), q, k, v, inputs), [1.0, 0.0, 4.0]);
+        assert_eq!(first(&op.masked([1, 1]), q, k, v, inputs), [1.0, 0.0, 4.0]);
     }
 
     #[test]
     fn weights_follow_the_scores_and_heads_their_group() {
-        let op = Attention::new(1, 2, 1, 1, 2, 8).scale(1.0);
+        let op = Attention::new([1, 2, 1, 8], [1, 2]).scale(1.0);
         // e^(ln 3) to 1.
         let got = first(&op, &[1.0, 0.0], &[3f32.ln(), 0.0], &[4.0, 8.0], NONE);
         assert!((got[0] - 5.0).abs() < 1e-6 && got[1] == 6.0, "{got:?}");
@@ -256,7 +257,7 @@ mod tests {
 
     #[test]
     fn pages_are_looked_up_and_may_be_missing() {
-        let op = Attention::new(2, 1, 1, 1, 20, 8).paged(16, 2);
+        let op = Attention::new([2, 1, 1, 8], [1, 20]).paged(Paging { tokens: 16, pages: 2 });
         let v: Vec<f32> = (0..32).map(|i| i as f32).collect();
         let inputs = AttentionInputs { table: Some(&[1, 0, 0, 9]), ..NONE };
         let got = first(&op, &[0.0; 2], &[0.0; 32], &v, inputs);
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_not_defined_is_nan() {
-        let op = Attention::new(1, 1, 1, 1, 2, 8);
+        let op = Attention::new([1, 1, 1, 8], [1, 2]);
         assert!(first(&op, &[1.0], &[f32::INFINITY, 1.0], &[1.0, 1.0], NONE)[0].is_nan());
         assert_eq!(first(&op, &[1.0], &[f32::NEG_INFINITY, 1.0], &[1.0, 3.0], NONE), [3.0]);
     }

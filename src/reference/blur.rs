@@ -79,6 +79,9 @@ mod tests {
         assert_eq!(blur(&Blur::new([1, 2], 0), &[3u8, 4]), [3.0, 4.0]);
         // Two channels, side by side and in planes.
         assert_eq!(blur(&Blur::new([1, 2, 2], 1), &[0u8, 8, 4, 6]), [2.0, 7.0, 2.0, 7.0]);
-        assert_eq!(blur(&Blur::new(Image::new(1, 2, 2).planar(), 1), &[0u8, 4, 8, 6]), [2.0, 2.0, 7.0, 7.0]);
+        assert_eq!(
+            blur(&Blur::new(Image::new([1, 2], 2).planar(), 1), &[0u8, 4, 8, 6]),
+            [2.0, 2.0, 7.0, 7.0]
+        );
     }
 }

@@ -78,9 +78,9 @@ mod tests {
         let corner = gaussian(&wrap, &[0u8, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert!(near(&corner[..2], &[side * side, side * side]) && near(&corner[8..], &[middle * middle]));
         // Channels do not mix, in both layouts.
-        let pair = Gaussian::new(Image::new(1, 2, 2), 1.0).radius(1);
+        let pair = Gaussian::new(Image::new([1, 2], 2), 1.0).radius(1);
         assert!(near(&gaussian(&pair, &[0u8, 8, 0, 8]), &[0.0, 8.0, 0.0, 8.0]));
-        let planes = Gaussian::new(Image::new(1, 2, 2).planar(), 1.0).radius(1);
+        let planes = Gaussian::new(Image::new([1, 2], 2).planar(), 1.0).radius(1);
         assert!(near(&gaussian(&planes, &[0u8, 0, 8, 8]), &[0.0, 0.0, 8.0, 8.0]));
         assert_eq!((op.reach(), Gaussian::new([1, 1], 1.5).reach()), (1, 6));
     }

@@ -236,9 +236,9 @@ mod tests {
         let at = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0f32];
         let bt = [7.0, 9.0, 11.0, 8.0, 10.0, 12.0f32];
         let op = Gemm::new(2, 2, 3);
-        assert_eq!(gemm(&op.clone().trans_a(true), &at, &B, None, &[0.0; 4]).unwrap(), AB);
-        assert_eq!(gemm(&op.clone().trans_b(true), &A, &bt, None, &[0.0; 4]).unwrap(), AB);
-        assert_eq!(gemm(&op.trans_a(true).trans_b(true), &at, &bt, None, &[0.0; 4]).unwrap(), AB);
+        assert_eq!(gemm(&op.clone().trans_a(), &at, &B, None, &[0.0; 4]).unwrap(), AB);
+        assert_eq!(gemm(&op.clone().trans_b(), &A, &bt, None, &[0.0; 4]).unwrap(), AB);
+        assert_eq!(gemm(&op.trans_a().trans_b(), &at, &bt, None, &[0.0; 4]).unwrap(), AB);
     }
 
     #[test]

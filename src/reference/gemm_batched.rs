@@ -108,7 +108,7 @@ mod tests {
         let op = GemmBatched::new(2, 2, 2, 2);
         let got = gemm_batched(&op, &a, &b, None, &[0.0; 8]).unwrap();
         assert_eq!(got, [1.0, 2.0, 3.0, 4.0, 6.0, 5.0, 8.0, 7.0]);
-        let both = op.clone().trans_a(true).alpha(2.0).beta(1.0);
+        let both = op.clone().trans_a().alpha(2.0).beta(1.0);
         let got = gemm_batched(&both, &a, &b, None, &[1.0; 8]).unwrap();
         assert_eq!(got, [3.0, 7.0, 5.0, 9.0, 15.0, 11.0, 17.0, 13.0]);
         let rows = op.clone().with_row_bias();

@@ -85,7 +85,7 @@ mod tests {
         let (a, b) = ([1, -2, 3, 4], [5, 6, 7, -8]);
         let op = GemmInt8::new(2, 2, 2);
         assert_eq!(gemm_int8(&op, &a, &b), [-9, 22, 43, -14]);
-        assert_eq!(gemm_int8(&op.clone().trans_b(true), &a, &b), [-7, 23, 39, -11]);
+        assert_eq!(gemm_int8(&op.clone().trans_b(), &a, &b), [-7, 23, 39, -11]);
         let layer = op.scaled().activation(Activation::Relu);
         let scales = (&[0.5, 2.0][..], &[1.0, 0.25][..]);
         let got = gemm_int8_scaled(&layer, (&a, &b), scales, Some(&[5.0, -1.0]));

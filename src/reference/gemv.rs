@@ -7,6 +7,7 @@ use crate::dense::{DenseLayout, Gemm, Gemv};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
+use crate::program::When;
 use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
@@ -39,7 +40,7 @@ pub fn gemv_bound<T: Element + Into<f64>>(op: &Gemv, a: &[T], x: &[T], y: &[T]) 
 fn product(op: &Gemv) -> Gemm {
     let (x_len, y_len) = op.lengths();
     let DenseLayout { ld, .. } = op.layout();
-    Gemm::new(y_len, 1, x_len).trans_a(op.trans).lda(ld).alpha(op.alpha).beta(op.beta)
+    Gemm::new(y_len, 1, x_len).when(op.trans, |op| op.trans_a()).lda(ld).alpha(op.alpha).beta(op.beta)
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
     fn product_of_2x3_is_known_both_ways() {
         let op = Gemv::new(2, 3).lda(4);
         assert_eq!(gemv(&op, &A, &[1.0, 10.0, 100.0], &[0.0; 2]).unwrap(), [321.0, 654.0]);
-        let trans = op.trans(true);
+        let trans = op.trans();
         assert_eq!(gemv(&trans, &A, &[1.0, 10.0], &[0.0; 3]).unwrap(), [41.0, 52.0, 63.0]);
         assert!(gemv(&trans, &A[..6], &[1.0, 10.0], &[0.0; 3]).is_err());
     }

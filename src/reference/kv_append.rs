@@ -180,10 +180,11 @@ fn layout(kv: KvType, x: &[f32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attention::Paging;
 
     #[test]
     fn rows_go_behind_those_that_are_there() {
-        let op = KvAppend::new(2, 1, 2, 3, 8);
+        let op = KvAppend::new([2, 1, 2, 8], 3);
         let new: Vec<f32> = (0..32).map(|i| (i / 8 + 1) as f32).collect();
         let mut cache = vec![0f32; 48];
         kv_append(&op, &new, &[1, 2], None, &mut cache);
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn pages_are_looked_up_and_may_be_missing() {
-        let op = KvAppend::new(1, 1, 2, 32, 8).paged(16, 2);
+        let op = KvAppend::new([1, 1, 2, 8], 32).paged(Paging { tokens: 16, pages: 2 });
         let mut cache = vec![0f32; 256];
         kv_append(&op, &[5f32; 16], &[15], Some(&[1, 7]), &mut cache);
         assert_eq!(cache.iter().position(|x| *x == 5.0), Some(31 * 8));

@@ -151,7 +151,7 @@ mod tests {
     fn padding_is_nothing_unless_it_counts() {
         let op = of(PoolKind::Average).stride([2, 2]).pad([1, 1]);
         assert_eq!(pool(&op, &X, None).unwrap(), [1.0, 2.5, 5.5, 7.0]);
-        assert_eq!(pool(&op.count_include_pad(true), &X, None).unwrap(), [0.25, 1.25, 2.75, 7.0]);
+        assert_eq!(pool(&op.count_include_pad(), &X, None).unwrap(), [0.25, 1.25, 2.75, 7.0]);
         let op = of(PoolKind::Max).stride([2, 2]).pad([1, 1]);
         assert_eq!(pool(&op, &X.map(|x| -x), None).unwrap(), [-1.0, -2.0, -4.0, -5.0]);
     }

@@ -70,9 +70,9 @@ mod tests {
         let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
         let tables = (&[0.0, 1.0][..], &[1.0, 0.0][..]);
         // The first pair by a quarter, the second not at all; the last element is in none.
-        let op = Rope::new(1, 1, 1, 5).rotary(4);
+        let op = Rope::new([1, 1, 1, 5]).rotary(4);
         assert_eq!(rope(&op, &x, tables, None), [-3.0, 2.0, 1.0, 4.0, 5.0]);
-        assert_eq!(rope(&op.interleaved(true), &x, tables, None), [-2.0, 1.0, 3.0, 4.0, 5.0]);
+        assert_eq!(rope(&op.interleaved(), &x, tables, None), [-2.0, 1.0, 3.0, 4.0, 5.0]);
     }
 
     #[test]
@@ -80,11 +80,11 @@ mod tests {
         // Two heads of two tokens of two elements; positions are 0 and beyond the tables, which is the last.
         let x = [1.0f32, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
         let tables = (&[1.0, 0.0][..], &[0.0, 1.0][..]);
-        let op = Rope::new(1, 2, 2, 2);
+        let op = Rope::new([1, 2, 2, 2]);
         let want = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0];
         assert_eq!(rope(&op, &x, tables, None), want);
         assert_eq!(rope(&op.clone().with_positions(2), &x, tables, Some(&[0, 7])), want);
         let want = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
-        assert_eq!(rope(&op.tokens_first(true), &x, tables, None), want);
+        assert_eq!(rope(&op.tokens_first(), &x, tables, None), want);
     }
 }

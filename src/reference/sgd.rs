@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(sgd(&Sgd::new(1, 0.5).decay(1.0), &[1.0f32], &[2.0], &[0.0])[0], [-0.5]);
         let momentum = Sgd::new(1, 0.5).with_momentum(0.5);
         assert_eq!(of(&momentum), [vec![-1.0], vec![4.0]]);
-        let ahead = Sgd::new(1, 0.5).nesterov(true).with_momentum(0.5);
+        let ahead = Sgd::new(1, 0.5).nesterov().with_momentum(0.5);
         assert_eq!(of(&ahead), [vec![-1.0], vec![4.0]]);
         assert!(sgd_bound(&Sgd::new(1, 0.1), &[1.0f32], &[2.0], &[0.0])[0][0] < 1e-5);
     }

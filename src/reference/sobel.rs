@@ -98,9 +98,9 @@ mod tests {
         assert_eq!(of(Gradient::Y)[3..6], [9.0, 3.0, 0.0]);
         assert_eq!(of(Gradient::Magnitude)[3], 90f64.sqrt());
         // Two channels, side by side and in planes.
-        let pair = Sobel::new(Image::new(1, 2, 2)).gradient(Gradient::X);
+        let pair = Sobel::new(Image::new([1, 2], 2)).gradient(Gradient::X);
         assert_eq!(sobel(&pair, &[0u8, 5, 1, 7]), [4.0, 8.0, 4.0, 8.0]);
-        let planes = Sobel::new(Image::new(1, 2, 2).planar()).gradient(Gradient::X);
+        let planes = Sobel::new(Image::new([1, 2], 2).planar()).gradient(Gradient::X);
         assert_eq!(sobel(&planes, &[0u8, 1, 5, 7]), [4.0, 4.0, 8.0, 8.0]);
     }
 }

@@ -5,6 +5,7 @@ use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_op
 use super::{Csr, Format, MatrixLayout};
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
 use crate::shader::Spec;
 
@@ -71,10 +72,10 @@ impl PageRank {
         self
     }
 
-    /// Whether a vector says where walks begin. By default they begin anywhere.
+    /// Walks begin where the operand `start` says. By default they begin at any node.
     #[must_use]
-    pub fn personalised(mut self, wanted: bool) -> Self {
-        self.personalised = wanted;
+    pub fn personalised(mut self) -> Self {
+        self.personalised = true;
         self
     }
 
@@ -189,7 +190,9 @@ pub(super) const INFO: Operation = Operation {
 fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for personalised in [false, true] {
-        let rank = PageRank::new(solver::sample(Format::Csr)).personalised(personalised).check_every(1);
+        let rank = PageRank::new(solver::sample(Format::Csr))
+            .when(personalised, |op| op.personalised())
+            .check_every(1);
         let Phases { start, steps, .. } = rank.phases(profile)?;
         programs.extend([start, steps]);
     }

@@ -11,6 +11,7 @@ use crate::elementwise::{Map, MapFn, Zip, ZipFn};
 use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::Gpu;
 use crate::primitives::{ArgMax, ArgMin, Histogram, Max, Min, Predicate, RadixSort, Reduce, Reducer, Select};
+use crate::program::When;
 use crate::program::{DeviceProfile, Op, Program};
 use flow::Flow;
 
@@ -403,7 +404,7 @@ impl Streamed {
     ) -> Result<(Vec<T>, Vec<u32>)> {
         let len = flow.len();
         let sort = |n| {
-            let sort = RadixSort::new(n).descending(descending);
+            let sort = RadixSort::new(n).when(descending, |op| op.descending());
             if with_values { sort.with_values() } else { sort }
         };
         let mut plans = flow.plans(move |profile, n| Op::<T>::lower(&sort(n), profile))?;

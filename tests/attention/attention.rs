@@ -3,6 +3,7 @@
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
+use tilework::attention::Paging;
 use tilework::attention::{Attention, CoopTile, FlashTile, KvType};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Grid, Op};
@@ -24,7 +25,7 @@ struct Case {
 impl Case {
     fn new(shape: [usize; 6], with: impl Fn(Attention) -> Attention) -> Self {
         let [b, h, g, t, s, d] = shape;
-        let op = with(Attention::new(b, h, g, t, s, d));
+        let op = with(Attention::new([b, h, t, d], [g, s]));
         Self { op, shape, lengths: None, mask: None, table: None, rows: b * g * s }
     }
 
@@ -34,7 +35,7 @@ impl Case {
         self
     }
 
-    fn masked(mut self, batch: usize, heads: usize) -> Self {
+    fn masked(mut self, [batch, heads]: [usize; 2]) -> Self {
         let [.., t, s, _] = self.shape;
         let mut random = Random::new(5);
         // Hides a third of the keys, and all keys of the second row.
@@ -43,7 +44,7 @@ impl Case {
             if hidden { f32::NEG_INFINITY } else { random.unit() as f32 }
         });
         self.mask = Some(mask.collect());
-        self.op = self.op.masked(batch, heads);
+        self.op = self.op.masked([batch, heads]);
         self
     }
 
@@ -59,7 +60,7 @@ impl Case {
         }
         table[b * each - 1] = u32::MAX;
         self.table = Some(table);
-        self.op = self.op.paged(tokens, pages);
+        self.op = self.op.paged(Paging { tokens, pages });
         self.rows = pages * g * tokens;
         self
     }
@@ -217,13 +218,13 @@ fn matches_reference_for_every_kind() {
         Case::new([2, 4, 2, 7, 70, 64], |op| op.causal().window(40))
             .lengths(&[70, 21])
             .paged(16)
-            .masked(1, 4)
+            .masked([1, 4])
             .check::<f16, f16>(device);
         if device.main {
             Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
             Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
             Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
-            Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked(2, 1).check::<f32, f32>(device);
+            Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked([2, 1]).check::<f32, f32>(device);
             Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
         }
     }
@@ -264,12 +265,12 @@ fn a_quantised_cache_matches_its_dequantised_values() {
 fn flash_stores_no_scores() {
     let Some(gpu) = gpu() else { return };
     // 16 TiB of scores in f32.
-    let op = Attention::new(1, 1, 1, 1 << 21, 1 << 21, 8).variant("flash");
+    let op = Attention::new([1, 1, 1 << 21, 8], [1, 1 << 21]).variant("flash");
     let program = Op::<f32>::lower(&op, &DeviceProfile::h100()).unwrap();
     assert_eq!(program.scratch_bytes(), 0);
     // 256 MiB of scores, more than most devices can bind; each query sees 3 keys, so the test is short.
     let n = 8192;
-    let op = Attention::new(1, 1, 1, n, n, 8).causal().window(3).variant("flash");
+    let op = Attention::new([1, 1, n, 8], [1, n]).causal().window(3).variant("flash");
     let plan = op.plan::<f32>(gpu).unwrap();
     assert_eq!(plan.report().scratch, 0);
     let mut random = Random::new(4);
@@ -280,7 +281,7 @@ fn flash_stores_no_scores() {
     plan.record(&mut rec, &dq, &dk, &dv, &output).unwrap();
     rec.submit().unwrap();
     // The last queries, from a reference over the keys that they see.
-    let (few, from) = (Attention::new(1, 1, 1, 40, 42, 8).causal().window(3), 8 * (n - 42));
+    let (few, from) = (Attention::new([1, 1, 40, 8], [1, 42]).causal().window(3), 8 * (n - 42));
     let (q, k, v) = (&q[from + 16..], &k[from..], &v[from..]);
     let none = AttentionInputs::default();
     let want = numbers(&attention(&few, q, k, v, none));
@@ -324,7 +325,7 @@ fn every_tile_matches_reference() {
         assert_close(&format!("{tile:?}"), &numbers(&got), &numbers(&want), &bound);
     }
     let unsound = tile([64, 32, 8, 4], [32, 32, 5], false);
-    let e = Attention::new(1, 1, 1, 9, 9, 64)
+    let e = Attention::new([1, 1, 9, 64], [1, 9])
         .variant("flash")
         .tile(unsound)
         .plan::<f32>(&device.gpu)
@@ -375,7 +376,7 @@ fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
     Case::new([1, 2, 1, 5, 30, 32], |op| op).check_emulated(gpu, 32);
     Case::new([2, 2, 2, 70, 75, 32], |op| op.causal()).lengths(&[75, 40]).check_emulated(gpu, 16);
-    Case::new([1, 2, 2, 70, 90, 48], |op| op.window(20)).masked(1, 2).check_emulated(gpu, 16);
+    Case::new([1, 2, 2, 70, 90, 48], |op| op.window(20)).masked([1, 2]).check_emulated(gpu, 16);
     // Scores of many magnitudes.
     Case::new([1, 1, 1, 64, 200, 32], |op| op.scale(5.0)).check_emulated(gpu, 32);
     // Infinite or NaN values, visible to some rows only.
@@ -399,7 +400,7 @@ fn coop_matches_reference_on_cooperative_matrices() {
         for d in [16, 64, 80, 128] {
             Case::new([1, 2, 1, 150, 170, d], |op| op).check::<f16, f16>(device);
             Case::new([2, 2, 2, 129, 140, d], |op| op.causal()).lengths(&[140, 0]).check::<f16, f16>(device);
-            Case::new([1, 4, 2, 70, 300, d], |op| op.window(33)).masked(1, 4).check::<f16, f16>(device);
+            Case::new([1, 4, 2, 70, 300, d], |op| op.window(33)).masked([1, 4]).check::<f16, f16>(device);
             // Scores of many magnitudes: the output is rescaled.
             Case::new([1, 1, 1, 64, 500, d], |op| op.scale(4.0)).check::<f16, f16>(device);
         }
@@ -441,7 +442,7 @@ fn hidden_keys_and_values_have_no_effect() {
         || Case::new([1, 1, 1, 40, 70, 64], |op| op.causal().window(9)),
         || Case::new([1, 1, 1, 3, 45, 24], |op| op.causal()),
         || Case::new([2, 2, 1, 20, 45, 32], |op| op.window(7)).lengths(&[45, 30]),
-        || Case::new([2, 2, 1, 18, 40, 32], |op| op.causal()).masked(1, 1).lengths(&[40, 21]),
+        || Case::new([2, 2, 1, 18, 40, 32], |op| op.causal()).masked([1, 1]).lengths(&[40, 21]),
         || Case::new([2, 2, 1, 5, 40, 32], |op| op.causal()).paged(16).lengths(&[40, 21]),
         || Case::new([2, 2, 1, 20, 45, 32], |op| op).lengths(&[45, 30]),
     ];
@@ -498,21 +499,25 @@ fn rejects_invalid_arguments() {
         assert!(e.kind() == kind && e.to_string().contains(words), "{e}");
     };
     let new = Attention::new;
-    refused(&new(1, 6, 4, 2, 2, 32), ErrorKind::Shape, "6 heads are no multiple of 4");
-    refused(&new(1, 4, 4, 2, 2, 36), ErrorKind::Unsupported, "a head size of 36");
-    refused(&new(1, 4, 4, 2, 2, 264), ErrorKind::Unsupported, "multiples of 8 from 8 to 256");
-    refused(&new(1, 4, 4, 0, 2, 32), ErrorKind::Shape, "queries (T) is 0");
-    refused(&new(1, 4, 4, 2, 0, 32), ErrorKind::Shape, "keys (S) is 0");
-    refused(&new(0, 4, 4, 2, 2, 32), ErrorKind::Shape, "sequences (B) is 0");
-    let op = new(1, 4, 4, 2, 2, 32);
+    refused(&new([1, 6, 2, 32], [4, 2]), ErrorKind::Shape, "6 heads are no multiple of 4");
+    refused(&new([1, 4, 2, 36], [4, 2]), ErrorKind::Unsupported, "a head size of 36");
+    refused(&new([1, 4, 2, 264], [4, 2]), ErrorKind::Unsupported, "multiples of 8 from 8 to 256");
+    refused(&new([1, 4, 0, 32], [4, 2]), ErrorKind::Shape, "queries (T) is 0");
+    refused(&new([1, 4, 2, 32], [4, 0]), ErrorKind::Shape, "keys (S) is 0");
+    refused(&new([0, 4, 2, 32], [4, 2]), ErrorKind::Shape, "sequences (B) is 0");
+    let op = new([1, 4, 2, 32], [4, 2]);
     refused(&op.clone().window(0), ErrorKind::InvalidArgument, "a window of 0");
     refused(&op.clone().scale(f32::NAN), ErrorKind::InvalidArgument, "scale");
-    refused(&op.clone().masked(2, 1), ErrorKind::Shape, "mask");
-    refused(&op.clone().paged(8, 4), ErrorKind::InvalidArgument, "pages of 8 tokens");
-    refused(&op.clone().paged(16, 0), ErrorKind::Shape, "0 pages");
+    refused(&op.clone().masked([2, 1]), ErrorKind::Shape, "mask");
+    refused(
+        &op.clone().paged(Paging { tokens: 8, pages: 4 }),
+        ErrorKind::InvalidArgument,
+        "pages of 8 tokens",
+    );
+    refused(&op.clone().paged(Paging { tokens: 16, pages: 0 }), ErrorKind::Shape, "0 pages");
     refused(&op.clone().variant("fastest"), ErrorKind::InvalidArgument, "no variant `fastest`");
-    refused(&new(1 << 20, 1 << 20, 1, 1 << 20, 1 << 20, 32), ErrorKind::TooLarge, "split the work");
-    refused(&new(1, 1, 1, 1, 1 << 30, 256), ErrorKind::TooLarge, "the largest buffer");
+    refused(&new([1 << 20, 1 << 20, 1 << 20, 32], [1, 1 << 20]), ErrorKind::TooLarge, "split the work");
+    refused(&new([1, 1, 1, 256], [1, 1 << 30]), ErrorKind::TooLarge, "the largest buffer");
     let x = gpu.upload(&vec![0f32; 256]).unwrap();
     let y = gpu.alloc::<f32>(256).unwrap();
     let plan = op.lengths().plan::<f32>(gpu).unwrap();

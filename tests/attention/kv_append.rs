@@ -2,6 +2,7 @@
 
 use crate::support::{Device, Random, Sample, devices, gpu, numbers};
 use half::f16;
+use tilework::attention::Paging;
 use tilework::attention::{KvAppend, KvType};
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -90,12 +91,17 @@ fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, v
 #[test]
 fn matches_reference_for_every_type() {
     let [b, g, n, s, d] = SHAPE;
-    let op = KvAppend::new(b, g, n, s, d);
+    let op = KvAppend::new([b, g, n, d], s);
     let table = [4, 1, 0, 2, 9, 3];
     for device in devices() {
         check::<f32, f32>(device, &op, b * g * s, None);
         check::<f32, f16>(device, &op.clone().kv(KvType::F16), b * g * s, None);
-        check::<f16, f16>(device, &op.clone().paged(16, 5), 5 * g * 16, Some(&table));
+        check::<f16, f16>(
+            device,
+            &op.clone().paged(Paging { tokens: 16, pages: 5 }),
+            5 * g * 16,
+            Some(&table),
+        );
         check_codes(device, &op.clone().kv(KvType::Int8), 1.0, 3i8, f32::from);
         check_codes(device, &op.clone().kv(KvType::Fp8), 32.0, 0x40u8, fp8_value);
     }
@@ -105,8 +111,11 @@ fn matches_reference_for_every_type() {
 fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: KvAppend| op.plan::<f32>(gpu).unwrap_err().kind();
-    assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 12)), ErrorKind::Unsupported);
-    assert_eq!(kind(KvAppend::new(1, 1, 0, 8, 16)), ErrorKind::Shape);
-    assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 16).paged(300, 4)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(KvAppend::new(1, 1, 1, 8, 16).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(KvAppend::new([1, 1, 1, 12], 8)), ErrorKind::Unsupported);
+    assert_eq!(kind(KvAppend::new([1, 1, 0, 16], 8)), ErrorKind::Shape);
+    assert_eq!(
+        kind(KvAppend::new([1, 1, 1, 16], 8).paged(Paging { tokens: 300, pages: 4 })),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(kind(KvAppend::new([1, 1, 1, 16], 8).variant("fast")), ErrorKind::InvalidArgument);
 }

@@ -75,7 +75,7 @@ where
     let ([b, h, t, d], [_, g, s, _]) = (extents(&q)?, extents(&k)?);
     let (size, of_v) = (d.max(v.dims[3]).next_multiple_of(8), v.dims[3]);
     let scale = call.float("scale", 1.0 / (d as f32).sqrt());
-    let mut op = Attention::new(b, h, g, t, s, size).scale(scale);
+    let mut op = Attention::new([b, h, t, size], [g, s]).scale(scale);
     let mut mask = mask_of(call, [b, h, t, s])?;
     let lengths =
         call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
@@ -100,7 +100,7 @@ where
         lengths.as_ref().map(|x| gpu.upload(x)).transpose()?,
     );
     if on_device.0.is_some() {
-        op = op.masked(b, h);
+        op = op.masked([b, h]);
     }
     if on_device.1.is_some() {
         op = op.lengths();

@@ -96,7 +96,10 @@ pub(super) fn gemm(call: &Call) -> Result<Array, Stop> {
     if k != k_of_b {
         return Err(no_fit(a, b));
     }
-    let mut op = Gemm::new(m, n, k).alpha(call.float("alpha", 1.0)).trans_a(trans_a).trans_b(trans_b);
+    let mut op = Gemm::new(m, n, k)
+        .alpha(call.float("alpha", 1.0))
+        .when(trans_a, |op| op.trans_a())
+        .when(trans_b, |op| op.trans_b());
     let beta = call.float("beta", 1.0);
     let addend = match rest.first() {
         None => Addend::Matrix(vec![0.0; m * n]),

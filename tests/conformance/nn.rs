@@ -208,7 +208,7 @@ pub(super) fn pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
         .stride(stride)
         .dilation(dilation)
         .pad_each([top, left, bottom, right])
-        .count_include_pad(counts);
+        .when(counts, |op| op.count_include_pad());
     let [.., p, q] = op.output_shape()?;
     let dims = if axes == 1 { vec![n, c, q] } else { vec![n, c, p, q] };
     pool_typed(call, dtype, &op, &x, dims)
@@ -322,7 +322,7 @@ pub(super) fn gather(call: &Call) -> Result<Array, Stop> {
     let (dx, di) = (gpu.upload(&elements::<f32>(&table))?, gpu.upload(&indices)?);
     let dy = gpu.alloc::<f32>(indices.len() * n)?;
     let mut rec = gpu.recorder();
-    GatherRows::new(rows, n, indices.len()).plan::<f32>(gpu)?.record(&mut rec, &dx, &di, &dy)?;
+    GatherRows::new([rows, n], indices.len()).plan::<f32>(gpu)?.record(&mut rec, &dx, &di, &dy)?;
     rec.submit()?;
     let got = Array::exact([&dims, &table.dims[1..]].concat(), numbers(&dy.read()?));
     // The axes of the indices go where the axis was.
@@ -347,10 +347,10 @@ pub(super) fn rotary_embedding(call: &Call) -> Result<Array, Stop> {
         _ => return Err(Stop::Failed(format!("{:?} has neither three nor four axes", x.dims))),
     };
     let turned = call.int("rotary_embedding_dim", 0) as usize;
-    let op = Rope::new(batch, heads, tokens, size)
+    let op = Rope::new([batch, heads, tokens, size])
         .rotary(if turned == 0 { size } else { turned })
-        .interleaved(call.int("interleaved", 0) != 0)
-        .tokens_first(x.dims.len() == 3);
+        .when(call.int("interleaved", 0) != 0, |op| op.interleaved())
+        .when(x.dims.len() == 3, |op| op.tokens_first());
     let positions = call.input(3).map(|tensor| match &tensor.data {
         TensorData::I64(values) => Ok(values.iter().map(|p| *p as u32).collect::<Vec<_>>()),
         other => Err(Stop::out_of_scope("positions are of", other.type_name())),

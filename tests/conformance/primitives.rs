@@ -49,7 +49,10 @@ where
     let (exclusive, reverse) = (call.int("exclusive", 0) != 0, call.int("reverse", 0) != 0);
     let input = elements::<T>(x);
     let rows = input.len() / n.max(1);
-    let plan = Scan::rows(Sum, rows, n).exclusive(exclusive).reverse(reverse).plan::<T>(call.gpu)?;
+    let plan = Scan::rows(Sum, rows, n)
+        .when(exclusive, |op| op.exclusive())
+        .when(reverse, |op| op.reverse())
+        .plan::<T>(call.gpu)?;
     let (dx, dy) = (call.gpu.upload(&input)?, call.gpu.alloc::<T>(input.len())?);
     let mut rec = call.gpu.recorder();
     plan.record(&mut rec, &dx, &dy)?;

@@ -41,7 +41,7 @@ fn best_of_rows<T: Number>(
     smallest: bool,
 ) -> Result<(Vec<f64>, Vec<f64>), Stop> {
     let n = rows.dims.last().copied().unwrap_or(1);
-    let plan = TopK::new(n, k).smallest(smallest).plan::<T>(gpu)?;
+    let plan = TopK::new(n, k).when(smallest, |op| op.smallest()).plan::<T>(gpu)?;
     let (values, indices) = (gpu.alloc::<T>(k)?, gpu.alloc::<u32>(k)?);
     let mut all = (Vec::new(), Vec::new());
     for row in elements::<T>(rows).chunks(n) {

@@ -2,6 +2,7 @@
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::ErrorKind;
+use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::reference::{filter1d, filter1d_bound};
 
@@ -108,7 +109,10 @@ fn filter1d_rejects_invalid_arguments() {
     assert_eq!(kind(Filter1d::new(2, &[1.0; 3])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter1d::new(9, &[f32::NAN])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter1d::new(9, &[1.0]).variant("fastest")), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Filter1d::new(9, &[1.0]).outputs(3, 1)), ErrorKind::InvalidArgument);
+    assert_eq!(
+        kind(Filter1d::new(9, &[1.0]).outputs(ThreadOutputs { rows: 3, planes: 1 })),
+        ErrorKind::InvalidArgument
+    );
     assert_eq!(kind(Filter1d::new(1 << 40, &[1.0])), ErrorKind::TooLarge);
     assert_eq!(kind(Filter1d::new(99_999, &[1.0; 16_379]).variant("constant")), ErrorKind::Unsupported);
     assert_eq!(Filter1d::new(9, &[1.0]).plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);

@@ -1,6 +1,7 @@
 //! Every variant of `Filter2d` against the reference, of f32 and of u8.
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::reference::{filter2d, filter2d_bound};
 use tilework::{Element, ErrorKind};
@@ -30,7 +31,7 @@ type Case = ([usize; 2], [usize; 2]);
 fn check_floats(device: &Device, ([h, w], f): Case, boundary: Boundary) -> usize {
     let mut random = Random::new((h * 31 + w) as u64);
     let (x, filter) = (random.elements::<f32>(h * w), random.elements::<f32>(f[0] * f[1]));
-    let op = Filter2d::new(h, w, f, &filter).boundary(boundary);
+    let op = Filter2d::new([h, w], f, &filter).boundary(boundary);
     let (want, bound) = (filter2d(&op, &x), filter2d_bound(&op, &x));
     let ran = names().filter(|variant| {
         let Some(got) = run(device, &op.clone().variant(variant), &x, f32::NAN) else { return false };
@@ -51,7 +52,7 @@ fn check_bytes(device: &Device, ([h, w], f): Case, boundary: Boundary) -> usize 
     let mut random = Random::new((h * 31 + w) as u64);
     let x = random.elements::<u8>(h * w);
     let filter: Vec<f32> = (0..f[0] * f[1]).map(|_| (random.next() % 9) as f32 / 8.0 - 0.375).collect();
-    let op = Filter2d::new(h, w, f, &filter).boundary(boundary);
+    let op = Filter2d::new([h, w], f, &filter).boundary(boundary);
     let want: Vec<u8> = filter2d(&op, &x).into_iter().map(byte).collect();
     let ran = names().filter(|variant| {
         let Some(got) = run(device, &op.clone().variant(variant), &x, 7) else { return false };
@@ -124,8 +125,10 @@ fn filter2d_matches_reference_with_many_outputs_per_thread() {
     for (w, rows) in [(136, 8), (70, 4)] {
         let (x, filter) = (random.elements::<f32>(75 * w), random.elements::<f32>(25));
         for boundary in Boundary::ALL {
-            let op =
-                Filter2d::new(75, w, [5, 5], &filter).boundary(boundary).variant("register").outputs(rows, 1);
+            let op = Filter2d::new([75, w], [5, 5], &filter)
+                .boundary(boundary)
+                .variant("register")
+                .outputs(ThreadOutputs { rows, planes: 1 });
             let got = run(device, &op, &x, f32::NAN).unwrap();
             let bound = filter2d_bound(&op, &x);
             assert_close(&format!("{rows} rows, {boundary:?}"), &numbers(&got), &filter2d(&op, &x), &bound);
@@ -166,7 +169,7 @@ fn filter2d_matches_reference_with_separable_filters() {
         for (&(size, f), boundary) in cases.iter().flat_map(|c| Boundary::ALL.map(|b| (c, b))) {
             let mut random = Random::new((size[1] * f[0]) as u64);
             let filter = product_of_lines(&mut random, f);
-            let op = Filter2d::new(size[0], size[1], f, &filter).boundary(boundary).variant("separable");
+            let op = Filter2d::new([size[0], size[1]], f, &filter).boundary(boundary).variant("separable");
             let what = format!("{}: {size:?} under {f:?}, {boundary:?}", device.label);
             let x = random.elements::<f32>(size[0] * size[1]);
             let got = run(device, &op, &x, f32::NAN).unwrap();
@@ -185,7 +188,7 @@ fn separable_is_exact_on_bytes_when_its_factors_are_not() {
     let x = [0.375, 0.5, 0.375, 0.125, -0.375];
     let filter: Vec<f32> = y.iter().flat_map(|y| x.map(|x| x * y)).collect();
     for (device, boundary) in devices().iter().flat_map(|d| Boundary::ALL.map(|b| (d, b))) {
-        let op = Filter2d::new(64, 32, [7, 5], &filter).boundary(boundary).variant("separable");
+        let op = Filter2d::new([64, 32], [7, 5], &filter).boundary(boundary).variant("separable");
         // Small bytes: many sums lie midway between two bytes.
         let bytes: Vec<u8> = Random::new(4).elements::<u8>(64 * 32).iter().map(|x| x % 7).collect();
         let want: Vec<u8> = filter2d(&op, &bytes).into_iter().map(byte).collect();
@@ -198,12 +201,12 @@ fn separable_is_exact_on_bytes_when_its_factors_are_not() {
 fn filter2d_reports_filters_that_are_not_separable() {
     let Some(gpu) = gpu() else { return };
     let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
-    let op = Filter2d::new(9, 8, [3, 3], &laplace).variant("separable");
+    let op = Filter2d::new([9, 8], [3, 3], &laplace).variant("separable");
     let e = op.plan::<f32>(gpu).unwrap_err();
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("product of lines"), "{e}");
     // Rounding is harmless.
     let thirds: Vec<f32> = [0.1f32, 0.7, 0.3].iter().flat_map(|y| [0.3, 0.9, 0.11].map(|x| x * y)).collect();
-    let plan = Filter2d::new(9, 8, [3, 3], &thirds).variant("separable").plan::<f32>(gpu).unwrap();
+    let plan = Filter2d::new([9, 8], [3, 3], &thirds).variant("separable").plan::<f32>(gpu).unwrap();
     assert!(plan.report().decision.why.contains("reuse"), "{}", plan.report().decision.why);
 }
 
@@ -214,7 +217,7 @@ fn filter2d_keeps_bytes_after_its_output() {
         for variant in names() {
             let input = gpu.upload(&[1u8, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
             let buffer = gpu.upload(&[0xee_u8; 12]).unwrap();
-            let plan = Filter2d::new(3, 3, [1, 1], &[2.0]).variant(variant).plan::<u8>(gpu).unwrap();
+            let plan = Filter2d::new([3, 3], [1, 1], &[2.0]).variant(variant).plan::<u8>(gpu).unwrap();
             let mut rec = gpu.recorder();
             plan.record(&mut rec, &input, buffer.slice(..9).unwrap()).unwrap();
             rec.submit().unwrap();
@@ -230,27 +233,33 @@ fn filter2d_rejects_invalid_arguments() {
     let error = |op: Filter2d| op.plan::<f32>(gpu).unwrap_err();
     let ones = [1.0; 25];
     for f in [[2, 3], [3, 2], [0, 1], [4, 4]] {
-        let e = error(Filter2d::new(9, 9, f, &ones[..f[0] * f[1]]));
+        let e = error(Filter2d::new([9, 9], f, &ones[..f[0] * f[1]]));
         assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("odd"), "{e}");
     }
     for (h, w, f) in [(1, 9, [3, 3]), (9, 1, [3, 3]), (1, 1, [3, 1]), (4, 9, [5, 5])] {
-        let e = error(Filter2d::new(h, w, f, &ones[..f[0] * f[1]]));
+        let e = error(Filter2d::new([h, w], f, &ones[..f[0] * f[1]]));
         assert!(
             e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("larger than the input"),
             "{e}"
         );
     }
-    assert_eq!(error(Filter2d::new(9, 9, [3, 3], &ones)).kind(), ErrorKind::Shape);
-    assert_eq!(error(Filter2d::new(9, 9, [1, 1], &[f32::INFINITY])).kind(), ErrorKind::InvalidArgument);
-    assert_eq!(error(Filter2d::new(9, 9, [1, 1], &[1.0]).variant("fast")).kind(), ErrorKind::InvalidArgument);
-    assert_eq!(error(Filter2d::new(9, 9, [1, 1], &[1.0]).outputs(1, 2)).kind(), ErrorKind::InvalidArgument);
-    assert_eq!(error(Filter2d::new(usize::MAX, 9, [1, 1], &[1.0])).kind(), ErrorKind::TooLarge);
-    assert_eq!(error(Filter2d::new(1 << 20, 1 << 20, [1, 1], &[1.0])).kind(), ErrorKind::TooLarge);
-    let heavy = Filter2d::new(9, 9, [1, 1], &[1e31]);
+    assert_eq!(error(Filter2d::new([9, 9], [3, 3], &ones)).kind(), ErrorKind::Shape);
+    assert_eq!(error(Filter2d::new([9, 9], [1, 1], &[f32::INFINITY])).kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        error(Filter2d::new([9, 9], [1, 1], &[1.0]).variant("fast")).kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        error(Filter2d::new([9, 9], [1, 1], &[1.0]).outputs(ThreadOutputs { rows: 1, planes: 2 })).kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(error(Filter2d::new([usize::MAX, 9], [1, 1], &[1.0])).kind(), ErrorKind::TooLarge);
+    assert_eq!(error(Filter2d::new([1 << 20, 1 << 20], [1, 1], &[1.0])).kind(), ErrorKind::TooLarge);
+    let heavy = Filter2d::new([9, 9], [1, 1], &[1e31]);
     assert_eq!(heavy.plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(heavy.plan::<i32>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
     for (h, w) in [(0, 9), (9, 0), (0, 0)] {
-        let plan = Filter2d::new(h, w, [3, 3], &ones[..9]).plan::<u8>(gpu).unwrap();
+        let plan = Filter2d::new([h, w], [3, 3], &ones[..9]).plan::<u8>(gpu).unwrap();
         assert!(plan.program().dispatches.is_empty());
     }
 }

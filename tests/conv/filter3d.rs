@@ -2,6 +2,7 @@
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::ErrorKind;
+use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::reference::{filter3d, filter3d_bound};
 
@@ -96,7 +97,9 @@ fn filter3d_matches_reference_with_many_outputs_per_thread() {
     let mut random = Random::new(3);
     for w in [40, 13] {
         let (x, filter) = (random.elements::<f32>(11 * 9 * w), random.elements::<f32>(27));
-        let op = Filter3d::new([11, 9, w], [3, 3, 3], &filter).variant("register").outputs(2, 4);
+        let op = Filter3d::new([11, 9, w], [3, 3, 3], &filter)
+            .variant("register")
+            .outputs(ThreadOutputs { rows: 2, planes: 4 });
         let got = run(device, &op, &x).unwrap();
         assert_close("2 x 4 outputs", &numbers(&got), &filter3d(&op, &x), &filter3d_bound(&op, &x));
     }

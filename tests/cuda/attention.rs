@@ -28,7 +28,7 @@ where
             |n: usize, scale: f64| (0..n).map(|_| T::from_f64(scale * random.unit())).collect();
         let (q, k, v) =
             (elements(b * h * t * d, 3.0), elements(b * g * s * d, 1.0), elements(b * g * s * d, 1.0));
-        Self { op: with(Attention::new(b, h, g, t, s, d)), q, k, v }
+        Self { op: with(Attention::new([b, h, t, d], [g, s])), q, k, v }
     }
 
     /// Runs every variant and compares it with the reference within 4 times `attention_bound`, since the hardware
@@ -117,7 +117,7 @@ fn nan_in_a_query_spoils_only_its_row() {
     let Some(cuda) = cuda() else { return };
     let (t, s, d) = (70, 130, 64);
     for variant in Attention::cuda_variants() {
-        let op = Attention::new(1, 1, 1, t, s, d).variant(variant.name);
+        let op = Attention::new([1, 1, t, d], [1, s]).variant(variant.name);
         let Ok(plan) = Plannable::plan::<f16>(&op, cuda) else { continue };
         let mut q = vec![f16::ONE; t * d];
         q[3 * d] = f16::NAN;

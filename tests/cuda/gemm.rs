@@ -85,7 +85,7 @@ fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
     let b: Vec<T> = elements(&mut random, stored(rows_b, cols_b));
     let bias: Vec<R> = elements(&mut random, [0, n, m][kind as usize]);
     let c: Vec<R> = elements(&mut random, stored(m, n));
-    let op = with(Gemm::new(m, n, k).trans_a(trans_a).trans_b(trans_b));
+    let op = with(Gemm::new(m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
     let op = op.lda(cols_a + gap).ldb(cols_b + gap).ldc(n + gap);
 
     let [to_a, to_b] = [&a, &b].map(|x| cuda.upload(x).unwrap());
@@ -187,7 +187,9 @@ fn batches_match_reference() {
     let Some(cuda) = cuda() else { return };
     let mut random = Random::new(5);
     for (strides, trans_b) in [([40 * 72, 72 * 48, 40 * 48], false), ([8, 0, 2000], true)] {
-        let op = GemmBatched::new(5, 40, 48, 72).strides(strides[0], strides[1], strides[2]).trans_b(trans_b);
+        let op = GemmBatched::new(5, 40, 48, 72)
+            .strides(strides[0], strides[1], strides[2])
+            .when(trans_b, |op| op.trans_b());
         let op: GemmBatched = op.alpha(0.5).beta(1.0);
         let len = |i: usize, one: usize| 4 * strides[i] + one;
         let a: Vec<bf16> = elements(&mut random, len(0, 40 * 72));

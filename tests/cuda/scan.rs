@@ -30,7 +30,10 @@ fn check<T: Sample, O: Reducer<T, Output = T>>(
     let want = scan(&operator, rows, n, exclusive, reverse, input).unwrap();
     let bound = scan_bound(&operator, rows, n, exclusive, reverse, input);
     let (x, y) = (cuda.upload(input).unwrap(), cuda.alloc::<T>(input.len()).unwrap());
-    let desc = Scan::rows(op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant);
+    let desc = Scan::rows(op, rows, n)
+        .when(exclusive, |op| op.exclusive())
+        .when(reverse, |op| op.reverse())
+        .variant(variant);
     let plan = desc.plan::<T>(cuda).unwrap();
     let stream = cuda.stream().unwrap();
     let mut first = None;
@@ -100,7 +103,7 @@ fn scans_keep_special_values() {
 
 #[test]
 fn the_same_descriptor_plans_on_both_backends() {
-    let desc = Scan::new(Sum, 1000).exclusive(true);
+    let desc = Scan::new(Sum, 1000).exclusive();
     let want: Vec<u32> = (0..1000).map(|i| i * (i + 1) / 2).collect();
     let input: Vec<u32> = (1..=1000).collect();
     if let Some(gpu) = crate::support::gpu() {

@@ -4,6 +4,8 @@ use crate::support::coverage::all;
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::Activation;
+use tilework::dense::ProductTile;
+use tilework::dense::ThreadTile;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{gemm, gemm_bound};
@@ -57,7 +59,7 @@ impl Shape {
 
     fn op(self, gap: usize) -> Gemm {
         let Self { m, n, k, trans_a, trans_b } = self;
-        let op = Gemm::new(m, n, k).trans_a(trans_a).trans_b(trans_b);
+        let op = Gemm::new(m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b());
         if gap == 0 {
             return op;
         }
@@ -214,12 +216,16 @@ fn register_tiles_of_any_size_match_reference() {
     {
         let [m, n, k] = tile;
         let shape = Shape { m: 53, n: 60, k: 39 + i, trans_a: i % 2 == 1, trans_b: i / 2 == 1 };
-        let op = shape.op(0).tile(m, n, k).thread_tile(thread[0], thread[1]);
-        let op = op.unrolled(i != 2).workgroup_vectors(i % 2 == 1);
+        let op = shape
+            .op(0)
+            .tile(ProductTile { m, n, k })
+            .thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
+        let op = op.when(i == 2, |op| op.rolled()).workgroup_vectors(i % 2 == 1);
         check_in::<f32>(device, &LONG[i % 2..][..1], &op, &Data::random(i as u64, shape, 0, true));
     }
     let shape = Shape { m: 20, n: 30, k: 17, trans_a: false, trans_b: false };
-    let op = shape.op(0).tile(8, 12, 5).thread_tile(1, 2);
+    let op =
+        shape.op(0).tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 });
     check_in::<f32>(device, &["coarsened"], &op, &Data::random(9, shape, 0, true));
 }
 
@@ -355,7 +361,12 @@ fn tiles_of_any_size_match_reference() {
     {
         for shape in Shape::all(37, 29, 43) {
             let data = Data::random(i as u64, shape, 0, true);
-            check_in::<f32>(device, &["auto", "naive", "tiled"], &shape.op(0).tile(m, n, k), &data);
+            check_in::<f32>(
+                device,
+                &["auto", "naive", "tiled"],
+                &shape.op(0).tile(ProductTile { m, n, k }),
+                &data,
+            );
         }
     }
 }
@@ -435,12 +446,17 @@ fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gemm| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Gemm::new(4, 4, 4).lda(3)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Gemm::new(4, 4, 4).trans_b(true).ldb(3)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Gemm::new(4, 4, 4).trans_b().ldb(3)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Gemm::new(4, 4, 4).ldc(0)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Gemm::new(4, 4, 4).tile(0, 4, 4)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Gemm::new(4, 4, 4).tile(1 << 20, 4, 4)), ErrorKind::TooLarge);
+    assert_eq!(kind(Gemm::new(4, 4, 4).tile(ProductTile { m: 0, n: 4, k: 4 })), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Gemm::new(4, 4, 4).tile(ProductTile { m: 1 << 20, n: 4, k: 4 })), ErrorKind::TooLarge);
     let tiled = |variant, [m, n, k]: [u32; 3], [rows, columns]: [u32; 2]| {
-        kind(Gemm::new(4, 4, 4).variant(variant).tile(m, n, k).thread_tile(rows, columns))
+        kind(
+            Gemm::new(4, 4, 4)
+                .variant(variant)
+                .tile(ProductTile { m, n, k })
+                .thread_tile(ThreadTile { rows, columns }),
+        )
     };
     assert_eq!(tiled("tiled", [16, 16, 16], [1, 2]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("coarsened", [16, 16, 16], [1, 3]), ErrorKind::InvalidArgument);

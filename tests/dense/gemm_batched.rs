@@ -3,6 +3,7 @@
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::Activation;
+use tilework::dense::ThreadTile;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{gemm_batched, gemm_batched_bound};
@@ -35,7 +36,9 @@ struct Shape {
 impl Shape {
     fn op(self) -> GemmBatched {
         let Self { batch, m, n, k, trans: [trans_a, trans_b], gap } = self;
-        let op = GemmBatched::new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b);
+        let op = GemmBatched::new(batch, m, n, k)
+            .when(trans_a, |op| op.trans_a())
+            .when(trans_b, |op| op.trans_b());
         match gap {
             Some(0) => op,
             Some(gap) => op.strides(m * k + gap, k * n + gap, m * n + gap),
@@ -173,10 +176,10 @@ fn batch_strides_may_leave_gaps_pack_or_overlap() {
                 op.clone().lda(k + 1).ldb(n + 3).ldc(n + 2),
                 // All matrices side by side, like the heads of attention, packed and with gaps.
                 op.clone().lda(batch * k).ldb(batch * n).ldc(batch * n).strides(k, n, n),
-                op.clone().trans_b(true).ldb(batch * k).ldc(batch * (n + 1)).strides(k, k, n + 1),
+                op.clone().trans_b().ldb(batch * k).ldc(batch * (n + 1)).strides(k, k, n + 1),
                 // Overlapping windows over one row of A; one B for all products.
                 op.clone().lda(1.max(k)).strides(4, 0, m * n),
-                op.clone().trans_a(true).lda(m + 4).strides(m, 1, m * n + 4),
+                op.clone().trans_a().lda(m + 4).strides(m, 1, m * n + 4),
             ];
             for (i, op) in ways.iter().enumerate().filter(|(i, _)| device.main || *i == 2) {
                 check_laid_out::<f32>(device, m, n, op);
@@ -230,7 +233,10 @@ fn f16_operands_with_f32_results_match_reference_in_every_variant() {
     for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
         for (i, [batch, m, n, k]) in [[3, 36, 24, 8], [2, 21, 33, 13]].into_iter().enumerate() {
             for variant in names(m, n).filter(|v| device.main || *v == "auto") {
-                let op = GemmBatched::new(batch, m, n, k).beta(1.0).trans_b(i == 1).variant(variant);
+                let op = GemmBatched::new(batch, m, n, k)
+                    .beta(1.0)
+                    .when(i == 1, |op| op.trans_b())
+                    .variant(variant);
                 let shape = Shape { batch, m, n, k, trans: [false, i == 1], gap: Some(0) };
                 let Data { a, b, .. } = shape.random::<f16>(1);
                 // More than f16 holds.
@@ -268,7 +274,7 @@ fn any_number_of_products_per_workgroup_matches_reference() {
     for (i, [rows, columns]) in [[8, 4], [4, 8], [8, 8], [12, 16]].into_iter().enumerate() {
         for [m, n, k] in [[32, 32, 32], [29, 40, 33]] {
             let shape = Shape { batch: 5, m, n, k, trans: WAYS[i], gap: Some(0) };
-            let op = shape.op().products(2).thread_tile(rows, columns);
+            let op = shape.op().products(2).thread_tile(ThreadTile { rows, columns });
             check_in::<f32>(device, ["small"], &op, &shape.random(i as u64));
         }
     }

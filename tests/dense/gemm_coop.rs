@@ -4,6 +4,8 @@
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
+use tilework::dense::ProductTile;
+use tilework::dense::ThreadTile;
 use tilework::dense::{Activation, Precision};
 use tilework::prelude::*;
 use tilework::program::{CooperativeShape, DeviceProfile, Dispatch, Grid, Op, Program, Resource};
@@ -110,7 +112,7 @@ impl Shape {
         let b = if trans_b { stored(n, k) } else { stored(k, n) };
         let (c, bias) = (stored(m, n), stored(1, m.max(n)));
         let bias = &bias[..[0, n, m][kind as usize]];
-        let op = Gemm::new(m, n, k).trans_a(trans_a).trans_b(trans_b);
+        let op = Gemm::new(m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b());
         let op = op.lda(row_a + gap).ldb(row_b + gap).ldc(n + gap).variant("coop");
         Case { op, kind, a: cast(&a), b: cast(&b), bias: cast(bias), c: cast(&c) }
     }
@@ -159,9 +161,15 @@ fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32], step: u32) 
             // Few blocks, so that a software driver compiles quickly.
             let mut small = case.clone();
             small.op = if side == 16 {
-                case.op.clone().tile(32, 32, step).thread_tile(16, 32)
+                case.op
+                    .clone()
+                    .tile(ProductTile { m: 32, n: 32, k: step })
+                    .thread_tile(ThreadTile { rows: 16, columns: 32 })
             } else {
-                case.op.clone().tile(16, 16, 8).thread_tile(8, 16)
+                case.op
+                    .clone()
+                    .tile(ProductTile { m: 16, n: 16, k: 8 })
+                    .thread_tile(ThreadTile { rows: 8, columns: 16 })
             };
             let program = T::lower(&small, &with_matrices(gpu, side)).unwrap();
             let what = format!("{side} x {side} emulated: {:?} {:?}", small.op, case.kind);

@@ -87,7 +87,7 @@ fn every_shape_matches_reference_transposed_or_not() {
             for trans in [false, true] {
                 // Packed rows, rows of whole vec4s, and others.
                 let ld = [k, k + 3, k.next_multiple_of(4) + 4][i % 3];
-                let op = Gemv::new(m, k).trans(trans).lda(ld);
+                let op = Gemv::new(m, k).when(trans, |op| op.trans()).lda(ld);
                 check::<f32>(device, &op, &Data::random(i as u64, (m, k, ld), trans));
                 if device.gpu.profile().features.f16 {
                     check::<f16>(device, &op, &Data::random(i as u64, (m, k, ld), trans));
@@ -118,7 +118,7 @@ fn alpha_and_beta_match_reference() {
         for (i, (alpha, beta)) in [(-2.5, 1.0), (0.0, 0.5), (0.5, -1.0), (0.0, 0.0)].into_iter().enumerate() {
             for (m, k) in [(37, 52), (3, 20_000), (20_000, 3)] {
                 for trans in [false, true] {
-                    let op = Gemv::new(m, k).trans(trans).alpha(alpha).beta(beta);
+                    let op = Gemv::new(m, k).when(trans, |op| op.trans()).alpha(alpha).beta(beta);
                     check::<f32>(device, &op, &Data::random(i as u64, (m, k, k), trans));
                     if device.gpu.profile().features.f16 {
                         check::<f16>(device, &op, &Data::random(i as u64, (m, k, k), trans));
@@ -136,7 +136,7 @@ fn extents_of_zero_follow_the_definition() {
         assert_eq!(run(&device.gpu, &Gemv::new(0, 5).variant(variant), &empty).unwrap(), [0.0; 0]);
         // No products, only beta y.
         let data = Data::<f32> { a: vec![], x: vec![], y: vec![2.0, f32::INFINITY] };
-        for op in [Gemv::new(2, 0), Gemv::new(0, 2).trans(true)] {
+        for op in [Gemv::new(2, 0), Gemv::new(0, 2).trans()] {
             let op = op.variant(variant);
             let scaled = op.clone().alpha(f32::NAN).beta(0.5);
             assert_eq!(run(&device.gpu, &scaled, &data).unwrap(), [1.0, f32::INFINITY], "{}", device.label);
@@ -169,7 +169,8 @@ fn nan_and_infinities_affect_only_their_sums() {
             data.a[at(2, 7)] = nan;
             data.a[at(3, n - 1)] = inf;
             data.a[at(n - 1, 1)] = -inf;
-            let got = run(&device.gpu, &Gemv::new(n, n).trans(trans).variant(variant), &data).unwrap();
+            let got = run(&device.gpu, &Gemv::new(n, n).when(trans, |op| op.trans()).variant(variant), &data)
+                .unwrap();
             for (i, y) in got.iter().enumerate() {
                 let fits = match i {
                     2 => y.is_nan(),
@@ -210,7 +211,8 @@ fn a_matrix_larger_than_one_binding_matches_reference() {
                 }
             }
             for variant in names() {
-                let plan = Gemv::new(m, k).trans(trans).variant(variant).plan::<f32>(gpu).unwrap();
+                let plan =
+                    Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant).plan::<f32>(gpu).unwrap();
                 assert!(plan.program().dispatches.len() > 1);
                 let mut rec = gpu.recorder();
                 plan.record(&mut rec, &on_a, &on_x, &y).unwrap();

@@ -44,8 +44,8 @@ fn image_filters_files_like_the_cpu() {
     }
     let folder = Folder::new("image");
     let (input, output) = (folder.0.join("in.png"), folder.0.join("out.png"));
-    let sizes = [Image::rgb(47, 61), Image::rgba(20, 32), Image::grey(33, 40), Image::new(9, 7, 2)];
-    for image in sizes.into_iter().chain([Image::rgb(1, 1), Image::grey(1, 50), Image::rgb(50, 1)]) {
+    let sizes = [Image::rgb([47, 61]), Image::rgba([20, 32]), Image::grey([33, 40]), Image::new([9, 7], 2)];
+    for image in sizes.into_iter().chain([Image::rgb([1, 1]), Image::grey([1, 50]), Image::rgb([50, 1])]) {
         files::write(&input, Format::Png, picture(image)).unwrap();
         let steps = "blur=2,equalize,gaussian=1.5,sobel,grey";
         let (code, out, err) = run(&input, &output, &["--ops", steps, "--check"]);
@@ -70,21 +70,21 @@ fn image_keeps_unchanged_channels() {
     let folder = Folder::new("image-keeps");
     let path = folder.0.join("a.png");
     for channels in 1..=4 {
-        let before = picture(Image::new(13, 21, channels));
+        let before = picture(Image::new([13, 21], channels));
         let pixels = before.pixels.clone();
         files::write(&path, Format::Png, before).unwrap();
         // In place.
         let (code, _, err) = run(&path, &path, &["--ops", "blur=0"]);
         assert_eq!(code, 0, "{err}");
         let after = files::read(&path).unwrap();
-        assert!(after.image == Image::new(13, 21, channels) && after.pixels == pixels);
+        assert!(after.image == Image::new([13, 21], channels) && after.pixels == pixels);
     }
     // JPEG has no opacity, and changes pixels a little.
     let photo = folder.0.join("b.JPG");
     let (code, out, _) = run(&path, &photo, &["--ops", "blur=0"]);
     assert!(code == 0 && out.contains("21 x 13 pixels, colours, written"), "{out}");
     let after = files::read(&photo).unwrap();
-    assert_eq!(after.image, Image::rgb(13, 21));
+    assert_eq!(after.image, Image::rgb([13, 21]));
     let (code, out, err) = run(&photo, &path, &["--ops", "grey,equalize", "--check"]);
     assert!(code == 0 && out.contains("21 x 13 pixels, grey, written"), "{out}{err}");
 }
@@ -92,7 +92,7 @@ fn image_keeps_unchanged_channels() {
 #[test]
 fn bands_give_the_same_image_as_one_pass() {
     let Some(gpu) = gpu() else { return };
-    let Picture { image, pixels } = picture(Image::rgb(100, 33));
+    let Picture { image, pixels } = picture(Image::rgb([100, 33]));
     let x = gpu.upload(&pixels).unwrap();
     for step in ["grey", "blur=3", "gaussian=0.7", "sobel"] {
         let step = steps::Step::parse(step).unwrap();
@@ -109,14 +109,14 @@ fn image_rejects_truncated_files() {
     let folder = Folder::new("image-cut");
     for (name, format) in [("a.png", Format::Png), ("a.jpg", Format::Jpeg)] {
         let path = folder.0.join(name);
-        files::write(&path, format, picture(Image::rgb(40, 30))).unwrap();
+        files::write(&path, format, picture(Image::rgb([40, 30]))).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         if format == Format::Jpeg {
             // A thumbnail, with its own end marker.
             bytes.splice(2..2, *b"\xff\xe1\x00\x0cExif\0\0\xff\xd8\xff\xd9");
         }
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(files::read(&path).unwrap().image, Image::rgb(40, 30), "{name}");
+        assert_eq!(files::read(&path).unwrap().image, Image::rgb([40, 30]), "{name}");
         let cut = folder.0.join("cut");
         for length in 0..bytes.len() {
             fs::write(&cut, &bytes[..length]).unwrap();
@@ -135,8 +135,8 @@ fn image_rejects_bad_input() {
     }
     let folder = Folder::new("image-bad");
     let (good, photo) = (folder.0.join("good.png"), folder.0.join("good.jpg"));
-    files::write(&good, Format::Png, picture(Image::rgb(40, 30))).unwrap();
-    files::write(&photo, Format::Jpeg, picture(Image::rgb(40, 30))).unwrap();
+    files::write(&good, Format::Png, picture(Image::rgb([40, 30]))).unwrap();
+    files::write(&photo, Format::Jpeg, picture(Image::rgb([40, 30]))).unwrap();
     let bytes = fs::read(&good).unwrap();
     let cut = folder.file("cut.png", &bytes[..bytes.len() / 2]);
     let mut flipped = bytes.clone();

@@ -38,12 +38,12 @@ fn blur_matches_reference() {
     for device in devices() {
         for (i, &(h, w, radius)) in shapes.iter().enumerate().take(if device.main { 9 } else { 2 }) {
             for divide in if i < 2 { &Divide::ALL[..] } else { &Divide::ALL[..1] } {
-                let ran = compare::<u8>(device, Image::grey(h, w), radius, *divide);
+                let ran = compare::<u8>(device, Image::grey([h, w]), radius, *divide);
                 assert!(ran.len() >= 4, "{ran:?}");
                 // Rows of whole words, and few enough terms.
                 let short = w % 4 == 0 && radius <= 2;
                 assert_eq!(ran.contains(&"register"), short, "{h} x {w}, radius {radius}: {ran:?}");
-                compare::<f32>(device, Image::grey(h, w), radius, *divide);
+                compare::<f32>(device, Image::grey([h, w]), radius, *divide);
             }
         }
     }
@@ -54,7 +54,7 @@ fn blur_matches_reference_in_colour() {
     for device in devices() {
         for (h, w) in [(21, 36), (9, 35), (2, 3)] {
             for image in images(h, w) {
-                if device.main || image == Image::rgb(21, 36) {
+                if device.main || image == Image::rgb([21, 36]) {
                     assert!(compare::<u8>(device, image, 2, Divide::Inside).len() >= 5);
                     assert!(compare::<f32>(device, image, 2, Divide::Inside).len() >= 5);
                 }
@@ -66,10 +66,10 @@ fn blur_matches_reference_in_colour() {
 #[test]
 fn blur_accepts_large_radii_that_fit() {
     let Some(device) = devices().first() else { return };
-    assert!(compare::<u8>(device, Image::grey(60, 61), 40, Divide::Inside).len() >= 3);
-    assert!(compare::<u8>(device, Image::rgb(40, 44), 300, Divide::Inside).len() >= 2);
-    assert!(compare::<u8>(device, Image::grey(4, 5), 1448, Divide::Window).len() >= 2);
-    assert!(compare::<f32>(device, Image::rgb(30, 22).planar(), 300, Divide::Window).len() >= 2);
+    assert!(compare::<u8>(device, Image::grey([60, 61]), 40, Divide::Inside).len() >= 3);
+    assert!(compare::<u8>(device, Image::rgb([40, 44]), 300, Divide::Inside).len() >= 2);
+    assert!(compare::<u8>(device, Image::grey([4, 5]), 1448, Divide::Window).len() >= 2);
+    assert!(compare::<f32>(device, Image::rgb([30, 22]).planar(), 300, Divide::Window).len() >= 2);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn equalize_matches_reference() {
 #[test]
 fn equalize_matches_reference_on_unusual_values() {
     let Some(device) = devices().first() else { return };
-    let image = Image::grey(3, 5);
+    let image = Image::grey([3, 5]);
     compare(device, &Equalize::new(image), &[9u8; 15]);
     compare(device, &Equalize::new(image), &[0u8; 15]);
     let mut two = [255u8; 15];

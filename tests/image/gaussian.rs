@@ -36,7 +36,7 @@ fn gaussian_matches_reference() {
     for device in devices() {
         let sizes = [(40, 132, 0.5), (33, 67, 0.4), (1, 1, 0.6), (1, 77, 1.0), (77, 1, 1.0), (30, 41, 2.0)];
         for &(h, w, sigma) in if device.main { &sizes[..] } else { &sizes[..1] } {
-            let image = Image::grey(h, w);
+            let image = Image::grey([h, w]);
             let ran = compare_both(device, &Gaussian::new(image, sigma), image);
             assert!(ran.len() >= 4, "{ran:?}");
             assert_eq!(ran.contains(&"register"), w % 4 == 0, "{ran:?}");
@@ -48,7 +48,7 @@ fn gaussian_matches_reference() {
 fn gaussian_matches_reference_in_colour() {
     for device in devices() {
         for image in images(21, 36) {
-            if device.main || image == Image::rgb(21, 36) {
+            if device.main || image == Image::rgb([21, 36]) {
                 let op = Gaussian::new(image, 1.2).radius(2);
                 assert!(compare_both(device, &op, image).contains(&"register"));
             }
@@ -60,7 +60,7 @@ fn gaussian_matches_reference_in_colour() {
 fn gaussian_matches_reference_in_colour_at_every_boundary() {
     let Some(device) = devices().first() else { return };
     for boundary in Boundary::ALL {
-        for image in [Image::rgb(9, 35), Image::rgb(9, 36), Image::rgba(9, 8).planar()] {
+        for image in [Image::rgb([9, 35]), Image::rgb([9, 36]), Image::rgba([9, 8]).planar()] {
             let op = Gaussian::new(image, 1.2).radius(2).boundary(boundary);
             assert!(compare_both(device, &op, image).len() >= 4);
         }
@@ -70,11 +70,11 @@ fn gaussian_matches_reference_in_colour_at_every_boundary() {
 #[test]
 fn gaussian_accepts_large_radii_that_fit() {
     let Some(device) = devices().first() else { return };
-    let image = Image::rgb(30, 21);
+    let image = Image::rgb([30, 21]);
     assert!(compare_both(device, &Gaussian::new(image, 8.0), image).contains(&"passes"));
     assert!(compare_both(device, &Gaussian::new(image, 200.0), image).contains(&"passes"));
     // Tiles of fewer rows than the halo.
-    let image = Image::grey(90, 40);
+    let image = Image::grey([90, 40]);
     assert!(compare_both(device, &Gaussian::new(image, 3.0).radius(10), image).contains(&"fused"));
 }
 

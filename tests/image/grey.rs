@@ -26,9 +26,12 @@ fn compare<T: Sample>(device: &Device, image: Image) {
 fn grey_matches_reference_and_keeps_bytes_after_its_output() {
     for device in devices() {
         for (h, w) in [(1, 1), (1, 2), (1, 3), (2, 2), (1, 5), (7, 13), (64, 33), (100, 300)] {
-            for image in
-                [Image::rgb(h, w), Image::rgba(h, w), Image::rgb(h, w).planar(), Image::rgba(h, w).planar()]
-            {
+            for image in [
+                Image::rgb([h, w]),
+                Image::rgba([h, w]),
+                Image::rgb([h, w]).planar(),
+                Image::rgba([h, w]).planar(),
+            ] {
                 compare::<u8>(device, image);
                 compare::<f32>(device, image);
             }
@@ -44,8 +47,8 @@ fn grey_rejects_invalid_arguments() {
     assert_eq!(kind(Grey::new([3, 3])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Grey::new([3, 3, 2])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Grey::new([3, 3, 5])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Grey::new(Image::rgb(usize::MAX, 3))), ErrorKind::TooLarge);
-    assert_eq!(kind(Grey::new(Image::rgb(1 << 20, 1 << 20))), ErrorKind::TooLarge);
+    assert_eq!(kind(Grey::new(Image::rgb([usize::MAX, 3]))), ErrorKind::TooLarge);
+    assert_eq!(kind(Grey::new(Image::rgb([1 << 20, 1 << 20]))), ErrorKind::TooLarge);
     assert_eq!(Grey::new([3, 3, 3]).plan::<i32>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
     assert!(Grey::new([0, 3, 3]).plan::<u8>(gpu).unwrap().program().dispatches.is_empty());
     let plan = Grey::new([2, 2, 3]).plan::<u8>(gpu).unwrap();

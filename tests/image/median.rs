@@ -53,7 +53,7 @@ fn median_matches_reference() {
         let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 70)];
         for (i, &(h, w)) in sizes.iter().enumerate() {
             // Other devices run only cases that compile to other kernels.
-            let few = [Image::grey(h, w), Image::rgb(h, w).planar(), Image::rgb(h, w)];
+            let few = [Image::grey([h, w]), Image::rgb([h, w]).planar(), Image::rgb([h, w])];
             for image in if device.main {
                 images(h, w)
             } else if i < 2 {
@@ -75,9 +75,12 @@ fn median_matches_reference() {
 fn median_matches_reference_at_every_boundary() {
     for device in devices().iter().filter(|d| d.main) {
         for boundary in [Boundary::Zero, Boundary::Wrap] {
-            for image in
-                [Image::grey(21, 36), Image::grey(7, 7), Image::rgb(9, 13), Image::rgba(8, 9).planar()]
-            {
+            for image in [
+                Image::grey([21, 36]),
+                Image::grey([7, 7]),
+                Image::rgb([9, 13]),
+                Image::rgba([8, 9]).planar(),
+            ] {
                 for size in [3, 5, 7] {
                     let op = Median::new(image, size).boundary(boundary);
                     compare::<u8>(device, &op, &random(image));
@@ -93,12 +96,12 @@ fn median_matches_reference_with_large_windows() {
     for device in devices().iter().filter(|d| d.main) {
         // Larger than the image, larger than a tile, and the largest that every driver accepts.
         for (image, size) in [
-            (Image::grey(3, 5), 9),
-            (Image::grey(40, 37), 1),
-            (Image::rgb(34, 35), 7),
-            (Image::new(9, 11, 2), 15),
-            (Image::grey(20, 34), 31),
-            (Image::grey(5, 6), 43),
+            (Image::grey([3, 5]), 9),
+            (Image::grey([40, 37]), 1),
+            (Image::rgb([34, 35]), 7),
+            (Image::new([9, 11], 2), 15),
+            (Image::grey([20, 34]), 31),
+            (Image::grey([5, 6]), 43),
         ] {
             for boundary in [Boundary::Clamp, Boundary::Zero] {
                 let op = Median::new(image, size).boundary(boundary);
@@ -106,7 +109,7 @@ fn median_matches_reference_with_large_windows() {
                 assert!(compare::<f32>(device, &op, &random(image)) >= 2);
             }
         }
-        compare::<u8>(device, &Median::new([4, 5], 89), &random(Image::grey(4, 5)));
+        compare::<u8>(device, &Median::new([4, 5], 89), &random(Image::grey([4, 5])));
     }
 }
 
@@ -114,7 +117,7 @@ fn median_matches_reference_with_large_windows() {
 #[test]
 fn median_matches_reference_on_zeros_and_ones() {
     for device in devices().iter().filter(|d| d.main) {
-        let image = Image::grey(60, 64);
+        let image = Image::grey([60, 64]);
         let bits: Vec<u8> = random::<u8>(image).into_iter().map(|x| x & 1).collect();
         for size in [3, 5] {
             compare(device, &Median::new(image, size), &bits);
@@ -125,7 +128,7 @@ fn median_matches_reference_on_zeros_and_ones() {
 #[test]
 fn median_orders_zeros_infinities_and_nan() {
     for device in devices() {
-        let image = Image::grey(24, 25);
+        let image = Image::grey([24, 25]);
         let special =
             [-0.0, 0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, -f32::NAN, 1e-40, -1e-40, 1.0, -2.5];
         let mut random = Random::new(3);

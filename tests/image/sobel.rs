@@ -31,7 +31,7 @@ fn sobel_matches_reference() {
         let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 300)];
         for (i, &(h, w)) in sizes.iter().enumerate() {
             // Other devices run only cases that compile to other kernels.
-            let few = [Image::grey(h, w), Image::rgb(h, w).planar(), Image::rgb(h, w)];
+            let few = [Image::grey([h, w]), Image::rgb([h, w]).planar(), Image::rgb([h, w])];
             for image in if device.main {
                 images(h, w)
             } else if i < 2 {
@@ -51,7 +51,7 @@ fn sobel_matches_reference() {
 fn sobel_matches_reference_along_each_axis() {
     let Some(device) = devices().first() else { return };
     for gradient in [Gradient::X, Gradient::Y] {
-        for image in [Image::rgb(21, 36), Image::grey(21, 35)] {
+        for image in [Image::rgb([21, 36]), Image::grey([21, 35])] {
             compare::<u8>(device, image, gradient, 0.2);
             compare::<f32>(device, image, gradient, 1000.0);
         }
@@ -61,7 +61,7 @@ fn sobel_matches_reference_along_each_axis() {
 #[test]
 fn sobel_saturates_in_u8() {
     let Some(device) = devices().first() else { return };
-    compare::<u8>(device, Image::rgb(20, 20), Gradient::Magnitude, 1.0);
+    compare::<u8>(device, Image::rgb([20, 20]), Gradient::Magnitude, 1.0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::training::{check, names, random, refusal};
 use crate::support::{devices, gpu};
 use tilework::ErrorKind;
 use tilework::nn::Adam;
+use tilework::program::When;
 use tilework::reference::{adam, adam_bound};
 
 #[test]
@@ -13,7 +14,7 @@ fn adam_matches_reference_with_both_kinds_of_decay() {
             let [p, g, m] = [1, 2, 3].map(|seed| random::<f32>(seed, n));
             let v: Vec<f32> = random::<f32>(4, n).iter().map(|v| v * v).collect();
             for (variant, decoupled) in names(Adam::variants()).flat_map(|v| [(v, false), (v, true)]) {
-                let op = Adam::new(n, 0.01).decay(0.1).decoupled(decoupled).variant(variant);
+                let op = Adam::new(n, 0.01).decay(0.1).when(decoupled, |op| op.decoupled()).variant(variant);
                 for (m, v, full) in [(&m, &v, [0.3, 0.01]), (&vec![0.0; n], &vec![0.0; n], [0.0, 0.0])] {
                     let given: [&[f32]; 5] = [&p, &g, m, v, &full];
                     let (want, bound) = (adam(&op, given), adam_bound(&op, given));

@@ -26,7 +26,7 @@ fn bias_backward_matches_reference_for_matrices_and_planes() {
             let want = [bias_backward(channels, plane, &dy)];
             let bound = [bias_backward_bound(channels, plane, &dy)];
             for variant in names(BiasBackward::variants()) {
-                let op = BiasBackward::new(n, channels, plane).variant(variant);
+                let op = BiasBackward::new([n, channels, plane]).variant(variant);
                 check(device, &format!("{n} x {channels} x {plane}"), &op, &[&dy], &want, &bound);
             }
         }
@@ -36,6 +36,9 @@ fn bias_backward_matches_reference_for_matrices_and_planes() {
 #[test]
 fn bias_backward_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    assert_eq!(refusal::<f32>(gpu, &BiasBackward::new(2, 2, 2).variant("fast")), ErrorKind::InvalidArgument);
-    assert_eq!(refusal::<f32>(gpu, &BiasBackward::new(usize::MAX, 2, 1)), ErrorKind::TooLarge);
+    assert_eq!(
+        refusal::<f32>(gpu, &BiasBackward::new([2, 2, 2]).variant("fast")),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(refusal::<f32>(gpu, &BiasBackward::new([usize::MAX, 2, 1])), ErrorKind::TooLarge);
 }

@@ -18,7 +18,7 @@ where
     let want = gather_rows(n, &table, numbers);
     let gpu = &device.gpu;
     for variant in names(GatherRows::variants()) {
-        let plan = GatherRows::new(rows, n, numbers.len()).variant(variant).plan::<T>(gpu).unwrap();
+        let plan = GatherRows::new([rows, n], numbers.len()).variant(variant).plan::<T>(gpu).unwrap();
         let ones = vec![T::from_f64(1.0); want.len() + 3];
         let (x, indices, y) =
             (gpu.upload(&table).unwrap(), gpu.upload(numbers).unwrap(), gpu.upload(&ones).unwrap());
@@ -67,8 +67,8 @@ fn gather_rows_of_empty_input_is_empty_or_zeros() {
 #[test]
 fn gather_rows_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
-    assert_eq!(refusal::<f32>(gpu, &GatherRows::new(4, 4, 4).variant("fast")), ErrorKind::InvalidArgument);
-    assert_eq!(refusal::<f32>(gpu, &GatherRows::new(usize::MAX, 2, 1)), ErrorKind::TooLarge);
-    assert_eq!(refusal::<f16>(gpu, &GatherRows::new(2, 2, usize::MAX)), ErrorKind::TooLarge);
-    assert_eq!(refusal::<u8>(gpu, &GatherRows::new(1, 1 << 40, 1)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<f32>(gpu, &GatherRows::new([4, 4], 4).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &GatherRows::new([usize::MAX, 2], 1)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<f16>(gpu, &GatherRows::new([2, 2], usize::MAX)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<u8>(gpu, &GatherRows::new([1, 1 << 40], 1)), ErrorKind::TooLarge);
 }

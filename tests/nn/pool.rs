@@ -84,7 +84,7 @@ fn pool_matches_reference_for_overlapping_and_spaced_windows() {
         check_random(device, [2, 1, 5, 5], [2, 2], |op| op.stride([1, 3]));
         check_random(device, [1, 1, 9, 8], [2, 3], |op| op.stride([1, 2]).dilation([3, 2]).pad([2, 1]));
         check_random(device, [1, 2, 6, 5], [3, 3], |op| {
-            op.stride([2, 2]).pad_each([0, 1, 2, 0]).count_include_pad(true)
+            op.stride([2, 2]).pad_each([0, 1, 2, 0]).count_include_pad()
         });
         check_random(device, [1, 1, 4, 4], [4, 4], |op| op.pad([3, 3]).stride([1, 1]));
     }

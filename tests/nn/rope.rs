@@ -59,23 +59,24 @@ fn matches_reference_in_every_layout() {
                 if !device.main && (interleaved || rotary != size && rotary != 6) {
                     continue;
                 }
-                let op = Rope::new(batch, heads, tokens, size).rotary(rotary);
-                let op = op.interleaved(interleaved).tokens_first(tokens_first);
+                let op = Rope::new([batch, heads, tokens, size]).rotary(rotary);
+                let op =
+                    op.when(interleaved, |op| op.interleaved()).when(tokens_first, |op| op.tokens_first());
                 check::<f32>(device, &op, shape, rotary);
                 if device.main {
                     check::<f16>(device, &op, shape, rotary);
                 }
             }
         }
-        check::<f16>(device, &Rope::new(1, 1, 3, 7).rotary(6), [1, 1, 3, 7], 6);
+        check::<f16>(device, &Rope::new([1, 1, 3, 7]).rotary(6), [1, 1, 3, 7], 6);
     }
 }
 
 #[test]
 fn empty_input_returns_empty() {
     for device in devices() {
-        check::<f32>(device, &Rope::new(0, 2, 3, 4), [0, 2, 3, 4], 4);
-        check::<f32>(device, &Rope::new(2, 0, 3, 4), [2, 0, 3, 4], 4);
+        check::<f32>(device, &Rope::new([0, 2, 3, 4]), [0, 2, 3, 4], 4);
+        check::<f32>(device, &Rope::new([2, 0, 3, 4]), [2, 0, 3, 4], 4);
     }
 }
 
@@ -83,13 +84,13 @@ fn empty_input_returns_empty() {
 fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Rope| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
-    assert_eq!(kind(Rope::new(1, 2, 3, 8).rotary(5)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Rope::new(1, 2, 3, 8).rotary(10)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Rope::new(1, 2, 3, 7)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Rope::new(2, 2, 3, 8).tables(5)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Rope::new(2, 2, 3, 8).variant("fastest")), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Rope::new(usize::MAX, 2, 3, 8)), ErrorKind::TooLarge);
-    assert_eq!(kind(Rope::new(1 << 8, 1 << 8, 1 << 8, 64)), ErrorKind::TooLarge);
-    let at = Rope::new(1, 2, 3, 8).with_positions(0);
+    assert_eq!(kind(Rope::new([1, 2, 3, 8]).rotary(5)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Rope::new([1, 2, 3, 8]).rotary(10)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Rope::new([1, 2, 3, 7])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Rope::new([2, 2, 3, 8]).tables(5)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Rope::new([2, 2, 3, 8]).variant("fastest")), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Rope::new([usize::MAX, 2, 3, 8])), ErrorKind::TooLarge);
+    assert_eq!(kind(Rope::new([1 << 8, 1 << 8, 1 << 8, 64])), ErrorKind::TooLarge);
+    let at = Rope::new([1, 2, 3, 8]).with_positions(0);
     assert_eq!(Op::<f32>::lower(&at, &profile).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

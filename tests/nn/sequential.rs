@@ -148,7 +148,7 @@ fn training_reaches_its_loss_and_is_reproducible() {
         let ways: [(&str, Optimizer); 3] = [
             ("adam", Adam::new(0, 0.05).into()),
             ("sgd", Sgd::new(0, 0.5).into()),
-            ("momentum", Sgd::new(0, 0.1).nesterov(true).with_momentum(0.9).into()),
+            ("momentum", Sgd::new(0, 0.1).nesterov().with_momentum(0.9).into()),
         ];
         for (name, optimizer) in ways {
             let (losses, after) = train(&device.gpu, &net, optimizer.clone(), 150).unwrap();

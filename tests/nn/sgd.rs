@@ -4,6 +4,7 @@ use super::training::{check, names, random, refusal};
 use crate::support::{devices, gpu};
 use tilework::ErrorKind;
 use tilework::nn::Sgd;
+use tilework::program::When;
 use tilework::reference::{sgd, sgd_bound};
 
 #[test]
@@ -17,7 +18,7 @@ fn sgd_matches_reference_with_and_without_momentum() {
                 let ([want, _], [bound, _]) = (sgd(&op, &p, &g, &still), sgd_bound(&op, &p, &g, &still));
                 check(device, &format!("{n} {variant}"), &op, &[&p, &g], &[want], &[bound]);
                 for ahead in [false, true] {
-                    let op = op.clone().nesterov(ahead).with_momentum(0.9);
+                    let op = op.clone().when(ahead, |op| op.nesterov()).with_momentum(0.9);
                     let (want, bound) = (sgd(&op, &p, &g, &v), sgd_bound(&op, &p, &g, &v));
                     check(device, &format!("{n} {variant}"), &op, &[&p, &g, &v], &want, &bound);
                 }

@@ -56,7 +56,10 @@ fn check<T: Sample, O>(
         if exclusive { ", exclusive" } else { "" },
         if reverse { ", reverse" } else { "" },
     );
-    let desc = Scan::rows(op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant);
+    let desc = Scan::rows(op, rows, n)
+        .when(exclusive, |op| op.exclusive())
+        .when(reverse, |op| op.reverse())
+        .variant(variant);
     let got = match run(&device.gpu, &desc, input) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return,
         other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
@@ -173,7 +176,10 @@ fn kernels_for_cards_match_reference() {
         for &(variant, n) in sample(&cases, 2) {
             let input: Vec<u32> = Random::new(n as u64).elements(n);
             for (exclusive, reverse) in [FORMS[0], FORMS[3]] {
-                let desc = Scan::new(Sum, n).exclusive(exclusive).reverse(reverse).variant(variant);
+                let desc = Scan::new(Sum, n)
+                    .when(exclusive, |op| op.exclusive())
+                    .when(reverse, |op| op.reverse())
+                    .variant(variant);
                 let program = Op::<u32>::lower(&desc, &card).unwrap();
                 let got = run_program(&device.gpu, program, &input);
                 let want = scan(&Operator::Sum, 1, n, exclusive, reverse, &input).unwrap();
@@ -234,8 +240,10 @@ fn custom_operators_keep_order() {
                 .map(|_| if random.next().is_multiple_of(300) { random.next() as u32 } else { 0 })
                 .collect();
             let what = format!("{}: {variant} {rows} x {n}", device.label);
-            let desc =
-                Scan::rows(last.clone(), rows, n).exclusive(exclusive).reverse(reverse).variant(variant);
+            let desc = Scan::rows(last.clone(), rows, n)
+                .when(exclusive, |op| op.exclusive())
+                .when(reverse, |op| op.reverse())
+                .variant(variant);
             if v % 3 == 0 || device.main {
                 let floats: Vec<f32> = sparse.iter().map(|&x| (x % 1000) as f32).collect();
                 let later = |a, b| if b == 0.0 { a } else { b };
@@ -267,7 +275,10 @@ fn lookback_is_correct_when_workgroups_never_post() {
             let (exclusive, reverse) = FORMS[i % 4];
             let rows = 1 + 2 * (i % 2);
             let n = n / rows;
-            let desc = Scan::rows(Sum, rows, n).exclusive(exclusive).reverse(reverse).variant("lookback");
+            let desc = Scan::rows(Sum, rows, n)
+                .when(exclusive, |op| op.exclusive())
+                .when(reverse, |op| op.reverse())
+                .variant("lookback");
             let desc = desc.leave_out_posts(*one_in);
             let got = run(&device.gpu, &desc, &ints).unwrap();
             let want = scan(&Operator::Sum, rows, n, exclusive, reverse, &ints).unwrap();
@@ -294,7 +305,9 @@ fn inputs_larger_than_one_binding_are_split() {
                     continue;
                 }
                 let (leave_out, rows) = [(0, 1), (2, 1), (3, 7), (0, 3)][i];
-                let desc = Scan::rows(Sum, rows, n / rows).exclusive(exclusive).reverse(reverse);
+                let desc = Scan::rows(Sum, rows, n / rows)
+                    .when(exclusive, |op| op.exclusive())
+                    .when(reverse, |op| op.reverse());
                 let desc = desc.variant(variant).leave_out_posts(leave_out);
                 let Ok(program) = Op::<u32>::lower(&desc, &small) else { continue };
                 let what = format!("{}: {variant}, {rows} rows, reverse {reverse}", device.label);
@@ -313,7 +326,10 @@ fn results_are_reproducible_on_one_device() {
     let input: Vec<f32> = Random::new(11).elements(20_000);
     for device in devices().iter().filter(|d| d.main) {
         for (variant, (exclusive, reverse)) in variants() {
-            let desc = Scan::new(Sum, input.len()).exclusive(exclusive).reverse(reverse).variant(variant);
+            let desc = Scan::new(Sum, input.len())
+                .when(exclusive, |op| op.exclusive())
+                .when(reverse, |op| op.reverse())
+                .variant(variant);
             let Ok(plan) = desc.plan::<f32>(&device.gpu) else { continue };
             if plan.program().determinism == Determinism::RoundingVaries {
                 assert!(desc.deterministic().plan::<f32>(&device.gpu).is_err());

@@ -34,7 +34,7 @@ where
     let n = heads.len();
     let operator = op.operator();
     let input: Vec<T> = Random::new(n as u64).elements(n);
-    let desc = SegmentedScan::new(op, n).exclusive(exclusive).variant(variant);
+    let desc = SegmentedScan::new(op, n).when(exclusive, |op| op.exclusive()).variant(variant);
     let what = format!("{}: {} of {n} {}, {variant}", device.label, operator.name(), T::DTYPE);
     let got = run(&device.gpu, &desc, &input, heads).unwrap_or_else(|e| panic!("{what}: {e}"));
     let want = segmented_scan(&operator, exclusive, &input, heads).expect("there is a reference");

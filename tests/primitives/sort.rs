@@ -22,7 +22,7 @@ const PLAIN: Ask = Ask { descending: false, bits: None, variant: "auto", tile: N
 
 impl Ask {
     fn sort(&self, n: usize) -> RadixSort {
-        let mut sort = RadixSort::new(n).descending(self.descending).variant(self.variant);
+        let mut sort = RadixSort::new(n).when(self.descending, |op| op.descending()).variant(self.variant);
         if let Some(bits) = &self.bits {
             sort = sort.bits(bits.clone());
         }
@@ -374,7 +374,7 @@ fn kernels_for_cards_match_reference_on_any_device() {
     large.subgroup_sizes.1 = 64;
     for profile in [card, large] {
         for variant in variants() {
-            let sort = RadixSort::new(n).descending(true).variant(variant).tile(64, 3).with_values();
+            let sort = RadixSort::new(n).descending().variant(variant).tile(64, 3).with_values();
             let program = match Op::<f32>::lower(&sort, &profile) {
                 Err(e) if e.kind() == ErrorKind::Unsupported => continue,
                 other => other.unwrap(),

@@ -38,7 +38,7 @@ fn same<T: Element>(what: &str, x: &[T], k: usize, smallest: bool, got: &(Vec<T>
 /// Compares positions and bits. Returns false if the variant does not accept these sizes.
 fn check<T: Element>(device: &Device, top: &TopK, x: &[T], k: usize, smallest: bool) -> bool {
     let what = format!("{}: {top:?} of {}", device.label, T::DTYPE);
-    match best_of(&device.gpu, &top.clone().smallest(smallest), x, k) {
+    match best_of(&device.gpu, &top.clone().when(smallest, |op| op.smallest()), x, k) {
         Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => false,
         got => {
             same(&what, x, k, smallest, &got.unwrap_or_else(|e| panic!("{what}: {e}")));
@@ -158,7 +158,7 @@ fn infinities_and_zeros_are_ordered_and_nan_is_last() {
     for device in devices() {
         for variant in ["single", "radix", "sort"] {
             let best = |smallest| {
-                let top = TopK::new(x.len(), x.len()).variant(variant).smallest(smallest);
+                let top = TopK::new(x.len(), x.len()).variant(variant).when(smallest, |op| op.smallest());
                 best_of(&device.gpu, &top, &x, x.len()).unwrap().1
             };
             assert_eq!(best(false), [3, 8, 1, 6, 2, 7, 5, 0, 4], "{}: {variant}", device.label);

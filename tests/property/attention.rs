@@ -5,6 +5,7 @@ use super::guarded::{Case, wide};
 use crate::support::Sample;
 use half::f16;
 use tilework::Element;
+use tilework::attention::Paging;
 use tilework::attention::{Attention, KvAppend, KvType};
 use tilework::program::Op;
 use tilework::reference::{self, AttentionInputs};
@@ -29,7 +30,7 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(1, 40), draw.length(1, 60));
         let h = g * draw.option(&[1, 2, 3]);
         let d = draw.option(&[16, 40, 64]);
-        let mut op = Attention::new(b, h, g, t, s, d).variant(variant);
+        let mut op = Attention::new([b, h, t, d], [g, s]).variant(variant);
         op = op.kv(if K::DTYPE == f16::DTYPE { KvType::F16 } else { KvType::F32 });
         if draw.option(&[false, true]) && t <= s {
             op = op.causal();
@@ -41,7 +42,7 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         let (mut table_of, mut rows) = (None, b * g * s);
         if let Some(tokens) = paged {
             let (table, pages) = table(draw, b, s.div_ceil(tokens));
-            op = op.paged(tokens, pages);
+            op = op.paged(Paging { tokens, pages });
             (table_of, rows) = (Some(table), pages * g * tokens);
         }
         let with_lengths = draw.option(&[false, true]);
@@ -56,7 +57,7 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
             (draw.numbers::<f32>(t * s).into_iter()).map(|x| hidden(x, draw.chance(3))).collect()
         });
         if with_mask {
-            op = op.masked(1, 1);
+            op = op.masked([1, 1]);
         }
         let q = draw.numbers::<T>(b * h * t * d);
         let (mut k, mut v) = (draw.numbers::<K>(rows * d), draw.numbers::<K>(rows * d));
@@ -102,11 +103,11 @@ pub(super) fn kv_append(draw: &mut Draw) -> Case {
         let variant = draw.variant(KvAppend::variants());
         let (b, g, n, s) = (draw.length(1, 4), draw.length(1, 4), draw.length(1, 5), draw.length(1, 50));
         let d = draw.option(&[16, 24, 64]);
-        let mut op = KvAppend::new(b, g, n, s, d).variant(variant);
+        let mut op = KvAppend::new([b, g, n, d], s).variant(variant);
         let (mut table_of, mut rows) = (None, b * g * s);
         if draw.option(&[false, true]) {
             let (table, pages) = table(draw, b, s.div_ceil(16));
-            op = op.paged(16, pages);
+            op = op.paged(Paging { tokens: 16, pages });
             (table_of, rows) = (Some(table), pages * g * 16);
         }
         // Some past the end.

@@ -64,7 +64,7 @@ pub(super) fn filter2d(draw: &mut Draw) -> Case {
         let shape = [odd(draw, h), odd(draw, w)];
         let filter = weights(draw, &shape, lines);
         let boundary = draw.option(&Boundary::ALL);
-        let op = Filter2d::new(h, w, shape, &filter).boundary(boundary).variant(variant);
+        let op = Filter2d::new([h, w], shape, &filter).boundary(boundary).variant(variant);
         let x = draw.special::<T>(h * w);
         let (want, bound) = (reference::filter2d(&op, &x), reference::filter2d_bound(&op, &x));
         with_result(Case::new::<T>(op), &x, want, bound)

@@ -101,7 +101,11 @@ impl Form {
         let (rows_a, cols_a, lda) = stored(draw, m, k, self.trans_a);
         let (rows_b, cols_b, ldb) = stored(draw, k, n, self.trans_b);
         let (_, _, ldc) = stored(draw, m, n, false);
-        let mut gemm = Gemm::new(m, n, k).alpha(alpha).beta(beta).trans_a(self.trans_a).trans_b(self.trans_b);
+        let mut gemm = Gemm::new(m, n, k)
+            .alpha(alpha)
+            .beta(beta)
+            .when(self.trans_a, |op| op.trans_a())
+            .when(self.trans_b, |op| op.trans_b());
         gemm = gemm.lda(lda).ldb(ldb).ldc(ldc).activation(self.activation).variant(self.variant);
         // Numbers outside the range of f16 become infinite when `coop` rounds them.
         let like =
@@ -140,8 +144,14 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
         let strides = (draw.pick(&[a + gap, 0]), b + gap, c + gap);
         let whole =
             |each: usize, stride| if batch == 0 || each == 0 { 0 } else { (batch - 1) * stride + each };
-        let op = GemmBatched::new(batch, m, n, k).alpha(alpha).beta(beta).trans_a(form.trans_a);
-        let op = op.trans_b(form.trans_b).lda(lda).ldb(ldb).ldc(ldc).strides(strides.0, strides.1, strides.2);
+        let op =
+            GemmBatched::new(batch, m, n, k).alpha(alpha).beta(beta).when(form.trans_a, |op| op.trans_a());
+        let op = op
+            .when(form.trans_b, |op| op.trans_b())
+            .lda(lda)
+            .ldb(ldb)
+            .ldc(ldc)
+            .strides(strides.0, strides.1, strides.2);
         let op = op.activation(form.activation).variant(form.variant);
         let a = draw.special::<T>(whole(a, strides.0));
         let b = draw.special::<T>(whole(b, strides.1));
@@ -172,7 +182,8 @@ pub(super) fn gemv(draw: &mut Draw) -> Case {
         let (terms, outputs) = if trans { (m, k) } else { (k, m) };
         let a = draw.special::<T>(len(m, k, lda));
         let (x, y) = (draw.special::<T>(terms), draw.special::<T>(outputs));
-        let op = Gemv::new(m, k).trans(trans).lda(lda).alpha(alpha).beta(beta).variant(variant);
+        let op =
+            Gemv::new(m, k).when(trans, |op| op.trans()).lda(lda).alpha(alpha).beta(beta).variant(variant);
         let want = reference::gemv(&op, &a, &x, &y).unwrap();
         let bound = reference::gemv_bound(&op, &a, &x, &y).unwrap();
         Case::new::<T>(op).given(&a).given(&x).updated(&y, want, bound)

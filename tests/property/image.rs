@@ -10,7 +10,7 @@ use tilework::reference;
 /// An image of one to four channels, interleaved or planar.
 fn image(draw: &mut Draw, channels: &[usize]) -> Image {
     let (h, w) = (draw.length(1, 60), draw.length(1, 70));
-    let image = Image::new(h, w, draw.option(channels));
+    let image = Image::new([h, w], draw.option(channels));
     if draw.option(&[false, false, true]) { image.planar() } else { image }
 }
 

@@ -167,7 +167,7 @@ fn long_filters() {
     let (x, want) = (ones(n), filtered(n));
     for &[h, w] in sample(&[[1, n], [n, 1]], 1) {
         check(Filter2d::variants(), |name| {
-            let op = Filter2d::new(h, w, [h, w], &x).boundary(Boundary::Zero).variant(name);
+            let op = Filter2d::new([h, w], [h, w], &x).boundary(Boundary::Zero).variant(name);
             near(Case::new::<f32>(op).given(&x), &want)
         });
     }
@@ -184,7 +184,10 @@ fn long_extents_of_gemm() {
         let (a, b, c) = (ones(m * k), ones(k * n), ones(m * n));
         for &trans in sample(&[false, true], 1) {
             check(Gemm::variants(), |name| {
-                let op = Gemm::new(m, n, k).trans_a(trans).trans_b(trans).variant(name);
+                let op = Gemm::new(m, n, k)
+                    .when(trans, |op| op.trans_a())
+                    .when(trans, |op| op.trans_b())
+                    .variant(name);
                 Case::new::<f32>(op).given(&a).given(&b).updated(&c, vec![k as f64; m * n], vec![0.0; m * n])
             });
         }
@@ -216,7 +219,7 @@ fn long_extents_of_gemv_and_transpose() {
             let (terms, outputs) = if trans { (m, k) } else { (k, m) };
             let (a, x, y) = (ones(m * k), ones(terms), ones(outputs));
             check(Gemv::variants(), |name| {
-                let op = Gemv::new(m, k).trans(trans).variant(name);
+                let op = Gemv::new(m, k).when(trans, |op| op.trans()).variant(name);
                 Case::new::<f32>(op).given(&a).given(&x).updated(
                     &y,
                     vec![terms as f64; outputs],
@@ -413,7 +416,7 @@ fn long_extents_of_networks() {
             let want = vec![(count * plane) as f32; channels];
             check(BiasBackward::variants(), |name| {
                 exact(
-                    Case::new::<f32>(BiasBackward::new(count, channels, plane).variant(name)).given(&dy),
+                    Case::new::<f32>(BiasBackward::new([count, channels, plane]).variant(name)).given(&dy),
                     &want,
                 )
             });
@@ -429,26 +432,26 @@ fn long_extents_of_networks() {
         for &[batch, tokens, width] in sample(&[[1, n, 4], [1, FAR, 1], [1, 1, n], [n, 1, 1]], 1) {
             let (x, lengths) = (ones(batch * tokens * width), vec![tokens as u32; batch]);
             check(MeanPool::variants(), |name| {
-                let op = MeanPool::new(batch, tokens, width).variant(name);
+                let op = MeanPool::new([batch, tokens, width]).variant(name);
                 near(Case::new::<f32>(op).given(&x).given(&lengths), &ones(batch * width))
             });
         }
         for &[rows, width, count] in sample(&[[2, n, 3], [n, 1, 3], [2, 3, n]], 1) {
             let (table, indices) = (ones(rows * width), vec![1u32; count]);
             check(GatherRows::variants(), |name| {
-                let op = GatherRows::new(rows, width, count).variant(name);
+                let op = GatherRows::new([rows, width], count).variant(name);
                 exact(Case::new::<f32>(op).given(&table).given(&indices), &ones(count * width))
             });
         }
         check(Rope::variants(), |name| {
-            let op = Rope::new(1, 1, n, 2).rotary(2).variant(name).tables(n);
+            let op = Rope::new([1, 1, n, 2]).rotary(2).variant(name).tables(n);
             let case = Case::new::<f32>(op).given(&ones(2 * n)).given(&ones(n)).given(&vec![0.0f32; n]);
             exact(case, &ones(2 * n))
         });
         let mut cache = vec![0.0f32; 8 * n];
         cache[..8].fill(7.0);
         check(KvAppend::variants(), |name| {
-            let op = KvAppend::new(1, 1, n - 1, n, 8).variant(name);
+            let op = KvAppend::new([1, 1, n - 1, 8], n).variant(name);
             let new = ones(8 * (n - 1));
             let after = [vec![7.0; 8], vec![1.0; 8 * (n - 1)]].concat();
             let case = Case::new::<f32>(op).given(&new).given(&new).given(&[1u32]);
@@ -493,7 +496,7 @@ fn long_extents_of_attention() {
     let shapes =
         [[1, 16, 1, 1, EXTENT, 16], [1, 1, 1, 1, FAR, 8], [1, 1, 1, 20, EXTENT, 8], [EXTENT, 1, 1, 1, 2, 8]];
     for &[b, h, g, t, s, d] in sample(&shapes, 1) {
-        let op = Attention::new(b, h, g, t, s, d);
+        let op = Attention::new([b, h, t, d], [g, s]);
         let (q, k, v) = (ones(b * h * t * d), ones(b * g * s * d), ones(b * g * s * d));
         let want = ones(b * h * t * d);
         check(Attention::variants(), |name| {
@@ -580,7 +583,8 @@ fn long_lists_of_primitives() {
 fn long_lines_of_images() {
     {
         let n = EXTENT;
-        let images = [Image::grey(1, n), Image::grey(n, 1), Image::grey(8, n / 8), Image::grey(n / 8, 8)];
+        let images =
+            [Image::grey([1, n]), Image::grey([n, 1]), Image::grey([8, n / 8]), Image::grey([n / 8, 8])];
         for &image in sample(&images, 1) {
             let x = ones(image.h * image.w);
             for &radius in sample(&[127, 1], 1) {

@@ -143,7 +143,10 @@ pub(super) fn pool(draw: &mut Draw) -> Case {
         let (kind, kernel, stride, pad) = windows(draw);
         let shape = images(draw, kernel);
         let counts = draw.option(&[false, true]);
-        let op = Pool2d::new(kind, shape, kernel).stride(stride).pad(pad).count_include_pad(counts);
+        let op = Pool2d::new(kind, shape, kernel)
+            .stride(stride)
+            .pad(pad)
+            .when(counts, |op| op.count_include_pad());
         let op = op.activation(draw.option(&Activation::ALL)).variant(variant);
         let x = draw.special::<T>(shape.iter().product());
         let bias = draw.option(&[false, true]).then(|| draw.special::<T>(shape[1]));
@@ -166,7 +169,10 @@ pub(super) fn pool_backward(draw: &mut Draw) -> Case {
         let (kind, kernel, stride, pad) = windows(draw);
         let shape = images(draw, kernel);
         let counts = draw.option(&[false, true]);
-        let op = Pool2dBackward::new(kind, shape, kernel).stride(stride).pad(pad).count_include_pad(counts);
+        let op = Pool2dBackward::new(kind, shape, kernel)
+            .stride(stride)
+            .pad(pad)
+            .when(counts, |op| op.count_include_pad());
         let op = op.variant(variant);
         let x = draw.special::<T>(shape.iter().product());
         let dy = draw.special::<T>(op.dy_shape().unwrap().iter().product());
@@ -215,7 +221,7 @@ pub(super) fn bias_backward(draw: &mut Draw) -> Case {
     let dy = draw.special::<f32>(n * channels * plane);
     let want = reference::bias_backward(channels, plane, &dy);
     let bound = reference::bias_backward_bound(channels, plane, &dy);
-    Case::new::<f32>(BiasBackward::new(n, channels, plane).variant(variant)).given(&dy).close(&want, bound)
+    Case::new::<f32>(BiasBackward::new([n, channels, plane]).variant(variant)).given(&dy).close(&want, bound)
 }
 
 pub(super) fn cross_entropy(draw: &mut Draw) -> Case {
@@ -257,7 +263,7 @@ pub(super) fn sgd(draw: &mut Draw) -> Case {
     let [p, g, v] = [0, 1, 2].map(|_| draw.special::<f32>(n));
     let op = Sgd::new(n, 0.1).decay(draw.pick(&[0.0, 0.01])).variant(variant);
     if draw.option(&[false, true]) {
-        let op = op.nesterov(draw.option(&[false, true])).with_momentum(0.9);
+        let op = op.when(draw.option(&[false, true]), |op| op.nesterov()).with_momentum(0.9);
         let [want_p, want_v] = reference::sgd(&op, &p, &g, &v);
         let [bound_p, bound_v] = reference::sgd_bound(&op, &p, &g, &v);
         let case = updated(Case::new::<f32>(op), &p, &want_p, bound_p).given(&g);
@@ -275,7 +281,10 @@ pub(super) fn adam(draw: &mut Draw) -> Case {
     let v: Vec<f32> = draw.special::<f32>(n).iter().map(|v| v * v).collect();
     let full = draw.pick(&[[0.0, 0.0], [0.3, 0.01]]);
     let decay = draw.pick(&[0.0, 0.1]);
-    let op = Adam::new(n, 0.01).decay(decay).decoupled(draw.option(&[false, true])).variant(variant);
+    let op = Adam::new(n, 0.01)
+        .decay(decay)
+        .when(draw.option(&[false, true]), |op| op.decoupled())
+        .variant(variant);
     let (m, v) = if full[0] == 0.0 { (vec![0.0; n], vec![0.0; n]) } else { (m, v) };
     let given: [&[f32]; 5] = [&p, &g, &m, &v, &full];
     let ([to_p, to_m, to_v, to_full], bounds) =
@@ -295,7 +304,7 @@ pub(super) fn gather_rows(draw: &mut Draw) -> Case {
         let (rows, n, count) = (draw.length(0, 60), draw.length(0, 100), draw.length(0, 100));
         let (table, indices) = (draw.any::<T>(rows * n), draw.indices(count, rows));
         let want = reference::gather_rows(n, &table, &indices);
-        let op = GatherRows::new(rows, n, count).variant(variant);
+        let op = GatherRows::new([rows, n], count).variant(variant);
         Case::new::<T>(op).given(&table).given(&indices).exactly(&want)
     }
     typed!(draw, of, [f32, f16, u8, i32, u32, i8])
@@ -308,7 +317,7 @@ pub(super) fn mean_pool(draw: &mut Draw) -> Case {
     {
         let variant = draw.variant(MeanPool::variants());
         let (batch, tokens, width) = (draw.length(0, 8), draw.length(0, 50), draw.length(0, 200));
-        let op = MeanPool::new(batch, tokens, width).variant(variant);
+        let op = MeanPool::new([batch, tokens, width]).variant(variant);
         let op = if draw.option(&[false, true]) { op.normalized() } else { op };
         let (x, lengths) = (draw.special::<T>(batch * tokens * width), draw.indices(batch, tokens));
         let want = reference::mean_pool(&op, &x, &lengths);
@@ -326,9 +335,10 @@ pub(super) fn rope(draw: &mut Draw) -> Case {
         let variant = draw.variant(Rope::variants());
         let (batch, heads, tokens) = (draw.length(1, 3), draw.length(1, 4), draw.length(1, 20));
         let (size, rotary) = draw.option(&[(16, 16), (16, 8), (7, 6), (6, 6), (4, 0)]);
-        let op =
-            Rope::new(batch, heads, tokens, size).rotary(rotary).interleaved(draw.option(&[false, true]));
-        let op = op.tokens_first(draw.option(&[false, true])).variant(variant);
+        let op = Rope::new([batch, heads, tokens, size])
+            .rotary(rotary)
+            .when(draw.option(&[false, true]), |op| op.interleaved());
+        let op = op.when(draw.option(&[false, true]), |op| op.tokens_first()).variant(variant);
         let x = draw.special::<T>(batch * heads * tokens * size);
         let rows = draw.pick(&[tokens, batch * tokens, 9]);
         let [cos, sin] = [0, 1].map(|_| draw.special::<f32>(rows * rotary / 2));

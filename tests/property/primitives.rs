@@ -103,7 +103,10 @@ by_operator!(scan, [f32, f16, i32, u32], |draw, op, T| {
     let x = operands::<T>(draw, &operator, rows * n);
     let want = reference::scan(&operator, rows, n, exclusive, reverse, &x).unwrap();
     let bound = reference::scan_bound(&operator, rows, n, exclusive, reverse, &x);
-    let scan = Scan::rows(op, rows, n).exclusive(exclusive).reverse(reverse).variant(variant);
+    let scan = Scan::rows(op, rows, n)
+        .when(exclusive, |op| op.exclusive())
+        .when(reverse, |op| op.reverse())
+        .variant(variant);
     Case::new::<T>(scan).given(&x).near::<T>(want, bound)
 });
 
@@ -115,7 +118,7 @@ by_operator!(segmented_scan, [f32, f16, i32, u32], |draw, op, T| {
     let (heads, x) = (draw.flags(n), operands::<T>(draw, &operator, n));
     let want = reference::segmented_scan(&operator, exclusive, &x, &heads).unwrap();
     let bound = reference::segmented_scan_bound(&operator, exclusive, &x, &heads);
-    let scan = SegmentedScan::new(op, n).exclusive(exclusive).variant(variant);
+    let scan = SegmentedScan::new(op, n).when(exclusive, |op| op.exclusive()).variant(variant);
     Case::new::<T>(scan).given(&x).given(&heads).near::<T>(want, bound)
 });
 
@@ -236,7 +239,7 @@ pub(super) fn sort(draw: &mut Draw) -> Case {
         let keys = if draw.pick(&[true, false]) { draw.any::<T>(n) } else { draw.runs::<T>(n) };
         let places = reference::sort_positions(&keys, descending, bits.clone());
         let sorted: Vec<T> = places.iter().map(|&i| keys[i]).collect();
-        let op = RadixSort::new(n).descending(descending).bits(bits).variant(variant);
+        let op = RadixSort::new(n).when(descending, |op| op.descending()).bits(bits).variant(variant);
         match draw.option(&[0, 1, 2, 3]) {
             0 => Case::new::<T>(op).given(&keys).exactly(&sorted),
             1 => Case::new::<T>(op.in_place()).replaced(&keys, &sorted),
@@ -265,7 +268,7 @@ pub(super) fn top_k(draw: &mut Draw) -> Case {
         let places = reference::top_k(&x, k, smallest);
         let best: Vec<T> = places.iter().map(|&i| x[i]).collect();
         let places: Vec<u32> = places.iter().map(|&i| i as u32).collect();
-        let op = TopK::new(n, k).smallest(smallest).variant(variant);
+        let op = TopK::new(n, k).when(smallest, |op| op.smallest()).variant(variant);
         Case::new::<T>(op).given(&x).exactly(&best).exactly(&places)
     }
     typed!(draw, of, [f32, i32, u32])

@@ -7,6 +7,7 @@ use crate::support::Sample;
 use half::f16;
 use tilework::Activation;
 use tilework::program::Op;
+use tilework::program::When;
 use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 
@@ -111,7 +112,7 @@ pub(super) fn gemm_int8(draw: &mut Draw) -> Case {
     }
     let variant = draw.variant(GemmInt8::variants());
     let (m, n, k) = (draw.length(0, 60), draw.length(0, 60), draw.length(0, 130));
-    let op = GemmInt8::new(m, n, k).trans_b(draw.option(&[true, false])).variant(variant);
+    let op = GemmInt8::new(m, n, k).when(draw.option(&[true, false]), |op| op.trans_b()).variant(variant);
     let (a, b) = (draw.any::<i8>(m * k), draw.any::<i8>(k * n));
     match draw.option(&[0, 1, 2]) {
         0 => {

@@ -2,6 +2,8 @@
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use half::f16;
+use tilework::dense::ProductTile;
+use tilework::dense::ThreadTile;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::quantize::GemmInt8;
@@ -34,7 +36,7 @@ fn sums_are_exact_in_every_shape() {
         for &(m, n, k) in shapes {
             let (a, b) = (random.elements::<i8>(m * k), random.elements::<i8>(k * n));
             for trans_b in [false, true] {
-                let op = GemmInt8::new(m, n, k).trans_b(trans_b);
+                let op = GemmInt8::new(m, n, k).when(trans_b, |op| op.trans_b());
                 let want = gemm_int8(&op, &a, &b);
                 for variant in names().filter(|v| device.main || *v != "register") {
                     let got = run(device, &op.clone().variant(variant), &a, &b, m * n);
@@ -49,7 +51,7 @@ fn sums_are_exact_in_every_shape() {
 fn sums_near_the_limits_of_i32_are_exact() {
     for device in devices() {
         let k = 131_071;
-        let op = GemmInt8::new(1, 2, k).trans_b(true);
+        let op = GemmInt8::new(1, 2, k).trans_b();
         let b = [vec![-128; k], vec![127; k]].concat();
         for variant in ["naive", "double"] {
             let got = run(device, &op.clone().variant(variant), &vec![-128; k], &b, 2);
@@ -62,7 +64,7 @@ fn sums_near_the_limits_of_i32_are_exact() {
 fn k_zero_returns_zeros() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         for trans_b in [false, true] {
-            let op = GemmInt8::new(4, 8, 0).trans_b(trans_b).variant(variant);
+            let op = GemmInt8::new(4, 8, 0).when(trans_b, |op| op.trans_b()).variant(variant);
             assert_eq!(run(device, &op, &[], &[], 32), [0; 32], "{}: {variant} {trans_b}", device.label);
         }
     }
@@ -109,7 +111,7 @@ fn scaled_products_match_reference() {
         ];
         for (variant, shape, activation) in cases.into_iter().take(if device.main { 3 } else { 1 }) {
             let (m, n, k) = shape;
-            let op = GemmInt8::new(m, n, k).trans_b(true).variant(variant).scaled().activation(activation);
+            let op = GemmInt8::new(m, n, k).trans_b().variant(variant).scaled().activation(activation);
             check_scaled::<f32>(device, &op, shape);
             if device.main && device.gpu.profile().features.f16 {
                 check_scaled::<f16>(device, &op, shape);
@@ -127,7 +129,9 @@ fn requested_tiles_match_reference() {
     for (variant, tile, thread) in
         [("tiled", [8, 12, 20], [1, 1]), ("register", [16, 32, 16], [4, 8]), ("double", [32, 32, 32], [8, 4])]
     {
-        let op = GemmInt8::new(m, n, k).tile(tile[0], tile[1], tile[2]).thread_tile(thread[0], thread[1]);
+        let op = GemmInt8::new(m, n, k)
+            .tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] })
+            .thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
         let want = gemm_int8(&op, &a, &b);
         assert_eq!(run(device, &op.variant(variant), &a, &b, m * n), want, "{variant}");
     }
@@ -138,7 +142,7 @@ fn empty_input_returns_empty() {
     for device in devices() {
         for (m, n, k) in [(0, 3, 4), (3, 0, 4), (2, 3, 0)] {
             for trans_b in [false, true] {
-                let op = GemmInt8::new(m, n, k).trans_b(trans_b);
+                let op = GemmInt8::new(m, n, k).when(trans_b, |op| op.trans_b());
                 assert_eq!(run(device, &op, &vec![1; m * k], &vec![1; k * n], m * n), vec![0; m * n]);
             }
         }
@@ -157,13 +161,25 @@ fn rejects_invalid_arguments() {
     for (tile, thread) in
         [([64, 64, 8], [4, 4]), ([64, 64, 16], [6, 4]), ([60, 64, 16], [8, 4]), ([0, 64, 16], [4, 4])]
     {
-        let op = new().variant("double").tile(tile[0], tile[1], tile[2]).thread_tile(thread[0], thread[1]);
+        let op = new()
+            .variant("double")
+            .tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] })
+            .thread_tile(ThreadTile { rows: thread[0], columns: thread[1] });
         assert_eq!(kind(op), ErrorKind::InvalidArgument, "{tile:?} {thread:?}");
     }
-    assert_eq!(kind(new().variant("tiled").tile(16, 16, 6)), ErrorKind::InvalidArgument);
-    assert_eq!(kind(new().variant("tiled").tile(64, 64, 16)), ErrorKind::TooLarge);
-    assert_eq!(kind(new().variant("tiled").tile(1 << 31, 1 << 31, 1 << 31)), ErrorKind::TooLarge);
-    assert_eq!(kind(new().variant("double").tile(256, 256, 64)), ErrorKind::TooLarge);
+    assert_eq!(
+        kind(new().variant("tiled").tile(ProductTile { m: 16, n: 16, k: 6 })),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(kind(new().variant("tiled").tile(ProductTile { m: 64, n: 64, k: 16 })), ErrorKind::TooLarge);
+    assert_eq!(
+        kind(new().variant("tiled").tile(ProductTile { m: 1 << 31, n: 1 << 31, k: 1 << 31 })),
+        ErrorKind::TooLarge
+    );
+    assert_eq!(
+        kind(new().variant("double").tile(ProductTile { m: 256, n: 256, k: 64 })),
+        ErrorKind::TooLarge
+    );
     let small = DeviceProfile::webgpu_defaults();
     let e = Op::<f16>::lower(&new().scaled(), &small).unwrap_err();
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("take f32"), "{e}");

@@ -395,7 +395,7 @@ fn bf16_is_rejected_outside_cuda() {
         Op::<bf16>::lower(&Histogram::new(8, 2).range(0.0, 1.0), &profile),
         Op::<bf16>::lower(&RadixSort::new(8), &profile),
         Op::<bf16>::lower(&TopK::new(8, 2), &profile),
-        Op::<bf16>::lower(&Filter2d::new(8, 8, [1, 1], &[1.0]), &profile),
+        Op::<bf16>::lower(&Filter2d::new([8, 8], [1, 1], &[1.0]), &profile),
     ];
     for program in lowered {
         refused(program, Unsupported, &["bf16"]);

@@ -237,7 +237,7 @@ fn a_kernel_runs_over_elements_selected_on_the_device() {
             let (kept, count) = (gpu.upload(&vec![7u32; n as usize]).unwrap(), gpu.alloc::<u32>(1).unwrap());
             let sorted = gpu.upload(&vec![7u32; n as usize]).unwrap();
             let select = Select::new(n as usize).plan::<u32>(gpu).unwrap();
-            let sort = RadixSort::new(n as usize).descending(true).counted().plan::<u32>(gpu).unwrap();
+            let sort = RadixSort::new(n as usize).descending().counted().plan::<u32>(gpu).unwrap();
             let mut rec = gpu.recorder();
             select.record(&mut rec, &dx, &df, &kept, &count).unwrap();
             let args = [Arg::from(&count), Arg::from(&kept)];

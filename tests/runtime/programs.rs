@@ -6,6 +6,7 @@ use half::f16;
 use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, Shape, TooLarge};
 use tilework::analysis::Multiprocessor;
 use tilework::attention::{Attention, KvType};
+use tilework::dense::ProductTile;
 use tilework::nn::{BiasBackward, GatherRows, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
     Access, Binding, Cost, Decision, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand,
@@ -375,23 +376,26 @@ fn rejects_shapes_whose_size_overflows() {
             Op::<u8>::lower(&Transpose::new(1, MOST), &profile),
             Op::<f32>::lower(&Reduce::rows(Sum, 1, MOST), &profile),
             Op::<f16>::lower(&LogSoftmax::new(1, MOST), &profile),
-            Op::<f32>::lower(&BiasBackward::new(0, 1, MOST), &profile),
+            Op::<f32>::lower(&BiasBackward::new([0, 1, MOST]), &profile),
             Op::<f16>::lower(&Cast::new(MOST / 2), &profile),
             // Empty, and yet too large.
             Op::<u8>::lower(&Blur::new([0, MOST, 3], 1), &profile),
             Op::<f32>::lower(&SoftmaxBackward::new(MOST, 0), &profile),
-            Op::<f32>::lower(&Rope::new(MOST, 0, 2, 4), &profile),
-            Op::<i8>::lower(&GatherRows::new(MOST, 0, MOST), &profile),
+            Op::<f32>::lower(&Rope::new([MOST, 0, 2, 4]), &profile),
+            Op::<i8>::lower(&GatherRows::new([MOST, 0], MOST), &profile),
             Op::<f16>::lower(
                 &Pool2dBackward::new(PoolKind::Weighted(vec![1.0]), [1; 4], [MOST; 2]),
                 &profile,
             ),
-            Op::<f32>::lower(&Gemm::new(8, 8, 8).variant("register").tile(u32::MAX, 8, 8), &profile),
+            Op::<f32>::lower(
+                &Gemm::new(8, 8, 8).variant("register").tile(ProductTile { m: u32::MAX, n: 8, k: 8 }),
+                &profile,
+            ),
             Op::<f32>::lower(&Conv2d::new([1, 1, 4, 4], 1, [MOST, 3]), &profile),
             Op::<f32>::lower(&Pool2d::new(PoolKind::Max, [1, 1, 4, 4], [3, MOST]), &profile),
             Op::<f32>::lower(&Quantize::<i8>::new(2, 2).scales(Scales::Group(0)), &profile),
             // One factor per row, for many short rows.
-            Op::<f32>::lower(&Attention::new(1 << 23, 1, 1, 1, 300, 8).kv(KvType::Int8), &profile),
+            Op::<f32>::lower(&Attention::new([1 << 23, 1, 1, 8], [1, 300]).kv(KvType::Int8), &profile),
             Op::<f32>::lower(&LayerNorm::new(1 << 30, 4).variant("parts"), &profile),
             Op::<f32>::lower(&net.forward(1), &profile),
             Op::<f32>::lower(&deep.forward(1), &profile),

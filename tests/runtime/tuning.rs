@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 use tilework::ErrorKind::{DeviceLost, InvalidArgument, Shape, Unsupported};
+use tilework::dense::ProductTile;
 use tilework::gpu::{AdapterFilter, CacheDir, Tuning};
 use tilework::program::{Choice, Denied, DeviceProfile, Grid, Op, Program};
 use tilework::tune::{Outcome, Stopped, TuningOptions, tune, tune_with, verify};
@@ -121,7 +122,7 @@ fn a_forced_row_is_used_if_it_fits() {
     let mut profile = h100.clone();
     let choice = Choice { row: Some("32x32x16 by 4x4".into()), ..Choice::variant("double", "because") };
     profile.choices.forced.insert("gemm".into(), choice);
-    let asked = gemm.clone().variant("double").tile(64, 64, 16);
+    let asked = gemm.clone().variant("double").tile(ProductTile { m: 64, n: 64, k: 16 });
     assert!(!Op::<f32>::lower(&asked, &profile).unwrap().decision.why.contains("32 x 32"));
 
     let conv = Conv2d::new([8, 64, 56, 56], 64, [3, 3]);
@@ -463,8 +464,8 @@ fn every_variant_of_tunable_ops_verifies_here() {
         verify::<f32, _>(&gpu, &Scan::new(Sum, 5000), &options),
         verify::<f32, _>(&gpu, &Softmax::new(7, 300), &options),
         verify::<f32, _>(&gpu, &Conv2d::new([1, 4, 12, 12], 4, [3, 3]).pad([1, 1]), &options),
-        verify::<f32, _>(&gpu, &Attention::new(1, 2, 2, 40, 50, 32), &options),
-        verify::<u8, _>(&gpu, &Blur::new(Image::new(40, 30, 1), 3), &options),
+        verify::<f32, _>(&gpu, &Attention::new([1, 2, 40, 32], [2, 50]), &options),
+        verify::<u8, _>(&gpu, &Blur::new(Image::new([40, 30], 1), 3), &options),
         verify::<u32, _>(&gpu, &Histogram::new(5000, 100), &options),
         verify::<u32, _>(&gpu, &RadixSort::new(5000), &options),
     ];

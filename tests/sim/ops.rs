@@ -145,7 +145,7 @@ fn ops_are_clean_with_subgroups_of_32_against_an_adversary() {
 
 /// A lookback scan of several tiles.
 fn lookback(profile: &DeviceProfile) -> Program {
-    let scan = Scan::new(Sum, 20_000).exclusive(true).variant("lookback");
+    let scan = Scan::new(Sum, 20_000).exclusive().variant("lookback");
     Op::<u32>::lower(&scan, profile).unwrap()
 }
 

@@ -28,7 +28,8 @@ fn ranks_match_reference_in_every_format() {
             let want = reference::page_rank(&t, 0.9, personal.map(Vec::as_slice), 300).unwrap();
             for host in every_format(&t).iter().take(if device.main { 10 } else { 1 }) {
                 let a = host.upload(gpu).unwrap();
-                let rank = PageRank::new(a.layout()).damping(0.9).personalised(personal.is_some());
+                let rank =
+                    PageRank::new(a.layout()).damping(0.9).when(personal.is_some(), |op| op.personalised());
                 let (x, on_device) = (gpu.alloc::<f32>(n).unwrap(), gpu.upload(&start).unwrap());
                 let begin = personal.map(|_| Slice::from(&on_device));
                 let solver = gpu.page_rank(&rank).unwrap();
@@ -72,7 +73,7 @@ fn rejects_invalid_arguments() {
         gpu.page_rank(rank).unwrap().run(&t, start, &x, |_, _| ()).map(drop).unwrap_err().to_string()
     };
     assert!(run(&rank, Some(Slice::from(&start))).contains("was not planned"));
-    assert!(run(&rank.clone().personalised(true), None).contains("is missing"));
+    assert!(run(&rank.clone().personalised(), None).contains("is missing"));
     let mut broken = links(20).transitions().unwrap();
     broken.values[3] = f32::NAN;
     let a = gpu.upload_matrix(&broken).unwrap();

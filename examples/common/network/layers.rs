@@ -146,14 +146,14 @@ impl<'a> Building<'a> {
     ) -> Result<()> {
         match &layer.weight {
             Weight::Floats(weight) => {
-                let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true);
+                let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b();
                 self.product(gemm.activation(activation), [x, weight, &layer.bias, y])
             }
             Weight::Bytes { bytes, scales } => {
                 let Scratch { bytes: x_bytes, scales: x_scales, .. } = self.scratch.clone();
                 let quantize = Quantize::<i8>::new(self.rows, layer.inputs);
                 self.network.add::<f32>(self.gpu, &quantize, &[(x, 0), (&x_bytes, 0), (&x_scales, 0)])?;
-                let gemm = GemmInt8::new(self.rows, layer.outputs, layer.inputs).trans_b(true);
+                let gemm = GemmInt8::new(self.rows, layer.outputs, layer.inputs).trans_b();
                 let gemm = gemm.scaled().activation(activation).with_bias();
                 let factors = [&x_bytes, bytes, &x_scales, scales].map(|held| (held, 0));
                 self.network.add::<f32>(
@@ -169,7 +169,7 @@ impl<'a> Building<'a> {
     pub(crate) fn linear_added(&mut self, layer: &HeldLinear, x: &Held, y: &Held) -> Result<()> {
         match &layer.weight {
             Weight::Floats(weight) => {
-                let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b(true).beta(1.0);
+                let gemm = Gemm::new(self.rows, layer.outputs, layer.inputs).trans_b().beta(1.0);
                 self.product(gemm, [x, weight, &layer.bias, y])
             }
             Weight::Bytes { .. } => {

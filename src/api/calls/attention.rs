@@ -17,7 +17,7 @@ impl Gpu {
     /// let gpu = Gpu::new()?;
     /// let (q, k) = (gpu.upload(&[0.0f32; 8])?, gpu.upload(&[1.0f32; 16])?); // one query, two keys
     /// let v = gpu.upload(&[[1.0f32; 8], [3.0; 8]].concat())?;
-    /// let output = gpu.attention(&Attention::new(1, 1, 1, 1, 2, 8), &q, &k, &v)?;
+    /// let output = gpu.attention(&Attention::new([1, 1, 1, 8], [1, 2]), &q, &k, &v)?;
     /// assert!(output.read()?.iter().all(|x| (x - 2.0).abs() < 1e-5));
     /// # Ok::<(), tilework::Error>(())
     /// ```
@@ -49,7 +49,7 @@ impl Gpu {
     /// let gpu = Gpu::new()?;
     /// let (new_k, new_v) = (gpu.upload(&[1.0f32; 8])?, gpu.upload(&[2.0f32; 8])?); // one token
     /// let (k, v) = (gpu.alloc_zeroed::<f32>(16)?, gpu.alloc_zeroed::<f32>(16)?); // room for two
-    /// gpu.kv_append(&KvAppend::new(1, 1, 1, 2, 8), &new_k, &new_v, &gpu.upload(&[1u32])?, &k, &v)?;
+    /// gpu.kv_append(&KvAppend::new([1, 1, 1, 8], 2), &new_k, &new_v, &gpu.upload(&[1u32])?, &k, &v)?;
     /// assert_eq!(k.read()?, [[0.0; 8], [1.0; 8]].concat());
     /// assert_eq!(v.read()?, [[0.0; 8], [2.0; 8]].concat());
     /// # Ok::<(), tilework::Error>(())

@@ -40,7 +40,7 @@ impl Gpu {
         shape: [usize; 2],
         filter: &[f32],
     ) -> Result<Buffer<T>> {
-        let op = Filter2d::new(h, w, shape, filter);
+        let op = Filter2d::new([h, w], shape, filter);
         self.call::<T, _>(&op, &[("input", input.into().untyped())])?.output("output")
     }
 

@@ -185,7 +185,7 @@ impl Gpu {
     ///
     /// let gpu = Gpu::new()?;
     /// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 6.0])?; // two tokens of two elements
-    /// let means = gpu.mean_pool(&MeanPool::new(1, 2, 2), &x, &gpu.upload(&[2u32])?)?;
+    /// let means = gpu.mean_pool(&MeanPool::new([1, 2, 2]), &x, &gpu.upload(&[2u32])?)?;
     /// assert_eq!(means.read()?, [2.0, 4.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
@@ -231,7 +231,7 @@ impl Gpu {
     {
         let indices = indices.into();
         let given = [("table", table.into().untyped()), ("indices", indices.untyped())];
-        let rows = |rows| GatherRows::new(rows, width, indices.len());
+        let rows = |rows| GatherRows::new([rows, width], indices.len());
         self.call_rows::<T, _>(width, rows, &given)?.output("output")
     }
 
@@ -244,7 +244,7 @@ impl Gpu {
     ///
     /// let gpu = Gpu::new()?;
     /// let (x, cos, sin) = (gpu.upload(&[3.0f32, 4.0])?, gpu.upload(&[0.0f32])?, gpu.upload(&[1.0f32])?);
-    /// assert_eq!(gpu.rope(&Rope::new(1, 1, 1, 2), &x, &cos, &sin)?.read()?, [-4.0, 3.0]);
+    /// assert_eq!(gpu.rope(&Rope::new([1, 1, 1, 2]), &x, &cos, &sin)?.read()?, [-4.0, 3.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///

@@ -82,7 +82,7 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.scan(input, &Scan::new(op, input.len()).exclusive(true))
+        self.scan(input, &Scan::new(op, input.len()).exclusive())
     }
 
     fn scan<T: Element, O: Reducer<T, Output = T>>(
@@ -133,7 +133,7 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()).exclusive(true))
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()).exclusive())
     }
 
     fn segmented_scan<T: Element, O: Reducer<T, Output = T>>(

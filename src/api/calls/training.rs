@@ -130,7 +130,7 @@ impl Gpu {
     ///
     /// let gpu = Gpu::new()?;
     /// let dy = gpu.upload(&[1.0f32, 2.0, 10.0, 20.0])?; // one image of two channels
-    /// assert_eq!(gpu.bias_backward(&BiasBackward::new(1, 2, 2), &dy)?.read()?, [3.0, 30.0]);
+    /// assert_eq!(gpu.bias_backward(&BiasBackward::new([1, 2, 2]), &dy)?.read()?, [3.0, 30.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///

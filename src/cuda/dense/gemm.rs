@@ -12,6 +12,7 @@ use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Laun
 use crate::dense::{Activation, BatchLayout, Gemm, GemmBatched, Precision, Product, ProductTypes};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::When;
 use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT];
@@ -206,7 +207,8 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
     let mut programs = Vec::new();
     let mut add = |variant: &str, i: usize, types: ProductTypes, precision: Precision| {
         let gemm = Gemm::new(32, 32, 64 - i % 2).variant(variant).precision(precision);
-        let gemm = gemm.trans_a(i % 2 == 1).trans_b(i % 4 > 1).beta((i % 3) as f32);
+        let gemm =
+            gemm.when(i % 2 == 1, |op| op.trans_a()).when(i % 4 > 1, |op| op.trans_b()).beta((i % 3) as f32);
         let gemm = gemm.activation(Activation::ALL[i % 5]).lda(64 + [0, 4, 2, 1][i % 4]);
         let biased = if i.is_multiple_of(4) { gemm.with_bias() } else { gemm.with_row_bias() };
         let product = Product { bias: !i.is_multiple_of(3), ..biased.product };
@@ -228,6 +230,8 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
 mod tests {
     use super::*;
     use crate::ErrorKind;
+    use crate::dense::ProductTile;
+    use crate::dense::ThreadTile;
 
     fn args(program: &CudaProgram) -> &[Arg] {
         &program.launches[0].args
@@ -328,10 +332,12 @@ mod tests {
         let (kind, text) = refusal::<f16>(&Gemm::new(1, 1 << 31, 1), &h100);
         assert!(kind == ErrorKind::TooLarge && text.contains("n = 2147483648"), "{text}");
         for tile in [[128, 128, 8], [24, 128, 32], [0, 128, 32], [256, 256, 256]] {
-            let (kind, _) = refusal::<f16>(&gemm.clone().tile(tile[0], tile[1], tile[2]), &h100);
+            let (kind, _) =
+                refusal::<f16>(&gemm.clone().tile(ProductTile { m: tile[0], n: tile[1], k: tile[2] }), &h100);
             assert_eq!(kind, ErrorKind::InvalidArgument, "{tile:?}");
         }
-        let asked = gemm.tile(64, 128, 32).thread_tile(32, 64);
+        let asked =
+            gemm.tile(ProductTile { m: 64, n: 128, k: 32 }).thread_tile(ThreadTile { rows: 32, columns: 64 });
         let program = CudaOp::<f16>::lower(&asked, &h100).unwrap();
         assert_eq!((program.launches[0].block, program.launches[0].grid), (128, [1, 1, 1]));
     }

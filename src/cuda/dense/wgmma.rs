@@ -252,7 +252,9 @@ fn boxes(
 #[cfg(test)]
 mod tests {
     use crate::cuda::{Arg, CudaOp, CudaProfile, CudaProgram, Place, TensorMap};
+    use crate::dense::ProductTile;
     use crate::dense::{Gemm, GemmBatched, Precision};
+    use crate::program::When;
     use half::f16;
 
     fn maps(program: &CudaProgram) -> Vec<TensorMap> {
@@ -271,7 +273,7 @@ mod tests {
         assert_eq!(variant(4096, 4096, 0, &h100), "mma");
         assert_eq!(variant(16384, 16, 4096, &h100), "mma");
         assert_eq!(variant(4096, 4096, 4096, &CudaProfile::sm(80)), "mma");
-        let asked = Gemm::new(4096, 4096, 4096).tile(128, 128, 32);
+        let asked = Gemm::new(4096, 4096, 4096).tile(ProductTile { m: 128, n: 128, k: 32 });
         assert_eq!(CudaOp::<f16>::lower(&asked, &h100).unwrap().variant(), "mma");
         assert!(CudaOp::<f16>::lower(&asked.variant("wgmma"), &h100).is_err());
         let strict = CudaOp::<f32>::lower(&Gemm::new(4096, 4096, 4096), &h100).unwrap();
@@ -287,12 +289,15 @@ mod tests {
             (program.launches.len(), maps(&program)[0].of, program.scratch.len())
         };
         assert_eq!(launches(Gemm::new(200, 304, 96)), (1, Place::Operand(0), 0));
-        assert_eq!(launches(Gemm::new(200, 304, 96).trans_a(true).trans_b(true)), (1, Place::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 96).trans_a().trans_b()), (1, Place::Operand(0), 0));
         assert_eq!(launches(Gemm::new(200, 304, 97)), (2, Place::Scratch(0), 1));
         assert_eq!(launches(Gemm::new(200, 304, 0)), (1, Place::Scratch(0), 1));
 
         let single = |precision, trans_b| {
-            let gemm = Gemm::new(256, 256, 256).trans_b(trans_b).precision(precision).variant("wgmma");
+            let gemm = Gemm::new(256, 256, 256)
+                .when(trans_b, |op| op.trans_b())
+                .precision(precision)
+                .variant("wgmma");
             let program = CudaOp::<f32>::lower(&gemm, &h100).unwrap();
             program.check(&h100).unwrap();
             (program.launches.len(), maps(&program)[0].rounds_to_tf32)

@@ -5,6 +5,7 @@ use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaV
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Max, Min, Operator, Prod, Reducer, Scan, Sum};
+use crate::program::When;
 use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 
@@ -134,7 +135,7 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
     let mut programs = Vec::new();
     macro_rules! lower {
         ($rows:expr, $exclusive:expr, $reverse:expr; $($op:expr => $($t:ty),*;)*) => {$($({
-            let scan = Scan::rows($op, $rows, 100_000).exclusive($exclusive).reverse($reverse);
+            let scan = Scan::rows($op, $rows, 100_000).when($exclusive, |op| op.exclusive()).when($reverse, |op| op.reverse());
             programs.push(CudaOp::<$t>::lower(&scan, profile)?);
         })*)*};
     }

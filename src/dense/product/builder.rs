@@ -19,17 +19,17 @@ macro_rules! product_descriptor {
                 self
             }
 
-            /// Whether `a` is stored transposed, as k x m; false by default.
+            /// `a` is stored transposed, as k x m.
             #[must_use]
-            pub fn trans_a(mut self, trans: bool) -> Self {
-                self.product.trans_a = trans;
+            pub fn trans_a(mut self) -> Self {
+                self.product.trans_a = true;
                 self
             }
 
-            /// Whether `b` is stored transposed, as n x k; false by default.
+            /// `b` is stored transposed, as n x k.
             #[must_use]
-            pub fn trans_b(mut self, trans: bool) -> Self {
-                self.product.trans_b = trans;
+            pub fn trans_b(mut self) -> Self {
+                self.product.trans_b = true;
                 self
             }
 

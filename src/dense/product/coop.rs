@@ -217,6 +217,7 @@ impl CoopForm {
 mod tests {
     use super::*;
     use crate::dense::Gemm;
+    use crate::dense::ThreadTile;
     use crate::dense::product::samples::samples;
     use crate::dense::product::trial::{lower, refusal};
     use crate::error::ErrorKind;
@@ -303,8 +304,12 @@ mod tests {
     fn tiles_of_cooperative_matrices_are_checked() {
         let h100 = DeviceProfile::h100();
         let coop = |tile: [u32; 3], part: [u32; 2]| {
-            let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(tile[0], tile[1], tile[2]);
-            lower(&gemm.thread_tile(part[0], part[1]), &h100)
+            let gemm = Gemm::new(4096, 4096, 4096).variant("coop").tile(ProductTile {
+                m: tile[0],
+                n: tile[1],
+                k: tile[2],
+            });
+            lower(&gemm.thread_tile(ThreadTile { rows: part[0], columns: part[1] }), &h100)
         };
         for (tile, part) in [
             ([128, 128, 24], [64, 64]),
@@ -324,7 +329,10 @@ mod tests {
         let interface = module.interface("gemm_coop").unwrap();
         assert_eq!((interface.workgroup_size, interface.workgroup_bytes), ([256, 1, 1], 39_680));
         let most = u32::MAX;
-        let (kind, _) = refusal(&Gemm::new(1, 1, 1).tile(most, most, most).variant("coop"), &h100);
+        let (kind, _) = refusal(
+            &Gemm::new(1, 1, 1).tile(ProductTile { m: most, n: most, k: most }).variant("coop"),
+            &h100,
+        );
         assert_eq!(kind, ErrorKind::InvalidArgument);
     }
 }

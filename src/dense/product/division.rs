@@ -3,12 +3,24 @@
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, row_name};
 
-/// Sides of the tiles: `m` x `n` of C, `k` of the inner extent.
+/// The tile of a matrix product: a workgroup computes `m` x `n` elements of C, `k` steps of the inner extent at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ProductTile {
-    pub(crate) m: u32,
-    pub(crate) n: u32,
-    pub(crate) k: u32,
+pub struct ProductTile {
+    /// Rows of C.
+    pub m: u32,
+    /// Columns of C.
+    pub n: u32,
+    /// Steps of the inner extent.
+    pub k: u32,
+}
+
+/// The part of a [`ProductTile`] that one thread computes, or one subgroup on cooperative matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThreadTile {
+    /// Rows of C.
+    pub rows: u32,
+    /// Columns of C.
+    pub columns: u32,
 }
 
 impl ProductTile {

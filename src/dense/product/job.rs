@@ -291,7 +291,11 @@ mod tests {
             (DeviceProfile::h100(), Gemm::new(4096, 4096, 4096), 1),
             (DeviceProfile::h100(), Gemm::new(8192, 8192, 8192), 4),
             (DeviceProfile::mesa(), Gemm::new(2048, 2048, 2048), 2),
-            (DeviceProfile::webgpu_defaults(), Gemm::new(2048, 2048, 2049).tile(10, 20, 3), 3),
+            (
+                DeviceProfile::webgpu_defaults(),
+                Gemm::new(2048, 2048, 2049).tile(ProductTile { m: 10, n: 20, k: 3 }),
+                3,
+            ),
         ] {
             let gemm = gemm.variant("tiled");
             let program = lower(&gemm, &profile).unwrap();

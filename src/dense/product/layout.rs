@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(lens(&gemm), [("a", 21), ("b", 35), ("c", 15)]);
         let apart = gemm.clone().lda(10).ldb(11).ldc(12);
         assert_eq!(lens(&apart), [("a", 27), ("b", 71), ("c", 29)]);
-        let transposed = apart.trans_a(true).trans_b(true);
+        let transposed = apart.trans_a().trans_b();
         assert_eq!(lens(&transposed), [("a", 63), ("b", 51), ("c", 29)]);
         let program = Op::<f16>::lower(&transposed.with_bias(), &DeviceProfile::h100()).unwrap();
         assert_eq!(program.operands[2].len, 5);
@@ -214,9 +214,9 @@ mod tests {
         let gemm = Gemm::new(3, 5, 7);
         for (gemm, text) in [
             (gemm.clone().lda(6), "lda = 6 is below 7"),
-            (gemm.clone().trans_a(true).lda(2), "lda = 2 is below 3"),
+            (gemm.clone().trans_a().lda(2), "lda = 2 is below 3"),
             (gemm.clone().ldb(4), "ldb = 4 is below 5"),
-            (gemm.clone().trans_b(true).ldb(6), "ldb = 6 is below 7"),
+            (gemm.clone().trans_b().ldb(6), "ldb = 6 is below 7"),
             (gemm.clone().ldc(4), "ldc = 4 is below 5"),
         ] {
             let (kind, message) = refusal(&gemm, &h100);
@@ -262,7 +262,7 @@ mod tests {
             (strided(&op.clone().ldc(10), 6), "ldc at least (batch - 1) * stride + 5"),
             (strided(&op.clone().ldc(10), 4), "with a stride of 4"),
             (op.clone().lda(6), "lda = 6 is below 7"),
-            (op.clone().trans_b(true).ldb(6), "ldb = 6 is below 7"),
+            (op.clone().trans_b().ldb(6), "ldb = 6 is below 7"),
             (op.clone().ldc(4), "ldc = 4 is below 5"),
         ] {
             let (kind, message) = refusal(&op, &h100);

@@ -22,7 +22,8 @@ mod split_k;
 mod way;
 
 pub(super) use self::builder::product_descriptor;
-pub(crate) use self::division::{Division, ProductTile, register_sides};
+pub(crate) use self::division::{Division, register_sides};
+pub use self::division::{ProductTile, ThreadTile};
 pub(crate) use self::job::{ProductParams, dispatch_bands, dispatch_flop, tiles};
 pub(crate) use self::layout::{BatchLayout, DenseLayout};
 pub(crate) use self::policy::rows_of;

@@ -347,8 +347,8 @@ mod tests {
         assert!(scratch(&Gemm::new(4096, 4096, 4096)).is_empty());
         // Rows and columns may end anywhere along k.
         assert!(scratch(&Gemm::new(37, 40, 96)).is_empty());
-        assert!(scratch(&Gemm::new(37, 39, 96).trans_b(true)).is_empty());
-        assert!(scratch(&Gemm::new(40, 48, 77).trans_a(true)).is_empty());
+        assert!(scratch(&Gemm::new(37, 39, 96).trans_b()).is_empty());
+        assert!(scratch(&Gemm::new(40, 48, 77).trans_a()).is_empty());
         assert_eq!(scratch(&Gemm::new(37, 39, 96)), [2 * 96 * 40]);
         assert_eq!(scratch(&Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96]);
         // A step of k that is part of a piece, or not there: both, with zeros up to a whole one of 32.
@@ -370,10 +370,10 @@ mod tests {
 
         let mut small = DeviceProfile::h100();
         small.limits.max_storage_binding = 4 * 40 * 48 - 1;
-        let (kind, text) = refusal(&Gemm::new(4, 4, 6000).variant("coop").trans_b(true), &small);
+        let (kind, text) = refusal(&Gemm::new(4, 4, 6000).variant("coop").trans_b(), &small);
         assert!(kind == ErrorKind::TooLarge && text.contains("bytes"), "{text}");
         small.limits.max_storage_binding = 8 * 7001;
-        let op = Op::<f16>::lower(&Gemm::new(4, 4, 7001).variant("coop").trans_b(true), &small).unwrap_err();
+        let op = Op::<f16>::lower(&Gemm::new(4, 4, 7001).variant("coop").trans_b(), &small).unwrap_err();
         let text = op.to_string();
         assert!(op.kind() == ErrorKind::TooLarge && text.contains("56064 bytes of scratch"), "{text}");
     }

@@ -126,9 +126,11 @@ pub(super) fn end_pass(job: &ProductJob<'_>, next: u32) -> Spec {
 #[cfg(test)]
 mod tests {
     use crate::dense::Gemm;
+    use crate::dense::ProductTile;
     use crate::dense::product::trial::{lower, refusal};
     use crate::error::ErrorKind;
     use crate::program::DeviceProfile;
+    use crate::program::When;
     use crate::shader::Target;
 
     #[test]
@@ -140,7 +142,9 @@ mod tests {
             ((3, 5, 7), true, 224),
             ((64, 4, 50), false, 13600),
         ] {
-            let gemm = Gemm::new(9, 9, 99).tile(tile.0, tile.1, tile.2).trans_b(trans_b);
+            let gemm = Gemm::new(9, 9, 99)
+                .tile(ProductTile { m: tile.0, n: tile.1, k: tile.2 })
+                .when(trans_b, |op| op.trans_b());
             let program = lower(&gemm, &DeviceProfile::webgpu_defaults()).unwrap();
             let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
             let interface = module.interface("gemm_tiled").unwrap();
@@ -160,17 +164,23 @@ mod tests {
     fn a_tile_above_the_limits_is_refused_with_the_numbers() {
         let webgpu = DeviceProfile::webgpu_defaults();
         let gemm = Gemm::new(100, 100, 100);
-        let (kind, text) = refusal(&gemm.clone().tile(32, 16, 8), &webgpu);
+        let (kind, text) = refusal(&gemm.clone().tile(ProductTile { m: 32, n: 16, k: 8 }), &webgpu);
         assert!(kind == ErrorKind::TooLarge && text.contains("512 invocations"), "{text}");
         assert!(text.contains("256 in all"), "{text}");
-        assert!(lower(&gemm.clone().tile(32, 16, 8), &DeviceProfile::h100()).is_ok());
-        let (kind, text) = refusal(&gemm.clone().tile(16, 16, 129), &webgpu);
+        assert!(
+            lower(&gemm.clone().tile(ProductTile { m: 32, n: 16, k: 8 }), &DeviceProfile::h100()).is_ok()
+        );
+        let (kind, text) = refusal(&gemm.clone().tile(ProductTile { m: 16, n: 16, k: 129 }), &webgpu);
         assert!(kind == ErrorKind::TooLarge && text.contains("16512 bytes"), "{text}");
         for tile in [(0, 16, 16), (16, 0, 16), (16, 16, 0)] {
-            let (kind, _) = refusal(&gemm.clone().tile(tile.0, tile.1, tile.2), &webgpu);
+            let (kind, _) =
+                refusal(&gemm.clone().tile(ProductTile { m: tile.0, n: tile.1, k: tile.2 }), &webgpu);
             assert_eq!(kind, ErrorKind::InvalidArgument);
         }
         let most = u32::MAX;
-        assert_eq!(refusal(&gemm.tile(most, most, most), &webgpu).0, ErrorKind::TooLarge);
+        assert_eq!(
+            refusal(&gemm.tile(ProductTile { m: most, n: most, k: most }), &webgpu).0,
+            ErrorKind::TooLarge
+        );
     }
 }

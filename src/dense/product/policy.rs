@@ -230,6 +230,7 @@ mod tests {
     use super::*;
     use crate::dense::Gemm;
     use crate::program::Op;
+    use crate::program::When;
 
     fn tile(side: usize, profile: &DeviceProfile) -> [u32; 3] {
         let product = Product::new(side, side, side);
@@ -255,7 +256,10 @@ mod tests {
         for profile in [card, DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader()] {
             for variant in VARIANTS.iter().filter(|v| v.requires.missing(&profile).is_none()) {
                 for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
-                    let gemm = Gemm::new(1021, 1023, 1025).trans_a(a).trans_b(b).variant(variant.name);
+                    let gemm = Gemm::new(1021, 1023, 1025)
+                        .when(a, |op| op.trans_a())
+                        .when(b, |op| op.trans_b())
+                        .variant(variant.name);
                     Op::<f32>::lower(&gemm, &profile).unwrap();
                 }
             }

@@ -2,9 +2,12 @@
 
 use super::ProductTypes;
 use super::job::slice_k;
+use crate::dense::ProductTile;
+use crate::dense::ThreadTile;
 use crate::dense::{Activation, Gemm, GemmBatched, Precision};
 use crate::element::DType;
 use crate::error::Result;
+use crate::program::When;
 use crate::program::{DeviceProfile, Program};
 
 const TRANSPOSES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
@@ -30,17 +33,24 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
     // Tiles that differ from variant to variant as little as they may, and shapes of which rows are whole
     // numbers of four or not.
     let tiled = |gemm: Gemm| match variant {
-        "naive" | "tiled" => gemm.tile(8, 12, 5),
-        "coarsened" => gemm.tile(8, 12, 5).thread_tile(1, 2),
-        "register-direct" => gemm.tile(8, 16, 8),
-        _ => gemm.tile(8, 16, 4).thread_tile(4, 8),
+        "naive" | "tiled" => gemm.tile(ProductTile { m: 8, n: 12, k: 5 }),
+        "coarsened" => {
+            gemm.tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 })
+        }
+        "register-direct" => gemm.tile(ProductTile { m: 8, n: 16, k: 8 }),
+        _ => gemm.tile(ProductTile { m: 8, n: 16, k: 4 }).thread_tile(ThreadTile { rows: 4, columns: 8 }),
     };
     let new = |m, n, k| Gemm::new(m, n, k).variant(variant);
     let (odd, even) = (|k| tiled(new(33, 21, k)), tiled(new(32, 24, 40)));
     let mut samples = vec![new(64, 64, 64).with_bias()];
     for (trans_a, trans_b) in TRANSPOSES {
-        samples.push(odd(41).trans_a(trans_a).trans_b(trans_b).with_bias());
-        samples.push(even.clone().trans_a(trans_a).trans_b(trans_b).unrolled(!trans_a));
+        samples.push(odd(41).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()).with_bias());
+        samples.push(
+            even.clone()
+                .when(trans_a, |op| op.trans_a())
+                .when(trans_b, |op| op.trans_b())
+                .when(trans_a, |op| op.rolled()),
+        );
     }
     samples.extend(Activation::ALL.map(|activation| odd(40).activation(activation).beta(1.0).with_bias()));
     let long = slice_k(profile) + 1;
@@ -76,7 +86,7 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
         for (trans_a, trans_b) in TRANSPOSES {
             // In place and packed, of whole blocks and not, rows of C by fours and not.
             for (m, n, k) in [(64, 48, 96), (40, 24, 56), (33, 21, 41), (12, 20, 8)] {
-                samples.push(new(m, n, k).trans_a(trans_a).trans_b(trans_b));
+                samples.push(new(m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
             }
         }
         samples.push(new(33, 20, 8).fresh_sums(true));
@@ -103,7 +113,8 @@ pub(in super::super) fn batched_samples(
     let mut samples = Vec::new();
     for (trans_a, trans_b) in TRANSPOSES {
         for [batch, m, n, k] in [[10, 8, 8, 8], [3, 17, 21, 9], [2, 32, 32, 32], [2, 61, 64, 35]] {
-            samples.push(new(batch, m, n, k).trans_a(trans_a).trans_b(trans_b));
+            samples
+                .push(new(batch, m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
         }
     }
     samples.push(new(2, 4, 4, 0).beta(1.0).with_bias());

@@ -148,7 +148,7 @@ impl<'a> SequentialBuilder<'a> {
                 self.add(index, &op, &[from, to])
             }
             SequentialLayer::Linear { outputs } => {
-                let gemm = Gemm::new(self.batch, *outputs, shape.iter().product()).trans_b(true);
+                let gemm = Gemm::new(self.batch, *outputs, shape.iter().product()).trans_b();
                 self.add(index, &gemm.activation(activation).with_bias(), &[from, weights, bias, to])
             }
             SequentialLayer::Softmax => {
@@ -175,7 +175,7 @@ impl<'a> SequentialBuilder<'a> {
             // The sums of no rows are zeros, which nothing else writes between the tensors.
             let n = self.net.parameter_len()?;
             let nothing = (gradients, 0);
-            self.add(self.net.layers.len(), &BiasBackward::new(0, n, 1), &[nothing, (gradients, 0)])?;
+            self.add(self.net.layers.len(), &BiasBackward::new([0, n, 1]), &[nothing, (gradients, 0)])?;
         }
         let mut places = vec![(Resource::Operand(0), 0)];
         for stage in &stages {
@@ -233,8 +233,8 @@ impl<'a> SequentialBuilder<'a> {
             }
             (SequentialLayer::Linear { outputs }, dx) => {
                 let (batch, inputs) = (self.batch, shape.iter().product());
-                self.add(index, &Gemm::new(*outputs, inputs, batch).trans_a(true), &[dy, x, of_weights])?;
-                self.add(index, &BiasBackward::new(batch, *outputs, 1), &[dy, of_bias])?;
+                self.add(index, &Gemm::new(*outputs, inputs, batch).trans_a(), &[dy, x, of_weights])?;
+                self.add(index, &BiasBackward::new([batch, *outputs, 1]), &[dy, of_bias])?;
                 if let Some(dx) = dx {
                     self.add(index, &Gemm::new(batch, inputs, *outputs), &[dy, weights, dx])?;
                 }

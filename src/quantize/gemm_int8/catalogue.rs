@@ -4,6 +4,7 @@ use super::GemmInt8;
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::program::When;
 use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting};
 use half::f16;
 
@@ -44,7 +45,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
             "gemm-int8: a is {a}, b is {b}; the columns of the first must be the {side} of the second"
         ));
     }
-    let mut op = GemmInt8::new(m, n, k).trans_b(trans_b).variant(asked.variant());
+    let mut op = GemmInt8::new(m, n, k).when(trans_b, |op| op.trans_b()).variant(asked.variant());
     op.activation = Activation::asked(settings)?;
     op.tile = settings.given_numbers(&TILE)?;
     op.thread = settings.given_numbers(&THREAD_TILE)?;
@@ -67,7 +68,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for trans_b in [false, true] {
         for (m, n, k) in [(64, 64, 64), (5, 7, 9), (6, 8, 20), (33, 36, 128)] {
-            let gemm = GemmInt8::new(m, n, k).trans_b(trans_b).variant(variant);
+            let gemm = GemmInt8::new(m, n, k).when(trans_b, |op| op.trans_b()).variant(variant);
             programs.push(Op::<i32>::lower(&gemm, profile)?);
             for activation in if k == 9 { &Activation::ALL[..] } else { &[] } {
                 let scaled = gemm.clone().scaled().activation(*activation);
@@ -86,8 +87,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     }
     // Kernels of the size that the device gets by itself.
     for side in [256, 1 << 12] {
-        programs
-            .push(Op::<i32>::lower(&GemmInt8::new(side, side, 64).trans_b(true).variant(variant), profile)?);
+        programs.push(Op::<i32>::lower(&GemmInt8::new(side, side, 64).trans_b().variant(variant), profile)?);
     }
     Ok(programs)
 }

@@ -204,7 +204,7 @@ impl<'a> ConvertSteps<'a> {
 
     /// Exclusive sums of `n` numbers, in an area of its own.
     pub(super) fn offsets(&mut self, n: usize, lengths: Binding, ptrs: Binding) -> Result<()> {
-        let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(true), self.profile)?;
+        let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(), self.profile)?;
         self.program.append(scan, &[lengths.resource, ptrs.resource]);
         Ok(())
     }

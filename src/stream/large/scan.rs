@@ -38,8 +38,7 @@ impl Streamed {
     {
         let mut all = with_room("scan", input.left().unwrap_or(0).saturating_add(1))?;
         // An exclusive scan is the identity, and the inclusive one without its last.
-        let identity =
-            Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(true), &self.gpu.planning_profile())?;
+        let identity = Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(), &self.gpu.planning_profile())?;
         let (any, first) = (self.gpu.upload(&[T::default()])?, self.gpu.alloc::<T>(1)?);
         let mut rec = self.gpu.recorder();
         let operands = [any.slice(..)?.untyped(), first.slice(..)?.untyped()];
