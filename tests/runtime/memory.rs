@@ -226,8 +226,8 @@ fn exhaust(gpu: &Gpu, most: usize) {
             Err(e) => break e,
         }
         if hoard.len() >= 2 * most {
-            // Since Mesa 25 llvmpipe maps memory on first use, so a limit on mapped memory has no effect; wgpu does not ask
-            // OpenGL whether an allocation succeeded.
+            // Since Mesa 25 llvmpipe maps memory on first use, so a limit on mapped memory has no effect. wgpu does not
+            // ask OpenGL whether an allocation succeeded.
             let DeviceProfile { class, driver, backend, .. } = gpu.profile();
             let lazy =
                 *class == DeviceClass::Cpu && driver.contains("llvmpipe") && !driver.contains("Mesa 22");

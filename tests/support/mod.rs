@@ -7,6 +7,7 @@ pub(crate) mod matrices;
 pub(crate) mod onnx;
 mod recording;
 
+pub(crate) use crate::examples::common::Random;
 use half::f16;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -25,7 +26,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The same device opened again, so that its pipelines are freed with it: a software driver keeps megabytes of each.
+    /// The same device opened again. Its pipelines, of which a software driver keeps megabytes each, are freed with it.
     pub(crate) fn again(&self) -> Self {
         let (options, label) = (self.options.clone(), self.label.clone());
         let gpu =
@@ -46,7 +47,7 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
 /// The devices that tests run on: each adapter whose name or driver contains TILEWORK_ADAPTER (any, if unset).
 ///
 /// The first adapter is opened with kernels unchecked and, in the complete run, also with kernels checked and as the
-/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens adapters only that way.
+/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens it only that way.
 /// TILEWORK_RECORDING=FILE records the variants that run (see `tests/matrix.rs`).
 ///
 /// Without an adapter the list is empty and a line says so; with REQUIRE_GPU=1 that is a failure.
@@ -65,20 +66,17 @@ pub(crate) fn devices() -> &'static [Device] {
             if !coverage::all() && !devices.is_empty() {
                 break;
             }
-            let asked = std::env::var("TILEWORK_ONE_WAY").ok();
-            let all =
+            let ways =
                 [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
-            let ways = match asked.and_then(|name| all.iter().position(|(way, ..)| *way == name)) {
-                Some(one) => &all[one..=one],
-                None if devices.is_empty()
-                    && coverage::all()
-                    && std::env::var_os("TILEWORK_ONE_WAY").is_none() =>
-                {
-                    &all
-                }
-                None => &all[..1],
+            let one_way = std::env::var("TILEWORK_ONE_WAY").ok();
+            let every_way = coverage::all() && devices.is_empty() && one_way.is_none();
+            let asked = one_way.and_then(|name| ways.iter().position(|(way, ..)| *way == name));
+            let chosen = match asked {
+                Some(one) => &ways[one..=one],
+                None if every_way => &ways,
+                None => &ways[..1],
             };
-            for &(way, checked, webgpu_defaults) in ways {
+            for &(way, checked, webgpu_defaults) in chosen {
                 let adapter = AdapterFilter::Index(index);
                 // The user's tuning must not affect the tests.
                 let tuning = Tuning::Off;
@@ -116,22 +114,7 @@ pub(crate) fn profiles() -> Vec<DeviceProfile> {
     ]
 }
 
-/// A small generator with a fixed start: splitmix64 (Steele, Lea, Flood 2014).
-pub(crate) struct Random(u64);
-
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Uniform in [-1, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * 2f64.powi(-52) - 1.0

@@ -94,8 +94,8 @@ impl<'a> Draw<'a> {
             for _ in 0..1 + self.below(3) {
                 self.change(&mut profile);
             }
-            // Each run of an operand is a dispatch, and kernels number 4 GiB at most; no device has such small bindings and
-            // such large buffers.
+            // Each run of an operand is a dispatch, and kernels number 4 GiB at most; no device has such small bindings
+            // and such large buffers.
             let limits = &mut profile.limits;
             limits.max_buffer_size =
                 limits.max_buffer_size.min(limits.max_storage_binding.min(1 << 32) << 10);
