@@ -180,7 +180,7 @@ fn every_variant_matches_reference_by_name() {
     let Some(device) = devices().first() else { return };
     for op in formed() {
         for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
-            for (i, shape) in sample(&shapes(op), 2).iter().enumerate() {
+            for (i, shape) in sample(&shapes(op), 1).iter().enumerate() {
                 // Each type compiles other kernels: longer shapes run in the first type only.
                 for &dtype in sample(&op.types[..if i == 0 { op.types.len() } else { 1 }], 1) {
                     let case = format!("{} by {variant} of {shape:?}, {dtype}", op.name);

@@ -10,7 +10,7 @@ mod recording;
 pub(crate) use crate::examples::common::Random;
 use half::f16;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tilework::gpu::{AdapterFilter, Tuning};
 use tilework::program::{DeviceClass, DeviceProfile, Quirks};
 use tilework::{Element, Gpu, GpuOptions, reference::Number};
@@ -52,51 +52,78 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
 ///
 /// Without an adapter the list is empty and a line says so; with REQUIRE_GPU=1 that is a failure.
 pub(crate) fn devices() -> &'static [Device] {
-    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let wanted = std::env::var("TILEWORK_ADAPTER").unwrap_or_default().to_lowercase();
-        let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
-        let mut devices = Vec::new();
-        // wgpu panics if another thread holds OpenGL's only context for six seconds, as a software driver does while
-        // it compiles: OpenGL runs only if requested (one test at a time), or if there is nothing else.
-        let all = Gpu::adapters();
-        let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
-        let only_gl = !all.iter().any(steady);
-        for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
-            if !coverage::all() && !devices.is_empty() {
-                break;
-            }
-            let ways =
-                [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
-            let one_way = std::env::var("TILEWORK_ONE_WAY").ok();
-            let every_way = coverage::all() && devices.is_empty() && one_way.is_none();
-            let asked = one_way.and_then(|name| ways.iter().position(|(way, ..)| *way == name));
-            let chosen = match asked {
-                Some(one) => &ways[one..=one],
-                None if every_way => &ways,
-                None => &ways[..1],
-            };
-            for &(way, checked, webgpu_defaults) in chosen {
-                let adapter = AdapterFilter::Index(index);
-                // The user's tuning must not affect the tests.
-                let tuning = Tuning::Off;
-                let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
-                let gpu = Gpu::request(options.clone());
-                let gpu = pollster::block_on(gpu).expect("an adapter that is listed opens");
-                let label = format!("{} ({}, {way})", profile.name, profile.backend);
-                recording::begin(gpu.profile(), way);
-                devices.push(Device { gpu, label, main: devices.is_empty(), options });
-            }
+    static SETS: [OnceLock<Vec<Device>>; 2] = [const { OnceLock::new() }; 2];
+    let first = SETS[0].get_or_init(open_devices);
+    // llvmpipe compiles on the one thread of a device's queue, so that tests of one device use one core: tests on other
+    // threads get the same device opened again. The complete run has several devices anyway.
+    if coverage::all() || !first.iter().any(|d| d.gpu.profile().name.contains("llvmpipe")) {
+        return first;
+    }
+    SETS[SET.with(|set| set.0)].get_or_init(open_devices)
+}
+
+/// The set of devices that a test's thread uses: the one that fewer threads use.
+struct DeviceSet(usize);
+
+static IN_USE: Mutex<[usize; 2]> = Mutex::new([0; 2]);
+
+thread_local! {
+    static SET: DeviceSet = {
+        let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = usize::from(in_use[1] < in_use[0]);
+        in_use[set] += 1;
+        DeviceSet(set)
+    };
+}
+
+impl Drop for DeviceSet {
+    fn drop(&mut self) {
+        IN_USE.lock().unwrap_or_else(PoisonError::into_inner)[self.0] -= 1;
+    }
+}
+
+fn open_devices() -> Vec<Device> {
+    let wanted = std::env::var("TILEWORK_ADAPTER").unwrap_or_default().to_lowercase();
+    let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
+    let mut devices = Vec::new();
+    // wgpu panics if another thread holds OpenGL's only context for six seconds, as a software driver does while
+    // it compiles: OpenGL runs only if requested (one test at a time), or if there is nothing else.
+    let all = Gpu::adapters();
+    let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
+    let only_gl = !all.iter().any(steady);
+    for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
+        if !coverage::all() && !devices.is_empty() {
+            break;
         }
-        if devices.is_empty() {
-            assert!(
-                std::env::var_os("REQUIRE_GPU").is_none(),
-                "REQUIRE_GPU is set and no adapter fits `{wanted}`"
-            );
-            eprintln!("skipped: no adapter on this machine; tests that need one do nothing");
+        let ways = [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
+        let one_way = std::env::var("TILEWORK_ONE_WAY").ok();
+        let every_way = coverage::all() && devices.is_empty() && one_way.is_none();
+        let asked = one_way.and_then(|name| ways.iter().position(|(way, ..)| *way == name));
+        let chosen = match asked {
+            Some(one) => &ways[one..=one],
+            None if every_way => &ways,
+            None => &ways[..1],
+        };
+        for &(way, checked, webgpu_defaults) in chosen {
+            let adapter = AdapterFilter::Index(index);
+            // The user's tuning must not affect the tests.
+            let tuning = Tuning::Off;
+            let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
+            let gpu = Gpu::request(options.clone());
+            let gpu = pollster::block_on(gpu).expect("an adapter that is listed opens");
+            let label = format!("{} ({}, {way})", profile.name, profile.backend);
+            recording::begin(gpu.profile(), way);
+            devices.push(Device { gpu, label, main: devices.is_empty(), options });
         }
-        devices
-    })
+    }
+    if devices.is_empty() {
+        assert!(
+            std::env::var_os("REQUIRE_GPU").is_none(),
+            "REQUIRE_GPU is set and no adapter fits `{wanted}`"
+        );
+        eprintln!("skipped: no adapter on this machine; tests that need one do nothing");
+    }
+    devices
 }
 
 /// The first device, if there is any.
