@@ -1,4 +1,4 @@
-//! Calls of one line against the references, and what they say of wrong arguments.
+//! One-line calls against the references, and their errors.
 
 use crate::support::{Random, Sample, assert_close, gpu, numbers};
 use half::f16;
@@ -28,14 +28,14 @@ fn close<T: Sample>(got: Result<Buffer<T>, Error>, want: &[T], bound: &[f64]) {
     assert_close("one line", &numbers(&got), &numbers(want), bound);
 }
 
-/// Within a ten-thousandth of numbers of about 1.
+/// Within 1e-4, for numbers of about 1.
 #[track_caller]
 fn near(got: &Buffer<f32>, want: &[f32]) {
     let bound: Vec<_> = want.iter().map(|x| 1e-4 * (1.0 + f64::from(x.abs()))).collect();
     assert_close("one line", &numbers(&got.read().unwrap()), &numbers(want), &bound);
 }
 
-/// As many elements as the device counted.
+/// The elements that the device counted.
 fn counted<T: tilework::Element>(buffer: &Buffer<T>, count: &Buffer<u32>) -> Vec<T> {
     buffer.slice(..count.read().unwrap()[0] as usize).unwrap().read().unwrap()
 }
@@ -49,7 +49,7 @@ fn refused<T: Debug>(result: Result<T, Error>, kind: ErrorKind, text: &str) {
 }
 
 #[test]
-fn selections_match_the_references() {
+fn selections_match_references() {
     let Some(gpu) = gpu() else { return };
     let n = 5000;
     let x: Vec<u32> = Random::new(1).elements::<u32>(n).iter().map(|x| x % 3).collect();
@@ -79,7 +79,7 @@ fn selections_match_the_references() {
 }
 
 #[test]
-fn products_match_the_references() {
+fn products_match_references() {
     let Some(gpu) = gpu() else { return };
     let (batch, m, n, k) = (3, 5, 7, 9);
     let ((a, da), (b, db)) = (random::<f32>(gpu, batch * m * k), random::<f32>(gpu, batch * k * n));
@@ -93,7 +93,7 @@ fn products_match_the_references() {
 }
 
 #[test]
-fn convolutions_match_the_references() {
+fn convolutions_match_references() {
     let Some(gpu) = gpu() else { return };
     let conv = Conv2d::new([2, 3, 6, 5], 4, [3, 3]).stride([2, 1]).pad([1, 1]);
     let ((x, dx), (w, dw)) = (random::<f32>(gpu, 2 * 3 * 6 * 5), random::<f32>(gpu, 4 * 3 * 9));
@@ -115,7 +115,7 @@ fn convolutions_match_the_references() {
 }
 
 #[test]
-fn layers_match_the_references() {
+fn layers_match_references() {
     let Some(gpu) = gpu() else { return };
     let (rows, width) = (4, 25);
     let (x, dx) = random::<f32>(gpu, rows * width);
@@ -164,7 +164,7 @@ fn layers_match_the_references() {
 }
 
 #[test]
-fn gradients_and_steps_match_the_references() {
+fn gradients_and_steps_match_references() {
     let Some(gpu) = gpu() else { return };
     let (rows, width) = (4, 25);
     let (x, dx) = random::<f32>(gpu, rows * width);
@@ -208,7 +208,7 @@ fn gradients_and_steps_match_the_references() {
 }
 
 #[test]
-fn attention_matches_the_reference() {
+fn attention_matches_reference() {
     let Some(gpu) = gpu() else { return };
     let op = Attention::new([1, 4, 3, 8], [2, 5]).causal();
     let (q, dq) = random::<f32>(gpu, 4 * 3 * 8);
@@ -226,7 +226,7 @@ fn attention_matches_the_reference() {
 }
 
 #[test]
-fn codes_match_the_references() {
+fn codes_match_references() {
     let Some(gpu) = gpu() else { return };
     let (rows, width) = (6, 20);
     let (x, dx) = random::<f32>(gpu, rows * width);
@@ -243,7 +243,7 @@ fn codes_match_the_references() {
 }
 
 #[test]
-fn rows_that_are_not_whole_are_refused_by_name() {
+fn partial_rows_are_rejected_with_op_and_length() {
     let Some(gpu) = gpu() else { return };
     let (_, x) = random::<f32>(gpu, 100);
     let (gamma, labels) = (gpu.upload(&[1.0f32; 7]).unwrap(), gpu.upload(&[0u32; 15]).unwrap());
@@ -257,7 +257,7 @@ fn rows_that_are_not_whole_are_refused_by_name() {
     refused(gpu.quantize::<f32, i8>(&x, 7), Shape, &text("quantize"));
     refused(gpu.softmax_backward(&x, &x, 7), Shape, &text("softmax-backward"));
     refused(gpu.softmax(&x, 0), Shape, "softmax: 0 does not divide 100 elements");
-    // Fewer elements than a row: no talk of 0 rows.
+    // Fewer elements than a row: the error does not mention 0 rows.
     let few = x.slice(..3).unwrap();
     refused(gpu.cross_entropy(few, &labels, 7), Shape, "cross-entropy: 7 does not divide 3 elements");
     assert!(gpu.softmax(x.slice(..0).unwrap(), 7).unwrap().is_empty());
@@ -265,7 +265,7 @@ fn rows_that_are_not_whole_are_refused_by_name() {
 }
 
 #[test]
-fn wrong_lengths_are_refused_with_both_numbers() {
+fn wrong_lengths_are_rejected_with_both_lengths() {
     let Some(gpu) = gpu() else { return };
     let ((_, x), (_, flags)) = (random::<f32>(gpu, 100), random::<u32>(gpu, 99));
     let text =
@@ -291,7 +291,7 @@ fn wrong_lengths_are_refused_with_both_numbers() {
 }
 
 #[test]
-fn what_a_call_of_one_line_does_not_take_is_refused_by_name() {
+fn one_line_calls_reject_unsupported_options() {
     let Some(gpu) = gpu() else { return };
     let (_, x) = random::<f32>(gpu, 16);
     let q = x.slice(..8).unwrap();

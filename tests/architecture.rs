@@ -1,4 +1,4 @@
-//! The import rule of the house: a module may use what stands left of it, and wgpu has one home.
+//! The import rule: a module may use only lower layers, and only `gpu` uses wgpu.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../src/architecture.md");
 
-/// Where the picture's words about modules begin.
+/// The start of the module lines of the diagram.
 const WORDS: usize = 46;
 
-/// The line of a module in the page's picture: 0 for those of the lowest.
+/// The layer of a module in the diagram: 0 is the lowest.
 fn layer(module: &str) -> Option<usize> {
     let picture = PAGE.split("```text\n").nth(1).unwrap().split("\n```").next().unwrap();
     picture
@@ -18,9 +18,9 @@ fn layer(module: &str) -> Option<usize> {
         .position(|line| line.get(..WORDS).unwrap_or(line).split_whitespace().any(|name| name == module))
 }
 
-/// Every step of the call's path names a function and the file that has it.
+/// Every step of the call path names a function and its file.
 #[test]
-fn the_path_of_a_call_is_as_the_page_says() {
+fn the_documented_call_path_exists_in_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let steps: Vec<Vec<&str>> = PAGE
         .lines()
@@ -39,14 +39,14 @@ fn the_path_of_a_call_is_as_the_page_says() {
 
 /// The page shows every folder and file of `src/`.
 #[test]
-fn every_module_stands_in_the_picture() {
+fn every_module_is_in_the_diagram() {
     for (path, _) in sources() {
         let module = module_of(&path);
         assert!(layer(&module).is_some(), "src/{module} is not in the picture of src/architecture.md");
     }
 }
 
-/// Paths and texts of all files below `folder` that end like this.
+/// Paths and texts of all files below `folder` whose name ends in `ending`.
 fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
     fn walk(dir: &Path, ending: &str, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -68,7 +68,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     files_below("src", "rs")
 }
 
-/// Names of all shaders, as `#import` says them, and their texts.
+/// Names of all shaders, as in `#import`, and their texts.
 fn shaders() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
     let name = |path: &Path| {
@@ -84,7 +84,7 @@ fn module_of(path: &Path) -> String {
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// Code without comments and without what is compiled for tests only.
+/// Code without comments and test modules.
 fn code(text: &str) -> String {
     let text = text.lines().map(|l| l.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
     let mut parts = text.split("#[cfg(test)]");
@@ -95,7 +95,7 @@ fn code(text: &str) -> String {
     kept
 }
 
-/// What follows the item that a text begins with: up to its semicolon or its closing brace.
+/// The text after its first item, which ends at a semicolon or closing brace.
 fn behind_item(text: &str) -> &str {
     let mut depth = 0usize;
     for (at, c) in text.char_indices() {
@@ -112,7 +112,7 @@ fn behind_item(text: &str) -> &str {
 }
 
 #[test]
-fn code_is_read_behind_tests() {
+fn code_after_a_test_module_is_read() {
     let text =
         "use a;\n#[cfg(test)]\nuse b;\nfn c() {}\n#[cfg(test)]\nmod tests { fn d() {} }\nfn e() {} // f\n";
     let code = code(text);
@@ -123,11 +123,11 @@ fn code_is_read_behind_tests() {
     }
 }
 
-/// Kernels stand in shader files.
+/// Kernels are in shader files.
 #[test]
-fn no_kernel_stands_in_rust() {
+fn rust_files_contain_no_kernels() {
     for (path, text) in sources() {
-        // Texts of tests have braces within strings.
+        // Tests may have braces within strings.
         let code = code(text.split("\nmod tests {").next().unwrap_or_default());
         for word in ["@compute @", "@workgroup_size", "var<", "workgroupBarrier"] {
             assert!(!code.contains(word), "{} has WGSL: `{word}`", path.display());
@@ -156,7 +156,7 @@ fn declared_types(code: &str) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn declared_types_are_found() {
+fn type_declarations_are_found() {
     let text = "pub struct A<T>;\npub(super) enum B {\nkernel_params! { struct C { n: u32 } }\nkernel_params! {\n    \
                 pub(crate) struct DParams {\n    struct E {\n    type F = u32;\ntype G = u32;\nlet struct_h = 0;\n";
     let found = declared_types(text);
@@ -164,9 +164,9 @@ fn declared_types_are_found() {
     assert_eq!(names, [("A", true), ("B", false), ("C", false), ("DParams", false), ("G", false)]);
 }
 
-/// A search for the name of a private type finds one type.
+/// Searching for the name of a private type finds one type.
 #[test]
-fn names_of_private_types_are_unique() {
+fn private_type_names_are_unique() {
     let mut declared = BTreeMap::<String, Vec<(PathBuf, bool)>>::new();
     for (path, text) in sources() {
         for (name, public) in declared_types(&code(text.split("\nmod tests {").next().unwrap_or_default())) {
@@ -179,9 +179,9 @@ fn names_of_private_types_are_unique() {
     }
 }
 
-/// Families look at what a device is and does, not at who made it.
+/// Families look at the properties of a device, not at its vendor or driver.
 #[test]
-fn families_do_not_ask_for_the_driver() {
+fn families_do_not_query_the_driver() {
     let families =
         ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
     for (path, text) in sources() {
@@ -194,9 +194,9 @@ fn families_do_not_ask_for_the_driver() {
     }
 }
 
-/// What is common to all ops is a loop over the catalogue: no op and no variant is named there.
+/// Code common to all ops loops over the catalogue and names no op or variant.
 #[test]
-fn ops_are_named_in_their_own_rooms() {
+fn ops_are_named_only_in_their_own_files() {
     let names: Vec<_> = tilework::operations().map(|operation| format!("\"{}\"", operation.name)).collect();
     for (path, text) in sources() {
         if ["gpu", "operations", "plan", "program", "sim", "tune"].contains(&module_of(&path).as_str()) {
@@ -218,7 +218,7 @@ fn ops_are_named_in_their_own_rooms() {
     }
 }
 
-/// What asks for ops by names, or draws them, is a loop over the catalogue too.
+/// Code that requests or draws ops by name loops over the catalogue too.
 #[test]
 fn loops_over_the_catalogue_name_no_op() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -267,13 +267,13 @@ fn used(code: &str) -> Vec<String> {
 }
 
 #[test]
-fn modules_import_only_from_their_left() {
+fn modules_import_only_from_lower_layers() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let module = module_of(&path);
         let own = layer(&module).unwrap();
         for target in used(&code(&text)).into_iter().filter(|_| module != "lib") {
-            // A name that is no module is an item of the facade: only the facade's own layer may use it.
+            // A name that is not a module is an item of the facade, which only the facade's layer may use.
             let other = layer(&target).unwrap_or(10);
             let facade_type = ["Error", "ErrorKind", "Result", "DType", "Element"].contains(&target.as_str());
             // CUDA opens memory of wgpu.
@@ -290,7 +290,7 @@ fn modules_import_only_from_their_left() {
     assert!(wrong.is_empty(), "against the import rule:\n{}", wrong.join("\n"));
 }
 
-/// Layers of the folders of shaders: what all families share, then the families, as in `layer`.
+/// Layers of the shader folders: shared by all families, then the families, as in `layer`.
 fn shader_layer(folder: &str) -> Option<usize> {
     Some(match folder {
         "element" => 0,
@@ -303,7 +303,7 @@ fn shader_layer(folder: &str) -> Option<usize> {
 }
 
 #[test]
-fn shaders_import_only_from_below() {
+fn shaders_import_only_from_lower_layers() {
     let shaders = shaders();
     let folder = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
     let known =
@@ -316,7 +316,7 @@ fn shaders_import_only_from_below() {
             uses.push((format!("shaders/{name}.wgsl"), folder(name), known(name), other.to_owned()));
         }
     }
-    // Kernels and fillings of slots that the families, and what they share, name.
+    // Kernels and slot contents that the families and their shared code name.
     for (path, text) in sources() {
         let module = module_of(&path);
         let Some(own) = layer(&module).filter(|l| (2..=6).contains(l)).map(|l| l + 2) else { continue };
@@ -346,9 +346,9 @@ fn entries(text: &str) -> Vec<&str> {
     found
 }
 
-/// A profiler shows the entry point alone: it says the op and the phase.
+/// A profiler shows only the entry point: it names the op and the phase.
 #[test]
-fn entry_points_are_named_as_their_files() {
+fn entry_points_are_named_after_their_files() {
     let mut all = BTreeMap::new();
     for (name, text) in &shaders() {
         let stem = name.rsplit('/').next().unwrap_or_default();
@@ -364,7 +364,7 @@ fn entry_points_are_named_as_their_files() {
     }
 }
 
-/// A fragment with one importer that nothing else names says what it wants of that one.
+/// A fragment with one importer states what it needs from that importer.
 #[test]
 fn fragments_with_one_importer_state_their_contract() {
     let shaders = shaders();
@@ -389,7 +389,7 @@ fn fragments_with_one_importer_state_their_contract() {
 }
 
 #[test]
-fn executors_do_not_know_the_families() {
+fn executors_do_not_import_families() {
     for (path, text) in sources() {
         if ["gpu", "sim"].contains(&module_of(&path).as_str()) {
             for target in used(&code(&text)) {
@@ -404,7 +404,7 @@ fn executors_do_not_know_the_families() {
 }
 
 #[test]
-fn wgpu_is_named_in_gpu_only() {
+fn only_the_gpu_module_names_wgpu() {
     for (path, text) in sources() {
         if module_of(&path) != "gpu" {
             assert!(!code(&text).contains("wgpu::"), "{} names wgpu", path.display());
@@ -413,7 +413,7 @@ fn wgpu_is_named_in_gpu_only() {
 }
 
 #[test]
-fn cuda_is_named_in_cuda_only() {
+fn only_the_cuda_module_names_cuda() {
     for (path, text) in sources() {
         if module_of(&path) != "cuda" {
             for name in ["cudarc::", "libloading::"] {
@@ -424,7 +424,7 @@ fn cuda_is_named_in_cuda_only() {
 }
 
 #[test]
-fn what_lies_under_wgpu_is_named_in_one_file_only() {
+fn only_one_file_names_vulkan() {
     for (path, text) in sources() {
         if !path.ends_with("src/gpu/shared.rs") {
             let code = code(&text);
@@ -433,7 +433,7 @@ fn what_lies_under_wgpu_is_named_in_one_file_only() {
     }
 }
 
-/// The macros panic where nobody reads, or the disk is full.
+/// The macros panic on a closed pipe or a full disk.
 #[test]
 fn examples_print_without_macros() {
     fn check(dir: &Path) {
@@ -455,7 +455,7 @@ fn examples_print_without_macros() {
 }
 
 #[test]
-fn the_top_level_is_the_one_agreed_on() {
+fn the_top_level_holds_only_the_listed_entries() {
     let allowed = [
         "shaders",
         "src",
@@ -481,7 +481,7 @@ fn the_top_level_is_the_one_agreed_on() {
 }
 
 #[test]
-fn every_op_is_one_name_in_five_places() {
+fn every_op_has_its_five_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut families = BTreeMap::new();
     for (path, _) in sources() {

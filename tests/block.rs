@@ -19,7 +19,7 @@ fn words(n: usize) -> Vec<u32> {
     (0..n).map(|_| next()).collect()
 }
 
-/// Runs a kernel that has `input` and `output` (an array of u32 each) and `body`, and holds what it writes against `wanted`.
+/// Runs a kernel with arrays of u32 `input` and `output` and `body`, and compares its output with `wanted`.
 fn check(name: &str, declarations: &str, body: &str, size: u32, input: &[u32], wanted: &[u32]) {
     let text = format!(
         "const WORKGROUP_SIZE: u32 = {size}u;
@@ -49,7 +49,7 @@ fn test(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     assert_eq!(y.read().unwrap(), wanted, "{name} of {size} on {}", gpu.profile().name);
 }
 
-/// A kernel that writes one word an invocation, on sizes that are powers of two and, if `any`, others.
+/// A kernel that writes one word per thread, for workgroup sizes that are powers of two and, if `any`, others.
 fn check_lanes(name: &str, any: bool, declarations: &str, body: &str, wanted: impl Fn(&[u32]) -> Vec<u32>) {
     for size in [1u32, 2, 7, 32, 100, 128, 256] {
         if !any && !size.is_power_of_two() {
@@ -75,7 +75,7 @@ fn of_word(x: u32) -> [u32; 2] {
 }
 
 #[test]
-fn reduce_keeps_the_order_and_gives_every_lane_the_result() {
+fn reduce_keeps_order_and_returns_the_result_to_every_lane() {
     let declarations = format!("#import workgroup/reduce\n{AFFINE}");
     let body = "    let x = vec2(input[at], input[at] >> 3u);
     let all = workgroup_reduce(x, lane);
@@ -90,7 +90,7 @@ fn reduce_keeps_the_order_and_gives_every_lane_the_result() {
 }
 
 #[test]
-fn a_branch_may_depend_on_what_reduce_gives() {
+fn a_branch_may_depend_on_the_result_of_reduce() {
     let declarations = "#import op/add as op\n#import workgroup/reduce\nalias Acc = u32;";
     let body = "    var all = workgroup_reduce(input[at] & 1u, lane);
     if all > 0u { all = workgroup_reduce(all, lane); }
@@ -102,7 +102,7 @@ fn a_branch_may_depend_on_what_reduce_gives() {
 }
 
 #[test]
-fn scan_gives_what_lies_before_through_and_in_all() {
+fn scan_returns_exclusive_inclusive_and_total() {
     let declarations = format!("#import workgroup/scan\n{AFFINE}");
     let body = "    let x = vec2(input[at], input[at] >> 3u);
     let once = workgroup_scan(x, lane);
@@ -133,7 +133,7 @@ fn scan_gives_what_lies_before_through_and_in_all() {
 }
 
 #[test]
-fn radix_rank_is_the_place_of_a_stable_sort() {
+fn radix_rank_is_the_position_in_a_stable_sort() {
     let declarations = "#import workgroup/radix_rank";
     let body = "    let first = workgroup_radix_rank(input[at] & 15u, lane);
     output[at] = first * 65536u + workgroup_radix_rank(input[at] >> 4u & 15u, lane);";
@@ -150,7 +150,7 @@ fn radix_rank_is_the_place_of_a_stable_sort() {
     });
 }
 
-/// Keys with the lane that they come from, so that the order is the same for all.
+/// Keys with the lane that they come from, so that the order is total.
 const ENTRIES: &str = "alias Entry = vec2<u32>;
 fn goes_before(a: Entry, b: Entry) -> bool { return a.x < b.x || a.x == b.x && a.y < b.y; }";
 
@@ -168,7 +168,7 @@ fn sort_small_sorts_keys_with_values() {
 }
 
 #[test]
-fn top_k_small_keeps_the_first_and_joins_tiles() {
+fn top_k_small_keeps_the_first_and_merges_tiles() {
     for k in [1usize, 2, 8, 32, 64] {
         let declarations = format!("#import workgroup/top_k_small\nconst TOP_K: u32 = {k}u;\n{ENTRIES}");
         // Two tiles of a workgroup: its words, and their complements in 24 bits.
@@ -198,7 +198,7 @@ fn top_k_small_keeps_the_first_and_joins_tiles() {
 }
 
 #[test]
-fn histogram_counts_and_leaves_out_what_has_no_bin() {
+fn histogram_counts_and_skips_values_without_a_bin() {
     let declarations = "#import workgroup/histogram\nconst BINS: u32 = 40u;";
     let body = "    for (var round = 0u; round < 2u; round++) {
         histogram_clear(lane);
@@ -225,7 +225,7 @@ fn histogram_counts_and_leaves_out_what_has_no_bin() {
 }
 
 #[test]
-fn tiles_are_loaded_blocked_stored_in_place_and_scattered() {
+fn tiles_load_blocked_and_store_in_place_or_scattered() {
     let items = 5u32;
     let declarations = format!(
         "#import workgroup/load_tile\n#import workgroup/store_tile

@@ -104,14 +104,14 @@ const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[
     ("Unique", primitives::unique),
 ];
 
-/// Those of which the first result is the op's; mean and inverse deviation of rows are none of ours.
+/// Operators of which only the first result is the op's: tilework returns no mean and inverse deviation.
 const FIRST_RESULT: &[(&str, Runner)] = &[("LayerNormalization", |call| nn::norm(call, false))];
 
-/// Why there is no result.
+/// The reason that there is no result.
 enum Stop {
-    /// The reason, and what of the case it applies to.
+    /// Out of scope: the reason, and the part of the case it applies to.
     OutOfScope { why: &'static str, what: String },
-    /// What went wrong.
+    /// The failure.
     Failed(String),
 }
 
@@ -191,7 +191,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A tensor of a type that buffers hold.
+/// A tensor of a type that buffers support.
 fn array(tensor: &Tensor) -> Result<(DType, Array), Stop> {
     let dtype = match &tensor.data {
         TensorData::F32(_) => DType::F32,
@@ -200,7 +200,7 @@ fn array(tensor: &Tensor) -> Result<(DType, Array), Stop> {
         TensorData::U32(_) => DType::U32,
         TensorData::U8(_) => DType::U8,
         TensorData::I8(_) => DType::I8,
-        // A buffer may hold them, and no op computes with them.
+        // A buffer may hold them, but no op computes with them.
         TensorData::U64(_) => DType::U64,
         other => return Err(Stop::out_of_scope("tilework has no such element type", other.type_name())),
     };
@@ -254,7 +254,7 @@ fn run(gpu: &Gpu, case: &Case) -> Result<(), Stop> {
     if case.sets.is_empty() { Err(Stop::Failed("no data".into())) } else { Ok(()) }
 }
 
-/// See the rule at the head of this file.
+/// See the rule at the top of this file.
 fn compare(got: &Array, want: &Tensor) -> Result<(), String> {
     if got.dims != want.dims {
         return Err(format!("the result has shape {:?}, wanted {:?}", got.dims, want.dims));
@@ -274,12 +274,12 @@ fn compare(got: &Array, want: &Tensor) -> Result<(), String> {
     Ok(())
 }
 
-/// What became of the cases of one operator.
+/// The outcomes of the cases of one operator.
 #[derive(Default)]
 struct Row {
     passed: usize,
     failed: usize,
-    /// Cases for each reason and what it applies to.
+    /// The number of cases by reason and what it applies to.
     out_of_scope: BTreeMap<&'static str, BTreeMap<String, usize>>,
 }
 
@@ -305,7 +305,7 @@ impl Row {
     fn reasons(&self) -> String {
         let reasons = self.out_of_scope.iter().map(|(why, what)| {
             let list = match what.len() {
-                // Too many to name.
+                // Too many to list.
                 12.. => format!("{} cases of {} kinds", what.values().sum::<usize>(), what.len()),
                 _ => what.iter().map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", "),
             };
@@ -343,14 +343,14 @@ impl fmt::Display for Table {
     }
 }
 
-/// Writes past the capture of test output: a result that must be seen when the test passes.
+/// Writes to standard error directly, so that the result is shown although the test passes.
 fn announce(text: &dyn fmt::Display) {
-    // A closed standard error is no reason to fail.
+    // A closed standard error is not a failure.
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 #[test]
-fn onnx_backend_cases_give_the_published_results() {
+fn onnx_backend_cases_match_published_results() {
     let Some(folder) = std::env::var_os("TILEWORK_ONNX") else {
         announce(&"skipped: the ONNX cases; set TILEWORK_ONNX to their folder (.ci/oracles fetches them)");
         return;

@@ -1,4 +1,4 @@
-//! Users' fragments and ops: which of them run without runtime checks.
+//! Users' fragments and ops, and which of them run without runtime checks.
 
 use crate::support::gpu;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use tilework::{
 #[path = "fuzz/fuzz_targets/fragments.rs"]
 mod pieces;
 
-/// The fuzz target `fragment` in short, with the same fragments in every run.
+/// A short version of the fuzz target `fragment`, with the same fragments in every run.
 #[test]
 fn contained_fragments_only_compute() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -36,7 +36,7 @@ fn contained_fragments_only_compute() {
     assert!(contained > 400 && checked > 400 && refused > 400, "{contained} {checked} {refused}");
 }
 
-/// Programs of every op that takes a user's text, whose functions have `head` before them and `more` in them.
+/// Programs of every op that takes user text; its functions have `head` before them and `more` in them.
 fn programs(head: &str, more: &str) -> Vec<Program> {
     let profile = DeviceProfile::h100();
     let map = MapFn::custom(&format!("{head}\nfn map(x: T) -> T {{ {more}\n return x + T(1); }}"));
@@ -59,7 +59,7 @@ fn programs(head: &str, more: &str) -> Vec<Program> {
     ]
 }
 
-/// Names of the ops of which a kernel with a user's text runs without checks, and of those with checks.
+/// The ops whose kernels with user text run without checks, and those with checks.
 fn by_checks(programs: &[Program]) -> [BTreeSet<&'static str>; 2] {
     let (mut without, mut with) = (BTreeSet::new(), BTreeSet::new());
     for program in programs {
@@ -73,7 +73,7 @@ fn by_checks(programs: &[Program]) -> [BTreeSet<&'static str>; 2] {
 }
 
 #[test]
-fn every_op_with_a_users_text_is_inspected_as_naga_reads_it() {
+fn user_text_of_every_op_is_inspected_like_naga_reads_it() {
     let all = BTreeSet::from([
         "map",
         "zip",
@@ -98,7 +98,7 @@ fn every_op_with_a_users_text_is_inspected_as_naga_reads_it() {
     }
 }
 
-/// The library's sum of two vectors, as a user may change it.
+/// The library's sum of two vectors, as a user may modify it.
 struct Theirs;
 
 impl Op<f32> for Theirs {
@@ -110,7 +110,7 @@ impl Op<f32> for Theirs {
 }
 
 #[test]
-fn an_op_of_a_user_runs_with_checks() {
+fn a_users_op_runs_with_checks() {
     let Some(gpu) = gpu() else { return };
     let trusted = |program: Program| program.kernels.iter().map(|k| k.trusted).collect::<Vec<_>>();
     let ours = Zip::new(ZipFn::Add, 1000);
@@ -120,9 +120,9 @@ fn an_op_of_a_user_runs_with_checks() {
     assert!(trusted(ours.plan::<f32>(gpu).unwrap().program().clone()).iter().all(|t| *t));
 }
 
-/// Calls and types as deep as they are taken, through the simulator and the driver.
+/// Calls and types at the maximum depth, through the simulator and the driver.
 #[test]
-fn the_longest_chains_compile_and_run() {
+fn the_longest_call_chains_compile_and_run() {
     let link =
         |i: usize, of: &str| of.replace("THIS", &format!("a{i}")).replace("NEXT", &format!("a{}", i + 1));
     for (of, last, body) in [

@@ -1,5 +1,5 @@
-//! What every variant of every op did on every adapter: recordings that `.ci/matrix` made, joined into
-//! `benches/results/matrix.json`. `UPDATE_MATRIX=FOLDER` writes it from the recordings there.
+//! The outcome of every variant of every op on every adapter: `.ci/matrix` makes recordings, which are merged into
+//! `benches/results/matrix.json`. `UPDATE_MATRIX=FOLDER` writes it from the recordings in that folder.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tilework::program::Operation;
 
-/// What one process of tests left behind.
+/// The output of one test process.
 struct Module {
-    /// Lines of `support::recording`: the device, then what ran.
+    /// Lines of `support::recording`: the device, then the variants that ran.
     recording: String,
-    /// What libtest printed.
+    /// The output of libtest.
     output: String,
     exit: i32,
     tests: usize,
@@ -22,7 +22,7 @@ struct Module {
 #[derive(Default)]
 struct Column {
     about: Map<String, Value>,
-    /// The tests that ran a variant, of which those that failed are true.
+    /// The tests that ran each variant, and whether they failed.
     ran: BTreeMap<String, BTreeMap<String, bool>>,
     tests: usize,
     failed: BTreeSet<String>,
@@ -30,7 +30,7 @@ struct Column {
 }
 
 impl Column {
-    /// Adds a module's tests. Where the process ended in another way than libtest ends it, all its tests have failed.
+    /// Adds a module's tests. If the process ended abnormally, all its tests have failed.
     fn add(&mut self, name: &str, module: &Module) {
         self.tests += module.tests;
         self.seconds += module.seconds;
@@ -44,14 +44,14 @@ impl Column {
         }
         let crashed = module.exit != 0 && module.exit != 101;
         for line in module.recording.lines() {
-            // The last line of a process that was ended may be half a line.
+            // The last line of a killed process may be incomplete.
             let Ok(Value::Object(line)) = serde_json::from_str(line) else { continue };
             let text = |key: &str| line.get(key).and_then(Value::as_str);
             let Some(ran) = text("ran") else {
                 self.about = line;
                 continue;
             };
-            // On a thread without a test's name it may have been any test of the module.
+            // On a thread without a test's name, it may be any test of the module.
             let test = text("test").filter(|t| t.starts_with(name));
             let wrong = match test {
                 Some(test) => crashed || failed.contains(test),
@@ -88,7 +88,7 @@ impl Column {
         column
     }
 
-    /// What became of a variant: `pass`, `not run`, or why it did not.
+    /// The outcome of a variant: `pass`, `not run`, or the reason.
     fn outcome(&self, variant: &str) -> Value {
         let of = |wrong: bool| {
             let tests = self.ran.get(variant).into_iter().flatten().filter(move |t| *t.1 == wrong);
@@ -106,12 +106,12 @@ impl Column {
     }
 }
 
-/// Ops, and what drives them with kernels of its own.
+/// All ops, solvers included.
 fn ops() -> impl Iterator<Item = &'static Operation> {
     tilework::operations()
 }
 
-/// The matrix with these columns instead of those of their names.
+/// The matrix with these columns, which replace those of the same names.
 fn joined(mut matrix: Value, columns: &BTreeMap<String, Column>, date: &str) -> Value {
     for (name, column) in columns {
         let about = |key: &str| column.about.get(key).cloned().unwrap_or_default();
@@ -131,12 +131,12 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results/matrix.json")
 }
 
-/// The matrix as it is committed.
+/// The committed matrix.
 pub(crate) fn matrix() -> Value {
     fs::read_to_string(path()).map_or_else(|_| json!({}), |text| serde_json::from_str(&text).unwrap())
 }
 
-/// Why outcomes are none that may be committed: a failure, or an op that passes nowhere on a device of WebGPU's defaults.
+/// Why outcomes must not be committed: a failure, or an op that passes on no device with WebGPU's defaults.
 fn complaints(matrix: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (name, column) in matrix.as_object().unwrap() {
@@ -149,7 +149,7 @@ fn complaints(matrix: &Value) -> Vec<String> {
             let passes: BTreeSet<_> = (outcomes.iter().filter(|o| *o.1 == "pass"))
                 .map(|(variant, _)| variant.split('/').next().unwrap())
                 .collect();
-            // An op that is newer than the matrix has no outcome yet.
+            // An op newer than the matrix has no outcome yet.
             let known = ops().filter(|op| outcomes.keys().any(|v| v.split('/').next() == Some(op.name)));
             let without = known.filter(|op| !passes.contains(op.name));
             found.extend(without.map(|op| format!("{name}: no variant of {} passes", op.name)));
@@ -159,7 +159,7 @@ fn complaints(matrix: &Value) -> Vec<String> {
 }
 
 #[test]
-fn nothing_in_the_matrix_fails() {
+fn the_matrix_has_no_failures() {
     if let Some(folder) = std::env::var_os("UPDATE_MATRIX").map(PathBuf::from) {
         let folders = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|path| path.is_dir());
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -172,7 +172,7 @@ fn nothing_in_the_matrix_fails() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Cells of an op's row: how many of its variants pass in each column.
+/// Cells of an op's row: the number of its variants that pass in each column.
 fn cells(matrix: &Map<String, Value>, op: &Operation) -> Vec<String> {
     let all = (op.variants)();
     let cell = |column: &Value| {
@@ -190,7 +190,7 @@ fn cells(matrix: &Map<String, Value>, op: &Operation) -> Vec<String> {
     matrix.values().map(cell).collect()
 }
 
-/// The matrix for the README: ops that did alike share a row.
+/// The matrix for the README: ops with equal outcomes share a row.
 pub(crate) fn table() -> String {
     let matrix = matrix();
     let columns = matrix.as_object().unwrap();
@@ -243,7 +243,7 @@ fn module(recording: &str, output: &str, exit: i32) -> Module {
 }
 
 #[test]
-fn recordings_join_into_outcomes() {
+fn recordings_merge_into_outcomes() {
     let about = r#"{"name": "x", "unsupported": {"gemm/coop": "matrices"}}"#;
     let ran = |test: &str| format!("{about}\n{{\"ran\": \"gemm/tiled\", \"test\": {test}}}\n");
     let gave = |recording: &str, output: &str, exit| {
@@ -257,12 +257,12 @@ fn recordings_join_into_outcomes() {
         |test: &str| format!("failures:\nwhy\n\nfailures:\n    dense::gemm::{test}\n\ntest result\n");
     assert_eq!(gave(&named, &failures("a"), 101), (json!({"fail": ["dense::gemm::a"]}), 1));
     assert_eq!(gave(&named, &failures("b"), 101), (json!("pass"), 1));
-    // A process that the driver ended, and a thread of no name, may have been any test.
+    // A killed process, or a thread without a name, may be any test.
     assert_eq!(gave(&named, "", 139), (json!({"fail": ["dense::gemm::a"]}), 1));
     for thread in ["\"main\"", "null"] {
         assert_eq!(gave(&ran(thread), &failures("b"), 101), (json!({"fail": ["dense::gemm"]}), 1));
     }
-    // Half a line, as it is left by a process that was ended.
+    // An incomplete line, left by a killed process.
     assert_eq!(gave(&format!("{named}{{\"ran\": \"ge"), "", 0), (json!("pass"), 0));
 
     let mut column = Column::default();
@@ -273,7 +273,7 @@ fn recordings_join_into_outcomes() {
 }
 
 #[test]
-fn a_matrix_with_a_failure_is_refused() {
+fn rejects_a_matrix_with_a_failure() {
     let column = |outcomes: Value, failed: &[&str]| json!({"way": "WebGPU defaults", "failed": failed, "outcomes": outcomes});
     let of = |outcomes, failed: &[&str]| complaints(&json!({"floor": column(outcomes, failed)}));
     assert!(of(json!({"map/scalar": "pass"}), &[]).is_empty());

@@ -1,4 +1,4 @@
-//! The runtime: the rules it keeps, and the wrong input it refuses.
+//! The runtime: its rules, and the invalid input it rejects.
 
 mod buffers;
 mod cache;
@@ -30,24 +30,24 @@ use std::time::Duration;
 use tilework::gpu::AdapterFilter;
 use tilework::{Error, ErrorKind, Gpu, GpuOptions};
 
-/// Asserts that a call was refused, with this kind and a text that has all these words.
+/// Asserts that a call failed with this kind and a text that contains all these words.
 #[track_caller]
 fn refused<T>(result: Result<T, Error>, kind: ErrorKind, words: &[&str]) {
-    let Err(e) = result else { panic!("accepted, and {kind:?} was wanted") };
+    let Err(e) = result else { panic!("succeeded, expected {kind:?}") };
     assert_eq!(e.kind(), kind, "{e}");
     for word in words {
-        assert!(e.to_string().contains(word), "`{word}` is not in: {e}");
+        assert!(e.to_string().contains(word), "`{word}` is missing in: {e}");
     }
 }
 
-/// A device of its own on the first adapter, for tests that break it or count what is on it.
+/// A new device on the first adapter, for tests that break it or count its memory.
 fn open(webgpu_defaults: bool) -> Option<Gpu> {
     let name = support::gpu()?.profile().name.clone();
     let options = GpuOptions { adapter: AdapterFilter::Name(name), webgpu_defaults, ..GpuOptions::default() };
     Some(pollster::block_on(Gpu::request(options)).expect("the adapter opens a second device"))
 }
 
-/// A program that owns its device, and hears of every error and of the loss.
+/// A program that owns its device and handles its errors and loss.
 struct Caller {
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -62,7 +62,7 @@ impl Caller {
         Self::with(limits, wgpu::Features::empty())
     }
 
-    /// With those of these features that the adapter has.
+    /// With the features of these that the adapter supports.
     fn with(limits: wgpu::Limits, features: wgpu::Features) -> Option<Self> {
         static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
         let profile = support::gpu()?.profile();
@@ -100,13 +100,13 @@ impl Caller {
     }
 }
 
-/// A second device on the first adapter, as a program opens its own.
+/// A second device on the first adapter, opened like a program's own.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) fn callers_gpu() -> Option<Gpu> {
     Caller::new(wgpu::Limits::default()).map(|caller| caller.gpu())
 }
 
-/// Fails, rather than hangs, if `work` takes longer than it ever should.
+/// Fails instead of hanging if `work` takes too long.
 fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (sender, receiver) = mpsc::channel();
     let worker = std::thread::spawn(move || sender.send(work()).is_ok());

@@ -1,24 +1,33 @@
-//! Shaders without a device: every file is reached, every variant validates and translates to each target
-//! it declares, and every kernel's `Params` is the Rust struct.
+//! Shaders without a device: variants reach every file, every kernel validates and translates to each target that its
+//! variant declares, and each kernel's `Params` matches the Rust struct.
 
+use crate::support::coverage::{all, sample};
 use crate::support::profiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use tilework::program::{DeviceProfile, Kernel, Operation, Program, Requires, Source, Translation};
-use tilework::shader::{self, BindingKind, Module, Target};
+use std::sync::OnceLock;
+use tilework::program::{DeviceProfile, Kernel, Operation, Program, Source, Translation};
+use tilework::shader::{self, BindingKind, Interface, Module, Target};
 
-/// One kernel of one variant, with the profile it was lowered for.
-struct Case {
+/// A sample of a variant, lowered for a profile.
+struct LoweredSample {
+    what: String,
+    program: Program,
+    profile: DeviceProfile,
+    translations: &'static [Translation],
+}
+
+/// A kernel that validates, and the variant that has it.
+struct ValidKernel {
     what: String,
     kernel: Kernel,
     translations: &'static [Translation],
-    requires: Requires,
+    /// The files that its text comes from.
+    files: BTreeSet<String>,
+    interface: Interface,
 }
 
-fn programs_of(
-    op: &'static Operation,
-    profile: &DeviceProfile,
-) -> Vec<(String, Program, &'static [Translation], Requires)> {
+fn samples_of(op: &'static Operation, profile: &DeviceProfile) -> Vec<LoweredSample> {
     let fitting = (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none());
     fitting
         .flat_map(|v| {
@@ -26,63 +35,68 @@ fn programs_of(
                 (op.samples)(profile, v.name).unwrap_or_else(|e| panic!("{} {}: {e}", op.name, v.name));
             assert!(!samples.is_empty(), "{} {} has no samples", op.name, v.name);
             let what = format!("{} {} for {}", op.name, v.name, profile.name);
-            samples.into_iter().map(move |p| (what.clone(), p, v.translations, v.requires))
+            samples.into_iter().map(move |program| LoweredSample {
+                what: what.clone(),
+                program,
+                profile: profile.clone(),
+                translations: v.translations,
+            })
         })
         .collect()
 }
 
-/// Ops, and what drives them with kernels of its own.
-fn ops() -> impl Iterator<Item = &'static Operation> {
-    tilework::operations()
+/// The samples of every variant for each profile.
+fn samples() -> &'static [LoweredSample] {
+    static SAMPLES: OnceLock<Vec<LoweredSample>> = OnceLock::new();
+    SAMPLES.get_or_init(|| {
+        let profiles = profiles();
+        let profiles = sample(&profiles, 2).iter();
+        profiles.flat_map(|p| tilework::operations().flat_map(move |op| samples_of(op, p))).collect()
+    })
 }
 
-fn programs() -> Vec<(String, Program, &'static [Translation], Requires)> {
-    profiles().iter().flat_map(|profile| ops().flat_map(|op| programs_of(op, profile))).collect()
-}
-
-/// Every distinct kernel of every variant, and those of the runtime.
-fn cases() -> Vec<Case> {
-    let mut seen = BTreeSet::new();
-    let mut cases = Vec::new();
-    for (what, program, translations, requires) in programs() {
-        for kernel in &program.kernels {
-            if seen.insert(format!("{kernel:?}")) {
-                let what = format!("{what}: {} [{}]", kernel.label(), kernel.spec);
-                cases.push(Case { what, kernel: kernel.clone(), translations, requires });
+/// Every distinct kernel of the samples and of the runtime, by its description.
+fn kernels() -> &'static BTreeMap<String, ValidKernel> {
+    static KERNELS: OnceLock<BTreeMap<String, ValidKernel>> = OnceLock::new();
+    KERNELS.get_or_init(|| {
+        let mut kernels = BTreeMap::new();
+        for sample in samples() {
+            for kernel in &sample.program.kernels {
+                kernels.entry(format!("{kernel:?}")).or_insert_with(|| {
+                    let what = format!("{}: {} [{}]", sample.what, kernel.label(), kernel.spec);
+                    validated(what, kernel.clone(), sample.translations)
+                });
             }
         }
-    }
-    for (file, entry) in [
-        ("probe/probe_copy", "probe_copy"),
-        ("probe/probe_fma", "probe_fma"),
-        ("dispatch/fold_count", "fold_count"),
-        ("dispatch/fill_words", "fill_words"),
-    ] {
-        let kernel = Kernel::library(file, entry, shader::Spec::new());
-        cases.push(Case {
-            what: file.into(),
-            kernel,
-            translations: Translation::ALL,
-            requires: Requires::NOTHING,
-        });
-    }
-    cases
+        for (file, entry) in [
+            ("probe/probe_copy", "probe_copy"),
+            ("probe/probe_fma", "probe_fma"),
+            ("dispatch/fold_count", "fold_count"),
+            ("dispatch/fill_words", "fill_words"),
+        ] {
+            let kernel = Kernel::library(file, entry, shader::Spec::new());
+            kernels.insert(format!("{kernel:?}"), validated(file.into(), kernel, Translation::ALL));
+        }
+        kernels
+    })
 }
 
-fn module(case: &Case) -> Module {
-    let text = case.kernel.expand(Target::Naga).unwrap_or_else(|e| panic!("{}: {e}", case.what));
-    text.validate().unwrap_or_else(|e| panic!("{}: {e}", case.what))
+fn validated(what: String, kernel: Kernel, translations: &'static [Translation]) -> ValidKernel {
+    let text = kernel.expand(Target::Naga).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let lines = 1..=text.text().lines().count() as u32;
+    let files = lines.map(|line| text.origin(line).0.to_owned()).collect();
+    let module = text.validate().unwrap_or_else(|e| panic!("{what}: {e}"));
+    let interface = module.interface(kernel.entry).unwrap_or_else(|e| panic!("{what}: {e}"));
+    ValidKernel { what, kernel, translations, files, interface }
+}
+
+fn interface(kernel: &Kernel) -> &'static Interface {
+    &kernels()[&format!("{kernel:?}")].interface
 }
 
 #[test]
-fn every_file_is_reached_by_some_variant() {
-    let mut reached = BTreeSet::new();
-    for case in cases() {
-        let text = case.kernel.expand(Target::Naga).unwrap();
-        for line in 1..=text.text().lines().count() as u32 {
-            reached.insert(text.origin(line).0.to_owned());
-        }
-    }
+fn variants_reach_every_file() {
+    let reached: BTreeSet<_> = kernels().values().flat_map(|kernel| &kernel.files).collect();
     // The block level is for kernels of users: `tests/block.rs` runs each of its files.
     let is_block_level =
         |name: &str| shader::source(name).is_some_and(|text| text.contains("\n// You declare"));
@@ -94,16 +108,19 @@ fn every_file_is_reached_by_some_variant() {
 
 #[test]
 fn every_kernel_translates_to_each_target_it_declares() {
-    for case in cases() {
-        let module = module(&case);
-        for target in case.translations {
+    if !all() {
+        return;
+    }
+    for ValidKernel { what, kernel, translations, .. } in kernels().values() {
+        let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
+        for target in *translations {
             let done = match target {
-                Translation::SpirV => spirv(&module, case.kernel.entry),
+                Translation::SpirV => spirv(&module, kernel.entry),
                 Translation::Msl => msl(&module),
                 Translation::Hlsl => hlsl(&module),
                 Translation::Tint => continue, // in a test of its own: it needs Node
             };
-            done.unwrap_or_else(|e| panic!("{}: {target:?}: {e}", case.what));
+            done.unwrap_or_else(|e| panic!("{what}: {target:?}: {e}"));
         }
     }
 }
@@ -144,11 +161,10 @@ fn hlsl(module: &Module) -> Result<(), String> {
 
 #[test]
 fn params_and_bindings_agree_with_rust() {
-    for (what, program, ..) in programs() {
+    for LoweredSample { what, program, .. } in samples() {
         for dispatch in &program.dispatches {
             let kernel = &program.kernels[dispatch.kernel];
-            let interface =
-                kernel.expand(Target::Naga).unwrap().validate().unwrap().interface(kernel.entry).unwrap();
+            let interface = interface(kernel);
             let what = format!("{what}: {}", kernel.label());
             let params = &interface.bindings[0];
             assert_eq!((params.index, params.kind), (0, BindingKind::Uniform), "{what}");
@@ -176,48 +192,28 @@ fn params_and_bindings_agree_with_rust() {
 
 #[test]
 fn programs_stay_within_the_limits_of_their_device() {
-    for profile in profiles() {
-        for op in ops() {
-            for (what, program, ..) in programs_of(op, &profile) {
-                for dispatch in &program.dispatches {
-                    if let tilework::program::Grid::Direct(grid) = dispatch.grid {
-                        assert!(
-                            grid.iter().all(|n| *n <= profile.limits.max_workgroups_per_dimension),
-                            "{what}: {grid:?}"
-                        );
-                    }
-                    assert!(dispatch.bindings.len() <= profile.limits.max_storage_buffers as usize, "{what}");
-                    for b in &dispatch.bindings {
-                        assert!(
-                            b.size <= profile.limits.max_storage_binding,
-                            "{what}: a binding of {} bytes",
-                            b.size
-                        );
-                    }
-                }
-                for kernel in &program.kernels {
-                    let i = kernel
-                        .expand(Target::Naga)
-                        .unwrap()
-                        .validate()
-                        .unwrap()
-                        .interface(kernel.entry)
-                        .unwrap();
-                    assert!(
-                        i.workgroup_bytes <= profile.limits.max_workgroup_bytes,
-                        "{what}: {}",
-                        kernel.label()
-                    );
-                    let invocations: u32 = i.workgroup_size.iter().product();
-                    assert!(invocations <= profile.limits.max_invocations, "{what}: {}", kernel.label());
-                }
+    for LoweredSample { what, program, profile, .. } in samples() {
+        let limits = &profile.limits;
+        for dispatch in &program.dispatches {
+            if let tilework::program::Grid::Direct(grid) = dispatch.grid {
+                assert!(grid.iter().all(|n| *n <= limits.max_workgroups_per_dimension), "{what}: {grid:?}");
             }
+            assert!(dispatch.bindings.len() <= limits.max_storage_buffers as usize, "{what}");
+            for b in &dispatch.bindings {
+                assert!(b.size <= limits.max_storage_binding, "{what}: a binding of {} bytes", b.size);
+            }
+        }
+        for kernel in &program.kernels {
+            let interface = interface(kernel);
+            let threads: u32 = interface.workgroup_size.iter().product();
+            assert!(interface.workgroup_bytes <= limits.max_workgroup_bytes, "{what}: {}", kernel.label());
+            assert!(threads <= limits.max_invocations, "{what}: {}", kernel.label());
         }
     }
 }
 
 #[test]
-fn errors_of_naga_point_at_the_original_line() {
+fn naga_errors_point_at_the_original_line() {
     let text = "#import workgroup/index\nfn f() -> u32 { return workgroup_index(vec3<u32>()); }\nfn g() -> u32 { return nothing; }\n";
     let expanded = shader::expand_text("mine.wgsl", text, &shader::Spec::new(), Target::Naga).unwrap();
     let e = expanded.validate().unwrap_err();
@@ -230,20 +226,20 @@ fn errors_of_naga_point_at_the_original_line() {
     assert!(e.to_string().starts_with("late.wgsl:"), "{e}");
 }
 
-/// Tint, the browsers' compiler, through Dawn in Node: rejects what naga lets through.
+/// Tint, the browsers' compiler, through Dawn in Node: it rejects some shaders that naga accepts.
 #[test]
 fn every_portable_kernel_passes_tint() {
     let Some(tint) = std::env::var_os("TILEWORK_TINT") else {
         eprintln!("skipped: TILEWORK_TINT is not set, so shaders do not go through Tint (.ci/run does it)");
         return;
     };
-    // Dawn falls silent after some 1900 pipelines of one process.
+    // Dawn stops answering after about 1900 pipelines in one process.
     const AT_ONCE: usize = 500;
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tint");
     let _ = std::fs::remove_dir_all(&dir);
     let mut parts: Vec<PathBuf> = Vec::new();
     let mut names = BTreeMap::new();
-    for case in cases().into_iter().filter(|c| c.translations.contains(&Translation::Tint)) {
+    for case in kernels().values().filter(|c| c.translations.contains(&Translation::Tint)) {
         let text = case.kernel.expand(Target::Tint).unwrap();
         let file = format!("{:04}.wgsl", names.len());
         if names.len().is_multiple_of(AT_ONCE) {
@@ -268,7 +264,7 @@ fn every_portable_kernel_passes_tint() {
         let (case, text) = &names[row["file"].as_str().unwrap()];
         judged += 1;
         // Dawn's null device has WebGPU's default limits; a kernel for a larger device need only compile there.
-        let interface = module(case).interface(case.kernel.entry).unwrap();
+        let interface = &case.interface;
         let least = tilework::program::Limits::WEBGPU;
         let fits = interface.workgroup_bytes <= least.max_workgroup_bytes
             && interface.workgroup_size.iter().product::<u32>() <= least.max_invocations;
@@ -289,7 +285,6 @@ fn every_portable_kernel_passes_tint() {
                 failures.push(format!("{} ({source}) {at:?}: {}", case.what, m["message"]));
             }
         }
-        let _ = case.requires;
     }
     assert_eq!(judged, names.len(), "Tint judged {judged}: {complaints}");
     assert!(failures.is_empty(), "Tint rejects:\n{}", failures.join("\n"));

@@ -114,14 +114,14 @@ pub(crate) fn finite(mut points: Vec<Point>) -> (Vec<Point>, usize) {
 
 impl Random {
     /// Uniform in [0, 1).
-    fn unit(&mut self) -> f64 {
+    fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 * 2f64.powi(-53)
     }
 
     /// Two independent numbers of the normal distribution (Box and Muller, 1958).
     fn normal(&mut self) -> [f64; 2] {
-        let length = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        let angle = std::f64::consts::TAU * self.unit();
+        let length = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
+        let angle = std::f64::consts::TAU * self.fraction();
         [length * angle.cos(), length * angle.sin()]
     }
 }
@@ -132,14 +132,14 @@ pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Result<Vec<Point>, 
     let mut random = Random::new(seed);
     let clusters: Vec<_> = (0..16)
         .map(|_| {
-            let spread = 0.006 * 10f64.powf(random.unit());
-            ([0.1 + 0.8 * random.unit(), 0.1 + 0.8 * random.unit()], spread)
+            let spread = 0.006 * 10f64.powf(random.fraction());
+            ([0.1 + 0.8 * random.fraction(), 0.1 + 0.8 * random.fraction()], spread)
         })
         .collect();
     let point = |_| -> Point {
         let [x, y] = match shape {
-            Shape::Uniform => [random.unit(), random.unit()],
-            Shape::Clusters if random.unit() < 0.02 => [random.unit(), random.unit()],
+            Shape::Uniform => [random.fraction(), random.fraction()],
+            Shape::Clusters if random.fraction() < 0.02 => [random.fraction(), random.fraction()],
             Shape::Clusters => {
                 let (centre, spread) = clusters[random.next() as usize % clusters.len()];
                 let [dx, dy] = random.normal();
@@ -147,7 +147,7 @@ pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Result<Vec<Point>, 
             }
             Shape::Spiral => {
                 // Two arms that turn once and a half on the way out, wider there.
-                let way = random.unit().sqrt();
+                let way = random.fraction().sqrt();
                 let arm = (random.next() % 2) as f64 / 2.0;
                 let angle = std::f64::consts::TAU * (1.5 * way + arm);
                 let [dx, dy] = random.normal().map(|d| (0.004 + 0.03 * way) * d);

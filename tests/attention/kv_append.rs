@@ -12,7 +12,7 @@ use tilework::{Element, ErrorKind};
 const SHAPE: [usize; 5] = [2, 3, 2, 40, 24];
 const LENGTHS: [u32; 2] = [39, 5];
 
-/// Runs it on caches of `stored`, and gives those of k and v back, with the factors.
+/// Runs it on caches of `stored` and returns those of k and v, with their factors.
 fn run<T: Element, K: Element>(
     device: &Device,
     op: &KvAppend,
@@ -68,7 +68,7 @@ where
     }
 }
 
-/// As codes, whose numbers `value` gives.
+/// As codes that `value` decodes.
 fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, value: impl Fn(K) -> f32) {
     let new = new_tokens::<f32>();
     let [b, g, _, s, d] = SHAPE;
@@ -80,7 +80,7 @@ fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, v
         kv_append(op, &new[of], &LENGTHS, None, &mut want);
         let got = got.iter().enumerate().map(|(i, c)| value(*c) * scales[i / d]);
         let wrong = got.zip(&want).enumerate().filter(|(i, (got, want))| {
-            // A quotient between two codes may become either.
+            // A quotient midway between two codes may round to either.
             (got - **want).abs() > step * scales[i / d] * 1.001 + 1e-6
         });
         let wrong: Vec<_> = wrong.collect();
@@ -108,7 +108,7 @@ fn matches_reference_for_every_type() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: KvAppend| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(KvAppend::new([1, 1, 1, 12], 8)), ErrorKind::Unsupported);

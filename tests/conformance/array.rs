@@ -1,6 +1,6 @@
-//! Tensors on the host: what moves elements and computes nothing.
+//! Tensors on the host: operations that only move elements.
 
-/// Elements as numbers, row-major, and how far from the exact ones they may be.
+/// Elements as f64, row-major, with their error bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Array {
     pub(super) dims: Vec<usize>,
@@ -14,7 +14,7 @@ impl Array {
         Self { dims, values, bound }
     }
 
-    /// The same elements in another shape of as many.
+    /// The same elements in another shape of equal size.
     pub(super) fn reshaped(self, dims: Vec<usize>) -> Self {
         Self { dims, ..self }
     }
@@ -37,7 +37,7 @@ impl Array {
         self.gathered(dims.to_vec(), &(0..dims.len()).map(stride).collect::<Vec<_>>())
     }
 
-    /// The element at an index is the one whose position is the sum of index times stride.
+    /// The element at an index is at the sum of index times stride.
     fn gathered(&self, dims: Vec<usize>, strides: &[usize]) -> Self {
         let position = |flat: usize| {
             let mut rest = flat;
@@ -58,8 +58,8 @@ fn strides(dims: &[usize]) -> Vec<usize> {
     (0..dims.len()).map(|axis| dims[axis + 1..].iter().product()).collect()
 }
 
-/// The shape that two shapes are replicated to, by NumPy's rule: aligned at the last axis, an extent of 1
-/// fits any. `None` if they do not fit.
+/// The broadcast of two shapes, by NumPy's rule: aligned at the last axis, an extent of 1 matches any. `None`
+/// if they do not match.
 pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());
     let extent = |dims: &[usize], axis: usize| match (axis + dims.len()).checked_sub(rank) {
@@ -74,7 +74,7 @@ pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 }
 
 #[test]
-fn permuted_and_broadcast_arrays_are_known() {
+fn permuted_and_broadcast_arrays_match_known_values() {
     let x = Array::exact(vec![2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!(x.permuted(&[1, 0]), Array::exact(vec![3, 2], vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
     let row = Array::exact(vec![1, 2], vec![7.0, 8.0]);

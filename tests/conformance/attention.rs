@@ -1,5 +1,5 @@
-//! Attention. Vectors of other sizes are padded with zeros, which changes no score; what came before is put in front of
-//! keys and values; a mask is made of numbers, and holds what causal hides where queries do not end beside the last key.
+//! Attention. Vectors of other sizes are padded with zeros, which changes no score; past keys and values are prepended;
+//! masks become numeric, and include the causal mask if the last query does not align with the last key.
 
 use super::array::{Array, broadcast_dims};
 use super::elementwise::{elements, numbers};
@@ -22,7 +22,7 @@ fn with_heads(call: &Call, x: Array, heads: &str) -> Result<Array, Stop> {
     Ok(x.reshaped(vec![b, t, count, all / count.max(1)]).permuted(&[0, 2, 1, 3]))
 }
 
-/// What came before, then `x`, along the tokens.
+/// The past, then `x`, concatenated along the tokens.
 fn behind(past: Option<Array>, x: Array) -> Array {
     let Some(past) = past else { return x };
     let [b, h, t, d] = x.dims[..] else { return x };
@@ -34,7 +34,7 @@ fn behind(past: Option<Array>, x: Array) -> Array {
     Array::exact(vec![b, h, before + t, d], (0..b * h).flat_map(one).collect())
 }
 
-/// The last axis filled up with zeros.
+/// The last axis padded with zeros.
 fn padded(x: &Array, size: usize) -> Array {
     let last = *x.dims.last().unwrap_or(&1);
     let fill = |row: &[f64]| [row, &vec![0.0; size - last]].concat();
@@ -80,7 +80,7 @@ where
     let lengths =
         call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
     if call.int("is_causal", 0) == 1 {
-        // Queries stand behind what came before, and without that beside the first keys.
+        // Queries follow the past; without a past they align with the first keys.
         let before = call.input(4).map_or(0, |past| past.dims[2]);
         if before + t == s && lengths.is_none() {
             op = op.causal();

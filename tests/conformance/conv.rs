@@ -1,4 +1,4 @@
-//! Convolution layers; images of one axis are of one line.
+//! Convolution layers; 1-D images become images of one line.
 
 use super::array::Array;
 use super::elementwise::{elements, numbers};
@@ -10,7 +10,7 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{conv_bound, conv_transpose_bound};
 
-/// A node's operands, and how its windows lie.
+/// A node's operands, and the geometry of its windows.
 struct Layer {
     x: Vec<f32>,
     w: Vec<f32>,
@@ -58,7 +58,7 @@ impl Layer {
         (self.kernel[axis] - 1) * self.dilation[axis] + 1
     }
 
-    /// With the bias, where the node has one, or without.
+    /// Runs with the bias if the node has one.
     fn run(
         &self,
         gpu: &Gpu,
@@ -103,7 +103,7 @@ pub(super) fn conv(call: &Call) -> Result<Array, Stop> {
     Ok(Array { dims: layer.dims(shape), values: numbers(&got), bound })
 }
 
-/// What is cut off an output along an axis, before and after, and what is added behind it.
+/// The elements cropped from an output along an axis, before and after, and those added after it.
 fn cut(call: &Call, layer: &Layer, axis: usize, padding: usize) -> [usize; 3] {
     let place = (axis + layer.axes).wrapping_sub(2);
     if place >= layer.axes {

@@ -1,4 +1,4 @@
-//! Matrix products, and orders of axes.
+//! Matrix products and permutations of axes.
 
 use super::array::{Array, broadcast_dims};
 use super::elementwise::{elements, numbers};
@@ -10,9 +10,9 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{Number, gemm_batched_bound, gemm_bound};
 
-/// What is added to a product.
+/// The addend of a product.
 enum Addend {
-    /// What the result's memory holds before; without effect where beta is 0.
+    /// The previous contents of the result; no effect if beta is 0.
     Matrix(Vec<f64>),
     /// One number for each column.
     Row(Vec<f64>),
@@ -85,7 +85,7 @@ fn extents(x: &Array, trans: bool) -> Result<[usize; 2], Stop> {
     }
 }
 
-/// C as a row is the op's bias, but where beta scales it; any other C is replicated to the result's shape.
+/// A C of one row is the op's bias unless beta scales it; any other C is replicated to the result's shape.
 pub(super) fn gemm(call: &Call) -> Result<Array, Stop> {
     let (dtype, operands) = call.operands()?;
     let [a, b, rest @ ..] = operands.as_slice() else {
@@ -115,7 +115,7 @@ pub(super) fn gemm(call: &Call) -> Result<Array, Stop> {
     product(call, dtype, &op, [m, n], [&a.values, &b.values], &addend)
 }
 
-/// By NumPy's rule: a vector is a row before and a column behind, further axes are a stack of matrices.
+/// By NumPy's rule: a vector is a row on the left and a column on the right; further axes are a stack of matrices.
 pub(super) fn matmul(call: &Call) -> Result<Array, Stop> {
     let (dtype, operands) = call.operands()?;
     let [a, b] = operands.as_slice() else {
@@ -127,7 +127,7 @@ pub(super) fn matmul(call: &Call) -> Result<Array, Stop> {
         return Err(no_fit(a, b));
     };
     let stack = broadcast_dims(stack_a, stack_b).filter(|_| k == k_of_b).ok_or_else(|| no_fit(a, b))?;
-    // A factor with one matrix serves for the whole stack; any other is replicated to it.
+    // An operand with one matrix serves the whole stack; any other is replicated to it.
     let stacked = |x: &Array, own: &[usize], rows: usize, cols: usize| match x.values.len() == rows * cols {
         true => x.values.clone(),
         false => x.clone().reshaped(own.to_vec()).broadcast(&[&stack[..], &[rows, cols]].concat()).values,
@@ -140,7 +140,7 @@ pub(super) fn matmul(call: &Call) -> Result<Array, Stop> {
     Ok(result.reshaped(dims))
 }
 
-/// Products of a stack of m x k matrices, or of the one, with k x n matrices.
+/// Products of a stack of m x k matrices, or of one, with k x n matrices.
 fn products(
     call: &Call,
     dtype: DType,
@@ -206,7 +206,7 @@ fn permuted(call: &Call, dtype: DType, x: &Array, order: &[usize]) -> Result<Arr
     }
 }
 
-/// Brings one axis after the other to its place by turning around all that is not in its place yet: a transposition
+/// Moves one axis after the other to its place by a rotation of all axes that are not yet in place: a transposition
 /// of a batch of matrices.
 fn permuted_as<T: Number>(gpu: &Gpu, x: &Array, order: &[usize]) -> Result<Array, Stop> {
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.dims[axis]).product::<usize>();
@@ -227,7 +227,7 @@ fn permuted_as<T: Number>(gpu: &Gpu, x: &Array, order: &[usize]) -> Result<Array
     Ok(Array { values: numbers(&on.read()?), ..x.permuted(order) })
 }
 
-/// Two factors whose product is one of matrices, and orders of the axes of one operand.
+/// Two operands whose product is a matrix product, and permutations of the axes of one operand.
 pub(super) fn einsum(call: &Call) -> Result<Array, Stop> {
     let Some(Attribute::Str(equation)) = call.node.attribute("equation") else {
         return Err(Stop::Failed("there is no equation".into()));
@@ -244,7 +244,7 @@ pub(super) fn einsum(call: &Call) -> Result<Array, Stop> {
     }
     let mut result: Vec<char> = right.chars().collect();
     if !text.contains("->") {
-        // Those that occur once, in the order of the alphabet.
+        // Labels that occur once, in alphabetical order.
         result = left.chars().filter(|x| x.is_alphabetic() && left.matches(*x).count() == 1).collect();
         result.sort_unstable();
     }
@@ -287,8 +287,8 @@ pub(super) fn einsum(call: &Call) -> Result<Array, Stop> {
     }
 }
 
-/// An operand in f32. The cases are of f64: rounding changes an element by up to u of its size, and a product of two by
-/// 2 u, which is less than the bound of a sum of products; it is that much closer to what was published.
+/// An operand in f32. The cases are in f64: rounding changes an element by up to u relative, and a product of two by
+/// 2 u, which is less than the bound of a sum of products.
 fn single(call: &Call, i: usize) -> Result<Array, Stop> {
     let tensor = call.input(i).ok_or_else(|| Stop::Failed(format!("operand {i} is missing")))?;
     if !matches!(tensor.data, TensorData::F64(_) | TensorData::F32(_)) {

@@ -1,4 +1,4 @@
-//! Functions of one element, and of elements at the same place of several tensors.
+//! Elementwise functions of one or several tensors.
 
 use super::array::{Array, broadcast_dims};
 use super::{Call, Stop};
@@ -15,7 +15,7 @@ const ULP: f64 = f32::EPSILON as f64;
 pub(super) struct Function {
     map: MapFn,
     exact: fn(f64) -> f64,
-    /// How far from the exact y the device's y may be, in f32, given x and y.
+    /// The error bound of the device's y, in f32, given x and y.
     error: fn(f64, f64) -> f64,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn exp() -> Function {
     Function { map: MapFn::Exp, exact: f64::exp, error: |x, y| exp_ulps(x) * ULP * y }
 }
 
-/// WGSL takes the root for the inverse (2.5 ULP) of the inverse root (2 ULP).
+/// WGSL defines the root as the inverse (2.5 ULP) of the inverse root (2 ULP).
 pub(super) fn sqrt() -> Function {
     Function { map: MapFn::Sqrt, exact: f64::sqrt, error: |_, y| 4.5 * ULP * y }
 }
@@ -62,7 +62,7 @@ pub(super) fn tanh() -> Function {
     Function { map: MapFn::Tanh, exact: f64::tanh, error }
 }
 
-/// The exact form: a sum with x, of which a polynomial and an exponential are the rest.
+/// The exact form: x plus a polynomial times an exponential.
 pub(super) fn gelu() -> Function {
     let exact = |x: f64| reference::activate(Activation::Gelu, x);
     let error = |x: f64, y: f64| (y.abs() + (16.0 + x * x) * (x.max(0.0) - y).abs()) * ULP;
@@ -78,8 +78,8 @@ pub(super) fn square() -> Function {
     Function { map, exact: |x| x * x, error: |_, y| 0.5 * ULP * y }
 }
 
-/// WGSL promises 2^-21 between 0.5 and 2 and 3 ULP elsewhere, and nothing at 0: setting the bits of minus
-/// infinity there is what ONNX wants.
+/// WGSL promises 2^-21 between 0.5 and 2, 3 ULP elsewhere, and nothing at 0, where ONNX expects minus
+/// infinity.
 pub(super) fn log() -> Function {
     let map = MapFn::custom(
         "fn map(x: T) -> T { return select(log(x), bitcast<T>(bitcast<u32>(x) | 0xff800000u), x == 0.0); }",
@@ -88,7 +88,7 @@ pub(super) fn log() -> Function {
     Function { map, exact: f64::ln, error }
 }
 
-/// What storing a result costs, on top of an error in f32: a flush of subnormal numbers, and for f16
+/// The error of storing a result, in addition to that of f32: flushed subnormal numbers, and for f16
 /// half a step.
 fn stored<T: Number>(error: f64, y: f64) -> f64 {
     match T::DTYPE {
@@ -107,8 +107,8 @@ pub(super) fn numbers<T: Number>(x: &[T]) -> Vec<f64> {
     x.iter().map(|x| x.to_f64()).collect()
 }
 
-/// The function of every element. An error of x shifts y by as much as between the ends of its interval:
-/// every function here is monotone within the errors that occur.
+/// Applies the function to every element. An error of x changes y by at most the difference at the ends of its
+/// interval: every function here is monotone within these errors.
 pub(super) fn apply<T: Number>(gpu: &Gpu, function: &Function, x: &Array) -> Result<Array, Stop> {
     let input = gpu.upload(&elements::<T>(x))?;
     let output = gpu.alloc::<T>(input.len())?;
@@ -127,7 +127,7 @@ pub(super) fn apply<T: Number>(gpu: &Gpu, function: &Function, x: &Array) -> Res
     Ok(Array { dims: x.dims.clone(), bound: bound.collect(), values })
 }
 
-/// The function of two tensors of one shape.
+/// Applies the function to two tensors of one shape.
 fn combine<T: Number>(gpu: &Gpu, function: &ZipFn, x: &Array, y: &Array) -> Result<Array, Stop> {
     let (a, b) = (gpu.upload(&elements::<T>(x))?, gpu.upload(&elements::<T>(y))?);
     let output = gpu.alloc::<T>(a.len())?;
@@ -136,7 +136,7 @@ fn combine<T: Number>(gpu: &Gpu, function: &ZipFn, x: &Array, y: &Array) -> Resu
     rec.submit()?;
     let values = numbers(&output.read()?);
 
-    // Sums, minima and maxima pass errors on; products and quotients have exact operands here.
+    // Sums, minima and maxima propagate errors; products and quotients have exact operands here.
     let own = |z: f64| match function {
         ZipFn::Min | ZipFn::Max => 0.0,
         ZipFn::Div => stored::<T>(2.5 * ULP * z.abs(), z),
@@ -170,7 +170,7 @@ pub(super) fn exact_gelu(call: &Call) -> Result<Array, Stop> {
     }
 }
 
-/// One operand, through a function.
+/// Applies a function to one operand.
 pub(super) fn map(call: &Call, function: &Function) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
     match dtype {
@@ -182,7 +182,7 @@ pub(super) fn map(call: &Call, function: &Function) -> Result<Array, Stop> {
     }
 }
 
-/// Any number of operands, combined from left to right.
+/// Combines any number of operands from left to right.
 pub(super) fn fold(call: &Call, function: &ZipFn) -> Result<Array, Stop> {
     let (dtype, operands) = call.operands()?;
     if operands.len() < 2 {

@@ -1,5 +1,5 @@
-//! Softmax, norms and pooling. Axes to normalise are brought to the end, where they are a row; images of one axis
-//! are of one line.
+//! Softmax, norms and pooling. Normalised axes are moved last, where they form a row; 1-D images become
+//! images of one line.
 
 use super::array::Array;
 use super::elementwise::{elements, numbers};
@@ -30,7 +30,7 @@ fn run<T: Number>(call: &Call, op: &impl Op<T>, x: &[T], len: usize) -> Result<V
     Ok(dy.read()?)
 }
 
-/// From operator set 13 on along one axis, before over all from that one on.
+/// From operator set 13 on, along one axis; before, over that axis and all after it.
 fn rows_of(call: &Call, x: &Array) -> (Array, usize, Vec<usize>) {
     let rank = x.dims.len();
     let same: Vec<usize> = (0..rank).collect();
@@ -132,7 +132,7 @@ fn pool_typed(call: &Call, dtype: DType, op: &Pool2d, x: &Array, dims: Vec<usize
     }
 }
 
-/// A list with two numbers, of which images of one axis have the second; the default where it is not given.
+/// A list of two numbers, of which 1-D images have the second; the default if it is not given.
 pub(super) fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usize; 2] {
     match call.node.attribute(name) {
         Some(Attribute::Ints(values)) if axes == 1 => [1, values[0] as usize],
@@ -141,7 +141,7 @@ pub(super) fn two(call: &Call, name: &str, axes: usize, default: usize) -> [usiz
     }
 }
 
-/// Paddings before and after along an axis of `size`, with what the last window needs more where sizes are rounded up.
+/// Padding before and after along an axis of `size`, with the extra padding of the last window if sizes round up.
 pub(super) fn pads(
     call: &Call,
     axis: usize,
@@ -170,7 +170,7 @@ pub(super) fn pads(
     if call.int("ceil_mode", 0) != 0 {
         let room = size + before + after - span;
         let mut windows = room.div_ceil(stride) + 1;
-        // A window that would begin in the padding behind is none.
+        // A window that would begin in the trailing padding does not count.
         if (windows - 1) * stride >= size + before {
             windows -= 1;
         }
@@ -214,7 +214,7 @@ pub(super) fn pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     pool_typed(call, dtype, &op, &x, dims)
 }
 
-/// Over all that belongs to a channel.
+/// Over all elements of a channel.
 pub(super) fn global_pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
     let [n, c, ref spatial @ ..] = x.dims[..] else { return Err(Stop::Failed("no image".into())) };
@@ -224,7 +224,7 @@ pub(super) fn global_pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     pool_typed(call, dtype, &op, &x, dims)
 }
 
-/// Channels by given statistics; images of any number of axes are planes of one line.
+/// Normalises channels by given statistics; images of any number of axes become planes of one line.
 pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
     let (dtype, arrays) = call.operands()?;
     if dtype != DType::F32 {
@@ -251,7 +251,7 @@ pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
     Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
 }
 
-/// The loss, and the logarithms of probabilities where they are asked for. Classes are the second axis.
+/// The loss, and the log-probabilities if requested. Classes are the second axis.
 pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
     let (dtype, x) = call.operand(0)?;
     if dtype != DType::F32 {
@@ -302,8 +302,7 @@ pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
     Ok(results)
 }
 
-/// Rows of a table, with the axis that is gathered along brought to the front; what is counted from the end is counted from
-/// the front.
+/// Rows of a table, with the gathered axis moved first; negative indices count from the end.
 pub(super) fn gather(call: &Call) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
     if dtype != DType::F32 {
@@ -332,7 +331,7 @@ pub(super) fn gather(call: &Call) -> Result<Array, Stop> {
     Ok(got.permuted(&order))
 }
 
-/// Of four axes heads come before tokens, of three behind, in one axis with the elements.
+/// With four axes, heads precede tokens; with three, heads share the last axis with the elements.
 pub(super) fn rotary_embedding(call: &Call) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
     let [(cos_dtype, cos), (_, sin)] = [call.operand(1)?, call.operand(2)?];

@@ -1,4 +1,4 @@
-//! Prefix sums, and what keeps some of the elements.
+//! Prefix sums and selections.
 
 use super::array::Array;
 use super::elementwise::{elements, numbers};
@@ -15,7 +15,7 @@ fn from_front(axis: i64, rank: usize) -> usize {
     if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize }
 }
 
-/// Along the axis that operand 1 names, which is brought to the end.
+/// Along the axis in operand 1, which is moved last.
 pub(super) fn cum_sum(call: &Call) -> Result<Array, Stop> {
     let (dtype, x) = match call.input(0) {
         // Most cases are of f64; their elements are small integers.
@@ -61,7 +61,7 @@ where
     Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
 }
 
-/// The elements whose flag is set, of those that f32 holds exactly.
+/// The elements whose flag is set, if f32 holds them exactly.
 fn selected(gpu: &Gpu, x: &[f64], flags: &[u32]) -> Result<Vec<f64>, Stop> {
     let input: Vec<f32> = x.iter().map(|&x| x as f32).collect();
     let plan = Select::new(x.len()).plan::<f32>(gpu)?;
@@ -73,8 +73,8 @@ fn selected(gpu: &Gpu, x: &[f64], flags: &[u32]) -> Result<Vec<f64>, Stop> {
     Ok(numbers(&dy.slice(..count.read()?[0] as usize)?.read()?))
 }
 
-/// The slices along an axis whose condition holds: each element has the flag of its slice. A condition that is too
-/// short does not hold.
+/// The slices along an axis whose condition holds: each element has the flag of its slice. Missing conditions are
+/// false.
 pub(super) fn compress(call: &Call) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
     if dtype != DType::F32 {
@@ -95,7 +95,7 @@ pub(super) fn compress(call: &Call) -> Result<Array, Stop> {
     Ok(Array::exact(dims, selected(call.gpu, &x.values, &flags)?))
 }
 
-/// The coordinates of the elements that are set, an axis a row.
+/// The coordinates of nonzero elements, one row per axis.
 pub(super) fn non_zero(call: &Call) -> Result<Array, Stop> {
     let tensor = call.input(0).ok_or_else(|| Stop::Failed("operand 0 is missing".into()))?;
     let TensorData::Bool(set) = &tensor.data else {
@@ -112,7 +112,7 @@ pub(super) fn non_zero(call: &Call) -> Result<Array, Stop> {
     Ok(Array::exact(vec![rank, values.len() / rank.max(1)], values))
 }
 
-/// Different elements, where each comes first, which of them each element is, and how often it comes.
+/// Distinct elements, their first positions, the index of each element among them, and their counts.
 pub(super) fn unique(call: &Call) -> Result<Vec<Array>, Stop> {
     let (dtype, x) = call.operand(0)?;
     if call.node.attribute("axis").is_some() {
@@ -123,7 +123,7 @@ pub(super) fn unique(call: &Call) -> Result<Vec<Array>, Stop> {
     }
     let (gpu, n) = (call.gpu, x.values.len());
     let positions: Vec<u32> = (0..n as u32).collect();
-    // Equal elements come together, in order.
+    // Equal elements become adjacent, in order.
     let (keys, places) = gpu.sort_pairs(&gpu.upload(&elements::<f32>(&x))?, &gpu.upload(&positions)?)?;
     let by_key = ReduceByKey::new(Min, n).with_keys::<f32>().plan::<u32>(gpu)?;
     let (values, firsts, count) = (gpu.alloc::<f32>(n)?, gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(1)?);
@@ -136,14 +136,14 @@ pub(super) fn unique(call: &Call) -> Result<Vec<Array>, Stop> {
     let different = count.read()?[0] as usize;
     let (values, firsts) = (values.slice(..different)?.read()?, firsts.slice(..different)?.read()?);
     let lengths = lengths.slice(..different)?.read()?;
-    // The number of its run goes back to where each element came from.
+    // The number of its run is written to the original position of each element.
     let sorted = keys.read()?;
     let before = [&sorted[..1], &sorted[..n - 1]].concat();
     let differs = ZipFn::custom("fn zip(x: T, y: T) -> T { return select(0.0, 1.0, x != y); }");
     let heads = gpu.zip(&keys, &gpu.upload(&before)?, differs)?;
     let numbered: Vec<u32> = gpu.inclusive_scan(&heads, Sum)?.read()?.iter().map(|x| *x as u32).collect();
     let mut inverse = gpu.sort_pairs(&places, &gpu.upload(&numbered)?)?.1.read()?;
-    // In the order of their first places, unless the order of values is wanted.
+    // In the order of their first positions, unless sorted values are requested.
     let mut order: Vec<u32> = (0..different as u32).collect();
     if call.int("sorted", 1) == 0 {
         order = gpu.sort_pairs(&gpu.upload(&firsts)?, &gpu.upload(&order)?)?.1.read()?;

@@ -1,4 +1,4 @@
-//! Casts, bytes and scales, and products of bytes.
+//! Casts, quantisation, and products of bytes.
 
 use super::array::Array;
 use super::elementwise::{elements, numbers};
@@ -11,7 +11,7 @@ use tilework::program::Op;
 use tilework::quantize::{Cast, Code, Dequantize, Quantize, Scales};
 use tilework::reference::{Number, dequantize_bound};
 
-/// ONNX's numbers of types.
+/// ONNX's type numbers.
 const FLOAT: i64 = 1;
 const FLOAT16: i64 = 10;
 const FLOAT8E4M3FN: i64 = 17;
@@ -52,7 +52,7 @@ fn run<T: Number, R: Number>(call: &Call, x: &[T], n: usize, op: &impl Op<T>) ->
     Ok(dy.read()?)
 }
 
-/// Numbers that the codes stand for.
+/// The decoded numbers.
 fn codes<T: Number>(call: &Call, x: &[T], scale: &[f32]) -> Result<Vec<f64>, Stop>
 where
     Quantize<u8>: Op<T>,
@@ -73,7 +73,7 @@ where
     Ok(dy.read()?)
 }
 
-/// Elements of bytes by one scale, with their bounds.
+/// Bytes decoded by one scale, with their bounds.
 fn by_scale<Q: Code + Number, T: Number>(call: &Call, x: &[Q], scale: f32) -> Result<(Vec<T>, Vec<f64>), Stop>
 where
     Dequantize<Q>: Op<T>,
@@ -86,7 +86,7 @@ where
     Ok((dy.read()?, dequantize_bound::<Q, T>(&op, x, &[scale])))
 }
 
-/// The one scale, where codes are symmetric.
+/// The one scale, if codes are symmetric.
 fn scale(call: &Call) -> Result<f32, Stop> {
     if let Some(zero) = call.input(2) {
         if !matches!(zero.data, TensorData::I8(_) | TensorData::F8(_)) {
@@ -145,7 +145,7 @@ pub(super) fn dequantize(call: &Call) -> Result<Array, Stop> {
     })
 }
 
-/// Factors are brought to the symmetric form on the host: less their zero points, where that leaves signed bytes.
+/// The host makes operands symmetric: it subtracts their zero points, if the results are signed bytes.
 pub(super) fn matmul_integer(call: &Call) -> Result<Array, Stop> {
     let factor = |i: usize| {
         let (_, x) = call.operand(i)?;

@@ -1,4 +1,4 @@
-//! Reductions along any axes: those to reduce are brought to the end, where they are a row.
+//! Reductions along any axes: the reduced axes are moved last, where they form a row.
 
 use super::array::Array;
 use super::elementwise::{self, Function, apply, elements, numbers, scale};
@@ -36,7 +36,7 @@ impl Rows {
         Ok(Self { dtype, x: x.permuted(&[first, last].concat()), rows, n, dims })
     }
 
-    /// Of the operators that take several axes: by default all of them, or none.
+    /// For operators with several axes: by default all of them, or none.
     fn of(call: &Call) -> Result<Self, Stop> {
         let axes = call.ints(1, "axes");
         if axes.is_empty() && call.int("noop_with_empty_axes", 0) == 0 {
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-/// Each row of `x`, which is shaped as in `rows`.
+/// Reduces each row of `x`, which has the shape of `rows`.
 fn reduce<T: Number, O: Reducer<T>>(gpu: &Gpu, op: O, rows: &Rows, x: &Array) -> Result<Array, Stop>
 where
     O::Output: Number,
@@ -67,7 +67,7 @@ where
     Ok(Array { dims: rows.dims.clone(), values, bound })
 }
 
-/// Sums and products; those of bytes are wider than bytes, which ONNX does not ask for.
+/// Sums and products; those of bytes would be wider than bytes, which ONNX does not expect.
 fn accumulate<O>(call: &Call, op: O) -> Result<Array, Stop>
 where
     O: Reducer<f32, Output = f32> + Reducer<f16, Output = f16>,
@@ -139,7 +139,7 @@ pub(super) fn arg_max(call: &Call) -> Result<Array, Stop> {
     position(call, ArgMax)
 }
 
-/// A sum between a function of each element and a function of the result.
+/// A function of each element, a sum, and a function of the result.
 fn composed(call: &Call, before: Option<Function>, after: Option<Function>) -> Result<Array, Stop> {
     let rows = Rows::of(call)?;
     match rows.dtype {
@@ -182,7 +182,7 @@ pub(super) fn log_sum(call: &Call) -> Result<Array, Stop> {
     composed(call, None, Some(elementwise::log()))
 }
 
-/// By the definition, without the shift by the maximum that keeps large elements from overflowing.
+/// By the definition, without subtracting the maximum, which would avoid overflow.
 pub(super) fn log_sum_exp(call: &Call) -> Result<Array, Stop> {
     composed(call, Some(elementwise::exp()), Some(elementwise::log()))
 }

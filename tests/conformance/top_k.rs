@@ -1,4 +1,4 @@
-//! The best along any axis: it is brought to the end, and each row is taken by itself.
+//! Top-k along any axis: the axis is moved last, and each row is one call.
 
 use super::array::Array;
 use super::elementwise::{elements, numbers};
@@ -13,7 +13,7 @@ pub(super) fn top_k(call: &Call) -> Result<Vec<Array>, Stop> {
     let rank = x.dims.len();
     let axis = call.int("axis", -1);
     let axis = if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize };
-    // The first operator sets give it as an attribute.
+    // Old operator sets give it as an attribute.
     let k = call.ints(1, "k").first().map_or(call.int("k", 0), |k| *k) as usize;
     let order: Vec<usize> = (0..rank).filter(|a| *a != axis).chain([axis]).collect();
     let rows = x.permuted(&order);
@@ -28,7 +28,7 @@ pub(super) fn top_k(call: &Call) -> Result<Vec<Array>, Stop> {
     if let Some(last) = dims.last_mut() {
         *last = k;
     }
-    // Where each axis is now.
+    // The current position of each axis.
     let back: Vec<usize> = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
     let in_place = |values| Array::exact(dims.clone(), values).permuted(&back);
     Ok(vec![in_place(values), in_place(indices)])

@@ -27,7 +27,7 @@ fn run(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>)
     y.read()
 }
 
-/// All variants that fit the layer; `auto` must.
+/// All variants that accept the layer; `auto` must.
 fn check(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) {
     let want = conv(op, x, w, bias).unwrap();
     for name in std::iter::once("auto").chain(Conv2d::variants().iter().map(|v| v.name)) {
@@ -68,7 +68,7 @@ fn conv_applies_activations_after_the_bias() {
 }
 
 #[test]
-fn conv_by_winograd_is_close_on_average() {
+fn winograd_is_close_on_average() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(8);
     let (x, w) = (random.elements::<f32>(32 * 144), random.elements::<f32>(32 * 32 * 9));
@@ -83,7 +83,7 @@ fn conv_by_winograd_is_close_on_average() {
 }
 
 #[test]
-fn an_empty_batch_is_refused() {
+fn rejects_an_empty_batch() {
     let h100 = DeviceProfile::h100();
     let layer = Conv2d::new([0, 4, 5, 5], 4, [3, 3]);
     let transposed = ConvTranspose2d::new([0, 4, 5, 5], 4, [3, 3]);
@@ -99,7 +99,7 @@ fn an_empty_batch_is_refused() {
 }
 
 #[test]
-fn conv_keeps_nan_and_infinities_where_they_are_read() {
+fn conv_propagates_nan_and_infinities_only_where_read() {
     for device in devices() {
         let mut x = vec![1.0f32; 2 * 64];
         x[9] = f32::NAN;
@@ -116,7 +116,7 @@ fn conv_keeps_nan_and_infinities_where_they_are_read() {
 }
 
 #[test]
-fn conv_takes_a_batch_above_one_binding_in_pieces() {
+fn conv_splits_a_batch_larger_than_one_binding() {
     let Some(device) = devices().iter().find(|d| d.gpu.profile().limits.max_storage_binding <= 128 << 20)
     else {
         return;
@@ -132,7 +132,7 @@ fn conv_takes_a_batch_above_one_binding_in_pieces() {
 }
 
 #[test]
-fn conv_refuses_what_it_cannot_do() {
+fn conv_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Conv2d| op.plan::<f32>(gpu).unwrap_err().kind();
     let of = |shape, kernel| Conv2d::new(shape, 4, kernel);

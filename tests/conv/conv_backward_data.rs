@@ -40,7 +40,7 @@ fn conv_backward_data_matches_reference_for_every_layer() {
 }
 
 #[test]
-fn conv_backward_data_refuses_what_it_cannot_do() {
+fn conv_backward_data_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let refusal = |layer: &Conv2d, variant: &str| {
         Conv2dBackwardData::new(layer).variant(variant).plan::<f32>(gpu).unwrap_err()

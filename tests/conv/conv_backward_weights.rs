@@ -49,8 +49,8 @@ fn conv_backward_weights_matches_reference_for_every_layer() {
 }
 
 #[test]
-fn conv_backward_weights_adds_slices_in_order() {
-    // Long enough for several slices of every variant; the same bits each time.
+fn conv_backward_weights_sums_slices_in_order() {
+    // Long enough for several slices of every variant; the bits are the same each time.
     let Some(gpu) = gpu() else { return };
     let layer = Conv2d::new([5, 2, 40, 40], 3, [3, 3]).pad([1, 1]);
     let mut random = Random::new(3);
@@ -86,7 +86,7 @@ impl Bits for Vec<f32> {
 }
 
 #[test]
-fn conv_backward_weights_refuses_what_it_cannot_do() {
+fn conv_backward_weights_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |layer: &Conv2d, name: &str| {
         Conv2dBackwardWeights::new(layer).variant(name).plan::<f32>(gpu).unwrap_err().kind()

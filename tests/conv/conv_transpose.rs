@@ -69,7 +69,7 @@ fn conv_transpose_matches_reference_for_every_layer() {
 }
 
 #[test]
-fn conv_transpose_refuses_what_it_cannot_do() {
+fn conv_transpose_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: ConvTranspose2d| op.plan::<f32>(gpu).unwrap_err().kind();
     let of = |kernel| ConvTranspose2d::new([1, 4, 4, 4], 4, kernel);

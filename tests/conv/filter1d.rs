@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Filter1d::variants().iter().map(|v| v.name))
 }
 
-/// Runs a variant; nothing, where this filter or device does not fit it.
+/// Runs a variant; `None` if it does not accept this filter or device.
 fn run(device: &Device, op: &Filter1d, x: &[f32], variant: &str) -> Option<Vec<f32>> {
     let plan = match op.clone().variant(variant).plan::<f32>(&device.gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported && variant != "auto" => return None,
@@ -24,7 +24,7 @@ fn run(device: &Device, op: &Filter1d, x: &[f32], variant: &str) -> Option<Vec<f
     Some(output.read().unwrap())
 }
 
-/// Compares all variants, and returns how many ran.
+/// Compares all variants and returns the number that ran.
 fn check(device: &Device, n: usize, f: usize, boundary: Boundary) -> usize {
     let mut random = Random::new((n * 31 + f) as u64);
     let (x, filter) = (random.elements::<f32>(n), random.elements::<f32>(f));
@@ -53,7 +53,7 @@ fn filter1d_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn filter1d_of_a_few_elements_matches_reference() {
+fn filter1d_matches_reference_on_short_signals() {
     let Some(device) = devices().first() else { return };
     for (i, (n, f)) in
         [(1, 1), (255, 1), (3, 3), (4, 3), (256, 3), (5, 5), (8, 7), (257, 5)].into_iter().enumerate()
@@ -63,7 +63,7 @@ fn filter1d_of_a_few_elements_matches_reference() {
 }
 
 #[test]
-fn filter1d_of_long_filters_takes_what_fits() {
+fn filter1d_accepts_long_filters_that_fit() {
     let Some(device) = devices().first() else { return };
     // Above the registers; above the threads of a workgroup; above the uniform.
     assert!(check(device, 4000, 601, Boundary::Zero) >= 5);
@@ -74,7 +74,7 @@ fn filter1d_of_long_filters_takes_what_fits() {
 #[test]
 fn filter1d_folds_its_grid() {
     let Some(device) = devices().first() else { return };
-    // More workgroups than one dimension holds, where a tile has 4 outputs.
+    // More workgroups than one dimension holds, for tiles of 4 outputs.
     let n = 4 * 33_000 + 1;
     let x: Vec<f32> = (0..n).map(|i| (i % 1000) as f32).collect();
     let filter: Vec<f32> = (0..253).map(|i| f32::from(u8::from(i == 252))).collect();
@@ -83,7 +83,7 @@ fn filter1d_folds_its_grid() {
 }
 
 #[test]
-fn filter1d_passes_nan_and_infinity_on() {
+fn filter1d_propagates_nan_and_infinity() {
     let Some(device) = devices().first() else { return };
     let mut x = vec![1.0f32; 64];
     (x[20], x[40]) = (f32::NAN, f32::INFINITY);
@@ -101,7 +101,7 @@ fn filter1d_passes_nan_and_infinity_on() {
 }
 
 #[test]
-fn filter1d_refuses_what_is_not_defined() {
+fn filter1d_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Filter1d| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Filter1d::new(9, &[])), ErrorKind::InvalidArgument);
@@ -116,7 +116,7 @@ fn filter1d_refuses_what_is_not_defined() {
     assert_eq!(kind(Filter1d::new(1 << 40, &[1.0])), ErrorKind::TooLarge);
     assert_eq!(kind(Filter1d::new(99_999, &[1.0; 16_379]).variant("constant")), ErrorKind::Unsupported);
     assert_eq!(Filter1d::new(9, &[1.0]).plan::<u8>(gpu).unwrap_err().kind(), ErrorKind::Unsupported);
-    // Nothing in, nothing out.
+    // Empty input, empty output.
     let plan = Filter1d::new(0, &[1.0; 3]).plan::<f32>(gpu).unwrap();
     let (x, y) = (gpu.alloc::<f32>(0).unwrap(), gpu.alloc::<f32>(0).unwrap());
     let mut rec = gpu.recorder();

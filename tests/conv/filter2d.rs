@@ -6,13 +6,13 @@ use tilework::prelude::*;
 use tilework::reference::{filter2d, filter2d_bound};
 use tilework::{Element, ErrorKind};
 
-/// All but `separable`, which takes products of lines only.
+/// All but `separable`, which accepts only separable filters.
 fn names() -> impl Iterator<Item = &'static str> {
     let all = std::iter::once("auto").chain(Filter2d::variants().iter().map(|v| v.name));
     all.filter(|name| *name != "separable")
 }
 
-/// Runs a variant; nothing, where this filter or device does not fit it.
+/// Runs a variant; `None` if it does not accept this filter or device.
 fn run<T: Element>(device: &Device, op: &Filter2d, x: &[T], fill: T) -> Option<Vec<T>> {
     let plan = match op.plan::<T>(&device.gpu) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return None,
@@ -47,7 +47,7 @@ fn byte(x: f64) -> u8 {
     x.round_ties_even().clamp(0.0, 255.0) as u8
 }
 
-/// Weights are multiples of 1/8, so that every sum is exact, and some lie between two bytes.
+/// Weights are multiples of 1/8: every sum is exact, and some lie midway between two bytes.
 fn check_bytes(device: &Device, ([h, w], f): Case, boundary: Boundary) -> usize {
     let mut random = Random::new((h * 31 + w) as u64);
     let x = random.elements::<u8>(h * w);
@@ -73,7 +73,7 @@ const CASES: [Case; 6] = [
     ([17, 33], [1, 1]),
 ];
 
-/// Cases with their boundaries: all three where vec4s load and where elements do, and on the first device.
+/// Cases with their boundaries: all of them for vec4 loads, for element loads, and on the first device.
 fn cases(device: &Device) -> Vec<(Case, Boundary)> {
     let each = |i: usize| Boundary::ALL.map(|b| (CASES[i], b));
     let others = CASES[2..].iter().zip(Boundary::ALL.into_iter().cycle());
@@ -84,7 +84,7 @@ fn cases(device: &Device) -> Vec<(Case, Boundary)> {
 }
 
 #[test]
-fn filter2d_of_f32_matches_reference_at_every_boundary() {
+fn filter2d_matches_reference_at_every_boundary_in_f32() {
     for device in devices() {
         for (case, boundary) in cases(device) {
             assert_eq!(check_floats(device, case, boundary), names().count(), "{case:?}");
@@ -93,7 +93,7 @@ fn filter2d_of_f32_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn filter2d_of_u8_rounds_and_saturates_as_the_reference() {
+fn filter2d_rounds_and_saturates_like_the_reference_in_u8() {
     for device in devices() {
         for (case, boundary) in cases(device) {
             assert_eq!(check_bytes(device, case, boundary), names().count(), "{case:?}");
@@ -102,7 +102,7 @@ fn filter2d_of_u8_rounds_and_saturates_as_the_reference() {
 }
 
 #[test]
-fn filter2d_of_thin_images_matches_reference() {
+fn filter2d_matches_reference_on_thin_images() {
     let Some(device) = devices().first() else { return };
     for (case, boundary) in [
         (([1, 1], [1, 1]), Boundary::Zero),
@@ -119,7 +119,7 @@ fn filter2d_of_thin_images_matches_reference() {
 }
 
 #[test]
-fn filter2d_of_many_outputs_an_invocation_matches_reference() {
+fn filter2d_matches_reference_with_many_outputs_per_thread() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(5);
     for (w, rows) in [(136, 8), (70, 4)] {
@@ -137,15 +137,15 @@ fn filter2d_of_many_outputs_an_invocation_matches_reference() {
 }
 
 #[test]
-fn filter2d_of_large_filters_takes_what_fits() {
+fn filter2d_accepts_large_filters_that_fit() {
     let Some(device) = devices().first() else { return };
-    // Above the registers and a workgroup's invocations; above workgroup memory too; above the uniform.
+    // Above the registers and the threads of a workgroup; above workgroup memory too; above the uniform.
     assert!(check_floats(device, ([40, 41], [31, 33]), Boundary::Zero) >= 5);
     assert!(check_bytes(device, ([66, 70], [65, 61]), Boundary::Wrap) >= 3);
     assert!(check_floats(device, ([130, 136], [129, 129]), Boundary::Clamp) >= 2);
 }
 
-/// The product of two lines of multiples of 1/8, exactly: one weight of the first is 1, and none is larger.
+/// The exact product of two 1-D filters of multiples of 1/8: the largest weight of the first is 1.
 fn product_of_lines(random: &mut Random, [fy, fx]: [usize; 2]) -> Vec<f32> {
     let mut line = |n: usize| (0..n).map(|_| (random.next() % 13) as f32 / 8.0 - 0.75).collect::<Vec<_>>();
     let (mut y, x) = (line(fy), line(fx));
@@ -154,9 +154,9 @@ fn product_of_lines(random: &mut Random, [fy, fx]: [usize; 2]) -> Vec<f32> {
 }
 
 #[test]
-fn filter2d_of_products_of_lines_matches_reference() {
+fn filter2d_matches_reference_with_separable_filters() {
     for device in devices() {
-        // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
+        // In registers, or one dispatch per axis if rows are not whole vec4s or lines are long.
         let cases: [Case; 6] = [
             ([33, 64], [3, 5]),
             ([18, 67], [5, 3]),
@@ -182,14 +182,14 @@ fn filter2d_of_products_of_lines_matches_reference() {
 }
 
 #[test]
-fn separable_of_bytes_is_exact_when_parts_of_the_largest_weight_are_not() {
-    // Parts of the largest weight, -5/16, are no floats.
+fn separable_is_exact_on_bytes_when_its_factors_are_not() {
+    // Quotients by the largest weight, -5/16, are not exact floats.
     let y = [-0.375, -0.25, -0.25, 0.0, -0.625, 0.5, 0.375];
     let x = [0.375, 0.5, 0.375, 0.125, -0.375];
     let filter: Vec<f32> = y.iter().flat_map(|y| x.map(|x| x * y)).collect();
     for (device, boundary) in devices().iter().flat_map(|d| Boundary::ALL.map(|b| (d, b))) {
         let op = Filter2d::new([64, 32], [7, 5], &filter).boundary(boundary).variant("separable");
-        // Small ones: many sums lie in the middle of two bytes.
+        // Small bytes: many sums lie midway between two bytes.
         let bytes: Vec<u8> = Random::new(4).elements::<u8>(64 * 32).iter().map(|x| x % 7).collect();
         let want: Vec<u8> = filter2d(&op, &bytes).into_iter().map(byte).collect();
         let what = format!("{}: {boundary:?}", device.label);
@@ -198,20 +198,20 @@ fn separable_of_bytes_is_exact_when_parts_of_the_largest_weight_are_not() {
 }
 
 #[test]
-fn filter2d_says_which_filters_are_not_separable() {
+fn filter2d_reports_filters_that_are_not_separable() {
     let Some(gpu) = gpu() else { return };
     let laplace = [0.0, 1.0, 0.0, 1.0, -4.0, 1.0, 0.0, 1.0, 0.0];
     let op = Filter2d::new([9, 8], [3, 3], &laplace).variant("separable");
     let e = op.plan::<f32>(gpu).unwrap_err();
     assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("product of lines"), "{e}");
-    // Rounding does no harm.
+    // Rounding is harmless.
     let thirds: Vec<f32> = [0.1f32, 0.7, 0.3].iter().flat_map(|y| [0.3, 0.9, 0.11].map(|x| x * y)).collect();
     let plan = Filter2d::new([9, 8], [3, 3], &thirds).variant("separable").plan::<f32>(gpu).unwrap();
     assert!(plan.report().decision.why.contains("reuse"), "{}", plan.report().decision.why);
 }
 
 #[test]
-fn filter2d_leaves_what_lies_behind_the_last_byte() {
+fn filter2d_keeps_bytes_after_its_output() {
     for device in devices() {
         let gpu = &device.gpu;
         for variant in names() {
@@ -228,7 +228,7 @@ fn filter2d_leaves_what_lies_behind_the_last_byte() {
 }
 
 #[test]
-fn filter2d_refuses_what_is_not_defined() {
+fn filter2d_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let error = |op: Filter2d| op.plan::<f32>(gpu).unwrap_err();
     let ones = [1.0; 25];

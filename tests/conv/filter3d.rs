@@ -6,7 +6,7 @@ use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::reference::{filter3d, filter3d_bound};
 
-/// All but `separable`, which takes products of lines only.
+/// All but `separable`, which accepts only separable filters.
 fn names() -> impl Iterator<Item = &'static str> {
     let all = std::iter::once("auto").chain(Filter3d::variants().iter().map(|v| v.name));
     all.filter(|name| *name != "separable")
@@ -60,9 +60,9 @@ fn filter3d_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn filter3d_of_products_of_lines_matches_reference() {
+fn filter3d_matches_reference_with_separable_filters() {
     for device in devices() {
-        // In registers, and where rows are no whole vec4s or lines are long, a dispatch an axis.
+        // In registers, or one dispatch per axis if rows are not whole vec4s or lines are long.
         let cases = [([9, 10, 24], [3, 3, 3]), ([5, 8, 21], [1, 3, 5]), ([19, 18, 20], [11, 17, 9])];
         let cases = if device.main { &cases[..] } else { &cases[..2] };
         for (&(extents, f), boundary) in cases.iter().flat_map(|c| Boundary::ALL.map(|b| (c, b))) {
@@ -74,7 +74,7 @@ fn filter3d_of_products_of_lines_matches_reference() {
             let filter: Vec<f32> = planes.flat_map(|p| x_line.iter().map(move |x| p * x)).collect();
             let op = Filter3d::new(extents, f, &filter).boundary(boundary).variant("separable");
             let what = format!("{}: {extents:?} under {f:?}, {boundary:?}", device.label);
-            // The lines' own rounding, beside that of their sums.
+            // The rounding of the 1-D filters, in addition to that of the sums.
             let bound: Vec<f64> = filter3d_bound(&op, &x).into_iter().map(|b| 2.0 * b).collect();
             assert_close(&what, &numbers(&run(device, &op, &x).unwrap()), &filter3d(&op, &x), &bound);
         }
@@ -82,7 +82,7 @@ fn filter3d_of_products_of_lines_matches_reference() {
 }
 
 #[test]
-fn filter3d_of_thin_volumes_and_large_filters_matches_reference() {
+fn filter3d_matches_reference_on_thin_volumes_and_with_large_filters() {
     let Some(device) = devices().first() else { return };
     check(device, [1, 1, 1], [1, 1, 1], Boundary::Zero);
     check(device, [1, 1, 50], [1, 1, 5], Boundary::Wrap);
@@ -92,7 +92,7 @@ fn filter3d_of_thin_volumes_and_large_filters_matches_reference() {
 }
 
 #[test]
-fn filter3d_of_many_outputs_an_invocation_matches_reference() {
+fn filter3d_matches_reference_with_many_outputs_per_thread() {
     let Some(device) = devices().first() else { return };
     let mut random = Random::new(3);
     for w in [40, 13] {
@@ -106,7 +106,7 @@ fn filter3d_of_many_outputs_an_invocation_matches_reference() {
 }
 
 #[test]
-fn filter3d_refuses_what_is_not_defined() {
+fn filter3d_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Filter3d| op.plan::<f32>(gpu).unwrap_err().kind();
     let ones = [1.0; 27];

@@ -1,12 +1,12 @@
-//! What the tests of convolution layers share: layers, and their lengths.
+//! Shared by tests of convolution layers: layers, and their lengths.
 
 use crate::support::Device;
 use tilework::prelude::*;
 
-/// Of one layer: shape, filters, kernel, and what else is set.
+/// One layer: shape, filters, kernel, and other options.
 type Form = ([usize; 4], usize, [usize; 2], fn(Conv2d) -> Conv2d);
 
-/// Sizes around tiles and vectors, strides, dilations, groups, one-sided pads.
+/// Sizes around tiles and vectors, strides, dilations, groups, one-sided padding.
 const FORMS: &[Form] = &[
     ([2, 3, 8, 8], 5, [3, 3], |op| op.pad([1, 1])),
     ([1, 4, 9, 7], 17, [3, 3], |op| op),
@@ -23,14 +23,14 @@ const FORMS: &[Form] = &[
     ([1, 2, 3, 3], 2, [3, 3], |op| op.pad([3, 3]).stride([3, 3])),
 ];
 
-/// More channels and outputs than a tile has, for the first device.
+/// More channels and outputs than a tile, for the first device.
 const LARGE: &[Form] = &[
     ([1, 12, 20, 20], 40, [3, 3], |op| op.pad([1, 1])),
     ([3, 9, 13, 14], 33, [3, 3], |op| op.pad([1, 1])),
     ([2, 5, 21, 17], 18, [7, 7], |op| op.pad([3, 3])),
 ];
 
-/// The layers, with the number that data is drawn by; every second but for the first device.
+/// The layers, each with the seed of its data; every second one except on the first device.
 pub(crate) fn layers(device: &Device) -> impl Iterator<Item = (u64, Conv2d)> {
     let (large, step) = if device.main { (LARGE, 1) } else { (&[][..], 2) };
     let make = |&(shape, filters, kernel, form): &Form| form(Conv2d::new(shape, filters, kernel));
@@ -42,7 +42,7 @@ pub(crate) fn lengths(op: &Conv2d, shape: [usize; 4]) -> [usize; 3] {
     [shape.iter().product(), op.weights_shape().iter().product(), op.output_shape().unwrap().iter().product()]
 }
 
-/// The shape of x of the layer of that number.
+/// The shape of x of layer `i`.
 pub(crate) fn shape(number: u64) -> [usize; 4] {
     FORMS.iter().chain(LARGE).nth(number as usize - 1).unwrap().0
 }

@@ -9,7 +9,7 @@ use tilework::prelude::*;
 use tilework::reference::{AttentionInputs, Number, attention, attention_bound};
 use tilework::{Element, ErrorKind};
 
-/// One attention with what it reads.
+/// An attention op and its operands.
 struct Case<T> {
     op: Attention,
     q: Vec<T>,
@@ -31,9 +31,9 @@ where
         Self { op: with(Attention::new([b, h, t, d], [g, s])), q, k, v }
     }
 
-    /// Runs every variant and holds it against the reference: `attention_bound`, four times over as the hardware cuts
-    /// sums off, and `rounding` of the mean of the values made positive, for weights that are rounded to the type of the
-    /// values. What is wanted infinite or NaN is so.
+    /// Runs every variant and compares it with the reference within 4 times `attention_bound`, since the hardware
+    /// truncates sums, plus `rounding` times the mean absolute value, for weights rounded to the type of the values.
+    /// Infinities and NaN must match.
     fn check(&self, cuda: &CudaGpu, rounding: f64) {
         let Self { op, q, k, v } = self;
         let none = AttentionInputs::default();
@@ -72,7 +72,7 @@ fn check<T: Element + Number + Into<f64>>(
     }
 }
 
-/// What rounding a weight to the type leaves out.
+/// The relative error of rounding a weight to the type.
 const F16: f64 = 1.0 / 1000.0;
 const BF16: f64 = 1.0 / 125.0;
 
@@ -83,7 +83,7 @@ fn both(shape: [usize; 6], with: impl Fn(Attention) -> Attention) {
 }
 
 #[test]
-fn heads_and_tiles_of_every_size_match_the_reference() {
+fn every_head_and_tile_size_matches_reference() {
     for head in [8, 64, 72, 128, 136, 256] {
         both([1, 2, 2, 70, 90, head], |op| op);
     }
@@ -93,11 +93,11 @@ fn heads_and_tiles_of_every_size_match_the_reference() {
 }
 
 #[test]
-fn queries_see_what_they_should() {
+fn masks_and_windows_match_reference() {
     for head in [64, 128] {
         both([1, 2, 1, 300, 300, head], Attention::causal);
         both([1, 2, 1, 100, 333, head], Attention::causal);
-        // The first queries see nothing.
+        // The first queries see no key.
         both([1, 2, 1, 200, 90, head], Attention::causal);
         both([1, 1, 1, 290, 290, head], |op| op.causal().window(40));
         both([1, 1, 1, 290, 290, head], |op| op.window(1));
@@ -106,14 +106,14 @@ fn queries_see_what_they_should() {
 }
 
 #[test]
-fn a_scale_may_be_anything() {
+fn any_scale_matches_reference() {
     for scale in [-0.5, 0.0, 3.0] {
         both([1, 1, 1, 70, 150, 64], |op| op.causal().scale(scale));
     }
 }
 
 #[test]
-fn what_is_not_a_number_makes_its_row_so() {
+fn nan_in_a_query_spoils_only_its_row() {
     let Some(cuda) = cuda() else { return };
     let (t, s, d) = (70, 130, 64);
     for variant in Attention::cuda_variants() {
@@ -130,7 +130,7 @@ fn what_is_not_a_number_makes_its_row_so() {
     }
 }
 
-/// Makes an attention another.
+/// Modifies an attention.
 type With = fn(Attention) -> Attention;
 
 /// Both kernels of `hidden_keys_and_values_have_no_effect`, of one type.
@@ -145,7 +145,7 @@ where
         ([1, 1, 1, 290, 290, 128], |op| op.causal().window(40)),
         ([2, 2, 1, 150, 400, 64], |op| op.window(130)),
         ([1, 1, 1, 100, 150, 256], |op| op.causal().window(20).scale(-0.1)),
-        // All see all, and the last tile is not full.
+        // Every row sees every key, and the last tile is partial.
         ([1, 2, 1, 70, 150, 72], |op| op),
     ];
     for (shape, with) in cases {
@@ -167,7 +167,7 @@ where
     }
 }
 
-/// What a row does not see has no effect, whatever it is; what it sees does.
+/// Hidden keys and values have no effect, whatever they hold; visible ones do.
 #[test]
 fn hidden_keys_and_values_have_no_effect() {
     let Some(cuda) = cuda() else { return };

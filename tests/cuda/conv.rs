@@ -10,7 +10,7 @@ use tilework::prelude::*;
 use tilework::reference::{Number, conv, conv_bound};
 use tilework::{Element, Plans};
 
-/// `more` of what all terms come to made positive is left out of the products, `round` of each output.
+/// The bound adds `more` times the sum of the absolute terms and `round` times each output.
 fn check<T: Element + Number + Into<f64>>(op: &Conv2d, x: usize, biased: bool, more: f64, round: f64)
 where
     CudaGpu: Plans<Conv2d, T, Executor = CudaExecutable>,
@@ -37,7 +37,7 @@ where
     }
     let single = |x: &[T]| x.iter().map(|x| (*x).into() as f32).collect::<Vec<_>>();
     let size = |x: &[T]| x.iter().map(|x| (*x).into().abs() as f32).collect::<Vec<_>>();
-    // By definition, without what Winograd's transforms would bring.
+    // By the definition, without the error of Winograd's transforms.
     let direct = op.clone().variant("direct");
     let bias = biased.then(|| single(&bias));
     let want = conv(&direct, &single(&x), &single(&w), bias.as_deref()).unwrap();

@@ -9,12 +9,12 @@ use tilework::prelude::*;
 use tilework::reference::{Number, gemm, gemm_batched, gemm_batched_bound, gemm_bound};
 use tilework::{Element, Plans, Result};
 
-/// What rounding both factors to tf32 leaves out, of what all terms come to made positive.
+/// The relative error of rounding both operands to tf32.
 const TF32: f64 = 2.1 / 2048.0;
-/// What two of tf32 do not hold, and the product of the two low ones.
+/// The bits that two tf32 parts do not hold, and the product of the two low parts.
 const SPLIT: f64 = 4.0 / (1 << 22) as f64;
 
-/// Plans an op for factors of `T` and runs it.
+/// Plans an op for operands of `T` and runs it.
 fn run<T: Element, D>(op: &D, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()>
 where
     CudaGpu: Plans<D, T, Executor = CudaExecutable>,
@@ -30,7 +30,7 @@ enum Bias {
     Rows,
 }
 
-/// Types of factors and result that can be planned.
+/// Types of operands and result that can be planned.
 trait Pair<R: Element>: Element + Number + Into<f64> {
     fn run(op: &Gemm, kind: Bias, cuda: &CudaGpu, operands: &[RawCudaSlice<'_>]) -> Result<()>;
 }
@@ -58,7 +58,7 @@ fn elements<T: Number>(random: &mut Random, n: usize) -> Vec<T> {
     (0..n).map(|_| T::from_f64(random.unit())).collect()
 }
 
-/// Extents, which factors are stored transposed, and by how much rows lie further apart than they are long.
+/// Extents, which operands are stored transposed, and the gap between rows.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     extents: [usize; 3],
@@ -66,8 +66,8 @@ struct Shape {
     gap: usize,
 }
 
-/// Runs `with` the product and compares it with the reference: `gemm_bound`, four times over as the hardware cuts sums
-/// off, and `more` of what all terms come to made positive.
+/// Runs the product by `with` and compares it with the reference within 4 times `gemm_bound`, since the hardware
+/// truncates sums, plus `more` times the sum of the absolute terms.
 fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
     shape: Shape,
     kind: Bias,
@@ -96,7 +96,7 @@ fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
     T::run(&op, kind, cuda, &operands).unwrap();
     let got = to_c.read().unwrap();
 
-    // The op says what a bias belongs to.
+    // The op says to which axis the bias belongs.
     let of = if kind == Bias::Rows { op.clone().with_row_bias() } else { op.clone() };
     let bias = Some(bias.as_slice()).filter(|bias| !bias.is_empty());
     let want = gemm(&of, &a, &b, bias, &c).unwrap();
@@ -105,7 +105,7 @@ fn check<T: Pair<R>, R: Element + Number + Into<f64>>(
     let sizes = of.beta(0.0).activation(Activation::None);
     let zeros = vec![R::default(); c.len()];
     let sizes = gemm(&sizes, &positive(&a), &positive(&b), None, &zeros).unwrap();
-    // 0 for what lies between the rows; no activation is steeper.
+    // 0 for gaps between rows; no activation is steeper.
     bound.iter_mut().zip(sizes).for_each(|(b, size)| *b = 4.0 * *b + 1.13 * more * size.abs());
     assert_close(&format!("{op:?} {kind:?} {} to {}", T::DTYPE, R::DTYPE), &numbers(&got), &want, &bound);
 }
@@ -123,13 +123,13 @@ fn check_type(i: usize, shape: Shape, kind: Bias, with: impl Fn(Gemm) -> Gemm) {
     }
 }
 
-/// Those on tensor cores.
+/// Variants on tensor cores.
 fn variants() -> impl Iterator<Item = &'static str> {
     let run = |arch| cuda().is_some_and(|cuda| cuda.profile().runs(arch));
     Gemm::cuda_variants().iter().filter(move |v| v.name != "fma" && run(v.arch)).map(|v| v.name)
 }
 
-/// Around the sides of blocks and tiles, and steps of k.
+/// Around the sizes of blocks and tiles, and steps of k.
 const EXTENTS: [[usize; 3]; 6] =
     [[1, 1, 1], [16, 24, 64], [33, 40, 49], [129, 127, 96], [257, 130, 1000], [5, 300, 0]];
 
@@ -159,12 +159,12 @@ fn bias_activation_and_factors_match_reference() {
 }
 
 #[test]
-fn not_a_number_stays_where_it_is_and_outside_is_not_read() {
+fn nan_stays_in_its_row_and_padding_is_not_read() {
     let Some(cuda) = cuda() else { return };
     let (m, n, k) = (40, 40, 37);
     for variant in variants() {
         let mut a = vec![f16::ONE; m * 40];
-        // Between the rows, where copies of sixteen bytes reach.
+        // The gap between rows, which copies of sixteen bytes reach.
         a.chunks_mut(40).for_each(|row| row[k..].fill(f16::NAN));
         a.truncate((m - 1) * 40 + k);
         a[3 * 40 + 5] = f16::NAN;

@@ -1,4 +1,4 @@
-//! Memory and order shared between wgpu and CUDA: refusals anywhere, round trips where there is a card.
+//! Memory shared and work ordered between wgpu and CUDA: errors anywhere, round trips on a card.
 
 use crate::support::{self, devices};
 use tilework::cuda::{Bridge, CudaGpu, CudaOptions, Order};
@@ -6,7 +6,7 @@ use tilework::gpu::Backend;
 use tilework::prelude::*;
 use tilework::{ErrorKind, Gpu, GpuOptions};
 
-/// A device of wgpu and one of CUDA that are the same card.
+/// A wgpu device and a CUDA device on the same card.
 fn card() -> Option<(Gpu, CudaGpu)> {
     support::cuda::cuda()?;
     let found = devices().iter().filter(|d| d.gpu.profile().backend == "vulkan").find_map(|d| {
@@ -19,7 +19,7 @@ fn card() -> Option<(Gpu, CudaGpu)> {
     found
 }
 
-/// Rounds in which CUDA sums on memory of wgpu and wgpu copies back; only the last is read.
+/// Rounds in which CUDA sums in wgpu's memory and wgpu copies back; only the last is read.
 fn rounds(gpu: &Gpu, cuda: &CudaGpu, bridge: &Bridge, n: usize, rounds: usize) {
     let (x, y) = (gpu.alloc_shared::<u32>(n).unwrap(), gpu.alloc_shared::<u32>(n).unwrap());
     let (x_cuda, y_cuda) = (bridge.open(&x).unwrap(), bridge.open(&y).unwrap());
@@ -41,7 +41,7 @@ fn rounds(gpu: &Gpu, cuda: &CudaGpu, bridge: &Bridge, n: usize, rounds: usize) {
     }
     assert!(x.read().unwrap() == expected, "{rounds} rounds of {n} by {}", bridge.order());
 
-    // CUDA's view keeps the memory when wgpu lets go of it.
+    // CUDA's view keeps the memory alive after wgpu releases it.
     drop((x, y));
     gpu.trim();
     assert!(y_cuda.read().unwrap() == expected);
@@ -49,7 +49,7 @@ fn rounds(gpu: &Gpu, cuda: &CudaGpu, bridge: &Bridge, n: usize, rounds: usize) {
 }
 
 #[test]
-fn both_sides_see_what_the_other_wrote() {
+fn both_sides_see_each_others_writes() {
     let Some((gpu, cuda)) = card() else { return };
     let stream = cuda.stream().unwrap();
     let bridge = Bridge::new(&gpu, &stream).unwrap();
@@ -63,7 +63,7 @@ fn both_sides_see_what_the_other_wrote() {
 }
 
 #[test]
-fn a_device_of_the_callers_is_ordered_by_waits() {
+fn waits_order_work_on_a_callers_device() {
     let Some((gpu, cuda)) = card() else { return };
     let Some(theirs) = crate::runtime::callers_gpu() else { return };
     if !theirs.identity().is_ok_and(|id| id.is_same(&gpu.identity().unwrap())) {
@@ -80,14 +80,14 @@ fn a_device_of_the_callers_is_ordered_by_waits() {
 }
 
 #[test]
-fn a_bridge_refuses_what_is_not_shared() {
+fn a_bridge_rejects_buffers_that_are_not_shared() {
     let Some((gpu, cuda)) = card() else { return };
     let bridge = Bridge::new(&gpu, &cuda.stream().unwrap()).unwrap();
     let plain = gpu.upload(&[1u32, 2, 3, 4]).unwrap();
     let e = bridge.open(&plain).unwrap_err();
     assert!(e.kind() == ErrorKind::Buffer && e.to_string().contains("alloc_shared"), "{e}");
 
-    // What is not shared is copied, where lengths agree.
+    // Buffers that are not shared are copied if their lengths agree.
     let copy = cuda.alloc::<u32>(4).unwrap();
     copy.copy_from_wgpu(&plain).unwrap();
     assert_eq!(copy.read().unwrap(), [1, 2, 3, 4]);
@@ -110,11 +110,11 @@ fn a_bridge_refuses_what_is_not_shared() {
 }
 
 #[test]
-fn beside_names_what_is_missing() {
+fn beside_names_the_missing_requirement() {
     for device in devices() {
         let Err(e) = CudaGpu::beside(&device.gpu, CudaOptions::default()) else { continue };
         match CudaGpu::devices() {
-            // What CUDA says is missing is passed on.
+            // CUDA's own error is passed on.
             Err(missing) if device.gpu.identity().is_ok() => assert_eq!(e, missing),
             _ => assert!(e.to_string().contains(&device.gpu.profile().name), "{e}"),
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tilework::ErrorKind;
 use tilework::cuda::{Arch, CudaKernel, CudaProfile, Nvrtc};
 
-/// A kernel of each text that samples reach, specialised, for each architecture that runs it, with all its entry points.
+/// One kernel for each source of the samples, for each architecture that runs it, with all its entry points.
 fn kernels() -> Vec<(CudaKernel, String, Vec<&'static str>)> {
     let mut all = HashMap::new();
     for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
@@ -24,7 +24,7 @@ fn kernels() -> Vec<(CudaKernel, String, Vec<&'static str>)> {
 }
 
 #[test]
-fn every_cuda_source_is_reached() {
+fn variants_reach_every_cuda_source() {
     let mut reached = HashSet::new();
     for (kernel, ..) in kernels() {
         let (_, headers) = kernel.texts().unwrap();
@@ -64,7 +64,7 @@ fn every_kernel_compiles() {
 }
 
 #[test]
-fn what_does_not_compile_says_where() {
+fn compile_errors_name_file_and_line() {
     let Some(nvrtc) = nvrtc() else { return };
     let refused = |kernel: &CudaKernel, target: &str| {
         let e = Nvrtc::compile(nvrtc, kernel, target).unwrap_err();

@@ -1,4 +1,4 @@
-//! Devices, memory, streams and launches of CUDA, and what is refused.
+//! Devices, memory, streams and launches of CUDA, and their errors.
 
 use crate::support::Random;
 use crate::support::cuda::cuda;
@@ -15,7 +15,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T>, kind: ErrorKind, words: &str) 
 }
 
 #[test]
-fn a_machine_without_cuda_says_what_is_missing() {
+fn a_machine_without_cuda_names_the_missing_library() {
     match CudaGpu::new() {
         Ok(cuda) => {
             eprintln!("{cuda:?}, {:?}", cuda.profile());
@@ -30,7 +30,7 @@ fn a_machine_without_cuda_says_what_is_missing() {
 }
 
 #[test]
-fn devices_are_found_by_place() {
+fn devices_are_found_by_index() {
     let Some(cuda) = cuda() else { return };
     let all = CudaGpu::devices().unwrap();
     assert_eq!(&all[0], cuda.profile());
@@ -46,7 +46,7 @@ fn devices_are_found_by_place() {
 }
 
 #[test]
-fn what_is_uploaded_is_read() {
+fn uploads_read_back_unchanged() {
     let Some(cuda) = cuda() else { return };
     let data: Vec<u8> = Random::new(1).elements(100_001);
     let buffer = cuda.upload(&data).unwrap();
@@ -71,7 +71,7 @@ fn what_is_uploaded_is_read() {
 }
 
 #[test]
-fn too_much_is_an_error_and_nothing_else() {
+fn an_allocation_that_is_too_large_is_an_error() {
     let Some(cuda) = cuda() else { return };
     refused(cuda.alloc::<f32>(1 << 40), ErrorKind::OutOfMemory, "free buffers");
     refused(cuda.alloc::<f32>(usize::MAX), ErrorKind::TooLarge, "split the data");
@@ -91,7 +91,7 @@ fn operands_are_checked_before_anything_runs() {
     let swapped = "scan: input was allocated and never written; are input and output swapped?";
     refused(plan.run(&stream, &y, part(0)), ErrorKind::Buffer, swapped);
     refused(stream.copy(&y, part(0)), ErrorKind::Buffer, "are the source and the target swapped?");
-    // Parts of one buffer that do not overlap are two.
+    // Disjoint parts of one buffer count as two operands.
     plan.run(&stream, part(0), part(8)).unwrap();
     plan.run(&stream, part(0), &y).unwrap();
     plan.run(&stream, &y, part(16)).unwrap();
@@ -107,7 +107,7 @@ fn operands_are_checked_before_anything_runs() {
 }
 
 #[test]
-fn launches_that_do_not_fit_are_refused() {
+fn rejects_launches_that_do_not_fit() {
     let Some(cuda) = cuda() else { return };
     let program = CudaOp::<u32>::lower(&Scan::new(Sum, 1 << 24), cuda.profile()).unwrap();
     let with = |change: &dyn Fn(&mut Launch)| {
@@ -169,7 +169,7 @@ fn streams_copy_in_order_and_wait_for_events() {
 }
 
 #[test]
-fn streams_have_scratch_of_their_own() {
+fn each_stream_has_its_own_scratch() {
     let Some(cuda) = cuda() else { return };
     let n = 3_000_000;
     let plan = Scan::new(Sum, n).plan::<u32>(cuda).unwrap();
@@ -190,7 +190,7 @@ fn streams_have_scratch_of_their_own() {
 }
 
 #[test]
-fn measured_times_are_the_devices() {
+fn measured_times_are_device_times() {
     let Some(cuda) = cuda() else { return };
     let stream = cuda.stream().unwrap();
     for n in [1usize << 16, 1 << 20, 1 << 24, 1 << 27] {
@@ -205,7 +205,7 @@ fn measured_times_are_the_devices() {
 }
 
 #[test]
-fn compiled_kernels_are_found_again() {
+fn compiled_kernels_are_cached() {
     let Some(_) = cuda() else { return };
     let folder = std::env::temp_dir().join(format!("tilework-cuda-{}", std::process::id()));
     let open = || {

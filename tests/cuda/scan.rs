@@ -10,7 +10,7 @@ use tilework::reference::{scan, scan_bound};
 /// `(exclusive, reverse)`.
 const FORMS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
 
-/// Around vectors, tiles and one block; several turns of all blocks of an H100, whole and not.
+/// Around vectors, tiles and one block; several waves of all blocks of an H100, whole and partial.
 const LENGTHS: [usize; 11] = [0, 1, 3, 4, 129, 2047, 2048, 2049, 100_003, 2 * 2_162_688, 5_000_001];
 
 fn check<T: Sample, O: Reducer<T, Output = T>>(
@@ -75,24 +75,24 @@ where
 }
 
 #[test]
-fn f32_scans_match_the_reference() {
+fn f32_scans_match_reference() {
     all_operators::<f32>();
 }
 
 #[test]
-fn i32_scans_match_the_reference() {
+fn i32_scans_match_reference() {
     all_operators::<i32>();
 }
 
 #[test]
-fn u32_scans_match_the_reference() {
+fn u32_scans_match_reference() {
     all_operators::<u32>();
 }
 
 #[test]
-fn numbers_of_every_kind_are_kept() {
+fn scans_keep_special_values() {
     let mut input: Vec<f32> = Random::new(3).any(20_000);
-    // So that minima do not all end at one NaN.
+    // So that minima do not all stop at one NaN.
     let odd = |x: &f32| x.is_nan() || x.is_infinite();
     input.iter_mut().take(15_000).filter(|x| odd(x)).for_each(|x| *x = 1.0);
     for form in FORMS {
@@ -102,7 +102,7 @@ fn numbers_of_every_kind_are_kept() {
 }
 
 #[test]
-fn one_call_plans_on_both_backends() {
+fn the_same_descriptor_plans_on_both_backends() {
     let desc = Scan::new(Sum, 1000).exclusive();
     let want: Vec<u32> = (0..1000).map(|i| i * (i + 1) / 2).collect();
     let input: Vec<u32> = (1..=1000).collect();

@@ -31,7 +31,7 @@ fn all<T: Sample>() {
 }
 
 #[test]
-fn pairs_match_the_reference() {
+fn pairs_match_reference() {
     all::<f32>();
     all::<i32>();
     all::<u32>();

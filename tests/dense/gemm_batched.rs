@@ -1,5 +1,6 @@
 //! Every variant of `GemmBatched` against the reference.
 
+use crate::support::coverage::sample;
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::Activation;
@@ -9,7 +10,7 @@ use tilework::program::Op;
 use tilework::reference::{gemm_batched, gemm_batched_bound};
 use tilework::{Element, ErrorKind, Result};
 
-/// The variants that take m x n.
+/// The variants that accept m x n.
 fn names(m: usize, n: usize) -> impl Iterator<Item = &'static str> {
     let all = std::iter::once("auto").chain(GemmBatched::variants().iter().map(|v| v.name));
     all.filter(move |&v| v != "small" || m.max(n) <= 64)
@@ -22,7 +23,7 @@ struct Data<T> {
     c: Vec<T>,
 }
 
-/// Extents, ways to store the operands, and elements between matrices; none for one matrix of A and of B for all.
+/// Extents, ways to store the operands, and the gap between matrices; `None` shares one A and one B.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     batch: usize,
@@ -75,7 +76,7 @@ where
     c.read()
 }
 
-/// Runs `op` in these variants and compares each element of C, those between its matrices too.
+/// Runs `op` in these variants and compares all of C, gaps between matrices included.
 fn check_in<'a, T: Sample + Into<f64>>(
     device: &Device,
     variants: impl IntoIterator<Item = &'a str>,
@@ -115,7 +116,7 @@ const SHAPES: [[usize; 4]; 18] = [
     [2, 64, 4, 129],
 ];
 
-/// Larger than the tiles of `register`, of whole tiles and not.
+/// Larger than the tiles of `register`, with whole and partial tiles.
 const LARGE: [[usize; 4]; 4] = [[2, 65, 67, 33], [3, 64, 128, 16], [2, 130, 36, 20], [2, 1, 300, 5]];
 
 #[test]
@@ -124,7 +125,7 @@ fn every_variant_matches_reference_in_every_shape_and_transpose() {
         let (small, large) =
             if device.main { (&SHAPES[..], &LARGE[..]) } else { (&SHAPES[9..13], &LARGE[..1]) };
         for (i, &[batch, m, n, k]) in small.iter().chain(large).enumerate() {
-            // Two of the ways for each shape, the others for the next but one.
+            // Two of the ways for each shape; the other two for the shape after next.
             for (j, trans) in WAYS.into_iter().enumerate().filter(|(j, _)| (i / 2 + j) % 2 == 0) {
                 let gap = [Some(0), Some(3), Some(4), None][(i + j) % 4];
                 let shape = Shape { batch, m, n, k, trans, gap };
@@ -154,7 +155,7 @@ fn factors_match_reference_in_every_variant() {
     }
 }
 
-/// Runs `op`, whose operands lie in any way, in all variants, on random data.
+/// Runs `op`, with any layout of its operands, in all variants on random data.
 fn check_laid_out<T: Sample + Into<f64>>(device: &Device, m: usize, n: usize, op: &GemmBatched)
 where
     GemmBatched: Op<T>,
@@ -166,18 +167,19 @@ where
 }
 
 #[test]
-fn matrices_may_lie_apart_side_by_side_or_over_each_other() {
+fn batch_strides_may_leave_gaps_pack_or_overlap() {
     for device in devices() {
-        for [batch, m, n, k] in [[3, 20, 12, 8], [4, 17, 9, 13], [2, 68, 72, 12], [3, 5, 66, 7]] {
+        let extents = [[3, 20, 12, 8], [4, 17, 9, 13], [2, 68, 72, 12], [3, 5, 66, 7]];
+        for &[batch, m, n, k] in sample(&extents, 2) {
             let op = GemmBatched::new(batch, m, n, k).beta(0.5);
             let ways = [
-                // Rows apart, by fours and not.
+                // Gaps between rows, multiples of four or not.
                 op.clone().lda(k + 4).ldb(n + 8).ldc(n + 4),
                 op.clone().lda(k + 1).ldb(n + 3).ldc(n + 2),
-                // All matrices side by side, as the heads of attention, and with room between them.
+                // All matrices side by side, like the heads of attention, packed and with gaps.
                 op.clone().lda(batch * k).ldb(batch * n).ldc(batch * n).strides(k, n, n),
                 op.clone().trans_b().ldb(batch * k).ldc(batch * (n + 1)).strides(k, k, n + 1),
-                // Windows over one row of A, a step apart; every product with the one B.
+                // Overlapping windows over one row of A; one B for all products.
                 op.clone().lda(1.max(k)).strides(4, 0, m * n),
                 op.clone().trans_a().lda(m + 4).strides(m, 1, m * n + 4),
             ];
@@ -198,14 +200,14 @@ fn activations_match_reference_in_every_variant() {
         let shape = Shape { batch: 3, m: 20, n: 12 + i, k: 9, trans: [false, false], gap: Some(0) };
         let op = shape.op().activation(activation).beta(-1.0);
         check_in::<f32>(device, names(20, 16), &op, &shape.random(i as u64));
-        // No product, only the end.
+        // No product, only the epilogue.
         let op = op.alpha(0.0);
         check_in::<f32>(device, names(20, 16), &op, &shape.random(i as u64));
     }
 }
 
 #[test]
-fn a_bias_of_rows_or_columns_matches_reference_in_every_variant() {
+fn a_row_or_column_bias_matches_reference_in_every_variant() {
     for device in devices() {
         for [batch, m, n, k] in [[3, 36, 24, 8], [2, 21, 33, 13]] {
             let all = names(m, n).filter(|v| device.main || ["auto", "register"].contains(v));
@@ -229,7 +231,7 @@ fn a_bias_of_rows_or_columns_matches_reference_in_every_variant() {
 }
 
 #[test]
-fn halves_widen_to_singles_in_every_variant() {
+fn f16_operands_with_f32_results_match_reference_in_every_variant() {
     for device in devices().iter().filter(|d| d.gpu.profile().features.f16) {
         for (i, [batch, m, n, k]) in [[3, 36, 24, 8], [2, 21, 33, 13]].into_iter().enumerate() {
             for variant in names(m, n).filter(|v| device.main || *v == "auto") {
@@ -257,7 +259,7 @@ fn halves_widen_to_singles_in_every_variant() {
                 unbiased.record(&mut rec, &a, &b, &other_c).unwrap();
                 rec.submit().unwrap();
                 assert_close(&what, &numbers(&on_c.read().unwrap()), &want, &bound);
-                // The bound with a bias holds without it.
+                // The bound with a bias also holds without one.
                 assert_close(&what, &numbers(&other_c.read().unwrap()), &plain, &bound);
             }
         }
@@ -265,14 +267,14 @@ fn halves_widen_to_singles_in_every_variant() {
 }
 
 #[test]
-fn any_number_of_products_shares_a_workgroup() {
+fn any_number_of_products_per_workgroup_matches_reference() {
     let Some(device) = devices().first() else { return };
     for products in [1, 2, 3, 7, 16] {
         let shape = Shape { batch: 11, m: 12, n: 8, k: 13, trans: [true, false], gap: Some(1) };
         check_in::<f32>(device, ["small"], &shape.op().products(products), &shape.random(products.into()));
     }
     for (i, [rows, columns]) in [[8, 4], [4, 8], [8, 8], [12, 16]].into_iter().enumerate() {
-        for [m, n, k] in [[32, 32, 32], [29, 40, 33]] {
+        for &[m, n, k] in sample(&[[29, 40, 33], [32, 32, 32]], 1) {
             let shape = Shape { batch: 5, m, n, k, trans: WAYS[i], gap: Some(0) };
             let op = shape.op().products(2).thread_tile(ThreadTile { rows, columns });
             check_in::<f32>(device, ["small"], &op, &shape.random(i as u64));
@@ -284,12 +286,12 @@ fn any_number_of_products_shares_a_workgroup() {
 fn a_batch_beyond_one_dispatch_dimension_matches_reference() {
     let Some(device) = devices().first() else { return };
     let shape = Shape { batch: 70_000, m: 4, n: 4, k: 4, trans: [false, false], gap: Some(0) };
-    // One product a workgroup: their indices are folded over two dimensions.
+    // One product per workgroup: the grid is folded over two dimensions.
     check_in::<f32>(device, ["auto", "small", "register"], &shape.op().products(1), &shape.random(1));
 }
 
 #[test]
-fn extents_of_zero_leave_what_the_definition_says() {
+fn extents_of_zero_follow_the_definition() {
     for (device, variant) in devices().iter().flat_map(|d| names(0, 0).map(move |v| (d, v))) {
         for [batch, m, n, k] in [[0, 4, 4, 4], [3, 0, 4, 4], [3, 4, 0, 4], [0, 0, 0, 0]] {
             let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
@@ -338,7 +340,7 @@ fn nan_and_infinities_stay_in_their_row_and_matrix() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: GemmBatched| op.plan::<f32>(gpu).unwrap_err().kind();
     let op = GemmBatched::new(2, 4, 4, 4);

@@ -1,5 +1,5 @@
-//! `Gemm` on cooperative matrices against the reference: on devices that have them, and everywhere else with their
-//! functions written out, so that all but the hardware's own arithmetic is tested.
+//! `Gemm` on cooperative matrices against the reference: on devices that have them, and elsewhere with their functions
+//! emulated, which tests everything except the hardware's arithmetic.
 
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
@@ -21,7 +21,7 @@ enum Bias {
     Rows,
 }
 
-/// An op with its operands: factors of `T`, bias and C of `R`.
+/// An op with its operands: A and B of `T`, bias and C of `R`.
 #[derive(Clone)]
 struct Case<T, R> {
     op: Gemm,
@@ -32,7 +32,7 @@ struct Case<T, R> {
     c: Vec<R>,
 }
 
-/// Types of factors and result that can be planned.
+/// Types of operands and result that can be planned.
 trait Pair<R: Element>: Element {
     fn lower(case: &Case<Self, R>, profile: &DeviceProfile) -> Result<Program>;
 
@@ -81,7 +81,7 @@ pair!(f32, f32, std::convert::identity);
 pair!(f16, f16, std::convert::identity);
 pair!(f16, f32, Gemm::mixed_precision);
 
-/// Extents, which factors are stored transposed, and by how much rows lie further apart than they are long.
+/// Extents, which operands are stored transposed, and the gap between rows.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     extents: [usize; 3],
@@ -94,13 +94,13 @@ impl Shape {
         Self { extents, trans: [false; 2], gap: 0 }
     }
 
-    /// Each of the four ways to store the factors.
+    /// Each of the four ways to store the operands.
     fn all(extents: [usize; 3], gap: usize) -> impl Iterator<Item = Self> {
         let ways = [[false, false], [false, true], [true, false], [true, true]];
         ways.into_iter().map(move |trans| Self { extents, trans, gap })
     }
 
-    /// With random elements that f16 holds, and so f32 that are rounded to it too.
+    /// With random elements that are exact in f16.
     fn case<T: Sample, R: Sample>(self, seed: u64, kind: Bias) -> Case<T, R> {
         let Self { extents: [m, n, k], trans: [trans_a, trans_b], gap } = self;
         let mut random = Random::new(seed);
@@ -118,16 +118,16 @@ impl Shape {
     }
 }
 
-/// The same numbers in a type that holds them.
+/// The same numbers in another type.
 fn cast<T: Sample>(x: &[f16]) -> Vec<T> {
     x.iter().map(|x| T::from_f64(x.to_f64())).collect()
 }
 
-/// C after the program, its kernels run one by one as a user's.
+/// C after the program; its kernels run one by one, as custom kernels.
 fn emulate<T: Element, R: Element>(gpu: &Gpu, side: u32, program: &Program, case: &Case<T, R>) -> Vec<R> {
     let (a, b) = (gpu.upload(&case.a).unwrap(), gpu.upload(&case.b).unwrap());
     let (bias, c) = (gpu.upload(&case.bias).unwrap(), gpu.upload(&case.c).unwrap());
-    // What a pass leaves unwritten shows.
+    // Elements that a pass does not write become visible.
     let scratch: Vec<Buffer<u32>> =
         program.scratch.iter().map(|bytes| gpu.upload(&vec![!0; *bytes as usize / 4]).unwrap()).collect();
     let mut rec = gpu.recorder();
@@ -152,13 +152,13 @@ fn emulate<T: Element, R: Element>(gpu: &Gpu, side: u32, program: &Program, case
     c.read().unwrap()
 }
 
-/// C by every way to compute it at hand, with what each is called: emulated with these sides and this step of k, and
-/// through the library on devices that have what it takes.
+/// C by every available method, with its name: emulated with these sides and this step of k, and through the library
+/// on devices with cooperative matrices.
 fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32], step: u32) -> Vec<(String, Vec<R>)> {
     let mut all = Vec::new();
     if let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) {
         for &side in sides {
-            // Few blocks, which a software driver compiles quickly.
+            // Few blocks, so that a software driver compiles quickly.
             let mut small = case.clone();
             small.op = if side == 16 {
                 case.op
@@ -183,18 +183,18 @@ fn results<T: Pair<R>, R: Element>(case: &Case<T, R>, sides: &[u32], step: u32) 
     all
 }
 
-/// Compares C with the reference: `gemm_bound`, four times over as the hardware cuts sums off, and `more` of what all
-/// terms come to made positive.
+/// Compares C with the reference within 4 times `gemm_bound`, since the hardware truncates sums, plus `more` times the
+/// sum of the absolute terms.
 fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
     case: &Case<T, R>,
     sides: &[u32],
     more: f64,
 ) {
     let Case { op, a, b, bias, c, .. } = case;
-    // Steps in turn, and short ones where halves of both factors make for three times the text.
+    // Alternating steps, and short ones for split operands, which triple the text.
     let step = if more == SPLIT { 16 } else { [16, 48, 16][a.len() % 3] };
     let op = op.clone().precision(Precision::Strict);
-    // The reference is told by the op what a bias belongs to.
+    // The op tells the reference to which axis the bias belongs.
     let op = if case.kind == Bias::Rows { op.with_row_bias() } else { op };
     let op = &op;
     let bias = Some(bias.as_slice()).filter(|b| !b.is_empty());
@@ -204,19 +204,19 @@ fn check<T: Pair<R> + Sample + Into<f64>, R: Sample + Into<f64>>(
     let sizes = op.clone().beta(0.0).activation(Activation::None);
     let zeros = vec![R::from_f64(0.0); c.len()];
     let sizes = gemm(&sizes, &positive(a), &positive(b), None, &zeros).unwrap();
-    // 0 for what lies between the rows; no activation is steeper.
+    // 0 for gaps between rows; no activation is steeper.
     bound.iter_mut().zip(sizes).for_each(|(b, size)| *b = 4.0 * *b + 1.13 * more * size.abs());
     for (what, got) in results(case, sides, step) {
         assert_close(&what, &numbers(&got), &want, &bound);
     }
 }
 
-/// What f32 lose that are rounded to f16, in both factors, by either neighbour as WGSL has it.
+/// The relative error of rounding both f32 operands to f16, to either neighbour as WGSL allows.
 const ROUNDED: f64 = 2.1 / 1024.0;
-/// What is left out of a product of halves, and what the halves do not hold.
+/// The term that a product of split operands omits, and the bits that the parts do not hold.
 const SPLIT: f64 = 4.0 / (1 << 22) as f64;
 
-/// Around the sides of matrices and tiles, and of steps of k.
+/// Around the sizes of matrices and tiles, and steps of k.
 const EXTENTS: [[usize; 3]; 12] = [
     [1, 1, 1],
     [16, 16, 32],
@@ -232,7 +232,7 @@ const EXTENTS: [[usize; 3]; 12] = [
     [129, 1, 1000],
 ];
 
-/// Larger ones, for devices that have the hardware.
+/// Larger ones, for devices with cooperative matrices.
 const LARGE: [[usize; 3]; 6] =
     [[127, 128, 129], [255, 257, 96], [256, 256, 1000], [257, 255, 48], [512, 512, 96], [1024, 1032, 520]];
 
@@ -242,10 +242,10 @@ fn every_shape_and_transpose_matches_reference() {
     let extents = EXTENTS.iter().chain(LARGE.iter().filter(|_| real));
     for (i, extents) in extents.enumerate() {
         let sides: &[u32] = if i >= EXTENTS.len() { &[] } else { &[16, 8][..if i % 4 == 1 { 2 } else { 1 }] };
-        // A way or two for each, and all of them several times in the end.
+        // One or two of the ways for each shape; all of them several times in total.
         let ways = Shape::all(*extents, [0, 8, 3][i % 3]).enumerate();
         for (j, shape) in ways.filter(|(j, _)| real || (i + j) % 3 == 0) {
-            // Each of the types in turn for a way to store.
+            // The types alternate.
             let seed = (10 * i + j) as u64;
             match (i + j) % 4 {
                 0 => check(&shape.case::<f16, f32>(seed, Bias::None), sides, 0.0),
@@ -298,9 +298,9 @@ fn bias_activation_and_factors_match_reference() {
 }
 
 #[test]
-fn a_long_inner_extent_is_cut_and_adds_up() {
+fn a_long_k_is_split_and_summed() {
     for device in devices() {
-        // What is one slice on a card is several on a processor.
+        // One slice on a card is several on a CPU.
         let long = if device.gpu.profile().is_cpu() { 1 << 13 } else { 1 << 20 };
         if !device.main {
             continue;
@@ -314,7 +314,7 @@ fn a_long_inner_extent_is_cut_and_adds_up() {
 }
 
 #[test]
-fn singles_are_rounded_or_split() {
+fn f32_operands_are_rounded_or_split() {
     let mut random = Random::new(7);
     let mut case = Shape::new([48, 40, 100]).case::<f32, f32>(2, Bias::None);
     case.a = random.elements(48 * 100);
@@ -322,7 +322,7 @@ fn singles_are_rounded_or_split() {
     check(&case, &[16], ROUNDED);
     case.op = case.op.precision(Precision::Split);
     check(&case, &[16], SPLIT);
-    // Rows and columns of sizes that f16 has not, nor f32 their products alone.
+    // Rows and columns of magnitudes outside f16, whose products alone exceed f32.
     case.a.chunks_mut(100).enumerate().for_each(|(i, row)| {
         row.iter_mut().for_each(|x| *x *= 10f32.powi(i as i32 % 31 - 15));
     });
@@ -333,7 +333,7 @@ fn singles_are_rounded_or_split() {
 }
 
 #[test]
-fn sums_of_each_step_may_be_apart() {
+fn separate_sums_per_step_match_reference() {
     let mut case = Shape::new([33, 47, 129]).case::<f16, f32>(3, Bias::None);
     case.op = case.op.fresh_sums(true);
     check(&case, &[16], 0.0);
@@ -341,7 +341,7 @@ fn sums_of_each_step_may_be_apart() {
 
 #[test]
 fn nan_and_infinities_stay_in_their_rows_and_columns() {
-    // k is no whole number of steps, and the extents none of matrices.
+    // Partial steps of k and partial matrices.
     let [m, n, k] = [33, 41, 50];
     for trans in [[false, false], [true, true]] {
         let mut case = Shape { extents: [m, n, k], trans, gap: 0 }.case::<f16, f32>(4, Bias::None);
@@ -375,7 +375,7 @@ fn nan_and_infinities_stay_in_their_rows_and_columns() {
     }
 }
 
-/// The larger of the largest and the mean error, over that of `Strict` on the same device, of what the terms come to.
+/// The larger of the largest and the mean error, relative to that of `Strict` on the same device.
 fn error_ratio(gpu: &Gpu, case: &Case<f32, f32>) -> [f64; 2] {
     let op = case.op.clone().variant("auto");
     let strict = Case { op: op.clone().precision(Precision::Strict), ..case.clone() };
@@ -394,7 +394,7 @@ fn error_ratio(gpu: &Gpu, case: &Case<f32, f32>) -> [f64; 2] {
 }
 
 #[test]
-fn split_errs_at_most_twice_as_much_as_strict() {
+fn split_error_is_at_most_twice_the_strict_error() {
     for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
         for k in [64, 500, 4096] {
             let [m, n] = [96, 80];
@@ -424,7 +424,7 @@ fn split_errs_at_most_twice_as_much_as_strict() {
 }
 
 #[test]
-fn tiers_are_refused_where_they_cannot_be() {
+fn rejects_precisions_the_device_or_variant_lacks() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gemm| op.plan::<f32>(gpu).unwrap_err().kind();
     let op = Gemm::new(32, 32, 32);

@@ -11,7 +11,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Gemv::variants().iter().map(|v| v.name))
 }
 
-/// What a product works on: stored A, x and y.
+/// The operands of a product: stored A, x and y.
 struct Data<T> {
     a: Vec<T>,
     x: Vec<T>,
@@ -80,12 +80,12 @@ const SHAPES: [(usize, usize); 22] = [
 ];
 
 #[test]
-fn every_shape_matches_reference_both_ways() {
+fn every_shape_matches_reference_transposed_or_not() {
     for device in devices() {
         let shapes = if device.main { &SHAPES[..] } else { &SHAPES[6..12] };
         for (i, &(m, k)) in shapes.iter().enumerate() {
             for trans in [false, true] {
-                // Rows that follow each other, that leave vec4s whole, and that do not.
+                // Packed rows, rows of whole vec4s, and others.
                 let ld = [k, k + 3, k.next_multiple_of(4) + 4][i % 3];
                 let op = Gemv::new(m, k).when(trans, |op| op.trans()).lda(ld);
                 check::<f32>(device, &op, &Data::random(i as u64, (m, k, ld), trans));
@@ -98,9 +98,9 @@ fn every_shape_matches_reference_both_ways() {
 }
 
 #[test]
-fn many_rows_share_loads_and_match_reference() {
+fn variants_that_share_loads_match_reference() {
     for device in devices() {
-        // So many rows that teams of every width take four each, and two for the last two shapes.
+        // Enough rows for teams of every width to take four each, or two for the last two shapes.
         let shapes = [(140_001, 4), (70_003, 20), (2_207, 512), (531, 2048), (1_601, 512), (531, 1024)];
         for (m, k) in shapes {
             let op = Gemv::new(m, k);
@@ -130,11 +130,11 @@ fn alpha_and_beta_match_reference() {
 }
 
 #[test]
-fn extents_of_zero_leave_what_the_definition_says() {
+fn extents_of_zero_follow_the_definition() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let empty = Data::<f32> { a: vec![], x: vec![1.0; 5], y: vec![] };
         assert_eq!(run(&device.gpu, &Gemv::new(0, 5).variant(variant), &empty).unwrap(), [0.0; 0]);
-        // No products: what is left is beta y.
+        // No products, only beta y.
         let data = Data::<f32> { a: vec![], x: vec![], y: vec![2.0, f32::INFINITY] };
         for op in [Gemv::new(2, 0), Gemv::new(0, 2).trans()] {
             let op = op.variant(variant);
@@ -159,12 +159,12 @@ fn beta_zero_never_reads_y_and_alpha_zero_never_reads_a_and_x() {
 }
 
 #[test]
-fn nan_and_infinities_stay_in_their_sums() {
+fn nan_and_infinities_affect_only_their_sums() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         for (n, trans) in [(21, false), (21, true), (600, false), (600, true)] {
             let mut data = Data::<f32>::random(3, (n, n, n), trans);
-            // The last of a row and of a column, which loads beyond the end are taken from.
+            // The last of a row and of a column, to which loads past the end are clamped.
             let at = |output: usize, term: usize| if trans { term * n + output } else { output * n + term };
             data.a[at(2, 7)] = nan;
             data.a[at(3, n - 1)] = inf;
@@ -185,10 +185,10 @@ fn nan_and_infinities_stay_in_their_sums() {
 }
 
 #[test]
-fn a_matrix_above_one_binding_adds_up() {
+fn a_matrix_larger_than_one_binding_matches_reference() {
     let Some(gpu) = gpu() else { return };
     let limits = &gpu.profile().limits;
-    // Bands begin within the 256 bytes that a binding is aligned to: at a vec4, and anywhere.
+    // Chunks begin within the 256 bytes that a binding is aligned to: at a vec4, and anywhere.
     for k in [4100, 4095] {
         let m = (limits.max_storage_binding as usize / 4).div_ceil(k) + 3;
         let bytes = (4 * m * k) as u64;
@@ -224,7 +224,7 @@ fn a_matrix_above_one_binding_adds_up() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gemv| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Gemv::new(4, 4).lda(3)), ErrorKind::InvalidArgument);
@@ -245,7 +245,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn one_line_multiplies() {
+fn the_one_line_call_multiplies() {
     for device in devices() {
         let gpu = &device.gpu;
         let a = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();

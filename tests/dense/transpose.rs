@@ -86,14 +86,14 @@ fn every_shape_and_size_of_element_matches_reference() {
 #[test]
 fn many_columns_of_tiles_match_reference() {
     let Some(device) = devices().first() else { return };
-    // More than one band of them, the last not whole.
+    // More than one chunk of columns, the last partial.
     check_random::<f32>(device, (1, 132, 64 * 35 + 8));
     check_random::<f32>(device, (2, 65, 32 * 35 + 1));
     check_random::<u8>(device, (1, 130, 64 * 33 + 5));
 }
 
 #[test]
-fn nothing_is_written_where_there_is_nothing() {
+fn empty_input_writes_nothing() {
     for device in devices() {
         for shape in [(0, 5, 5), (1, 0, 5), (1, 5, 0)] {
             check::<f32>(device, shape, &[]);
@@ -102,7 +102,7 @@ fn nothing_is_written_where_there_is_nothing() {
 }
 
 #[test]
-fn what_lies_behind_the_last_element_keeps_its_bits() {
+fn bytes_after_the_output_are_kept() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let gpu = &device.gpu;
         let input = gpu.upload(&[1u8, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
@@ -117,7 +117,7 @@ fn what_lies_behind_the_last_element_keeps_its_bits() {
 }
 
 #[test]
-fn twice_is_the_identity() {
+fn transposing_twice_is_the_identity() {
     let Some(gpu) = gpu() else { return };
     let x: Vec<u32> = (0..300 * 500).collect();
     let once = gpu.transpose(&gpu.upload(&x).unwrap(), 300, 500).unwrap();
@@ -125,7 +125,7 @@ fn twice_is_the_identity() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Transpose| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Transpose::new(4, 4).variant("fastest")), ErrorKind::InvalidArgument);

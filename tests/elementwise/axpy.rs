@@ -54,7 +54,7 @@ fn integers_match_reference_and_wrap() {
 }
 
 #[test]
-fn every_length_matches_reference_and_neighbours_stay() {
+fn every_length_matches_reference_and_keeps_neighbours() {
     let lengths = [0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 131, 511, 512, 513, 2047, 2048, 2049, 40_001];
     for device in devices() {
         let gpu = &device.gpu;
@@ -79,8 +79,8 @@ fn every_length_matches_reference_and_neighbours_stay() {
 }
 
 #[test]
-fn operands_above_one_binding_are_taken_in_pieces() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+fn operands_larger_than_one_binding_are_split() {
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let gpu = &device.gpu;
     let n = (128 << 20) / 4 + 64;
@@ -95,7 +95,7 @@ fn operands_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn buffers_and_factors_that_do_not_fit_are_refused() {
+fn rejects_mismatched_buffers_and_factors() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = (gpu.upload(&[1, 2, 3]).unwrap(), gpu.upload(&[1, 2]).unwrap());
     assert_eq!(gpu.axpy(2.0, &x, &y).unwrap_err().kind(), ErrorKind::Shape);
@@ -104,7 +104,7 @@ fn buffers_and_factors_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn one_line_adds_in_place() {
+fn the_one_line_call_adds_in_place() {
     for device in devices() {
         let gpu = &device.gpu;
         let (x, y) = (gpu.upload(&[1.0f32, -2.0]).unwrap(), gpu.upload(&[10.0f32, 10.0]).unwrap());

@@ -44,7 +44,7 @@ fn check_functions<T: Sample>(x: &[T]) {
 }
 
 #[test]
-fn f32_matches_reference_within_wgsls_errors() {
+fn f32_matches_reference_within_wgsl_accuracy() {
     let mut random = Random::new(1);
     let near_zero = random.elements::<f32>(5000).into_iter().map(|x| 20.0 * x);
     let x: Vec<f32> = f32::extremes().into_iter().chain(near_zero).chain(random.any(20_001)).collect();
@@ -64,7 +64,7 @@ fn i32_matches_reference_and_wraps() {
 }
 
 #[test]
-fn signs_of_zero_are_those_of_ieee() {
+fn signs_of_zero_follow_ieee() {
     for device in devices() {
         for (function, want) in [(MapFn::Neg, [1 << 31, 0]), (MapFn::Abs, [0, 0]), (MapFn::Relu, [0, 0])] {
             let got = run(&device.gpu, &Map::new(function.clone(), 2), &[0.0f32, -0.0]).unwrap();
@@ -78,7 +78,7 @@ fn signs_of_zero_are_those_of_ieee() {
     }
 }
 
-/// One length after another, each a slice in the middle of a buffer: what lies around it stays.
+/// One length after another, each a slice in the middle of a buffer whose other elements are kept.
 fn check_lengths<T: Sample>(device: &Device, function: &MapFn, lengths: &[usize]) {
     let gpu = &device.gpu;
     let begin = 256 / size_of::<T>();
@@ -108,9 +108,9 @@ fn check_lengths<T: Sample>(device: &Device, function: &MapFn, lengths: &[usize]
 }
 
 #[test]
-fn every_length_matches_reference_and_neighbours_stay() {
-    // Around a word, 16 and 256 bytes, a workgroup of either kind, and what all workgroups of
-    // `grid-stride` cover in one step on a processor.
+fn every_length_matches_reference_and_keeps_neighbours() {
+    // Around a word, 16 and 256 bytes, a workgroup of either kind, and one step of all workgroups of
+    // `grid-stride` on a CPU.
     let words =
         [0, 1, 2, 3, 4, 5, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 16_385, 40_001];
     let halves: Vec<usize> = words.iter().flat_map(|n| [2 * n, 2 * n + 1]).collect();
@@ -123,7 +123,7 @@ fn every_length_matches_reference_and_neighbours_stay() {
 }
 
 #[test]
-fn more_workgroups_than_a_dimension_has_are_folded() {
+fn grids_beyond_one_dimension_are_folded() {
     let Some(gpu) = gpu() else { return };
     let x: Vec<i32> = (0..256 * 65_536 + 1).collect();
     let got = run_in_place(gpu, &Map::new(MapFn::Neg, x.len()).variant("plain"), &x).unwrap();
@@ -132,8 +132,8 @@ fn more_workgroups_than_a_dimension_has_are_folded() {
 }
 
 #[test]
-fn operands_above_one_binding_are_taken_in_pieces() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer. The second piece has a rest.
+fn operands_larger_than_one_binding_are_split() {
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer. The second run has a remainder.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let x: Vec<i32> = (0..(128 << 20) / 4 + 1001).collect();
     let got = run_in_place(&device.gpu, &Map::new(MapFn::Neg, x.len()), &x).unwrap();
@@ -142,7 +142,7 @@ fn operands_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn own_functions_run_on_every_type() {
+fn custom_functions_run_on_every_type() {
     let chain = MapFn::custom(
         "fn map(x: T) -> T { return shift(clip(x)); }
          fn clip(x: T) -> T { return clamp(x, T(1), T(4)); }
@@ -152,7 +152,7 @@ fn own_functions_run_on_every_type() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let what = format!("{}: {variant}", device.label);
         fn check<T: Sample>(device: &Device, function: &MapFn, variant: &str, what: &str) {
-            // More than 256 bytes and no multiple of them, so that `vec4` has a rest.
+            // More than 256 bytes and not a multiple, so that `vec4` has a remainder.
             let x: Vec<T> = (0..203).map(|i| T::from_f64(f64::from(i % 7))).collect();
             let want: Vec<f64> = numbers(&x).into_iter().map(|x| 2.0 * x.clamp(1.0, 4.0) + 3.0).collect();
             let op = Map::new(function.clone(), x.len()).variant(variant);
@@ -167,7 +167,7 @@ fn own_functions_run_on_every_type() {
 }
 
 #[test]
-fn own_functions_may_ask_for_nan_and_divide_by_zero() {
+fn custom_functions_may_test_for_nan_and_divide_by_zero() {
     let fill = MapFn::custom("fn map(x: T) -> T { if is_nan(x) { return T(7); } return x; }");
     let over = MapFn::custom("fn map(x: T) -> T { return 100 / x + 100 % x; }");
     for device in devices() {
@@ -182,9 +182,9 @@ fn own_functions_may_ask_for_nan_and_divide_by_zero() {
     }
 }
 
-/// Text behind a comment that CR ends, where the index of `w` is far outside: checks keep it within.
+/// Text after a comment that ends with CR, with an index of `w` far out of bounds, which checks clamp.
 #[test]
-fn text_behind_any_line_end_runs_with_checks() {
+fn text_after_any_line_end_runs_with_checks() {
     for device in devices().iter().filter(|d| d.gpu.profile().backend != "gl") {
         for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
             let writes = MapFn::custom(&format!(
@@ -197,7 +197,7 @@ fn text_behind_any_line_end_runs_with_checks() {
 }
 
 #[test]
-fn bad_functions_are_reported_at_their_own_line() {
+fn errors_in_custom_functions_name_their_line() {
     let Some(gpu) = gpu() else { return };
     let error = |text: &str| {
         let e = Map::new(MapFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();
@@ -210,7 +210,7 @@ fn bad_functions_are_reported_at_their_own_line() {
         ("\n\nfn map(x: T) -> T { return vec2(x, x); }", "<user function>:3:"),
         ("#if FAST\nfn map(x: T) -> T { return x; }", "<user function>:1:"),
         ("#include <math.h>\nfn map(x: T) -> T { return x; }", "<user function>:1:"),
-        // The names of the kernel are taken; that of a function is found where it is defined again.
+        // The kernel's names are reserved; the error points at the second definition of a function.
         ("fn compute(i: u32) -> Word { return 0u; }\nfn map(x: T) -> T { return x; }", "compute"),
         ("alias T = f32;\nfn map(x: T) -> T { return x; }", "`T`"),
         ("fn other(x: T) -> T { return x; }", "map"),
@@ -219,7 +219,7 @@ fn bad_functions_are_reported_at_their_own_line() {
         let e = error(text);
         assert!(e.contains(place), "{text}: {e}");
     }
-    // A buffer of their own is not bound.
+    // Custom functions cannot bind buffers.
     let text =
         "@group(0) @binding(7) var<storage, read> table: array<f32>;\nfn map(x: T) -> T { return table[0]; }";
     let e = Map::new(MapFn::custom(text), 100).plan::<f32>(gpu).unwrap_err();
@@ -227,7 +227,7 @@ fn bad_functions_are_reported_at_their_own_line() {
 }
 
 #[test]
-fn buffers_that_do_not_fit_are_refused() {
+fn rejects_mismatched_buffers() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = (gpu.upload(&[1.0f32; 200]).unwrap(), gpu.alloc::<f32>(100).unwrap());
     let plan = Map::new(MapFn::Exp, 100).plan::<f32>(gpu).unwrap();
@@ -242,7 +242,7 @@ fn buffers_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn one_line_maps_a_slice() {
+fn the_one_line_call_maps_a_slice() {
     for device in devices() {
         let x = device.gpu.upload(&(0..200).collect::<Vec<i32>>()).unwrap();
         let y = device.gpu.map(x.slice(64..67).unwrap(), MapFn::Neg).unwrap();

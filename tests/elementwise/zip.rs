@@ -45,7 +45,7 @@ fn check_functions<T: Sample>(seed: u64) {
 }
 
 #[test]
-fn f32_matches_reference_within_wgsls_errors() {
+fn f32_matches_reference_within_wgsl_accuracy() {
     check_functions::<f32>(1);
 }
 
@@ -65,7 +65,7 @@ fn u32_matches_reference_wraps_and_divides_by_zero() {
 }
 
 #[test]
-fn of_equal_zeros_the_first_is_taken() {
+fn min_and_max_of_equal_zeros_take_the_first() {
     for device in devices() {
         for function in [ZipFn::Min, ZipFn::Max] {
             let got =
@@ -76,7 +76,7 @@ fn of_equal_zeros_the_first_is_taken() {
 }
 
 #[test]
-fn every_length_matches_reference_and_neighbours_stay() {
+fn every_length_matches_reference_and_keeps_neighbours() {
     let lengths = [0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 131, 511, 512, 513, 2047, 2048, 2049, 40_001];
     for device in devices() {
         let gpu = &device.gpu;
@@ -102,8 +102,8 @@ fn every_length_matches_reference_and_neighbours_stay() {
 }
 
 #[test]
-fn both_inputs_may_be_one_buffer_above_one_binding() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+fn both_inputs_may_be_the_same_large_buffer() {
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let gpu = &device.gpu;
     let host: Vec<u32> = (0..(128 << 20) / 4 + 77).collect();
@@ -116,7 +116,7 @@ fn both_inputs_may_be_one_buffer_above_one_binding() {
 }
 
 #[test]
-fn own_functions_run_on_every_type() {
+fn custom_functions_run_on_every_type() {
     let function = ZipFn::custom(
         "fn zip(x: T, y: T) -> T { return T(2) * farther(x, y); }
          fn farther(x: T, y: T) -> T { if x > y { return x - y; } return y - x; }",
@@ -138,7 +138,7 @@ fn own_functions_run_on_every_type() {
 }
 
 #[test]
-fn bad_functions_are_reported_at_their_own_line() {
+fn errors_in_custom_functions_name_their_line() {
     let Some(gpu) = gpu() else { return };
     for (text, place) in [
         ("fn zip(x: T, y: T) -> T {\n    return x + ;\n}", "<user function>:2:"),
@@ -155,7 +155,7 @@ fn bad_functions_are_reported_at_their_own_line() {
 }
 
 #[test]
-fn buffers_that_do_not_fit_are_refused() {
+fn rejects_mismatched_buffers() {
     let Some(gpu) = gpu() else { return };
     let [x, y] = [gpu.upload(&[1u32; 64]).unwrap(), gpu.upload(&[2u32; 65]).unwrap()];
     let plan = Zip::new(ZipFn::Add, 64).plan::<u32>(gpu).unwrap();
@@ -166,7 +166,7 @@ fn buffers_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn one_line_zips() {
+fn the_one_line_call_zips() {
     for device in devices() {
         let gpu = &device.gpu;
         let (x, y) = (gpu.upload(&[7, -7, i32::MIN]).unwrap(), gpu.upload(&[2, 0, -1]).unwrap());

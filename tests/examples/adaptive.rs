@@ -1,4 +1,4 @@
-//! The `adaptive` example: its grids against the processor's, and its command line.
+//! The `adaptive` example: its grids against the CPU's, and its command line.
 
 use super::quadtree::colours;
 use super::rows::Folder;
@@ -18,7 +18,7 @@ mod parts {
     mod picture;
 }
 
-/// Makes a grid in one submission and holds it against the processor's.
+/// Makes a grid in one submission and compares it with the CPU's.
 fn make(gpu: &Gpu, field: &Field, rule: Rule, limit: usize) -> (Grid, Result<(), String>) {
     let maker = Maker::new(gpu, field, rule, limit).unwrap();
     let mut rec = gpu.recorder();
@@ -39,7 +39,7 @@ fn noise(width: usize, height: usize) -> Field {
 }
 
 #[test]
-fn adaptive_grids_match_the_processors() {
+fn adaptive_grids_match_the_cpu() {
     let names = ["waves", "vortex", "spots", "step"];
     let mut fields: Vec<_> = names.iter().map(|name| (*name, Field::parse(name).unwrap())).collect();
     fields.push(("noise", noise(37, 23)));
@@ -55,7 +55,7 @@ fn adaptive_grids_match_the_processors() {
                 let rule = Rule { first, deepest, threshold };
                 let (grid, checked) = make(&device.gpu, field, rule, usize::MAX);
                 assert_eq!(checked, Ok(()), "{}: {name}, {rule:?}", device.label);
-                // The leaves cover the square once.
+                // The leaves cover the square exactly once.
                 let area: f64 = (first..)
                     .zip(&grid.levels)
                     .map(|(level, (s, cells))| (cells.len() - s.split) as f64 * 0.25f64.powi(level as i32))
@@ -79,11 +79,11 @@ fn a_refined_grid_is_as_good_as_a_fine_one() {
         let (fine, checked) = make(gpu, &field, rule(6, 0.1), usize::MAX);
         assert_eq!(checked, Ok(()), "{name}");
         let off = (coarse.integral - fine.integral).abs();
-        // Cells vary by a tenth at the most, and errors of cells cancel.
+        // Cells vary by at most a tenth, and their errors cancel.
         assert!(off < 2e-3, "{name}: {off}");
         assert!(3 * coarse.leaves().count() < 2 * fine.leaves().count(), "{name}");
         if exact {
-            // Bells of which nothing lies outside but the tails.
+            // Gaussians whose tails alone lie outside.
             let bells = [(0.9, 0.09), (0.8, 0.15), (1.0, 0.04), (0.9, 0.02), (0.7, 0.06), (1.0, 0.012)];
             let wanted: f64 = bells.iter().map(|(high, r)| std::f64::consts::PI * high * r * r).sum();
             assert!((fine.integral - wanted).abs() < 2e-4, "{} of {wanted}", fine.integral);
@@ -92,7 +92,7 @@ fn a_refined_grid_is_as_good_as_a_fine_one() {
 }
 
 #[test]
-fn the_check_of_grids_finds_what_is_wrong() {
+fn the_grid_check_finds_errors() {
     let Some(gpu) = gpu() else { return };
     let (field, rule) = (Field::Spots, Rule { first: 1, deepest: 4, threshold: 0.1 });
     let room = [4, 16, 64, 256];
@@ -110,7 +110,7 @@ fn the_check_of_grids_finds_what_is_wrong() {
 }
 
 #[test]
-fn a_grid_without_room_stops_refining_and_says_so() {
+fn a_full_grid_stops_refining_and_reports_it() {
     for device in devices() {
         let rule = Rule { first: 2, deepest: 5, threshold: 0.01 };
         for limit in [4, 30, 100] {
@@ -147,7 +147,7 @@ fn adaptive_draws_fields_and_images() {
     let (width, height, different) = colours(&png);
     assert!((width, height) == (128, 128) && different > 50, "{different} colours");
 
-    // The picture of another picture keeps its sides.
+    // The output keeps the aspect ratio of the input image.
     let image = folder.0.join("in.png");
     let pixels = (0..60 * 30).flat_map(|i| if i % 60 < 20 { [250, 10, 10] } else { [i as u8, 200, 90] });
     let (rgb, file) = (pixels.collect::<Vec<u8>>(), image.to_str().unwrap());
@@ -163,7 +163,7 @@ fn adaptive_draws_fields_and_images() {
 }
 
 #[test]
-fn adaptive_refuses_bad_input() {
+fn adaptive_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What all examples have in common: how they read their arguments.
+//! All examples: how they parse their arguments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 }
 
 #[test]
-fn every_example_reads_its_arguments_by_the_parser_that_refuses_repeated_keys() {
+fn every_example_uses_the_parser_that_rejects_repeated_keys() {
     let mut all = Vec::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"), &mut all);
     let programs: Vec<_> = all.iter().filter(|(_, text)| text.contains("\nfn main()")).collect();
     assert!(programs.len() > 20, "{}", programs.len());
     for (path, text) in programs {
         let name = path.display();
-        // A program of several files has its command line in one of its own.
+        // An example of several files parses its command line in its own file.
         let cli = path.with_file_name("cli.rs");
         let reads = |text: &str| text.contains("Args::new(") && text.contains("Short('h')");
         let cli = if path.ends_with("main.rs") && cli.exists() {

@@ -1,4 +1,4 @@
-//! The `cnn` example: it learns a small set of its own, keeps what it has learned, and refuses what is no data.
+//! The `cnn` example: it learns a small data set, saves its weights, and rejects invalid data.
 
 use crate::support::{Random, gpu};
 use parts::{cli, learn, weights};
@@ -15,7 +15,7 @@ mod parts {
     pub(super) mod weights;
 }
 
-/// Pictures of 8 x 8 with a bright line, whose place and direction are the class, in noise.
+/// Images of 8 x 8 with a bright line in noise; its position and direction are the class.
 fn pictures(n: usize, seed: u64) -> Labelled {
     let mut random = Random::new(seed);
     let (mut images, mut labels) = (Vec::new(), Vec::new());
@@ -43,7 +43,7 @@ fn write(folder: &Path, part: &str, data: &Labelled) {
     fs::write(folder.join(format!("{part}-labels-idx1-ubyte")), idx(&data.shape[..1], &data.labels)).unwrap();
 }
 
-/// A folder of its own for a test, with data in it.
+/// A new folder for a test, with data.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("tilework-cnn-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -52,7 +52,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Exit code, output and errors.
+/// Runs the program: exit code, output, errors.
 fn cnn(folder: &Path, args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let data = folder.display().to_string();
@@ -82,12 +82,12 @@ fn cnn_learns_a_small_set_and_reaches_its_loss() {
     assert!(losses[0] > 0.5 && losses[5] < 0.1, "{losses:?}");
     let (confusion, _) = learn::test(gpu, &net, &parameters, &pictures(50, 2)).unwrap();
     assert_eq!(confusion.accuracy(), 1.0);
-    // The same beginning, bit for bit.
+    // The same initial weights, bit for bit.
     assert_eq!(run(1).0[0].to_bits(), losses[0].to_bits());
 }
 
 #[test]
-fn cnn_keeps_what_it_has_learned() {
+fn cnn_saves_and_loads_its_weights() {
     if gpu().is_none() {
         return;
     }
@@ -108,7 +108,7 @@ fn cnn_keeps_what_it_has_learned() {
 }
 
 #[test]
-fn cnn_refuses_what_is_no_data_or_no_weights() {
+fn cnn_rejects_invalid_data_and_weights() {
     if gpu().is_none() {
         return;
     }
@@ -145,7 +145,7 @@ fn cnn_refuses_what_is_no_data_or_no_weights() {
     let longer = net.clone().linear(10);
     weights::save(&file, &longer, &longer.initial(1).unwrap()).unwrap();
     refused(&test, "belongs to no layer");
-    // What cannot be written leaves nothing.
+    // A failed write leaves no file.
     let nowhere = folder.join("none").join("w.safetensors");
     assert!(weights::save(&nowhere, &net, &net.initial(1).unwrap()).is_err());
 
@@ -164,7 +164,7 @@ fn cnn_refuses_what_is_no_data_or_no_weights() {
 }
 
 #[test]
-fn weights_come_back_as_they_were() {
+fn weights_survive_a_round_trip() {
     let net = learn::network(8, 8);
     let values = net.initial(9).unwrap();
     let file = std::env::temp_dir().join(format!("tilework-weights-{}", std::process::id()));
@@ -174,16 +174,16 @@ fn weights_come_back_as_they_were() {
     assert_eq!(same, values);
 }
 
-/// The digits and the weights of another program's training that .ci/oracles fetches, in the folder that TILEWORK_MNIST names.
+/// The digits and published weights that .ci/oracles fetches, in the folder that TILEWORK_MNIST names.
 #[test]
-fn weights_made_elsewhere_tell_real_digits_apart() {
+fn published_weights_classify_real_digits() {
     let (Some(gpu), Some(folder)) = (gpu(), std::env::var_os("TILEWORK_MNIST").map(PathBuf::from)) else {
         eprintln!("skipped: set TILEWORK_MNIST to the folder of the digits (.ci/oracles fetches them)");
         return;
     };
     let mut data = tilework::io::idx::read_labelled(&folder, "t10k").unwrap();
     if gpu.profile().is_cpu() {
-        // One in five, which a processor tells in seconds.
+        // One in five, which a CPU classifies in seconds.
         let some: Vec<usize> = (0..data.shape[0]).step_by(5).collect();
         data.labels = some.iter().map(|&i| data.labels[i]).collect();
         data.images = some.iter().flat_map(|&i| data.images[784 * i..784 * (i + 1)].to_vec()).collect();
@@ -192,6 +192,6 @@ fn weights_made_elsewhere_tell_real_digits_apart() {
     let net = learn::network(28, 28);
     let parameters = weights::load(&folder.join("weights.safetensors"), &net).unwrap();
     let (confusion, _) = learn::test(gpu, &net, &parameters, &data).unwrap();
-    // 99.85 % were published, of all of them.
+    // 99.85 % was published, on all of them.
     assert!(confusion.accuracy() > 0.998, "{}", confusion.accuracy());
 }

@@ -1,4 +1,4 @@
-//! The `compare` example: a short run, what it writes, and what it refuses.
+//! The `compare` example: a short run, its files, and its errors.
 
 use super::common::measured::Check;
 use super::rows::Folder;
@@ -47,7 +47,7 @@ fn compare_checks_times_and_draws() {
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("results are right\n") && out.contains("nothing was left out"), "{out}");
     let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(to.join("rows.json")).unwrap()).unwrap();
-    // Reference, loops, tiles and a crate form the product, reference and loops the rest; the device each of them.
+    // Reference, loops, tiles and a crate compute the product, reference and loops the rest, the device all of them.
     let adapters = rows.iter().filter(|r| r["backend"].as_str().unwrap().starts_with(&id)).count();
     assert_eq!(rows.len() - adapters, 2 * (4 + 4 * 2), "{out}");
     assert!(adapters >= 2 * 5 && adapters % 10 == 0, "{out}");
@@ -60,18 +60,18 @@ fn compare_checks_times_and_draws() {
     for name in ["gemm-f32-time", "gemm-f32-throughput", "gemm-f32-bars", &format!("roofline-{id}")] {
         let svg = fs::read_to_string(to.join(format!("{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.contains(&id), "{name}: {svg}");
-        // Letters and lines have left marks.
+        // Text and lines were drawn.
         let picture = ::image::open(to.join(format!("{name}.png"))).unwrap().into_rgb8();
         let dark = picture.pixels().filter(|p| p.0.iter().all(|c| *c < 80)).count();
         assert!(picture.width() >= 960 && dark > 500, "{name}: {dark} dark pixels");
     }
-    // Two files of a picture, rows, and nothing half-written.
+    // Two image files, the rows, and no partial file.
     assert_eq!(fs::read_dir(&to).unwrap().count() % 2, 1);
     assert!(fs::read_dir(&to).unwrap().all(|f| !f.unwrap().file_name().to_string_lossy().ends_with(".part")));
 }
 
 #[test]
-fn compare_refuses_what_it_does_not_know() {
+fn compare_rejects_unknown_arguments() {
     let folder = Folder::new("compare-not");
     let file = folder.file("file", b"");
     let to = folder.0.join("out");
@@ -102,7 +102,7 @@ fn compare_refuses_what_it_does_not_know() {
 }
 
 #[test]
-fn compare_does_not_time_what_is_wrong() {
+fn compare_does_not_time_wrong_results() {
     let output: Rc<dyn Array> = Rc::new(vec![0f32; 4]);
     let problem = Problem::of::<f32>(Cost::default(), "4".into(), vec![output], |got| {
         Ok(Check::exact(got, [1.0f32, 2.0, 3.0, 4.0].into_iter()))

@@ -1,4 +1,4 @@
-//! The `decode` example: the decoder against f64 and against itself token by token, its head, and what is refused.
+//! The `decode` example: the decoder against f64 and against itself token by token, its head, and its errors.
 
 use super::common::network::exact::{Heads, add, attention, linear};
 use super::common::network::layers::{Linear, Storage};
@@ -29,7 +29,7 @@ fn decoder() -> weights::Decoder {
     decoder
 }
 
-/// All logits of a text, in f64 on the processor.
+/// All logits of a text, in f64 on the CPU.
 fn exact(decoder: &weights::Decoder, tokens: &[u8]) -> Vec<f64> {
     let shape = decoder.shape;
     let (width, size) = (shape.width, shape.size());
@@ -45,7 +45,7 @@ fn exact(decoder: &weights::Decoder, tokens: &[u8]) -> Vec<f64> {
         };
         x.chunks(width).flat_map(row).collect()
     };
-    // Pairs of elements, half a head apart, turned by the place times 10000^(-2 i / size).
+    // Pairs of elements, half a head apart, rotated by position times 10000^(-2 i / size).
     let turn = |x: &mut [f64], heads: usize| {
         for (place, row) in x.chunks_mut(heads * size).enumerate() {
             for head in row.chunks_mut(size) {
@@ -76,7 +76,7 @@ fn exact(decoder: &weights::Decoder, tokens: &[u8]) -> Vec<f64> {
     by(&norm(&x, &decoder.norm), &decoder.head)
 }
 
-/// The largest difference, by the largest that is wanted.
+/// The largest difference, relative to the largest expected value.
 fn off(got: &[f32], want: &[f64]) -> f64 {
     assert_eq!(got.len(), want.len());
     let largest = want.iter().fold(0f64, |most, x| most.max(x.abs()));
@@ -95,7 +95,7 @@ fn decoder_matches_f64_and_itself_token_by_token() {
             let whole = model.pass(tokens.len(), &model.cache(kv).unwrap()).unwrap();
             whole.run(gpu, tokens, 0).unwrap();
             let got = whole.logits.read().unwrap();
-            // What a number is rounded to, times what layers make of it.
+            // The rounding of a number, times its growth through the layers.
             let bound = |name| match name {
                 "f32" => 1e-5,
                 "f16" => 3e-3,
@@ -114,7 +114,7 @@ fn decoder_matches_f64_and_itself_token_by_token() {
                 logits.extend(one.logits.read().unwrap());
             }
             let same: Vec<f64> = got.iter().map(|x| f64::from(*x)).collect();
-            // Where bytes are rounded at a tie by a last bit, the whole row may move by a step.
+            // If one bit decides a rounding tie of bytes, the whole row may move by a step.
             let bound = if kv == KvType::F32 && storage == Storage::F32 { 1e-5 } else { 2e-2 };
             assert!(off(&logits, &same) < bound, "{what}: one by one off by {}", off(&logits, &same));
         }
@@ -122,7 +122,7 @@ fn decoder_matches_f64_and_itself_token_by_token() {
 }
 
 #[test]
-fn decode_reports_what_quantisation_costs() {
+fn decode_reports_the_cost_of_quantisation() {
     if gpu().is_none() {
         return;
     }
@@ -141,7 +141,7 @@ fn decode_reports_what_quantisation_costs() {
         let line = out.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().rev().take(4).map(|word| word.parse().unwrap()).collect()
     };
-    // The head has learned what follows what: 256 would be to know nothing.
+    // The head has learned which byte follows which: a perplexity of 256 would mean that it learned nothing.
     for name in ["f32 ", "f16 ", "int8 ", "fp8 "] {
         assert!(row(name).iter().all(|perplexity| (1.0..8.0).contains(perplexity)), "{out}");
     }
@@ -171,8 +171,8 @@ fn decode_reports_what_quantisation_costs() {
 }
 
 #[test]
-fn counting_knows_what_it_has_seen() {
-    // Four pieces of "abab...": three to count in, one to judge.
+fn counting_predicts_repeated_text() {
+    // Four pieces of "abab...": three to fit, one to evaluate.
     let text = text::Text::of(&b"ab".repeat(80), 40).unwrap();
     assert_eq!((text.fitted.len(), text.judged.len()), (3, 1));
     let [single, pairs] = text.by_counting();

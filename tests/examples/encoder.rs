@@ -1,4 +1,4 @@
-//! The `encoder` example: words to tokens, a small network of its own and the real one against f64, and files that are none.
+//! The `encoder` example: its tokens, a small and a published network against f64, and malformed files.
 
 use crate::support::{Random, gpu};
 use parts::{cli, model, tokens};
@@ -64,7 +64,7 @@ fn save(path: &Path, tensors: &BTreeMap<String, (Vec<usize>, Vec<f32>)>) {
     fs::write(path, serialize(views, None).unwrap()).unwrap();
 }
 
-/// A folder of its own for a test, with weights and a vocabulary in it.
+/// A new folder for a test, with weights and a vocabulary.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("tilework-encoder-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -73,7 +73,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Exit code, output and errors.
+/// Runs the program: exit code, output, errors.
 fn encoder(folder: &Path, args: &[&str]) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let [weights, vocabulary] =
@@ -91,18 +91,18 @@ fn precisions(gpu: &Gpu) -> Vec<&'static str> {
 }
 
 #[test]
-fn words_become_their_longest_pieces() {
+fn words_split_into_their_longest_pieces() {
     let vocabulary = tokens::Vocabulary::parse(PIECES).unwrap();
     for (text, wanted) in [
         ("", vec![2, 3]),
         ("The cafe,", vec![2, 4, 5, 9, 3]),
-        // Accents go, be they letters of their own or marks behind one; so do controls.
+        // Removes accents, precomposed or combining, and control characters.
         ("CAF\u{c9} cafe\u{301} c\u{0}a\u{200b}fe", vec![2, 5, 5, 5, 3]),
         ("unaffable the!the", vec![2, 6, 7, 8, 4, 10, 4, 3]),
-        // A word that does not end in a piece is unknown as a whole.
+        // A word without a complete split is unknown as a whole.
         ("unaffablex the", vec![2, 1, 4, 3]),
         ("the東\u{a0}the\nthe", vec![2, 4, 11, 4, 4, 3]),
-        // The vocabulary's capital letter is never met: words are small.
+        // The vocabulary's capital letter never matches: words are lowercase.
         ("\u{394} $$", vec![2, 1, 15, 15, 3]),
     ] {
         assert_eq!(vocabulary.tokens(text, 100), wanted, "{text}");
@@ -135,7 +135,7 @@ fn encoder_matches_f64_in_every_precision() {
 }
 
 #[test]
-fn encoder_refuses_what_is_no_encoder() {
+fn encoder_rejects_invalid_models() {
     if gpu().is_none() {
         return;
     }
@@ -212,10 +212,10 @@ fn encoder_refuses_what_is_no_encoder() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The encoder of six layers that .ci/oracles fetches, in the folder that TILEWORK_MINILM names. Tokens are those that Hugging
-/// Face's tokenizers 0.23 finds; cosines those of a forward pass in f64 by NumPy.
+/// The encoder of six layers that .ci/oracles fetches, in the folder that TILEWORK_MINILM names. Tokens are from
+/// Hugging Face's tokenizers 0.23; cosines from a forward pass in f64 by NumPy.
 #[test]
-fn sentences_by_real_weights_are_as_near_as_published() {
+fn published_weights_reproduce_published_similarities() {
     let (Some(gpu), Some(folder)) = (gpu(), std::env::var_os("TILEWORK_MINILM").map(PathBuf::from)) else {
         eprintln!("skipped: set TILEWORK_MINILM to the folder of the encoder (.ci/oracles fetches it)");
         return;

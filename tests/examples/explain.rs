@@ -1,4 +1,4 @@
-//! The `explain` example: what it says of ops, its picture, and what it refuses.
+//! The `explain` example: its report, its picture, and its errors.
 
 use super::rows::Folder;
 use crate::support::gpu;
@@ -29,7 +29,7 @@ fn run(args: &[&str]) -> (u8, String, String) {
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
-/// The line of the first table that begins with this word, as words.
+/// The line of the first table that begins with this word, split into words.
 fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
     let found =
         out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
@@ -37,7 +37,7 @@ fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn limits_are_those_of_the_device_at_hand() {
+fn limits_are_taken_from_the_device() {
     if gpu().is_none() {
         return;
     }
@@ -48,7 +48,7 @@ fn limits_are_those_of_the_device_at_hand() {
 }
 
 #[test]
-fn explain_holds_variants_against_the_roofline() {
+fn explain_compares_variants_with_the_roofline() {
     if gpu().is_none() {
         return;
     }
@@ -76,7 +76,7 @@ fn explain_holds_variants_against_the_roofline() {
 }
 
 #[test]
-fn explain_predicts_what_it_does_not_run() {
+fn explain_predicts_without_running() {
     if gpu().is_none() {
         return;
     }
@@ -91,12 +91,12 @@ fn explain_predicts_what_it_does_not_run() {
 
 /// Runs the ignored test in a process with a cache directory of its own.
 #[test]
-fn explain_marks_what_was_tuned() {
+fn explain_marks_tuned_choices() {
     if gpu().is_none() {
         return;
     }
     let folder = Folder::new("explain-tuned");
-    let here = "examples::explain::explain_marks_what_was_tuned_here";
+    let here = "examples::explain::explain_marks_tuned_choices_alone";
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", here])
         .env("TILEWORK_CACHE", folder.0.join("cache"))
@@ -107,10 +107,10 @@ fn explain_marks_what_was_tuned() {
 }
 
 #[test]
-#[ignore = "run by `explain_marks_what_was_tuned`, with a cache directory of its own"]
-fn explain_marks_what_was_tuned_here() {
+#[ignore = "run by `explain_marks_tuned_choices`, with a cache directory of its own"]
+fn explain_marks_tuned_choices_alone() {
     const N: usize = 1 << 18;
-    /// A sum of two vectors whose fastest variant does it many times.
+    /// Adds two vectors; its default variant repeats the work many times.
     struct Slow;
     impl Op<f32> for Slow {
         fn lower(&self, profile: &DeviceProfile) -> tilework::Result<Program> {
@@ -138,13 +138,13 @@ fn explain_marks_what_was_tuned_here() {
 }
 
 #[test]
-fn explain_takes_every_op_that_the_op_example_has() {
+fn explain_accepts_every_op_of_the_op_example() {
     if gpu().is_none() {
         return;
     }
     let mut taken = 0;
     for op in tilework::operations().filter(|op| !op.solver) {
-        // One variant each: others are compiled in the tests of their ops.
+        // One variant each: the tests of each op compile the others.
         let portable = (op.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
         let shape = op.example.shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let dtype = op.types[0].name();
@@ -169,7 +169,7 @@ fn explain_takes_every_op_that_the_op_example_has() {
 }
 
 #[test]
-fn explain_measures_matrices_from_files_and_made_up() {
+fn explain_measures_matrices_from_files_and_generated_ones() {
     if gpu().is_none() {
         return;
     }
@@ -183,7 +183,7 @@ fn explain_measures_matrices_from_files_and_made_up() {
     let (code, out, err) = run(&[&["spmv", "--shape", "200x100x4"][..], &csr].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("a 200 x 100 matrix of ") && out.contains("(100,) of f32"), "{out}");
-    // What computes nothing is on no roofline.
+    // An op without arithmetic has no point on the roofline.
     let path = folder.0.join("no.svg");
     let (code, out, err) = run(&["transpose", "--shape", "9x5", "-o", path.to_str().unwrap()]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
@@ -191,7 +191,7 @@ fn explain_measures_matrices_from_files_and_made_up() {
 }
 
 #[test]
-fn explain_refuses_in_one_line() {
+fn explain_reports_errors_in_one_line() {
     if gpu().is_none() {
         return;
     }

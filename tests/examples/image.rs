@@ -17,7 +17,7 @@ mod parts {
     pub(super) mod steps;
 }
 
-/// Shades with some noise, darker than not.
+/// Gradients with some noise, mostly dark.
 fn picture(image: Image) -> Picture {
     let mut random = Random::new(image.w as u64);
     let n = image.h * image.w * image.channels;
@@ -38,7 +38,7 @@ fn run(input: &Path, output: &Path, args: &[&str]) -> (u8, String, String) {
 }
 
 #[test]
-fn image_filters_files_as_the_processor_does() {
+fn image_filters_files_like_the_cpu() {
     if gpu().is_none() {
         return;
     }
@@ -63,7 +63,7 @@ fn image_filters_files_as_the_processor_does() {
 }
 
 #[test]
-fn image_keeps_what_it_does_not_change() {
+fn image_keeps_unchanged_channels() {
     if gpu().is_none() {
         return;
     }
@@ -90,7 +90,7 @@ fn image_keeps_what_it_does_not_change() {
 }
 
 #[test]
-fn bands_make_the_whole() {
+fn bands_give_the_same_image_as_one_pass() {
     let Some(gpu) = gpu() else { return };
     let Picture { image, pixels } = picture(Image::rgb([100, 33]));
     let x = gpu.upload(&pixels).unwrap();
@@ -105,14 +105,14 @@ fn bands_make_the_whole() {
 }
 
 #[test]
-fn image_refuses_files_that_are_cut_off_anywhere() {
+fn image_rejects_truncated_files() {
     let folder = Folder::new("image-cut");
     for (name, format) in [("a.png", Format::Png), ("a.jpg", Format::Jpeg)] {
         let path = folder.0.join(name);
         files::write(&path, format, picture(Image::rgb([40, 30]))).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         if format == Format::Jpeg {
-            // A thumbnail, with an end of its own.
+            // A thumbnail, with its own end marker.
             bytes.splice(2..2, *b"\xff\xe1\x00\x0cExif\0\0\xff\xd8\xff\xd9");
         }
         fs::write(&path, &bytes).unwrap();
@@ -122,14 +122,14 @@ fn image_refuses_files_that_are_cut_off_anywhere() {
             fs::write(&cut, &bytes[..length]).unwrap();
             assert!(files::read(&cut).is_err(), "{length} of {} bytes of {name}", bytes.len());
         }
-        // What comes behind the end is not of the picture.
+        // Data after the end marker is not part of the image.
         fs::write(&cut, [&bytes[..], b"more"].concat()).unwrap();
         assert!(files::read(&cut).is_ok(), "{name}");
     }
 }
 
 #[test]
-fn image_refuses_bad_input() {
+fn image_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }

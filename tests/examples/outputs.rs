@@ -1,4 +1,4 @@
-//! All examples: what they print where nothing can be printed, and files that cannot be written.
+//! All examples: output that cannot be printed, and files that cannot be written.
 
 use super::common::{Failure, exit_code, main, say};
 use super::rows::Folder;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Takes bytes, and fails when they are to be shown.
+/// Accepts bytes and fails on flush.
 struct Failing(io::ErrorKind);
 
 impl Write for Failing {
@@ -22,7 +22,7 @@ impl Write for Failing {
 }
 
 #[test]
-fn the_end_of_the_output_counts() {
+fn write_errors_set_the_exit_code() {
     let (full, closed) = (io::ErrorKind::StorageFull, io::ErrorKind::BrokenPipe);
     for (kind, code, wanted) in [(full, 0, 1), (closed, 0, 0), (full, 3, 3), (closed, 2, 2)] {
         let got = main("outputs", Failing(kind), |_, out, _| {
@@ -38,7 +38,7 @@ fn the_end_of_the_output_counts() {
     assert_eq!(exit_code("outputs", Err(boxed.into()), &mut err), 0);
 }
 
-/// Every example that was built beside this test: `cargo test` builds all of them, `cargo test --test integration` none.
+/// Every example built beside this test: `cargo test` builds all of them, `cargo test --test integration` none.
 fn examples() -> Vec<(String, PathBuf)> {
     let me = std::env::current_exe().unwrap();
     let built = me.parent().unwrap().parent().unwrap().join("examples");
@@ -60,7 +60,7 @@ fn run(program: &Path, args: &[&str], out: impl Into<Stdio>) -> (Option<i32>, St
 
 #[cfg(target_os = "linux")]
 #[test]
-fn examples_fail_on_a_full_output_and_end_quietly_on_a_closed_one() {
+fn examples_fail_on_a_full_output_and_end_quietly_on_a_closed_pipe() {
     if gpu().is_none() {
         return;
     }
@@ -104,11 +104,11 @@ fn examples_fail_on_a_full_output_and_end_quietly_on_a_closed_one() {
 }
 
 #[test]
-fn examples_check_where_files_go_before_they_work() {
+fn examples_check_output_paths_before_they_start() {
     let folder = Folder::new("places");
     let away = |name: &str| format!("{}/no/{name}", folder.0.display());
     let [mtx, svg, png, json, npy] = ["x.mtx", "x.svg", "x.png", "x.json", "x.npy"].map(away);
-    // Most inputs are missing too, which is found later.
+    // Most inputs are missing too; that error would come later.
     let cases: &[(&str, &[&str])] = &[
         ("solve", &["none.mtx", "-o", &mtx]),
         ("solve", &["none.mtx", "--plot", &svg]),
@@ -134,9 +134,9 @@ fn examples_check_where_files_go_before_they_work() {
     }
 }
 
-/// What the host follows is reported, timed and refused as every op.
+/// Ops that the host drives are reported, timed and rejected like every op.
 #[test]
-fn op_says_of_a_conversion_what_it_says_of_every_op() {
+fn op_reports_a_conversion_like_any_op() {
     if gpu().is_none() {
         return;
     }

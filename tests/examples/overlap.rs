@@ -1,4 +1,4 @@
-//! The `overlap` example: its table and its picture, and what it refuses.
+//! The `overlap` example: its table, its picture, and its errors.
 
 use super::common::room_for;
 use super::rows::Folder;
@@ -25,7 +25,7 @@ fn run(args: &[&str]) -> (u8, String, String) {
 }
 
 #[test]
-fn overlap_measures_both_works_and_draws_them() {
+fn overlap_measures_and_draws_both_workloads() {
     if gpu().is_none() {
         return;
     }
@@ -56,7 +56,7 @@ fn overlap_measures_both_works_and_draws_them() {
 }
 
 #[test]
-fn overlap_refuses_bad_input() {
+fn overlap_rejects_bad_input() {
     let cases: &[(&[&str], &str)] = &[
         (&["--only", "sort"], "--only sort"),
         (&["--size", "0"], "--size 0"),

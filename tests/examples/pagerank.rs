@@ -1,4 +1,4 @@
-//! The `pagerank` example: ranks of graphs from files, and what it refuses.
+//! The `pagerank` example: ranks of graphs from files, and its errors.
 
 use super::common;
 use super::rows::Folder;
@@ -64,7 +64,7 @@ fn pagerank_lists_the_highest_ranks() {
         lines[0].split_whitespace().nth(1) == Some("3") && lines[1].split_whitespace().nth(1) == Some("1")
     );
     assert!(lines[2].ends_with("the residuals") && spy.exists() && plot.exists(), "{out}");
-    // Weighted, the first node gets three times what the third gets of the second.
+    // With weights, the first node gets three times the share of the third from the second.
     let (code, out, _) = run(&[path(&graph), "--top", "1", "--format", "csr"]);
     assert!(code == 0 && out.contains("stored as csr (asked for by name)"), "{out}");
     let start = folder.file("s.mtx", b"%%MatrixMarket matrix coordinate real general\n3 1 1\n1 1 5\n");
@@ -78,7 +78,7 @@ fn pagerank_lists_the_highest_ranks() {
 }
 
 #[test]
-fn pagerank_refuses_bad_input() {
+fn pagerank_rejects_bad_input() {
     let folder = Folder::new("pagerank-bad");
     let good = folder.file("g.mtx", THREE.as_bytes());
     let negative = folder.file("n.mtx", springs(4).as_bytes());

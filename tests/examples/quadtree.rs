@@ -1,4 +1,4 @@
-//! The `quadtree` example: its trees against the processor's, and its command line.
+//! The `quadtree` example: its trees against the CPU's, and its command line.
 
 use super::rows::Folder;
 use crate::support::{devices, gpu};
@@ -22,7 +22,7 @@ mod parts {
     pub(super) mod tree;
 }
 
-/// Builds a tree in one submission and holds it against the processor's.
+/// Builds a tree in one submission and compares it with the CPU's.
 fn build(
     gpu: &Gpu,
     points: &[Point],
@@ -45,7 +45,7 @@ fn sizes(tree: &Tree) -> Vec<usize> {
 }
 
 #[test]
-fn quadtrees_match_the_processors() {
+fn quadtrees_match_the_cpu() {
     for device in devices() {
         let sizes: &[usize] = if device.main { &[0, 1, 2, 17, 1000, 30_000] } else { &[1000] };
         for &n in sizes {
@@ -67,9 +67,9 @@ fn quadtrees_match_the_processors() {
 }
 
 #[test]
-fn a_small_quadtree_is_the_one_drawn_by_hand() {
+fn a_small_quadtree_matches_a_known_one() {
     // One point in each lower quarter, none in the upper left one, and three in the upper right one, two of
-    // which part later.
+    // which separate later.
     let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
     for device in devices() {
         let (tree, checked) = build(&device.gpu, &points, (1, 16), usize::MAX);
@@ -81,7 +81,7 @@ fn a_small_quadtree_is_the_one_drawn_by_hand() {
         assert_eq!(tree.levels[0].1, [cell(0, 0, 5, Some(0))]);
         assert_eq!(tree.levels[1].1, quarters);
         assert_eq!(tree.order[..2], [0, 2]);
-        // The check finds what is wrong.
+        // The check finds errors.
         let square = Square::around(&points);
         let rule = Rule { leaf: 1, deepest: 16 };
         let room = [1, 8, 8, 8, 8];
@@ -99,7 +99,7 @@ fn a_small_quadtree_is_the_one_drawn_by_hand() {
 }
 
 #[test]
-fn quadtrees_end_where_points_do_not_part() {
+fn quadtrees_stop_at_inseparable_points() {
     let corner = |i: u32| [(i % 9) as f32 / 8.0, (i / 9) as f32 / 8.0];
     let cases: Vec<(&str, Vec<Point>)> = vec![
         ("all in one place", vec![[3.5, -2.0]; 1000]),
@@ -123,18 +123,18 @@ fn quadtrees_end_where_points_do_not_part() {
             }
         }
     }
-    // A point on a border is of the cell that begins there, and on the last one of the cell that ends there.
+    // A point on a border belongs to the cell that begins there; on the last border, to the cell that ends there.
     let square = Square::around(&[[0.0, 0.0], [8.0, 8.0]]);
     assert_eq!(square.place([4.0, 8.0]), [32_768, 65_535]);
     assert_eq!(square.place([3.999, 0.0]), [32_759, 0]);
-    // What is not finite is left out.
+    // Non-finite points are skipped.
     let mixed =
         vec![[0.0, 1.0], [f32::NAN, 0.0], [0.0, f32::INFINITY], [f32::NEG_INFINITY, 0.0], [-2e37, 0.0]];
     assert_eq!(points::finite(mixed), (vec![[0.0, 1.0]], 4));
 }
 
 #[test]
-fn a_level_without_room_stops_splitting_and_says_so() {
+fn a_full_level_stops_splitting_and_reports_it() {
     for device in devices() {
         let points = points::generate(Shape::Uniform, 5000, 3).unwrap();
         for (limit, level) in [(4, 1), (7, 1), (16, 2), (100, 3)] {
@@ -161,7 +161,7 @@ fn run(args: &[&str]) -> (u8, String, String) {
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
-/// Colours that a picture has.
+/// The colours of an image.
 pub(super) fn colours(path: &Path) -> (u32, u32, usize) {
     let picture = ::image::open(path).unwrap().into_rgb8();
     let all: std::collections::HashSet<_> = picture.pixels().map(|pixel| pixel.0).collect();
@@ -222,7 +222,7 @@ fn quadtree_reads_points_and_writes_trees() {
 }
 
 #[test]
-fn quadtree_refuses_bad_input() {
+fn quadtree_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }

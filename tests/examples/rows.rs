@@ -15,13 +15,13 @@ mod parts {
     mod saved;
 }
 
-/// Where lines begin, the simple way.
+/// The starts of lines, computed sequentially.
 fn starts(text: &[u8]) -> Vec<u64> {
     let begins = |i: &usize| *i == 0 || text[i - 1] == b'\n';
     (0..text.len()).filter(begins).map(|i| i as u64).collect()
 }
 
-/// Bytes of which one in `one_in` is a newline, and many are nearly one.
+/// Bytes of which one in `one_in` is a newline, and many differ from it by one bit.
 fn text(random: &mut Random, n: usize, one_in: u64) -> Vec<u8> {
     let near = [0x8a, 0x0b, 0x00, 0x0d, 0xff, 0x0a ^ 0x80, b'x', 0x09];
     let byte = |r: u64| if r.is_multiple_of(one_in) { b'\n' } else { near[(r >> 32) as usize % near.len()] };
@@ -53,7 +53,7 @@ fn rows_match_the_host_when_chunks_cut_lines() {
 }
 
 #[test]
-fn rows_check_finds_what_is_wrong() {
+fn rows_check_finds_errors() {
     let index = |starts: &[u64], bytes| Index { starts: starts.to_vec(), bytes };
     let text = &b"ab\n\nc"[..];
     let check = |index: &Index| index.check(text).unwrap();
@@ -64,7 +64,7 @@ fn rows_check_finds_what_is_wrong() {
     assert!(check(&index(&[0, 3, 4], 6)).is_err());
 }
 
-/// A folder of files that is gone with the test.
+/// A folder of files that is deleted when dropped.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
@@ -102,7 +102,7 @@ fn rows_prints_the_lines_asked_for() {
         return;
     }
     let folder = Folder::new("lines");
-    // The character and the line's end lie across the end of a piece that is read.
+    // The character and the end of the line cross the end of a chunk.
     let long = format!("{}\u{20ac}{}\r\nlast\r", "x".repeat(65_535), "y".repeat(65_536 + 65_533));
     let file = folder.file("a.txt", format!("one\r\n\ntwo \u{e4}\n{long}").as_bytes());
     let lines = ["one", "", "two \u{e4}", long.split("\r\n").next().unwrap(), "last\r"];
@@ -125,7 +125,7 @@ fn rows_prints_the_lines_asked_for() {
 }
 
 #[test]
-fn rows_refuses_bad_input() {
+fn rows_rejects_bad_input() {
     if gpu().is_none() {
         return;
     }
@@ -153,7 +153,7 @@ fn rows_refuses_bad_input() {
     }
     assert!(run(&file, &["--help"]).1.starts_with("usage: rows"));
 
-    // A terminal obeys none of a file's name.
+    // Control characters in a file name do not reach the terminal.
     let red = folder.file("\u{1b}[31mred\r", b"one\n");
     let (_, out, _) = run(&red, &[]);
     let (_, heads, _) = run(&red, &[file.to_str().unwrap(), "--line", "1"]);
@@ -178,7 +178,7 @@ fn rows_keeps_its_index() {
     assert!(code == 0 && out == "two\n" && err.contains("read from"), "{err}");
     assert!(err.contains("the processor finds the same"), "{err}");
 
-    // A file that has changed makes a new one.
+    // A changed file gets a new index.
     folder.file("a.txt", b"one\n2\nthree");
     let (code, out, err) = run(&file, &args);
     assert!(
@@ -186,7 +186,7 @@ fn rows_keeps_its_index() {
         "{err}"
     );
 
-    // So does an index that is damaged anywhere, cut off anywhere, or longer.
+    // So does a file whose index is damaged, truncated or extended.
     let bytes = fs::read(&index).unwrap();
     assert_eq!(bytes.len(), 8 * (5 + 3 + 1));
     let replaced = |damaged: &[u8], what: &str| {
@@ -222,7 +222,7 @@ fn rows_keeps_its_index() {
 const SHARED: &str = "TILEWORK_SHARED_TEXT";
 
 #[test]
-fn rows_at_once_share_an_index() {
+fn concurrent_rows_share_an_index() {
     if gpu().is_none() {
         return;
     }
@@ -253,7 +253,7 @@ fn rows_in_a_process_of_its_own() {
     for _ in 0..6 {
         let (code, out, err) = run(&file, &["--index", index.to_str().unwrap(), "--line", "20000"]);
         assert!(code == 0 && out == "line\n", "{err}");
-        // What is there at any time is whole. Without it, the next run writes another one.
+        // The index is complete at all times. If it is missing, the next run writes a new one.
         assert_eq!(fs::read(&index).map_or(0, |bytes| bytes.len()) % (8 * 20_006), 0);
         let _ = fs::remove_file(&index);
     }

@@ -1,4 +1,4 @@
-//! The `sanitize` example: what it finds and shows, and what it refuses.
+//! The `sanitize` example: its findings, its report, and its errors.
 
 use super::common;
 use super::rows::Folder;
@@ -21,7 +21,7 @@ fn kernel(folder: &str, name: &str) -> String {
 }
 
 #[test]
-fn sanitize_shows_what_is_wrong_with_a_kernel_and_what_it_costs() {
+fn sanitize_reports_a_kernels_errors_and_cost() {
     let broken = kernel("broken", "one_cell");
     let (code, out, err) = run(&format!("{broken} --workgroups 4 --buffer zeros:1024 --buffer zeros:4"));
     assert_eq!((code, err.as_str()), (1, ""), "{out}");
@@ -40,7 +40,7 @@ fn sanitize_shows_what_is_wrong_with_a_kernel_and_what_it_costs() {
 }
 
 #[test]
-fn sanitize_takes_numbers_for_uniforms_and_immediates() {
+fn sanitize_accepts_numbers_for_uniforms_and_immediates() {
     let folder = Folder::new("sanitize-words");
     let text = b"struct Params { n: u32, shift: i32, factor: f32 }
 var<immediate> offset: u32;
@@ -65,7 +65,7 @@ var<immediate> offset: u32;
 }
 
 #[test]
-fn sanitize_runs_ops_as_the_op_example_names_them() {
+fn sanitize_runs_ops_by_the_names_of_the_op_example() {
     let folder = Folder::new("sanitize");
     // A header as NumPy writes it, and 1000 ones.
     let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }";
@@ -82,7 +82,7 @@ fn sanitize_runs_ops_as_the_op_example_names_them() {
 }
 
 #[test]
-fn sanitize_refuses_bad_input_in_one_line() {
+fn sanitize_rejects_bad_input_in_one_line() {
     let shift = kernel("broken", "shift");
     for (line, names) in [
         ("".to_owned(), "--help"),

@@ -1,4 +1,4 @@
-//! The `solve` example: systems from files, its pictures, and what it refuses.
+//! The `solve` example: systems from files, its pictures, and its errors.
 
 use super::common::{self, matrices};
 use super::rows::Folder;
@@ -20,7 +20,7 @@ fn run(args: &[&str]) -> (u8, String, String) {
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
-/// Springs in a row, as a symmetric file.
+/// A chain of springs, as a symmetric file.
 pub(super) fn springs(n: usize) -> String {
     let mut text = format!("%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {}\n", 2 * n - 1);
     for i in 1..=n {
@@ -82,7 +82,7 @@ fn solve_writes_the_solution_and_pictures() {
 }
 
 #[test]
-fn solve_says_what_it_could_not_solve() {
+fn solve_reports_unsolved_systems() {
     if gpu().is_none() {
         return;
     }
@@ -98,7 +98,7 @@ fn solve_says_what_it_could_not_solve() {
 }
 
 #[test]
-fn solve_refuses_bad_input() {
+fn solve_rejects_bad_input() {
     let folder = Folder::new("solve-bad");
     let good = folder.file("a.mtx", springs(5).as_bytes());
     let refused = |args: &[&str], part: &str| {
@@ -163,16 +163,16 @@ fn patterns_show_where_entries_are() {
         Csr::from_triplets(&triplets, tilework::sparse::Duplicates::Sum).unwrap()
     };
     let (white, frame, dark) = ([255; 3], [110; 3], [8, 24, 88]);
-    // Enlarged: a cell has 400 pixels a side.
+    // Enlarged: a cell is 400 pixels wide.
     let small = matrices::pattern(&matrix(2, 2, &[(0, 1)]));
     assert_eq!((small.width, small.height), (826, 826));
     assert_eq!((small.get(413 + 1, 13), small.get(812, 412), small.get(412, 13)), (dark, dark, white));
     assert_eq!((small.get(12, 12), small.get(813, 813), small.get(0, 0)), (frame, frame, white));
-    // Wide, as it is; folded: 3000 columns by four each.
+    // Wide, unchanged; folded: 3000 columns, four per cell.
     let wide = matrices::pattern(&matrix(600, 3000, &[(0, 0), (0, 1), (1, 0), (599, 2999)]));
     assert_eq!((wide.width, wide.height), (776, 176));
     assert_eq!((wide.get(13, 13), wide.get(762, 162), wide.get(14, 13)), (dark, [150, 190, 235], white));
-    // No hair.
+    // No hairlines.
     let row = matrices::pattern(&matrix(1, 3000, &[(0, 2999)]));
     assert_eq!((row.width, row.height, row.get(762, 20)), (776, 34, dark));
 }

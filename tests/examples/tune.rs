@@ -1,4 +1,4 @@
-//! The `tune` example: its command line, and what it finds and keeps.
+//! The `tune` example: its command line, its results, and what it saves.
 
 use crate::support::gpu;
 use parts::cli;
@@ -37,18 +37,18 @@ fn tune_prints_a_line_for_each_shape() {
 }
 
 #[test]
-fn tune_says_that_there_was_nothing_to_keep() {
+fn tune_reports_that_nothing_was_saved() {
     if gpu().is_none() {
         return;
     }
     let (code, out, err) = run(&["--ops", "transpose", "--sizes", "small", "--budget", "0", "--save"]);
     assert!(code == 0 && err.is_empty(), "{out}{err}");
-    // Unless the default is as fast as can be, which is known then.
+    // Unless the default is already as fast as the roofline, which is then saved.
     assert!(out.contains("Nothing to keep") || out.contains("  roofline\n"), "{out}");
 }
 
 #[test]
-fn tune_refuses_bad_input() {
+fn tune_rejects_bad_input() {
     let cases: &[(&[&str], &str)] = &[
         (&["--ops", "zip,frob"], "--ops frob: no such op here; there are attention, blur"),
         (&["--sizes", "medium"], "must be small or large"),

@@ -1,4 +1,4 @@
-//! The `wordcount` example: its counts against the host's, its pieces, and its command line.
+//! The `wordcount` example: its counts against the host's, its chunks, and its command line.
 
 use crate::support::{Random, devices, gpu};
 use parts::cli;
@@ -24,7 +24,7 @@ fn on_host(text: &[u8]) -> Counts {
     counts
 }
 
-/// Counts a text on the device, cut by a file of it into pieces.
+/// Counts the words of a text on the device, split into chunks.
 fn on_device(counter: &Counter, text: &[u8], name: &str) -> Counts {
     let path = file(name, text);
     let mut pieces = Pieces::new(vec![path.clone()], counter.chunk());
@@ -45,7 +45,7 @@ fn ranked(counts: &Counts) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn words_are_what_is_said_of_them() {
+fn words_are_split_as_documented() {
     let text = "The the THE don't na\u{ef}ve \u{201c}Quoted\u{201d}\u{2014}dash\u{3001}\u{6f22}\u{5b57} x\u{a0}y 3.14";
     let mut counts = on_host(text.as_bytes());
     assert_eq!(ranked(&counts)[0], ("the".to_owned(), 3));
@@ -54,7 +54,7 @@ fn words_are_what_is_said_of_them() {
     let wanted = ["14", "3", "dash", "don", "na\u{ef}ve", "quoted", "t", "x", "y", "\u{6f22}\u{5b57}"];
     assert_eq!(rest, wanted);
     assert_eq!((counts.all(), counts.different()), (13, 11));
-    // Bytes that are no text are of words.
+    // Invalid UTF-8 belongs to words.
     counts = on_host(b"\xc2 \xe2\x80 \xe2\x80\xa6\xff\0a\xc2\xa0");
     let of: Vec<_> = counts.ranked().iter().map(|(word, _)| word.to_vec()).collect();
     assert_eq!(of, [&b"a"[..], b"\xc2", b"\xe2\x80", b"\xff"]);
@@ -76,7 +76,7 @@ fn wordcount_matches_the_host_when_words_cross_chunks() {
         b"a".to_vec(),
         b"a a b".to_vec(),
         any(1 << 12),
-        // As long as the device looks, and around.
+        // Around the longest word that the device reads.
         [long(1023), long(1024), long(1025)].join(&b' '),
         // Longer than a chunk.
         [b"x y ", &long(3000)[..], b" x"].concat(),
@@ -97,7 +97,7 @@ fn wordcount_matches_the_host_when_words_cross_chunks() {
 
 #[test]
 fn wordcount_is_exact_when_hashes_collide() {
-    // Four pairs of these 100,000 words have the same hash, and some 300 agree in the bits that are sorted by.
+    // Four pairs of these 100,000 words have the same hash, and about 300 agree in the sorted bits.
     let word =
         |n: u64| -> String { (0..6).map(|i| char::from(b'a' + (n / 10u64.pow(i) % 10) as u8)).collect() };
     let text: Vec<_> =
@@ -117,7 +117,7 @@ fn wordcount_is_exact_when_hashes_collide() {
 }
 
 #[test]
-fn pieces_cut_no_word() {
+fn chunks_split_no_word() {
     let files = [&b"one two"[..], b"", b"three", b"threadbare and  then some"];
     let files: Vec<_> = files.iter().enumerate().map(|(i, text)| file(&format!("piece{i}"), text)).collect();
     let whole = b"one two\n\nthree\nthreadbare and  then some\n";

@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Blur::variants().iter().map(|v| v.name))
 }
 
-/// Compares all variants that fit the image and the radius, and returns which ran.
+/// Compares all variants that accept the image and the radius, and returns those that ran.
 fn compare<T: Sample>(device: &Device, image: Image, radius: usize, divide: Divide) -> Vec<&'static str> {
     let input = Random::new(image.w as u64).elements::<T>(image.h * image.w * image.channels);
     let op = Blur::new(image, radius).divide(divide);
@@ -40,7 +40,7 @@ fn blur_matches_reference() {
             for divide in if i < 2 { &Divide::ALL[..] } else { &Divide::ALL[..1] } {
                 let ran = compare::<u8>(device, Image::grey([h, w]), radius, *divide);
                 assert!(ran.len() >= 4, "{ran:?}");
-                // Whole words in rows, and few enough terms.
+                // Rows of whole words, and few enough terms.
                 let short = w % 4 == 0 && radius <= 2;
                 assert_eq!(ran.contains(&"register"), short, "{h} x {w}, radius {radius}: {ran:?}");
                 compare::<f32>(device, Image::grey([h, w]), radius, *divide);
@@ -50,7 +50,7 @@ fn blur_matches_reference() {
 }
 
 #[test]
-fn blur_of_colours_matches_reference() {
+fn blur_matches_reference_in_colour() {
     for device in devices() {
         for (h, w) in [(21, 36), (9, 35), (2, 3)] {
             for image in images(h, w) {
@@ -64,7 +64,7 @@ fn blur_of_colours_matches_reference() {
 }
 
 #[test]
-fn blur_by_large_radii_takes_what_fits() {
+fn blur_accepts_large_radii_that_fit() {
     let Some(device) = devices().first() else { return };
     assert!(compare::<u8>(device, Image::grey([60, 61]), 40, Divide::Inside).len() >= 3);
     assert!(compare::<u8>(device, Image::rgb([40, 44]), 300, Divide::Inside).len() >= 2);
@@ -84,7 +84,7 @@ fn blur_of_white_is_white() {
 }
 
 #[test]
-fn blur_passes_infinity_on_and_no_further() {
+fn blur_propagates_infinity_within_its_window() {
     let Some(device) = devices().first() else { return };
     let mut x = vec![1.0f32; 16 * 24];
     x[8 * 24 + 12] = f32::INFINITY;
@@ -96,7 +96,7 @@ fn blur_passes_infinity_on_and_no_further() {
 }
 
 #[test]
-fn blur_refuses_what_is_not_defined() {
+fn blur_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Blur| op.plan::<u8>(gpu).unwrap_err().kind();
     assert_eq!(kind(Blur::new([3, 3], 1).variant("fast")), ErrorKind::InvalidArgument);

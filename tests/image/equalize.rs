@@ -25,7 +25,7 @@ fn equalize_matches_reference() {
         for &(h, w) in if device.main { &sizes[..] } else { &sizes[..2] } {
             for image in images(h, w) {
                 let mut random = Random::new(w as u64);
-                // Darker than not, as pictures are.
+                // Mostly dark, like real images.
                 let n = image.h * image.w * image.channels;
                 let shares: Vec<f64> = (0..n).map(|_| random.unit().powi(2)).collect();
                 let bytes: Vec<u8> = shares.iter().map(|s| 20 + (s * 150.0) as u8).collect();
@@ -38,7 +38,7 @@ fn equalize_matches_reference() {
 }
 
 #[test]
-fn equalize_of_odd_values_matches_reference() {
+fn equalize_matches_reference_on_unusual_values() {
     let Some(device) = devices().first() else { return };
     let image = Image::grey([3, 5]);
     compare(device, &Equalize::new(image), &[9u8; 15]);
@@ -46,7 +46,7 @@ fn equalize_of_odd_values_matches_reference() {
     let mut two = [255u8; 15];
     two[7] = 0;
     compare(device, &Equalize::new(image), &two);
-    // Outside of the range, and none at all.
+    // Outside the range, and NaN.
     let mut x: Vec<f32> = (0..15).map(|i| i as f32 - 3.0).collect();
     compare(device, &Equalize::new(image).range(-1.0, 9.0), &x);
     (x[2], x[5], x[6]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
@@ -55,7 +55,7 @@ fn equalize_of_odd_values_matches_reference() {
 }
 
 #[test]
-fn equalize_refuses_what_is_not_defined() {
+fn equalize_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Equalize| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Equalize::new([3, 3]).variant("fast")), ErrorKind::InvalidArgument);

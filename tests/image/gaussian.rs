@@ -10,7 +10,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Gaussian::variants().iter().map(|v| v.name))
 }
 
-/// Compares all variants that fit, and returns which ran.
+/// Compares all variants that accept the op, and returns those that ran.
 fn compare<T: Sample + Into<f64>>(device: &Device, op: &Gaussian, image: Image) -> Vec<&'static str> {
     let input = Random::new(image.w as u64).elements::<T>(image.h * image.w * image.channels);
     let (want, mut bound) = (gaussian(op, &input), gaussian_bound(op, &input));
@@ -45,7 +45,7 @@ fn gaussian_matches_reference() {
 }
 
 #[test]
-fn gaussian_of_colours_matches_reference() {
+fn gaussian_matches_reference_in_colour() {
     for device in devices() {
         for image in images(21, 36) {
             if device.main || image == Image::rgb([21, 36]) {
@@ -57,7 +57,7 @@ fn gaussian_of_colours_matches_reference() {
 }
 
 #[test]
-fn gaussian_of_colours_matches_reference_at_every_boundary() {
+fn gaussian_matches_reference_in_colour_at_every_boundary() {
     let Some(device) = devices().first() else { return };
     for boundary in Boundary::ALL {
         for image in [Image::rgb([9, 35]), Image::rgb([9, 36]), Image::rgba([9, 8]).planar()] {
@@ -68,18 +68,18 @@ fn gaussian_of_colours_matches_reference_at_every_boundary() {
 }
 
 #[test]
-fn gaussian_by_large_radii_takes_what_fits() {
+fn gaussian_accepts_large_radii_that_fit() {
     let Some(device) = devices().first() else { return };
     let image = Image::rgb([30, 21]);
     assert!(compare_both(device, &Gaussian::new(image, 8.0), image).contains(&"passes"));
     assert!(compare_both(device, &Gaussian::new(image, 200.0), image).contains(&"passes"));
-    // Tiles of fewer rows than there are above and below.
+    // Tiles of fewer rows than the halo.
     let image = Image::grey([90, 40]);
     assert!(compare_both(device, &Gaussian::new(image, 3.0).radius(10), image).contains(&"fused"));
 }
 
 #[test]
-fn gaussian_passes_infinity_on_and_no_further() {
+fn gaussian_propagates_infinity_within_its_window() {
     let Some(device) = devices().first() else { return };
     let mut x = vec![1.0f32; 16 * 24];
     x[8 * 24 + 12] = f32::INFINITY;
@@ -91,7 +91,7 @@ fn gaussian_passes_infinity_on_and_no_further() {
 }
 
 #[test]
-fn gaussian_refuses_what_is_not_defined() {
+fn gaussian_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Gaussian| op.plan::<u8>(gpu).unwrap_err().kind();
     for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -108,7 +108,7 @@ fn gaussian_refuses_what_is_not_defined() {
     for image in [[0, 3], [3, 0], [0, 0]] {
         assert!(Gaussian::new(image, 1.0).plan::<u8>(gpu).unwrap().program().dispatches.is_empty());
     }
-    // A very thin bell is one pixel.
+    // A very narrow Gaussian is one pixel.
     let x = gpu.upload(&[1.0f32, 2.0]).unwrap();
     assert_eq!(gpu.gaussian(&x, [1, 2], 1e-300).unwrap().read().unwrap(), [1.0, 2.0]);
 }

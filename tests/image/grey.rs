@@ -23,7 +23,7 @@ fn compare<T: Sample>(device: &Device, image: Image) {
 }
 
 #[test]
-fn grey_matches_reference_and_leaves_what_lies_behind() {
+fn grey_matches_reference_and_keeps_bytes_after_its_output() {
     for device in devices() {
         for (h, w) in [(1, 1), (1, 2), (1, 3), (2, 2), (1, 5), (7, 13), (64, 33), (100, 300)] {
             for image in [
@@ -40,7 +40,7 @@ fn grey_matches_reference_and_leaves_what_lies_behind() {
 }
 
 #[test]
-fn grey_refuses_what_is_not_defined() {
+fn grey_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Grey| op.plan::<u8>(gpu).unwrap_err().kind();
     assert_eq!(kind(Grey::new([3, 3, 3]).variant("fast")), ErrorKind::InvalidArgument);

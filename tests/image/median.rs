@@ -17,7 +17,7 @@ fn bits<T: Sample>(elements: &[T]) -> Vec<Option<u64>> {
     elements.iter().map(bits).collect()
 }
 
-/// Runs every variant that fits; returns how many did.
+/// Runs every variant that accepts the op; returns their number.
 #[track_caller]
 fn compare<T: Sample>(device: &Device, op: &Median, input: &[T]) -> usize {
     let want = bits(&median(op, input));
@@ -37,7 +37,7 @@ fn compare<T: Sample>(device: &Device, op: &Median, input: &[T]) -> usize {
         let got = y.read().unwrap();
         let wrong = bits(&got[..want.len()]).iter().zip(&want).position(|(got, want)| got != want);
         assert_eq!(wrong, None, "{what}: the first wrong element");
-        assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote behind the image");
+        assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote past the image");
         ran += 1;
     }
     ran
@@ -52,7 +52,7 @@ fn median_matches_reference() {
     for device in devices() {
         let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 70)];
         for (i, &(h, w)) in sizes.iter().enumerate() {
-            // Other devices get what compiles to other kernels.
+            // Other devices run only cases that compile to other kernels.
             let few = [Image::grey([h, w]), Image::rgb([h, w]).planar(), Image::rgb([h, w])];
             for image in if device.main {
                 images(h, w)
@@ -72,7 +72,7 @@ fn median_matches_reference() {
 }
 
 #[test]
-fn median_of_every_boundary_matches_reference() {
+fn median_matches_reference_at_every_boundary() {
     for device in devices().iter().filter(|d| d.main) {
         for boundary in [Boundary::Zero, Boundary::Wrap] {
             for image in [
@@ -92,9 +92,9 @@ fn median_of_every_boundary_matches_reference() {
 }
 
 #[test]
-fn median_of_large_windows_matches_reference() {
+fn median_matches_reference_with_large_windows() {
     for device in devices().iter().filter(|d| d.main) {
-        // Larger than the image, larger than a tile, and the largest that every driver finishes.
+        // Larger than the image, larger than a tile, and the largest that every driver accepts.
         for (image, size) in [
             (Image::grey([3, 5]), 9),
             (Image::grey([40, 37]), 1),
@@ -113,9 +113,9 @@ fn median_of_large_windows_matches_reference() {
     }
 }
 
-/// A network that selects right among zeros and ones does so among all numbers; about half of each is hardest.
+/// The 0-1 principle: a network that selects correctly among zeros and ones does so among all numbers.
 #[test]
-fn median_of_zeros_and_ones_matches_reference() {
+fn median_matches_reference_on_zeros_and_ones() {
     for device in devices().iter().filter(|d| d.main) {
         let image = Image::grey([60, 64]);
         let bits: Vec<u8> = random::<u8>(image).into_iter().map(|x| x & 1).collect();
@@ -132,7 +132,7 @@ fn median_orders_zeros_infinities_and_nan() {
         let special =
             [-0.0, 0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, -f32::NAN, 1e-40, -1e-40, 1.0, -2.5];
         let mut random = Random::new(3);
-        // Among equals, so that each of them is the median somewhere.
+        // Surrounded by equal values, so that each is the median somewhere.
         let mut input: Vec<f32> =
             (0..24 * 25).map(|_| special[random.next() as usize % special.len()]).collect();
         input[..100].fill(-0.0);
@@ -162,7 +162,7 @@ fn median_rejects_invalid_arguments() {
 }
 
 #[test]
-fn median_by_name_has_size_3_and_clamps() {
+fn median_by_name_defaults_to_size_3_and_clamps() {
     let x = [9u8, 2, 3, 4, 5, 6, 7, 8, 1];
     let want = [5u8, 4, 3, 7, 5, 3, 7, 6, 5];
     let op = tilework::operations().find(|op| op.name == "median").unwrap();

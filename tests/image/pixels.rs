@@ -1,18 +1,18 @@
-//! What tests of images share.
+//! Shared by tests of images.
 
 use crate::support::{Device, Sample, assert_close, numbers};
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
 
-/// Images of one, two, three and four channels side by side, and of three in planes.
+/// Images of one to four interleaved channels, and of three planar ones.
 pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
     let beside = (1..=4).map(|channels| Image::new([h, w], channels));
     beside.chain([Image::rgb([h, w]).planar()]).collect()
 }
 
-/// Compares what the op makes of the input, and that it leaves what lies behind; false, where the variant does not
-/// fit the image or the device.
+/// Compares the output with the reference and checks that elements after it are kept. Returns false if the variant
+/// does not accept the image or the device.
 #[track_caller]
 pub(crate) fn check<T: Sample, D: Op<T>>(
     device: &Device,
@@ -36,6 +36,6 @@ pub(crate) fn check<T: Sample, D: Op<T>>(
     let got = y.read().unwrap();
     let what = format!("{}: {what}", device.label);
     assert_close(&what, &numbers(&got[..want.len()]), want, bound);
-    assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: something was written behind the image");
+    assert!(got[want.len()..].iter().all(|v| *v == fill), "{what}: wrote past the image");
     true
 }

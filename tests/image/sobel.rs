@@ -30,7 +30,7 @@ fn sobel_matches_reference() {
     for device in devices() {
         let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 300)];
         for (i, &(h, w)) in sizes.iter().enumerate() {
-            // Other devices get what compiles to other kernels.
+            // Other devices run only cases that compile to other kernels.
             let few = [Image::grey([h, w]), Image::rgb([h, w]).planar(), Image::rgb([h, w])];
             for image in if device.main {
                 images(h, w)
@@ -39,7 +39,7 @@ fn sobel_matches_reference() {
             } else {
                 Vec::new()
             } {
-                // Differences of bytes that are rarely above 255, and of floats that are exact.
+                // Differences of bytes that rarely exceed 255, and exact differences of floats.
                 compare::<u8>(device, image, Gradient::Magnitude, 0.2);
                 compare::<f32>(device, image, Gradient::Magnitude, 1000.0);
             }
@@ -48,7 +48,7 @@ fn sobel_matches_reference() {
 }
 
 #[test]
-fn sobel_along_an_axis_matches_reference() {
+fn sobel_matches_reference_along_each_axis() {
     let Some(device) = devices().first() else { return };
     for gradient in [Gradient::X, Gradient::Y] {
         for image in [Image::rgb([21, 36]), Image::grey([21, 35])] {
@@ -59,13 +59,13 @@ fn sobel_along_an_axis_matches_reference() {
 }
 
 #[test]
-fn sobel_of_bytes_saturates() {
+fn sobel_saturates_in_u8() {
     let Some(device) = devices().first() else { return };
     compare::<u8>(device, Image::rgb([20, 20]), Gradient::Magnitude, 1.0);
 }
 
 #[test]
-fn sobel_refuses_what_is_not_defined() {
+fn sobel_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Sobel| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Sobel::new([3, 3]).variant("fast")), ErrorKind::InvalidArgument);

@@ -27,8 +27,8 @@ where
 }
 
 #[test]
-fn activation_backward_matches_reference_at_values_of_every_size() {
-    // Between -1 and 1 where results lie, further out for GELU, and the ends.
+fn activation_backward_matches_reference_at_every_magnitude() {
+    // Between -1 and 1, further out for GELU, and the extremes.
     let value: Vec<f32> = (-600..600).map(|i| i as f32 * 0.01).chain([0.0, -0.0, 100.0, -100.0]).collect();
     check_all(&value, &random::<f32>(1, value.len()));
     let halves: Vec<f16> = value.iter().map(|x| f16::from_f32(*x)).collect();
@@ -37,7 +37,7 @@ fn activation_backward_matches_reference_at_values_of_every_size() {
 }
 
 #[test]
-fn activation_backward_of_what_is_not_finite_is_as_documented() {
+fn activation_backward_of_non_finite_values_is_as_documented() {
     let value = [f32::INFINITY, f32::NEG_INFINITY];
     for device in devices() {
         let op = ActivationBackward::new(Activation::Gelu, 2);
@@ -53,7 +53,7 @@ fn activation_backward_of_what_is_not_finite_is_as_documented() {
 }
 
 #[test]
-fn activation_backward_refuses_what_it_cannot_do() {
+fn activation_backward_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = ActivationBackward::new(Activation::Relu, 8);
     assert_eq!(refusal::<f32>(gpu, &op.variant("fast")), ErrorKind::InvalidArgument);

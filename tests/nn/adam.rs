@@ -8,7 +8,7 @@ use tilework::program::When;
 use tilework::reference::{adam, adam_bound};
 
 #[test]
-fn adam_matches_reference_with_decay_of_both_kinds() {
+fn adam_matches_reference_with_both_kinds_of_decay() {
     for device in devices() {
         for n in [1, 64, 1001] {
             let [p, g, m] = [1, 2, 3].map(|seed| random::<f32>(seed, n));
@@ -26,7 +26,7 @@ fn adam_matches_reference_with_decay_of_both_kinds() {
 }
 
 #[test]
-fn adam_refuses_what_it_cannot_do() {
+fn adam_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = || Adam::new(4, 0.1);
     for op in

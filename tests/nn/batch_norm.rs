@@ -29,7 +29,7 @@ fn batch_norm_matches_reference_for_planes_of_every_size() {
 }
 
 #[test]
-fn batch_norm_refuses_what_it_cannot_do() {
+fn batch_norm_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = BatchNorm::new([1, 2, 3, 4]);
     assert_eq!(refusal::<f32>(gpu, &op.clone().eps(f32::NAN)), ErrorKind::InvalidArgument);

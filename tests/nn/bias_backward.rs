@@ -34,7 +34,7 @@ fn bias_backward_matches_reference_for_matrices_and_planes() {
 }
 
 #[test]
-fn bias_backward_refuses_what_it_cannot_do() {
+fn bias_backward_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(
         refusal::<f32>(gpu, &BiasBackward::new([2, 2, 2]).variant("fast")),

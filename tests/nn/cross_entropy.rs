@@ -41,7 +41,7 @@ fn cross_entropy_matches_reference_for_any_number_of_classes() {
 }
 
 #[test]
-fn cross_entropy_of_large_logits_and_of_no_class_is_as_documented() {
+fn cross_entropy_of_large_logits_and_invalid_labels_is_as_documented() {
     for device in devices() {
         let inf = f32::INFINITY;
         check(device, 3, &[1000.0, 999.0, -inf, -2000.0, -2000.5, -2001.0], &[1, 2]);
@@ -53,12 +53,12 @@ fn cross_entropy_of_large_logits_and_of_no_class_is_as_documented() {
 }
 
 #[test]
-fn cross_entropy_refuses_what_it_cannot_do() {
+fn cross_entropy_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(0, 4)), ErrorKind::Shape);
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(4, 0).with_gradient()), ErrorKind::Shape);
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(usize::MAX, 4)), ErrorKind::TooLarge);
-    // Too many steps of a loop for some drivers.
+    // More loop iterations than some drivers run.
     assert_eq!(refusal::<f32>(gpu, &CrossEntropy::new(1, 6_000_000)), ErrorKind::TooLarge);
 }

@@ -9,7 +9,7 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::gather_rows;
 
-/// Runs the op over a buffer of ones, with more behind its output than it may touch.
+/// Runs the op on an output buffer of ones that is longer than the output.
 fn check<T: Sample>(device: &Device, rows: usize, n: usize, numbers: &[u32])
 where
     GatherRows: Op<T>,
@@ -29,13 +29,13 @@ where
         let what = format!("{}: {variant} {} of {rows} x {n}", device.label, T::DTYPE);
         let bits = |x: &[T]| bytemuck::cast_slice::<T, u8>(x).to_vec();
         assert_eq!(bits(&got[..want.len()]), bits(&want), "{what}");
-        assert_eq!(got[want.len()..], ones[want.len()..], "{what}: what lies behind");
+        assert_eq!(got[want.len()..], ones[want.len()..], "{what}: elements past the output");
     }
 }
 
 #[test]
 fn gather_rows_matches_reference_for_rows_of_every_length() {
-    // Twice the same, in no order, and numbers that the table does not have.
+    // Repeated, unordered and out-of-range indices.
     let mut random = Random::new(5);
     for device in devices() {
         for (rows, n, count) in [(7, 1, 9), (300, 3, 40), (50, 8, 300), (4, 384, 3), (9, 6, 7), (3, 5, 1)] {
@@ -54,7 +54,7 @@ fn gather_rows_matches_reference_for_rows_of_every_length() {
 }
 
 #[test]
-fn gather_rows_of_nothing_is_nothing_or_zeros() {
+fn gather_rows_of_empty_input_is_empty_or_zeros() {
     for device in devices() {
         for n in [4, 3, 0] {
             check::<f32>(device, 0, n, &[0, 1, u32::MAX]);
@@ -65,7 +65,7 @@ fn gather_rows_of_nothing_is_nothing_or_zeros() {
 }
 
 #[test]
-fn gather_rows_refuses_what_it_cannot_do() {
+fn gather_rows_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(refusal::<f32>(gpu, &GatherRows::new([4, 4], 4).variant("fast")), ErrorKind::InvalidArgument);
     assert_eq!(refusal::<f32>(gpu, &GatherRows::new([usize::MAX, 2], 1)), ErrorKind::TooLarge);

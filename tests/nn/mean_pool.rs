@@ -31,7 +31,7 @@ where
 fn mean_pool_matches_reference_for_sequences_of_every_length() {
     for device in devices() {
         for (tokens, width) in [(1, 3), (5, 384), (9, 7), (300, 4), (2, 1100), (0, 8), (4, 0)] {
-            // None, one, all, more than there are.
+            // None, one, all, and more than the tokens.
             let lengths = [0, 1, tokens as u32, 1000, (tokens as u32).div_ceil(2)];
             let op = MeanPool::new([lengths.len(), tokens, width]);
             for op in [op.clone(), op.normalized()] {
@@ -45,7 +45,7 @@ fn mean_pool_matches_reference_for_sequences_of_every_length() {
 }
 
 #[test]
-fn mean_pool_does_not_read_behind_a_length() {
+fn mean_pool_does_not_read_past_a_length() {
     for device in devices() {
         let mut x = random::<f32>(3, 2 * 6 * 8);
         x[8 * 2..8 * 6].fill(f32::NAN);
@@ -54,20 +54,20 @@ fn mean_pool_does_not_read_behind_a_length() {
 }
 
 #[test]
-fn mean_pool_with_nan_has_no_norm() {
+fn mean_pool_of_nan_is_not_normalised() {
     for device in devices() {
         let mut x = random::<f32>(3, 2 * 6 * 8);
         x[8 * 2 + 3] = f32::NAN;
         check(device, "with NaN", &MeanPool::new([2, 6, 8]), &x, &[6, 6]);
         let op = MeanPool::new([2, 6, 8]).normalized();
         check(device, "with NaN", &op, &x, &[6, 6]);
-        // NaN alone would fit a reference that has it wrong as well.
+        // NaN alone would also match a wrong reference.
         assert!(mean_pool(&op, &x, &[6, 6])[..8].iter().all(|y| y.is_nan()));
     }
 }
 
 #[test]
-fn mean_pool_refuses_what_it_cannot_do() {
+fn mean_pool_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let op = MeanPool::new([2, 3, 4]);
     assert_eq!(refusal::<f32>(gpu, &op.variant("fast")), ErrorKind::InvalidArgument);

@@ -12,7 +12,7 @@ fn kinds(r: usize, s: usize) -> [PoolKind; 4] {
     [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(weights)]
 }
 
-/// All variants that take it, without a bias and with one.
+/// All variants that accept it, without a bias and with one.
 fn check<T: Sample>(device: &Device, op: &Pool2d, channels: usize, x: &[T])
 where
     Pool2d: Op<T>,
@@ -63,7 +63,7 @@ fn check_random(device: &Device, shape: [usize; 4], kernel: [usize; 2], form: im
 }
 
 #[test]
-fn pool_matches_reference_for_windows_side_by_side() {
+fn pool_matches_reference_for_adjacent_windows() {
     for device in devices() {
         check_random(device, [2, 3, 8, 8], [2, 2], |op| op);
         check_random(device, [1, 2, 5, 12], [2, 2], |op| op);
@@ -78,7 +78,7 @@ fn pool_matches_reference_for_windows_side_by_side() {
 }
 
 #[test]
-fn pool_matches_reference_for_windows_that_overlap_or_leave_gaps() {
+fn pool_matches_reference_for_overlapping_and_spaced_windows() {
     for device in devices() {
         check_random(device, [1, 3, 7, 9], [3, 3], |op| op.stride([2, 2]).pad([1, 1]));
         check_random(device, [2, 1, 5, 5], [2, 2], |op| op.stride([1, 3]));
@@ -101,7 +101,7 @@ fn pool_applies_activations() {
 }
 
 #[test]
-fn pool_keeps_nan_and_infinities() {
+fn pool_propagates_nan_and_infinities() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     for device in devices() {
         let x = [1.0, -inf, nan, 2.0, 3.0, -inf, 4.0, 5.0, -inf, -inf, inf, 1.0, -inf, -inf, 2.0, nan];
@@ -112,7 +112,7 @@ fn pool_keeps_nan_and_infinities() {
 }
 
 #[test]
-fn pool_leaves_what_lies_behind_alone() {
+fn pool_keeps_elements_after_its_output() {
     for device in devices() {
         let x = device.gpu.upload(&[f16::from_f32(1.0); 9]).unwrap();
         let y = device.gpu.upload(&[f16::from_f32(7.0); 4]).unwrap();
@@ -125,7 +125,7 @@ fn pool_leaves_what_lies_behind_alone() {
 }
 
 #[test]
-fn pool_takes_what_is_above_one_binding_in_pieces() {
+fn pool_splits_input_larger_than_one_binding() {
     let Some(device) = devices().iter().find(|d| d.gpu.profile().limits.max_storage_binding <= 128 << 20)
     else {
         return;
@@ -145,7 +145,7 @@ fn pool_takes_what_is_above_one_binding_in_pieces() {
 }
 
 #[test]
-fn pool_refuses_what_it_cannot_do() {
+fn pool_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Pool2d| op.plan::<f32>(gpu).unwrap_err().kind();
     let of = |shape, kernel| Pool2d::new(PoolKind::Max, shape, kernel);

@@ -62,7 +62,7 @@ fn pool_backward_matches_reference_for_every_window() {
 }
 
 #[test]
-fn pool_backward_gives_ties_to_the_first_and_nan_its_share() {
+fn pool_backward_matches_reference_on_ties_and_nan() {
     for device in devices() {
         let op = Pool2dBackward::new(PoolKind::Max, [1, 1, 4, 4], [2, 2]);
         let mut x = [1.0f32; 16];
@@ -76,7 +76,7 @@ fn pool_backward_gives_ties_to_the_first_and_nan_its_share() {
 }
 
 #[test]
-fn pool_backward_refuses_what_it_cannot_do() {
+fn pool_backward_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Pool2dBackward| op.plan::<f32>(gpu).unwrap_err().kind();
     let of = |kind| Pool2dBackward::new(kind, [1, 1, 4, 4], [2, 2]);

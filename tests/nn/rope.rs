@@ -8,7 +8,7 @@ use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{rope, rope_bound};
 
-/// With tables of the tokens, and with positions.
+/// With tables per token, and with positions.
 fn check<T: Sample>(device: &Device, op: &Rope, shape: [usize; 4], rotary: usize)
 where
     Rope: Op<T>,
@@ -19,7 +19,7 @@ where
     let angles = random.elements::<f32>((batch * tokens).max(9) * rotary / 2);
     let cos: Vec<f32> = angles.iter().map(|a| (4.0 * a).cos()).collect();
     let sin: Vec<f32> = angles.iter().map(|a| (4.0 * a).sin()).collect();
-    // One of them is beyond the tables.
+    // One position lies beyond the tables.
     let positions: Vec<u32> = (0..batch * tokens).map(|i| (5 * i % 10) as u32).collect();
     let (dx, dp) = (gpu.upload(&x).unwrap(), gpu.upload(&positions).unwrap());
     for rows in [tokens, batch * tokens, 9] {
@@ -55,7 +55,7 @@ fn matches_reference_in_every_layout() {
         {
             let [batch, heads, tokens, size] = shape;
             for (interleaved, tokens_first) in [(false, false), (true, true)] {
-                // Elsewhere kernels are compiled anew: one of vectors, one of elements.
+                // Other devices compile one kernel of vectors and one of elements.
                 if !device.main && (interleaved || rotary != size && rotary != 6) {
                     continue;
                 }
@@ -73,7 +73,7 @@ fn matches_reference_in_every_layout() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         check::<f32>(device, &Rope::new([0, 2, 3, 4]), [0, 2, 3, 4], 4);
         check::<f32>(device, &Rope::new([2, 0, 3, 4]), [2, 0, 3, 4], 4);
@@ -81,7 +81,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Rope| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
     assert_eq!(kind(Rope::new([1, 2, 3, 8]).rotary(5)), ErrorKind::InvalidArgument);

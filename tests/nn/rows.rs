@@ -1,5 +1,5 @@
-//! What tests of the ops over rows share: shapes that bracket what lanes and registers hold, rows of numbers, and the
-//! tests themselves where two ops have the same.
+//! Shared by tests of ops over rows: shapes around the sizes of lanes and registers, rows of numbers, and tests that
+//! two ops have in common.
 
 use crate::support::{Device, Random, Sample};
 
@@ -22,7 +22,7 @@ pub(crate) const MORE: [(usize, usize); 12] = [
     (1, 300_001),
 ];
 
-/// Numbers between -4 and 4, with a mean of their own in each row.
+/// Numbers between -4 and 4, with a different mean in each row.
 pub(crate) fn numbers<T: Sample>(rows: usize, n: usize) -> Vec<T> {
     let mut random = Random::new((rows * 31 + n) as u64);
     let row = |_| {
@@ -32,7 +32,7 @@ pub(crate) fn numbers<T: Sample>(rows: usize, n: usize) -> Vec<T> {
     (0..rows).flat_map(row).collect()
 }
 
-/// Whether this device refuses the variant for a row of so many.
+/// Whether this device rejects the variant for rows of `n`.
 pub(crate) fn refused(device: &Device, variant: &str, n: usize) -> bool {
     let most = if device.gpu.profile().is_cpu() { 4096 } else { 16384 };
     variant == "whole" && n > most - 2
@@ -91,7 +91,7 @@ macro_rules! softmax_tests {
         }
 
         #[test]
-        fn matches_reference_when_lanes_are_asked_for() {
+        fn matches_reference_with_the_requested_lanes() {
             let Some(device) = devices().first() else { return };
             for (rows, n, lanes) in
                 [(5, 100, 32), (5, 99, 32), (3, 1000, 64), (3, 1000, 128), (9, 3, 1), (2, 1024, 256)]
@@ -111,7 +111,7 @@ macro_rules! softmax_tests {
         }
 
         #[test]
-        fn of_what_is_not_finite_is_as_documented() {
+        fn non_finite_values_are_as_documented() {
             let (inf, nan) = (f32::INFINITY, f32::NAN);
             for device in devices() {
                 for n in [3, 4, 300, 5000] {
@@ -124,7 +124,7 @@ macro_rules! softmax_tests {
                     x[5 * n..].fill(-3e38);
                     x[6 * n - 1] = 3e38;
                     check(device, 6, n, &x);
-                    // Whole parts of nothing but -infinity beside numbers.
+                    // Segments of only -infinity beside numbers.
                     let mut x = vec![-inf; 2 * n];
                     x[0] = 2.0;
                     x[2 * n - 1] = -1000.0;
@@ -134,7 +134,7 @@ macro_rules! softmax_tests {
         }
 
         #[test]
-        fn leaves_what_lies_behind_alone() {
+        fn elements_after_the_output_are_kept() {
             for device in devices() {
                 let x = numbers::<f16>(3, 3);
                 let input = device.gpu.upload(&x).unwrap();
@@ -155,7 +155,7 @@ macro_rules! softmax_tests {
         }
 
         #[test]
-        fn of_nothing_is_nothing() {
+        fn empty_input_returns_empty() {
             for device in devices() {
                 check::<f32>(device, 0, 5, &[]);
                 check::<f32>(device, 5, 0, &[]);
@@ -163,7 +163,7 @@ macro_rules! softmax_tests {
         }
 
         #[test]
-        fn refuses_what_it_cannot_do() {
+        fn rejects_invalid_arguments() {
             let Some(gpu) = gpu() else { return };
             let kind = |op: $Op| op.plan::<f32>(gpu).unwrap_err().kind();
             assert_eq!(kind($Op::new(4, 4).variant("fastest")), ErrorKind::InvalidArgument);
@@ -209,7 +209,7 @@ macro_rules! norm_tests {
                 (gpu.upload(x).unwrap(), gpu.upload(&gamma).unwrap(), gpu.upload(&beta).unwrap());
             for variant in names().filter(|v| !refused(device, v, n)) {
                 let op = op.clone().variant(variant);
-                // Both where a workgroup has several rows, one of them elsewhere.
+                // Both if a workgroup has several rows, otherwise one.
                 let shifts = [None, Some(beta.as_slice())];
                 for shift in if n < 128 { &shifts[..] } else { &shifts[n % 2..][..1] } {
                     let shift = *shift;
@@ -245,7 +245,7 @@ macro_rules! norm_tests {
         }
 
         #[test]
-        fn matches_reference_when_lanes_are_asked_for() {
+        fn matches_reference_with_the_requested_lanes() {
             let Some(device) = devices().first() else { return };
             for (rows, n, lanes) in
                 [(5, 100, 32), (5, 99, 32), (3, 1000, 64), (3, 1000, 128), (9, 3, 1), (2, 1024, 256)]
@@ -255,7 +255,7 @@ macro_rules! norm_tests {
         }
 
         #[test]
-        fn of_a_large_mean_keeps_its_digits() {
+        fn a_large_mean_keeps_precision() {
             for device in devices() {
                 for n in [64, 1000, 9000] {
                     let x: Vec<f32> = numbers::<f32>(3, n).iter().map(|x| x + 1000.0).collect();
@@ -265,7 +265,7 @@ macro_rules! norm_tests {
         }
 
         #[test]
-        fn of_what_is_no_number_is_none() {
+        fn nan_gives_nan_in_its_row() {
             for device in devices() {
                 for n in [4, 5, 5000] {
                     let mut x = vec![1.0f32; 2 * n];
@@ -277,7 +277,7 @@ macro_rules! norm_tests {
         }
 
         #[test]
-        fn of_nothing_is_nothing() {
+        fn empty_input_returns_empty() {
             for device in devices() {
                 check::<f32>(device, &$Op::new(0, 5), 0, 5, &[]);
                 check::<f32>(device, &$Op::new(5, 0), 5, 0, &[]);
@@ -285,7 +285,7 @@ macro_rules! norm_tests {
         }
 
         #[test]
-        fn refuses_what_it_cannot_do() {
+        fn rejects_invalid_arguments() {
             let Some(gpu) = gpu() else { return };
             let kind = |op: $Op| op.plan::<f32>(gpu).unwrap_err().kind();
             assert_eq!(kind($Op::new(4, 4).variant("fastest")), ErrorKind::InvalidArgument);

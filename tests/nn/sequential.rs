@@ -6,7 +6,7 @@ use tilework::nn::{Adam, Optimizer, Sequential, Sgd};
 use tilework::prelude::*;
 use tilework::{ErrorKind, Result, reference};
 
-/// Every kind of layer, with activations that are fused and that are not.
+/// Every kind of layer, with fused and separate activations.
 fn networks() -> Vec<Sequential> {
     vec![
         Sequential::new([1, 4, 4]).linear(3),
@@ -42,7 +42,7 @@ fn labels(n: usize, classes: u32) -> Vec<u32> {
 }
 
 #[test]
-fn forward_is_what_the_layers_give_one_by_one() {
+fn forward_equals_the_layers_one_by_one() {
     let net = Sequential::new([1, 4, 4])
         .pool(PoolKind::Average, [2, 2], [2, 2])
         .linear(5)
@@ -75,7 +75,7 @@ fn forward_is_what_the_layers_give_one_by_one() {
 }
 
 #[test]
-fn gradients_are_those_of_finite_differences() {
+fn gradients_match_finite_differences() {
     let batch = 4;
     for device in devices() {
         for net in networks() {
@@ -113,7 +113,7 @@ fn gradients_are_those_of_finite_differences() {
     }
 }
 
-/// Rings around the origin: classes that no straight line parts.
+/// Rings around the origin: classes that no straight line separates.
 fn rings(n: usize) -> (Vec<f32>, Vec<u32>) {
     let numbers = random::<f32>(11, 2 * n);
     let of = |i: usize| {
@@ -125,7 +125,7 @@ fn rings(n: usize) -> (Vec<f32>, Vec<u32>) {
     (all.iter().flat_map(|(x, _)| *x).collect(), all.iter().map(|(_, class)| *class).collect())
 }
 
-/// Losses of a training from the same beginning, and the parameters after it.
+/// Losses of one training run from fixed initial parameters, and the final parameters.
 fn train(gpu: &Gpu, net: &Sequential, optimizer: Optimizer, steps: usize) -> Result<(Vec<f32>, Vec<f32>)> {
     let (x, labels) = rings(128);
     let (x, labels) = (gpu.upload(&x)?, gpu.upload(&labels)?);
@@ -142,7 +142,7 @@ fn train(gpu: &Gpu, net: &Sequential, optimizer: Optimizer, steps: usize) -> Res
 }
 
 #[test]
-fn training_reaches_its_loss_and_repeats_bit_for_bit() {
+fn training_reaches_its_loss_and_is_reproducible() {
     let net = Sequential::new([2, 1, 1]).linear(32).activation(Activation::Tanh).linear(3);
     for device in devices() {
         let ways: [(&str, Optimizer); 3] = [
@@ -157,13 +157,13 @@ fn training_reaches_its_loss_and_repeats_bit_for_bit() {
             let last = losses[losses.len() - 1];
             assert!(last < if name == "adam" { 0.1 } else { 0.5 }, "{what}: ends at {last}");
             let again = train(&device.gpu, &net, optimizer, 150).unwrap();
-            assert!(again == (losses, after), "{what}: another run gives other bits");
+            assert!(again == (losses, after), "{what}: another run gives different bits");
         }
     }
 }
 
 #[test]
-fn networks_that_make_no_sense_are_refused() {
+fn rejects_invalid_networks() {
     let Some(gpu) = gpu() else { return };
     let kind = |net: &Sequential| net.forward(2).plan::<f32>(gpu).unwrap_err();
     assert_eq!(kind(&Sequential::new([1, 4, 4])).kind(), ErrorKind::Shape);
@@ -180,7 +180,7 @@ fn networks_that_make_no_sense_are_refused() {
     let e = Sequential::new([1, 4, 4]).linear(3).train(0, Adam::new(0, 0.1)).plan::<f32>(gpu).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);
     assert_eq!(kind(&Sequential::new([usize::MAX, 2, 2]).linear(3)).kind(), ErrorKind::TooLarge);
-    // Flattening alone is a copy.
+    // A network that only flattens is a copy.
     let flat = Sequential::new([1, 2, 2]).flatten();
     let x = random::<f32>(1, 8);
     assert_eq!(run(gpu, &flat.forward(2), &[Given::Floats(&x), Given::Floats(&[])])[0], x);

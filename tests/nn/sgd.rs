@@ -28,7 +28,7 @@ fn sgd_matches_reference_with_and_without_momentum() {
 }
 
 #[test]
-fn sgd_refuses_what_it_cannot_do() {
+fn sgd_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     for op in [Sgd::new(4, -0.1), Sgd::new(4, 0.1).decay(f32::NAN), Sgd::new(4, 0.1).variant("fast")] {
         assert_eq!(refusal::<f32>(gpu, &op), ErrorKind::InvalidArgument);

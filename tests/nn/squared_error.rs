@@ -31,7 +31,7 @@ fn squared_error_matches_reference_at_any_length() {
 }
 
 #[test]
-fn squared_error_refuses_what_it_cannot_do() {
+fn squared_error_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(refusal::<f32>(gpu, &SquaredError::new(0)), ErrorKind::Shape);
     assert_eq!(refusal::<f32>(gpu, &SquaredError::new(4).variant("fast")), ErrorKind::InvalidArgument);

@@ -1,4 +1,4 @@
-//! What tests of gradients, losses and optimisers share: any op run on lists of numbers, all it writes held against lists.
+//! Shared by tests of gradients, losses and optimisers: runs any op on lists and compares its outputs.
 
 use crate::support::{Device, Random, Sample, assert_close, numbers};
 use tilework::gpu::RawSlice;
@@ -6,11 +6,11 @@ use tilework::program::{Access, Op, Variant};
 use tilework::reference::Number;
 use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable};
 
-/// Rows and their lengths: what lanes and registers hold, blocks of rows, vectors and not.
+/// Rows and their lengths: around lanes, registers and blocks of rows; multiples of vec4 and not.
 pub(crate) const ROWS: [(usize, usize); 7] =
     [(5, 3), (300, 4), (3, 130), (2, 1028), (2, 4099), (700, 12), (1, 1)];
 
-/// `auto` and every other.
+/// `auto` and every variant.
 pub(crate) fn names(variants: &'static [Variant]) -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(variants.iter().map(|v| v.name))
 }
@@ -19,7 +19,7 @@ pub(crate) fn random<T: Sample>(seed: u64, n: usize) -> Vec<T> {
     Random::new(seed).elements(n)
 }
 
-/// An operand that is read.
+/// A read-only operand.
 pub(crate) enum Given<'a, T> {
     Floats(&'a [T]),
     Labels(&'a [u32]),
@@ -39,7 +39,7 @@ impl<T: Element> Held<T> {
     }
 }
 
-/// Runs an op: what it reads is given, in order, and what it writes comes back, in order.
+/// Runs an op on its inputs, in order, and returns its outputs, in order.
 pub(crate) fn run<T: Number>(gpu: &Gpu, op: &impl Op<T>, given: &[Given<'_, T>]) -> Vec<Vec<T>> {
     let executable = op.plan::<T>(gpu).unwrap().into_executable();
     let mut given = given.iter();
@@ -64,7 +64,7 @@ pub(crate) fn run<T: Number>(gpu: &Gpu, op: &impl Op<T>, given: &[Given<'_, T>])
         .collect()
 }
 
-/// Runs an op of floats and holds all it writes against what is wanted, with the bounds.
+/// Runs an op on floats and compares its outputs with the expected ones, within the bounds.
 #[track_caller]
 pub(crate) fn check<T: Number, const N: usize>(
     device: &Device,
@@ -83,7 +83,7 @@ pub(crate) fn check<T: Number, const N: usize>(
     }
 }
 
-/// Why the op is refused.
+/// The kind of error with which the op is rejected.
 pub(crate) fn refusal<T: Element>(gpu: &Gpu, op: &impl Op<T>) -> ErrorKind {
     op.plan::<T>(gpu).expect_err("it is refused").kind()
 }
@@ -116,7 +116,7 @@ macro_rules! softmax_backward_tests {
         }
 
         #[test]
-        fn of_nothing_is_nothing_and_of_nan_nan() {
+        fn empty_input_returns_empty_and_nan_gives_nan() {
             for device in devices() {
                 check_rows(device, 0, 5, &[], &[]);
                 check_rows(device, 5, 0, &[], &[]);
@@ -127,7 +127,7 @@ macro_rules! softmax_backward_tests {
         }
 
         #[test]
-        fn refuses_what_it_cannot_do() {
+        fn rejects_invalid_arguments() {
             let Some(gpu) = gpu() else { return };
             assert_eq!(refusal::<f32>(gpu, &$Op::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
             assert_eq!(refusal::<f32>(gpu, &$Op::new(1, 1 << 20).variant("whole")), ErrorKind::TooLarge);
@@ -168,7 +168,7 @@ macro_rules! norm_backward_tests {
         }
 
         #[test]
-        fn of_no_rows_sums_are_zero() {
+        fn sums_over_no_rows_are_zero() {
             for device in devices() {
                 check_rows(device, &$Op::new(0, 5), "no rows", 5, &[]);
                 check_rows(device, &$Op::new(0, 8), "no rows", 8, &[]);
@@ -177,7 +177,7 @@ macro_rules! norm_backward_tests {
         }
 
         #[test]
-        fn refuses_what_it_cannot_do() {
+        fn rejects_invalid_arguments() {
             let Some(gpu) = gpu() else { return };
             assert_eq!(refusal::<f32>(gpu, &$Op::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
             assert_eq!(refusal::<f32>(gpu, &$Op::new(4, 4).eps(-1.0)), ErrorKind::InvalidArgument);

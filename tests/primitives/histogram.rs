@@ -21,14 +21,14 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Histogram::variants().iter().map(|v| v.name))
 }
 
-/// All variants on the first device, on the others one of each kernel.
+/// All variants on the first device, one of each kernel on the others.
 fn some_names(device: &Device) -> impl Iterator<Item = &'static str> {
     let main = device.main;
     names()
         .filter(move |v| main || ["global", "aggregated", "multipass", "cached", "partitioned"].contains(v))
 }
 
-/// Runs these variants and compares; what keeps too many bins in workgroup memory is skipped.
+/// Runs these variants and compares; skips those whose bins exceed workgroup memory.
 fn check<'a, T: Number>(
     device: &Device,
     desc: &Histogram,
@@ -71,7 +71,7 @@ fn every_length_matches_reference() {
 
 #[test]
 fn every_type_matches_reference() {
-    /// Values between `lo` and `hi`, and some beyond.
+    /// Values between `lo` and `hi`, and some outside.
     fn values<T: Sample>(lo: f64, hi: f64) -> Vec<T> {
         let mut random = Random::new(17);
         let spread = 0.55 * (hi - lo);
@@ -97,7 +97,7 @@ fn every_type_matches_reference() {
 }
 
 #[test]
-fn values_at_edges_fall_where_numpy_puts_them() {
+fn values_at_edges_fall_into_the_bins_of_numpy() {
     fn around(edges: impl Iterator<Item = f32>) -> Vec<f32> {
         edges.flat_map(|e| [e.next_down(), e, e.next_up()]).chain(f32::extremes()).collect()
     }
@@ -128,7 +128,7 @@ fn values_at_edges_fall_where_numpy_puts_them() {
 }
 
 #[test]
-fn whole_numbers_fall_into_exact_fractions() {
+fn integers_fall_into_bins_of_exact_fractions() {
     let top = f64::from(u32::MAX);
     for device in devices() {
         for (lo, hi, bins) in [
@@ -166,7 +166,7 @@ fn whole_numbers_fall_into_exact_fractions() {
     }
 }
 
-/// As many small numbers as large ones by orders of magnitude: number k about in proportion to 1 / k.
+/// Log-uniform: the frequency of k is about proportional to 1 / k.
 fn zipf(n: usize, most: f64) -> Vec<u32> {
     let mut random = Random::new(29);
     (0..n).map(|_| ((0.5 * (random.unit() + 1.0) * most.ln()).exp() - 1.0) as u32).collect()
@@ -192,11 +192,11 @@ fn crowded_bins_match_reference() {
     }
 }
 
-/// What a card would get, on the devices at hand: more copies, and four loads in flight.
+/// The kernels for cards, on the available devices: more copies, and four loads in flight.
 #[test]
-fn forms_for_cards_match_reference() {
+fn kernels_for_cards_match_reference() {
     let profile = DeviceProfile::webgpu_defaults();
-    // 528 workgroups of 256 invocations have four vec4 each.
+    // 528 workgroups of 256 threads take four vec4 each.
     let least = 528 * 256 * 4 * 16;
     for device in devices().iter().filter(|d| d.main) {
         let gpu = &device.gpu;
@@ -217,7 +217,7 @@ fn forms_for_cards_match_reference() {
         let halves: Vec<f16> = few.iter().map(|x| f16::from_f32(*x as f32)).collect();
         let desc = Histogram::new(few.len(), 350_000).range(0.0, 350_000.0);
         card(gpu, &profile, &desc.clone().variant("multipass"), &halves);
-        // Some workgroups share a bucket, and some buckets a part of the input.
+        // Some workgroups share a bucket, and some buckets share a part of the input.
         card(gpu, &profile, &Histogram::new(few.len(), 1 << 20).variant("partitioned"), few);
         card(gpu, &profile, &desc.variant("partitioned"), &halves);
         let wide = Histogram::new(n, 900_000).range(-1.0, 1.0);
@@ -233,8 +233,8 @@ fn forms_for_cards_match_reference() {
     }
 }
 
-/// On a processor a workgroup gets 75 thousand elements, most of which fall into one counter of 16 bits: low in its word,
-/// and high.
+/// On a CPU a workgroup gets 75,000 elements, most of which fall into one 16-bit counter: the low and the high half
+/// of its word.
 #[test]
 fn counters_of_16_bits_do_not_overflow() {
     let others = zipf(4_800_000, 2000.0);
@@ -275,8 +275,8 @@ fn counts_above_2_to_the_24_are_exact() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+fn inputs_larger_than_one_binding_are_split() {
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else {
         return;
     };
@@ -290,7 +290,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn slices_are_counted_and_neighbours_of_the_counts_stay() {
+fn slices_are_counted_and_neighbours_kept() {
     for device in devices() {
         let gpu = &device.gpu;
         let x = gpu.upload(&(0..1000).map(|i| i as u8).collect::<Vec<_>>()).unwrap();
@@ -299,7 +299,7 @@ fn slices_are_counted_and_neighbours_of_the_counts_stay() {
         for variant in some_names(device) {
             let plan = Histogram::new(53, 50).variant(variant).plan::<u8>(gpu).unwrap();
             let mut rec = gpu.recorder();
-            // Twice: counts do not add up.
+            // Twice: counts start from zero each time.
             plan.record(&mut rec, part, counts.slice(64..114).unwrap()).unwrap();
             plan.record(&mut rec, part, counts.slice(64..114).unwrap()).unwrap();
             rec.submit().unwrap();
@@ -312,7 +312,7 @@ fn slices_are_counted_and_neighbours_of_the_counts_stay() {
 }
 
 #[test]
-fn one_line_calls_count() {
+fn one_line_calls_match_known_counts() {
     let Some(gpu) = crate::support::gpu() else { return };
     let x = gpu.upload(&[0.5f32, 1.5, 1.6, f32::NAN, -1.0, 2.0]).unwrap();
     assert_eq!(gpu.histogram(&x, 2, 0.0, 2.0).unwrap().read().unwrap(), [1, 3]);

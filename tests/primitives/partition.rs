@@ -47,7 +47,7 @@ fn both_sides_match_reference_at_every_length() {
 }
 
 #[test]
-fn predicates_part_as_flags_do() {
+fn predicates_partition_like_flags() {
     for device in devices() {
         let gpu = &device.gpu;
         let x: Vec<u32> = (0..9_999).map(|i| i * 7 % 100).collect();

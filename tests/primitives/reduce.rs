@@ -23,7 +23,7 @@ fn run<T: Element, O: Reducer<T>>(
     y.read()
 }
 
-/// Runs one variant and compares; what the device lacks is skipped.
+/// Runs one variant and compares; skips variants that the device lacks.
 fn check<T: Sample, O>(device: &Device, op: O, variant: &str, rows: usize, n: usize, input: &[T])
 where
     O: Reducer<T>,
@@ -43,7 +43,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Reduce::variants().iter().map(|v| v.name))
 }
 
-/// All operators on one type; products of numbers near 1, so that they neither vanish nor overflow.
+/// All operators on one type; factors near 1, so that products neither vanish nor overflow.
 fn check_all_ops<T: Sample>(device: &Device, variant: &str, rows: usize, n: usize, seed: u64)
 where
     Sum: Reducer<T, Output: Number>,
@@ -93,7 +93,7 @@ fn every_type_matches_reference() {
 }
 
 #[test]
-fn rows_match_reference_wherever_they_begin() {
+fn rows_match_reference_at_every_alignment() {
     let shapes = [(3, 1), (5, 7), (17, 33), (50, 256), (9, 1023), (2, 70_001), (300, 3), (4, 0), (0, 4)];
     for device in devices() {
         for variant in names() {
@@ -178,8 +178,8 @@ fn ties_give_the_first_position() {
 }
 
 #[test]
-fn own_operators_keep_order_unless_they_commute() {
-    // The last element that is not zero: associative, and does not commute.
+fn custom_operators_keep_order_unless_they_commute() {
+    // The last nonzero element: associative, not commutative.
     let last = CustomOp::new(
         "fn op_identity() -> T { return 0u; }
          fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0u); }",
@@ -227,7 +227,7 @@ fn own_operators_keep_order_unless_they_commute() {
 }
 
 #[test]
-fn bad_operators_are_reported_at_their_own_line() {
+fn errors_in_custom_operators_name_their_line() {
     let Some(gpu) = crate::support::gpu() else { return };
     let bad = CustomOp::new(
         "fn op_identity() -> T { return T(0); }\nfn op_combine(a: T, b: T) -> T { return a +; }",
@@ -238,7 +238,7 @@ fn bad_operators_are_reported_at_their_own_line() {
 }
 
 #[test]
-fn more_workgroups_than_a_dimension_has_are_folded() {
+fn grids_beyond_one_dimension_are_folded() {
     let n = 256 * 65_536 + 1;
     let input: Vec<u8> = (0..n).map(|i| (i % 3) as u8).collect();
     let want = input.iter().map(|x| u32::from(*x)).sum::<u32>();
@@ -250,8 +250,8 @@ fn more_workgroups_than_a_dimension_has_are_folded() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
-    // WebGPU's default limits: 128 MiB a binding, 256 MiB a buffer.
+fn inputs_larger_than_one_binding_are_split() {
+    // WebGPU's default limits: 128 MiB per binding, 256 MiB per buffer.
     let Some(device) = devices().iter().find(|d| d.label.contains("WebGPU")) else { return };
     let n = 150_000_001;
     let mut input = vec![1u8; n];
@@ -272,7 +272,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn same_device_gives_same_bits() {
+fn results_are_reproducible_on_one_device() {
     let input: Vec<f32> = Random::new(11).elements(300_000);
     for device in devices() {
         for v in Reduce::variants() {
@@ -291,7 +291,7 @@ fn same_device_gives_same_bits() {
 }
 
 #[test]
-fn slices_are_reduced_and_neighbours_of_the_output_stay() {
+fn slices_are_reduced_and_neighbours_kept() {
     for device in devices() {
         let gpu = &device.gpu;
         let x = gpu.upload(&(0..1000).map(|i| i as f32).collect::<Vec<_>>()).unwrap();

@@ -64,7 +64,7 @@ fn segments_of_any_length_match_reference() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     let n = 60_001;
     for device in devices() {
         for (one_in, length) in [(2, u64::MAX), (2, 900), (8, 20)] {
@@ -78,7 +78,7 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn flags_of_another_length_are_refused() {
+fn rejects_flags_of_another_length() {
     let Some(device) = devices().first() else { return };
     let (x, h) = (device.gpu.upload(&[1.0f32; 5]).unwrap(), device.gpu.upload(&[1u32; 4]).unwrap());
     let (y, count) = (device.gpu.alloc::<f32>(5).unwrap(), device.gpu.alloc::<u32>(1).unwrap());

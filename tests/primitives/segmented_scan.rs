@@ -20,13 +20,13 @@ where
     y.read()
 }
 
-/// Flags of which about one in `length` is set, to some bits.
+/// Flags of which about one in `length` is nonzero.
 pub(crate) fn flags(n: usize, length: u64) -> Vec<u32> {
     let mut random = Random::new(length);
     (0..n).map(|_| if random.next().is_multiple_of(length) { random.next() as u32 | 1 } else { 0 }).collect()
 }
 
-/// Runs one form and compares, in full and with posts left out.
+/// Runs one form and compares, with all posts and with some left out.
 fn check<T: Sample, O>(device: &Device, op: O, variant: &str, exclusive: bool, heads: &[u32])
 where
     O: Reducer<T, Output = T> + Clone,
@@ -68,7 +68,7 @@ fn segments_of_any_length_match_reference() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     let n = 100_001;
     let input: Vec<u32> = Random::new(3).elements(n);
     for device in devices() {
@@ -86,12 +86,12 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn inputs_above_one_binding_are_taken_in_pieces() {
+fn inputs_larger_than_one_binding_are_split() {
     let n = 50_001;
     let halves: Vec<f16> = (0..n).map(|i| f16::from_f32(f32::from((i % 7) as u8) - 3.0)).collect();
     let heads = flags(n, 40);
     for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
-        // A device that binds 32 KiB at the most, for flags of 200 KB.
+        // A device that binds at most 32 KiB, for flags of 200 KB.
         let mut small = device.gpu.profile().clone();
         small.limits.max_storage_binding = 32 << 10;
         for variant in names() {
@@ -114,7 +114,7 @@ fn inputs_above_one_binding_are_taken_in_pieces() {
 }
 
 #[test]
-fn flags_of_another_length_are_refused() {
+fn rejects_flags_of_another_length() {
     let Some(device) = devices().first() else { return };
     let e = run(&device.gpu, &SegmentedScan::new(Sum, 5), &[1u32; 5], &[1; 4]).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);

@@ -1,5 +1,6 @@
 //! Every variant of `Select` against the reference.
 
+use crate::support::coverage::sample;
 use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
@@ -7,7 +8,7 @@ use tilework::program::Op;
 use tilework::reference::select;
 use tilework::{Element, ErrorKind, Result};
 
-/// Around every width the kernels have: words, subgroups, tiles, blocks of tiles.
+/// Around every width of the kernels: words, subgroups, tiles, blocks of tiles.
 pub(crate) const LENGTHS: [usize; 12] = [0, 1, 2, 31, 33, 255, 257, 4095, 4096, 4097, 70_001, 300_000];
 
 /// Every device with `auto` and all other variants.
@@ -16,19 +17,19 @@ pub(crate) fn cases() -> impl Iterator<Item = (&'static Device, &'static str)> {
     devices().iter().flat_map(move |d| names().map(move |v| (d, v)))
 }
 
-/// Flags of which about one in `every` is set, with any bit.
+/// Flags of which about one in `every` is nonzero.
 pub(crate) fn flags(random: &mut Random, n: usize, every: u64) -> Vec<u32> {
     (0..n).map(|_| if random.next().is_multiple_of(every) { 1 << (random.next() % 32) } else { 0 }).collect()
 }
 
-/// The elements in front, which are what the count says, and those behind, which must be as they were.
+/// The first `count` elements, and the rest, which must be unchanged.
 pub(crate) fn read_counted<T: Element + PartialEq>(
     output: &Buffer<T>,
     count: &Buffer<u32>,
     before: T,
 ) -> Result<Vec<T>> {
     let (mut all, count) = (output.read()?, count.read()?[0] as usize);
-    assert!(all[count..].iter().all(|x| *x == before), "elements behind the count were written");
+    assert!(all[count..].iter().all(|x| *x == before), "elements past the count were written");
     all.truncate(count);
     Ok(all)
 }
@@ -53,7 +54,7 @@ where
 }
 
 #[test]
-fn flags_keep_what_the_reference_keeps_at_every_length() {
+fn flags_select_like_the_reference_at_every_length() {
     for (device, variant) in cases() {
         let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..11] };
         for (i, &n) in lengths.iter().enumerate() {
@@ -67,7 +68,7 @@ fn flags_keep_what_the_reference_keeps_at_every_length() {
 }
 
 #[test]
-fn lookback_is_right_when_workgroups_never_post() {
+fn lookback_is_correct_when_workgroups_never_post() {
     for device in devices() {
         let gpu = &device.gpu;
         for one_in in [1, 2, 3, 64] {
@@ -87,7 +88,7 @@ fn lookback_is_right_when_workgroups_never_post() {
 }
 
 #[test]
-fn counted_selection_looks_at_as_many_as_the_device_says() {
+fn counted_selection_reads_its_length_on_the_device() {
     for (device, variant) in cases() {
         let gpu = &device.gpu;
         let lengths: &[usize] = if device.main { &[1, 33, 4097, 70_001] } else { &[4097] };
@@ -103,8 +104,8 @@ fn counted_selection_looks_at_as_many_as_the_device_says() {
             let of_halves = select_counted.plan::<f16>(gpu).ok();
             let (input, flags) = (gpu.upload(&x).unwrap(), gpu.upload(&f).unwrap());
             let halves_in = of_halves.as_ref().map(|_| gpu.upload(&halves).unwrap());
-            // What is above n counts as n.
-            for length in [0, 1, n / 2, n - 1, n, n + 1, u32::MAX as usize] {
+            // A count above n is clamped to n.
+            for &length in sample(&[n / 2, u32::MAX as usize, 0, 1, n - 1, n, n + 1], 2) {
                 let what = format!("{}: {length} of {n} by {variant}", device.label);
                 let there = length.min(n);
                 let (output, count) = (gpu.upload(&vec![77u32; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
@@ -130,7 +131,7 @@ fn counted_selection_looks_at_as_many_as_the_device_says() {
     let plan = Select::new(10).counted().plan::<u32>(gpu).unwrap();
     let e = plan.with_length(&two).record(&mut gpu.recorder(), &x, &x, &output, &count).unwrap_err();
     assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("length has 2"), "{e}");
-    // No elements, whatever the device says.
+    // No elements, whatever the count on the device.
     let none = gpu.alloc::<u32>(0).unwrap();
     let plan = Select::new(0).counted().plan::<u32>(gpu).unwrap();
     let mut rec = gpu.recorder();
@@ -140,7 +141,7 @@ fn counted_selection_looks_at_as_many_as_the_device_says() {
 }
 
 #[test]
-fn predicates_see_the_elements() {
+fn predicates_receive_the_elements() {
     let small = Predicate::custom("fn keep(x: T) -> bool { return x < T(10); }");
     for (device, variant) in cases() {
         let gpu = &device.gpu;
@@ -163,7 +164,7 @@ fn predicates_see_the_elements() {
 }
 
 #[test]
-fn predicates_see_halves_as_f32() {
+fn predicates_receive_f16_as_f32() {
     let small = Predicate::custom("fn keep(x: T) -> bool { return x < 10.0; }");
     let x: Vec<f16> = (0..20_001u16).map(|i| f16::from_f32(f32::from(i % 23))).collect();
     for (device, variant) in cases() {
@@ -181,8 +182,8 @@ fn predicates_see_halves_as_f32() {
 }
 
 #[test]
-fn the_count_stays_on_the_device_for_what_follows() {
-    // Selecting twice in one submission, with nothing read between.
+fn the_count_stays_on_the_device_for_later_ops() {
+    // Selects twice in one submission, without reading back in between.
     for device in devices() {
         let gpu = &device.gpu;
         let x: Vec<u32> = (0..10_000).collect();
@@ -204,7 +205,7 @@ fn the_count_stays_on_the_device_for_what_follows() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let buffer = |n: usize| gpu.upload(&vec![1u32; n]).unwrap();
     let plan = Select::new(10).plan::<u32>(gpu).unwrap();

@@ -19,7 +19,7 @@ pub(crate) fn runs<T: Sample>(random: &mut Random, n: usize, longest: u64) -> Ve
     x
 }
 
-/// The runs, or nothing if the device lacks the variant. Compared by bits, so that -0 and NaN count.
+/// The runs, or `None` if the device lacks the variant. Compared by bits, so that -0 and NaN count.
 fn run<T: Sample + PartialEq>(gpu: &Gpu, variant: &str, x: &[T]) -> Option<Vec<T>>
 where
     Unique: Op<T>,

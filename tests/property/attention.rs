@@ -10,7 +10,7 @@ use tilework::attention::{Attention, KvAppend, KvType};
 use tilework::program::Op;
 use tilework::reference::{self, AttentionInputs};
 
-/// Pages of so many tokens for each sequence, in any order, and how many there are.
+/// Page tables for each sequence, in random order, and the number of pages.
 fn table(draw: &mut Draw, sequences: usize, each: usize) -> (Vec<u32>, usize) {
     let pages = sequences * each + 2;
     let mut all: Vec<u32> = (0..pages as u32).collect();
@@ -61,7 +61,7 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         }
         let q = draw.numbers::<T>(b * h * t * d);
         let (mut k, mut v) = (draw.numbers::<K>(rows * d), draw.numbers::<K>(rows * d));
-        // What lies behind a length is whatever was there before.
+        // Entries past a length are arbitrary.
         for (b, len) in lengths.iter().flatten().enumerate().filter(|_| paged.is_none()) {
             for pair in b * g..(b + 1) * g {
                 let behind = (pair * s + *len as usize) * d..(pair + 1) * s * d;
@@ -76,7 +76,7 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         };
         let want = reference::attention(&op, &q, &k, &v, inputs);
         let bound = reference::attention_bound(&op, &q, &k, &v, inputs);
-        // Weights are rounded to f16, by either neighbour, where it is subnormal too, and the hardware cuts sums off.
+        // Weights are rounded to f16, to either neighbour, subnormals included, and the hardware truncates sums.
         let sizes: Vec<K> = v.iter().map(|x| K::from_f64(x.to_f64().abs())).collect();
         let sizes = reference::attention(&op, &q, &k, &sizes, inputs);
         let small = 3.0 * s as f64 / (1 << 24) as f64;
@@ -110,7 +110,7 @@ pub(super) fn kv_append(draw: &mut Draw) -> Case {
             op = op.paged(Paging { tokens: 16, pages });
             (table_of, rows) = (Some(table), pages * g * 16);
         }
-        // Some beyond the end.
+        // Some past the end.
         let lengths: Vec<u32> = (0..b).map(|_| (draw.random().next() % (s as u64 + 2)) as u32).collect();
         let new = [0, 1].map(|_| draw.special::<T>(b * g * n * d));
         let mut case = Case::new::<T>(op.clone()).given(&new[0]).given(&new[1]);

@@ -1,4 +1,4 @@
-//! Cases of stencils and of convolution layers.
+//! Cases of filters and of convolution layers.
 
 use super::draw::{Contents, Draw, typed};
 use super::guarded::{Case, wide};
@@ -9,7 +9,7 @@ use tilework::prelude::*;
 use tilework::program::Variant;
 use tilework::reference;
 
-/// Multiples of 1/8, by which sums of bytes are exact; a product of lines where that is asked for.
+/// Multiples of 1/8, which make sums of bytes exact; a separable filter if requested.
 fn weights(draw: &mut Draw, shape: &[usize], lines: bool) -> Vec<f32> {
     let mut eighth = |_| (draw.random().next() % 9) as f32 / 8.0 - 0.375;
     let mut filter: Vec<f32> =
@@ -21,7 +21,7 @@ fn weights(draw: &mut Draw, shape: &[usize], lines: bool) -> Vec<f32> {
     filter
 }
 
-/// What a stencil must make of its input: floats within bounds, bytes by rounding exact sums.
+/// The expected output of a filter: floats within bounds, bytes by rounding exact sums.
 fn with_result<T: Sample>(case: Case, x: &[T], want: Vec<f64>, bound: Vec<f64>) -> Case {
     if T::DTYPE.is_float() {
         return case.given(x).near::<T>(want, bound);
@@ -30,13 +30,13 @@ fn with_result<T: Sample>(case: Case, x: &[T], want: Vec<f64>, bound: Vec<f64>) 
     case.given(x).exactly(&want.iter().map(byte).collect::<Vec<_>>())
 }
 
-/// The variant, and whether it wants a filter that is a product of lines.
+/// The variant, and whether it needs a separable filter.
 fn variant(draw: &mut Draw, variants: &'static [Variant]) -> (&'static str, bool) {
     let name = draw.variant(variants);
     (name, name == "separable" || draw.option(&[false, true, false]))
 }
 
-/// An odd extent of a filter, no larger than that of what it goes over.
+/// An odd extent of a filter, no larger than that of its input.
 fn odd(draw: &mut Draw, n: usize) -> usize {
     let extent = draw.option(&[3, 1, 5, 7]);
     extent.min((n.max(1) - 1) / 2 * 2 + 1)
@@ -87,7 +87,7 @@ pub(super) fn filter3d(draw: &mut Draw) -> Case {
     typed!(draw, of, [f32])
 }
 
-/// A layer with the shape of x; windows, strides and groups are options, sizes are not.
+/// A layer and the shape of x; windows, strides and groups are options, sizes are not.
 fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {
     let winograd = variant == "winograd";
     let kernel = if winograd { [3, 3] } else { draw.option(&[[3, 3], [1, 1], [2, 3], [5, 5]]) };
@@ -108,8 +108,8 @@ fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {
     (shape, layer.variant(variant))
 }
 
-/// Elements of tiles mix in Winograd's transforms, so that what is not finite spreads. Factors of x are numbers in any
-/// case: variants multiply the zeros around x by them.
+/// Winograd's transforms mix the elements of a tile, so non-finite values spread. Weights are always finite:
+/// variants multiply the zeros around x by them.
 fn contents(variant: &str) -> Contents {
     if matches!(variant, "winograd" | "auto") { Contents::Unit } else { Contents::Special }
 }

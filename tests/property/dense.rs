@@ -9,12 +9,12 @@ use tilework::program::Op;
 use tilework::reference;
 use tilework::{DType, Element};
 
-/// Elements of a matrix of these rows, `ld` apart.
+/// The number of elements of a matrix with rows `ld` apart.
 fn len(rows: usize, cols: usize, ld: usize) -> usize {
     if rows * cols == 0 { 0 } else { (rows - 1) * ld + cols }
 }
 
-/// Rows and their distance: of the matrix, or of its transpose.
+/// Rows and the leading dimension, of the matrix or of its transpose.
 fn stored(draw: &mut Draw, rows: usize, cols: usize, trans: bool) -> (usize, usize, usize) {
     let (rows, cols) = if trans { (cols, rows) } else { (rows, cols) };
     (rows, cols, cols + draw.pick(&[0, 1, 4]))
@@ -57,7 +57,7 @@ pub(super) fn gemm(draw: &mut Draw) -> Case {
     draw.option(&forms)(draw)
 }
 
-/// Bounds on cooperative matrices: the hardware cuts sums off, and f32 is rounded to f16 by either neighbour.
+/// Bounds for cooperative matrices: the hardware truncates sums, and f32 is rounded to either neighbour in f16.
 fn on_matrices<T: Sample + Into<f64>>(gemm: &Gemm, a: &[T], b: &[T], bound: &[f64]) -> Vec<f64> {
     let cut = bound.iter().map(|b| 4.0 * b);
     if T::DTYPE != DType::F32 {
@@ -66,7 +66,7 @@ fn on_matrices<T: Sample + Into<f64>>(gemm: &Gemm, a: &[T], b: &[T], bound: &[f6
     let positive = |x: &[T]| x.iter().map(|x| T::from_f64((*x).into().abs())).collect::<Vec<_>>();
     let sizes = gemm.clone().beta(0.0).activation(Activation::None);
     let sizes = reference::gemm(&sizes, &positive(a), &positive(b), None, &vec![0f32; bound.len()]).unwrap();
-    // And by as much as f16 has no less, in 90 terms times 2 at the most; no activation is steeper.
+    // And the smallest step of f16, for at most 90 terms times 2; no activation is steeper.
     let small = 180.0 / (1 << 24) as f64;
     cut.zip(sizes).map(|(cut, size)| cut + 1.13 * (2.1 / 1024.0 * size.abs() + small)).collect()
 }
@@ -94,7 +94,7 @@ impl Form {
         }
     }
 
-    /// The product, elements of its bias, a, b and c.
+    /// The op, and the number of elements of its bias, a, b and c.
     fn operands<T: Sample, R: Sample>(&self, draw: &mut Draw) -> (Gemm, usize, Vec<T>, Vec<T>, Vec<R>) {
         let (m, n, k) = (draw.length(0, 70), draw.length(0, 70), draw.length(0, 90));
         let (alpha, beta) = draw.pick(&FACTORS);
@@ -107,7 +107,7 @@ impl Form {
             .when(self.trans_a, |op| op.trans_a())
             .when(self.trans_b, |op| op.trans_b());
         gemm = gemm.lda(lda).ldb(ldb).ldc(ldc).activation(self.activation).variant(self.variant);
-        // What f16 has not is no number any more once `coop` has rounded it.
+        // Numbers outside the range of f16 become infinite when `coop` rounds them.
         let like =
             if self.variant == "coop" && T::DTYPE == DType::F32 { Contents::Unit } else { Contents::Special };
         let a = draw.elements(len(rows_a, cols_a, lda), like);
@@ -138,7 +138,7 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
         let (rows_a, cols_a, lda) = stored(draw, m, k, form.trans_a);
         let (rows_b, cols_b, ldb) = stored(draw, k, n, form.trans_b);
         let (_, _, ldc) = stored(draw, m, n, false);
-        // From one matrix to the next: right behind, with a gap, or the same a for all.
+        // Batch strides: packed, with a gap, or one A for all.
         let (a, b, c) = (len(rows_a, cols_a, lda), len(rows_b, cols_b, ldb), len(m, n, ldc));
         let gap = draw.pick(&[0, 3]);
         let strides = (draw.pick(&[a + gap, 0]), b + gap, c + gap);

@@ -1,27 +1,27 @@
-//! What cases are drawn by.
+//! How cases are drawn.
 
 use crate::support::{Random, Sample};
 use tilework::program::Variant;
 
-/// Numbers that choices are made by; smaller ones make smaller cases.
+/// Random numbers that decide a case; smaller numbers make smaller cases.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choices(pub(super) [u32; 16]);
 
-/// What elements are like.
+/// The kind of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contents {
     /// Small whole numbers.
     Whole,
     /// Floats in [-1, 1), integers of any size.
     Unit,
-    /// As these, with zeros of both signs, and NaN and infinities or subnormal numbers among them: a device that takes
-    /// a subnormal number for 0 makes NaN of it and an infinity.
+    /// The same with zeros of both signs, and either NaN and infinities or subnormal numbers: a device that flushes
+    /// subnormals to 0 would make NaN of a subnormal and an infinity.
     Special,
-    /// Any bits, and where arithmetic goes wrong first.
+    /// Any bits, and extreme values.
     Any,
 }
 
-/// Draws the parts of a case, each call the next.
+/// Draws the parts of a case; each call draws the next.
 pub(super) struct Draw {
     choices: std::array::IntoIter<u32, 16>,
     spec: usize,
@@ -31,7 +31,7 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Of `op`, with the options of this number, which are drawn by `options`.
+    /// For `op`; options are drawn by `options`, and `spec` numbers them.
     pub(super) fn new(op: &str, options: u64, spec: usize, choices: Choices, contents: u64) -> Self {
         let seed = op.bytes().fold(options, |seed, byte| seed.rotate_left(5) ^ u64::from(byte));
         let mut choices = choices.0.into_iter();
@@ -43,17 +43,17 @@ impl Draw {
         self.choices.next().unwrap_or(0).into()
     }
 
-    /// A number below `n`, as likely as any other.
+    /// A uniform number below `n`.
     pub(super) fn below(&mut self, n: usize) -> usize {
         ((self.choice() * n as u64) >> 32) as usize
     }
 
-    /// From `least` to `most`, small ones more often, and often a multiple of 4 or next to one.
+    /// From `least` to `most`: small ones more often, and often a multiple of 4 or next to one.
     pub(super) fn length(&mut self, least: usize, most: usize) -> usize {
         let choice = self.choice();
         let share = choice as f64 / 2f64.powi(32);
         let n = ((most - least + 1) as f64).powf(share) as usize - 1 + least;
-        // The last bits of the choice are free.
+        // The last bits of the choice are unused above.
         let n = match choice & 7 {
             1 => n.next_multiple_of(4),
             2 => n.next_power_of_two(),
@@ -63,7 +63,7 @@ impl Draw {
         n.clamp(least, most)
     }
 
-    /// One of these; kernels are compiled for it, so few are drawn. The first is the simplest.
+    /// One of these, for which kernels are compiled, so few are drawn. The first is the simplest.
     pub(super) fn option<T: Clone>(&mut self, of: &[T]) -> T {
         let number = self.options.next() as usize;
         of[if self.spec == 0 { 0 } else { number % of.len() }].clone()
@@ -81,19 +81,19 @@ impl Draw {
         if number == 0 { "auto" } else { variants[number - 1].name }
     }
 
-    /// Whether a share of the cases is this one.
+    /// True for one in `one_in` cases.
     pub(super) fn chance(&mut self, one_in: u64) -> bool {
         self.random.next().is_multiple_of(one_in)
     }
 
-    /// What the elements of this case are like, at the most `most`.
+    /// The kind of elements of this case, at most `most`.
     fn contents(&self, most: Contents) -> Contents {
         let all = [Contents::Whole, Contents::Unit, Contents::Special, Contents::Any];
         let kind = all[(self.contents >> 30) as usize];
         kind.min(most)
     }
 
-    /// `n` elements that are like this at the most.
+    /// `n` elements of a kind up to `most`.
     pub(super) fn elements<T: Sample>(&mut self, n: usize, most: Contents) -> Vec<T> {
         let contents = self.contents(most);
         let extremes = T::extremes();
@@ -117,22 +117,22 @@ impl Draw {
         (0..n).map(one).collect()
     }
 
-    /// Any elements at all.
+    /// Elements of any kind.
     pub(super) fn any<T: Sample>(&mut self, n: usize) -> Vec<T> {
         self.elements(n, Contents::Any)
     }
 
-    /// Numbers, and what is none, but none so large that a sum of them overflows.
+    /// Numbers, NaN and infinities, but no finite number so large that a sum overflows.
     pub(super) fn special<T: Sample>(&mut self, n: usize) -> Vec<T> {
         self.elements(n, Contents::Special)
     }
 
-    /// Numbers that sums and products can be made of.
+    /// Numbers whose sums and products are finite.
     pub(super) fn numbers<T: Sample>(&mut self, n: usize) -> Vec<T> {
         self.elements(n, Contents::Unit)
     }
 
-    /// `n` numbers below `end`, and now and then one that is not.
+    /// `n` numbers below `end`, and a few out of range.
     pub(super) fn indices(&mut self, n: usize, end: usize) -> Vec<u32> {
         let end = end.max(1) as u64;
         let random = &mut self.random;
@@ -144,7 +144,7 @@ impl Draw {
         (0..n).map(one).collect()
     }
 
-    /// Flags, of which some are set, with any bit.
+    /// Flags, some of which are nonzero.
     pub(super) fn flags(&mut self, n: usize) -> Vec<u32> {
         let every = self.pick(&[2, 1, 7, 50, u64::MAX]);
         let random = &mut self.random;
@@ -164,7 +164,7 @@ impl Draw {
         runs
     }
 
-    /// A generator for what else is needed.
+    /// The generator of contents.
     pub(super) fn random(&mut self) -> &mut Random {
         &mut self.random
     }
@@ -174,7 +174,7 @@ fn signed<T: Sample>() -> bool {
     T::from_f64(-1.0).to_f64() < 0.0
 }
 
-/// A zero, and either a subnormal f32 or what is not finite.
+/// A zero, and either a subnormal f32 or a non-finite number.
 fn is_special(x: f64, subnormal: bool) -> bool {
     x == 0.0 || if subnormal { x.abs() < f64::from(f32::MIN_POSITIVE) } else { !x.is_finite() }
 }

@@ -1,4 +1,4 @@
-//! Cases, and running them with guard words around every operand.
+//! Cases, and how they run with guard words around every operand.
 
 use crate::support::far;
 use half::f16;
@@ -8,33 +8,33 @@ use tilework::program::{Determinism, DeviceProfile, Form, Op, Program, Resource,
 use tilework::reference::{Number, Wanted};
 use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable, Slice};
 
-/// Around operands: NaN as a float, and not what a kernel writes for one.
+/// The guard word around operands: a NaN that no kernel writes.
 const GUARD: u8 = 0xff;
 
-/// What results hold before they are written.
+/// The contents of results before they are written.
 const UNWRITTEN: u8 = 0xa5;
 
-/// Bytes in front of an operand, the strictest alignment that there is.
+/// Bytes in front of an operand: the strictest alignment.
 const FRONT: usize = 256;
 
-/// Bytes behind it, at the least: whole elements of every type.
+/// Minimum bytes after an operand: whole elements of every type.
 const BEHIND: usize = 64;
 
-/// Says what is wrong, of all operands.
+/// Checks all operands and returns what is wrong.
 type Check = dyn Fn(&[Vec<u8>]) -> Option<String>;
 
-/// Plans on a device, open or not.
+/// Plans the op on a device, with runtime checks or not.
 type Planning = dyn Fn(&Gpu, bool) -> tilework::Result<Executable>;
 
-/// What an operand must hold when the op is done.
+/// The expected contents of an operand after the op.
 enum Want {
-    /// What it held before.
+    /// Unchanged.
     Same,
     /// These bytes.
     Bits(Vec<u8>),
     /// Numbers within bounds.
     Near(Vec<f64>, Vec<f64>),
-    /// What else is said of it.
+    /// Checked by a function.
     Checked(Box<Check>),
 }
 
@@ -43,7 +43,7 @@ struct Operand {
     /// Before the op.
     bytes: Vec<u8>,
     want: Want,
-    /// Bounds where cooperative matrices computed it, which round otherwise.
+    /// Bounds for cooperative matrices, which round differently.
     on_matrices: Option<Vec<f64>>,
 }
 
@@ -53,14 +53,14 @@ impl Operand {
     }
 }
 
-/// An op with its operands, and what they must become.
+/// An op with its operands and their expected contents.
 pub(super) struct Case {
     pub(super) what: String,
     plan: Box<Planning>,
     operands: Vec<Operand>,
 }
 
-/// What all operands held when an op was done.
+/// The contents of all operands after an op.
 pub(super) struct Outcome {
     contents: Vec<Vec<u8>>,
     types: Vec<DType>,
@@ -69,7 +69,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Why the results are not those of the same kernels with runtime checks, if they must be.
+    /// The difference from the results of the same kernels with runtime checks, if they must be equal.
     pub(super) fn differs(&self, other: &Self) -> Option<String> {
         let same = self.determinism == Determinism::SameBits && self.variant == other.variant;
         let mut pairs = self.contents.iter().zip(&other.contents).zip(&self.types).enumerate();
@@ -81,7 +81,7 @@ impl Outcome {
     }
 }
 
-/// With the same bits for every NaN: which they are is not said of any operation.
+/// With one bit pattern for every NaN: no operation defines which.
 fn one_nan(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     match dtype {
         DType::F32 => {
@@ -118,7 +118,7 @@ impl Case {
         }
     }
 
-    /// An op that was formed by names, whose outputs must be these.
+    /// An op formed by name, with these expected outputs.
     pub(super) fn formed(what: String, form: Form, wanted: Vec<Wanted>) -> Self {
         let profile = DeviceProfile::h100();
         let lengths: Vec<_> =
@@ -136,7 +136,7 @@ impl Case {
                     let Wanted { array, bound } =
                         wanted.next().expect("a judge has said what each output is");
                     count = array.len() as u32;
-                    // Behind what counts nothing is written.
+                    // Nothing is written past the count.
                     let len = lengths.get(i).map_or(array.len(), |len| *len.max(&array.len()));
                     let mut after = array.data().bytes().to_vec();
                     after.resize(len * array.dtype().size(), UNWRITTEN);
@@ -165,24 +165,24 @@ impl Case {
         self
     }
 
-    /// Other bounds of the last result where the variant is `coop`.
+    /// Other bounds for the last result of the variant `coop`.
     pub(super) fn on_matrices(mut self, bound: Vec<f64>) -> Self {
         self.operands.last_mut().unwrap().on_matrices = Some(bound);
         self
     }
 
-    /// An operand that must stay as it is.
+    /// A read-only operand.
     pub(super) fn given<T: Element>(self, x: &[T]) -> Self {
         self.operand(T::DTYPE, bytes_of(x), Want::Same)
     }
 
-    /// A result that is as long as what is wanted.
+    /// A result with exactly these elements.
     pub(super) fn near<T: Element>(self, want: Vec<f64>, bound: Vec<f64>) -> Self {
         let bytes = vec![UNWRITTEN; want.len() * size_of::<T>()];
         self.operand(T::DTYPE, bytes, Want::Near(want, bound))
     }
 
-    /// A result of these elements, wanted within bounds.
+    /// A result of these elements, within bounds.
     pub(super) fn close<T: Number>(self, want: &[T], bound: Vec<f64>) -> Self {
         self.near::<T>(want.iter().map(|x| x.to_f64()).collect(), bound)
     }
@@ -202,7 +202,7 @@ impl Case {
         self.front_of(want.len(), want)
     }
 
-    /// A result of so many elements, of which only the front is written.
+    /// A result of `n` elements, of which only the front is written.
     pub(super) fn front_of<T: Element>(self, len: usize, want: &[T]) -> Self {
         let before = vec![UNWRITTEN; len * size_of::<T>()];
         let mut after = bytes_of(want);
@@ -210,7 +210,7 @@ impl Case {
         self.operand(T::DTYPE, before, Want::Bits(after))
     }
 
-    /// As `front_of`, within bounds.
+    /// Like `front_of`, within bounds.
     pub(super) fn front_near<T: Number>(self, len: usize, mut want: Vec<f64>, mut bound: Vec<f64>) -> Self {
         let before = vec![UNWRITTEN; len * size_of::<T>()];
         let unwritten: Vec<T> = bytemuck::pod_collect_to_vec(&before);
@@ -219,7 +219,7 @@ impl Case {
         self.operand(T::DTYPE, before, Want::Near(want, bound))
     }
 
-    /// A result of so many elements of which `check`, that gets all operands, says what is wrong.
+    /// A result of `n` elements, checked by `check`, which gets all operands.
     pub(super) fn checked<T: Element>(
         self,
         len: usize,
@@ -229,15 +229,15 @@ impl Case {
         self.operand(T::DTYPE, before, Want::Checked(Box::new(check)))
     }
 
-    /// Whether what a device takes for 0 is among its numbers, and more than moved.
+    /// Whether the op computes with subnormal numbers, which a device may flush to 0.
     pub(super) fn has_subnormals(&self) -> bool {
         let computed = self.operands.iter().any(|o| matches!(o.want, Want::Near(..) | Want::Checked(_)));
         let mut floats = self.operands.iter().filter(|o| o.dtype == DType::F32);
         computed && floats.any(|o| elements_of::<f32>(&o.bytes).iter().any(|x| x.is_subnormal()))
     }
 
-    /// Runs it and gives what all operands hold then; nothing, where the device or the variant does not take the case.
-    /// An open run has runtime checks that the guards lie within.
+    /// Runs the case and returns the contents of all operands; `None` if the device or the variant does not accept it.
+    /// An open run binds the guards too, so that runtime checks do not hide an access to them.
     pub(super) fn run(&self, gpu: &Gpu, open: bool) -> Result<Option<Outcome>, String> {
         let executable = match (self.plan)(gpu, open) {
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => return Ok(None),
@@ -258,7 +258,7 @@ impl Case {
     }
 }
 
-/// With the guards behind operands in what is bound, so that neither a driver nor runtime checks keep a kernel from them.
+/// Binds operands with the guards after them, so that neither a driver nor runtime checks hide an access.
 fn opened(mut program: Program) -> Program {
     for binding in program.dispatches.iter_mut().flat_map(|d| &mut d.bindings) {
         if let Resource::Operand(operand) = binding.resource
@@ -273,7 +273,7 @@ fn opened(mut program: Program) -> Program {
     program
 }
 
-/// Operands with their guards, as they were read back.
+/// Operands with their guards, read back.
 struct Held {
     all: Vec<Vec<u8>>,
 }
@@ -362,7 +362,7 @@ fn numbers_of(dtype: DType, bytes: &[u8]) -> Vec<f64> {
 
 /// An operand on a device, between its guards.
 trait Guarded {
-    /// The operand, and so many bytes behind it.
+    /// The operand, and this many bytes after it.
     fn slice(&self, behind: usize) -> RawSlice<'_>;
     fn read(&self) -> tilework::Result<Vec<u8>>;
 }
@@ -402,7 +402,7 @@ fn upload(gpu: &Gpu, operand: &Operand) -> tilework::Result<Box<dyn Guarded>> {
     }
 }
 
-/// Numbers as the reference gives them, without a name for the type.
+/// Numbers of the reference as f64.
 pub(super) fn wide<T: Number>(x: &[T]) -> Vec<f64> {
     x.iter().map(|x| x.to_f64()).collect()
 }

@@ -7,7 +7,7 @@ use tilework::conv::Boundary;
 use tilework::prelude::*;
 use tilework::reference;
 
-/// An image of one to four channels, side by side or in planes.
+/// An image of one to four channels, interleaved or planar.
 fn image(draw: &mut Draw, channels: &[usize]) -> Image {
     let (h, w) = (draw.length(1, 60), draw.length(1, 70));
     let image = Image::new([h, w], draw.option(channels));
@@ -47,7 +47,7 @@ pub(super) fn gaussian(draw: &mut Draw) -> Case {
         let variant = draw.variant(Gaussian::variants());
         let image = image(draw, &[1, 3, 4, 2]);
         let boundary = draw.option(&[Boundary::Clamp, Boundary::Zero, Boundary::Wrap]);
-        // What wraps around once only is at least as large as the window.
+        // Wrapping requires an image at least as large as the window.
         let boundary = if image.h.min(image.w) < 9 { Boundary::Clamp } else { boundary };
         let op = Gaussian::new(image, draw.option(&[1.0, 0.5, 0.4])).boundary(boundary).variant(variant);
         let x = draw.special::<T>(len(image));

@@ -1,5 +1,5 @@
-//! Cases of ops that have none of their own: asked for by names, with drawn options, shapes and contents, and held
-//! against the op's judge.
+//! Cases of ops without their own: formed by name, with random options, shapes and contents, and compared with
+//! the op's reference.
 
 use super::draw::Draw;
 use super::guarded::Case;
@@ -7,7 +7,7 @@ use half::f16;
 use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply, Takes};
 use tilework::{DType, HostArray, HostData, reference};
 
-/// Inputs of the first one's shape.
+/// Inputs with the shape of the first one.
 struct Inputs<'d> {
     draw: &'d mut Draw,
     first: Option<Vec<usize>>,
@@ -39,12 +39,12 @@ impl Supply for Inputs<'_> {
     }
 }
 
-/// Words, flags and a few numbers; what the example must have.
+/// Words, flags and a few numbers, and the options that the example requires.
 fn settings(draw: &mut Draw, op: &'static Operation) -> Settings {
     let mut settings = Settings::new(op);
     for option in op.options {
         let wanted = op.example.options.iter().find(|(name, _)| *name == option.name);
-        // The name is the op's own, and no option comes twice.
+        // Option names belong to the op and do not repeat.
         match (option.takes, wanted) {
             (_, Some((name, value))) => settings.text(name, *value).unwrap(),
             (Takes::Nothing, None) if draw.option(&[false, true]) => settings.flag(option.name).unwrap(),
@@ -58,7 +58,7 @@ fn settings(draw: &mut Draw, op: &'static Operation) -> Settings {
     settings
 }
 
-/// The op of these inputs, if it and its judge take them.
+/// The op on these inputs, if it and its reference accept them.
 fn form(
     draw: &mut Draw,
     settings: &Settings,
@@ -73,7 +73,7 @@ fn form(
     Some(Case::formed(format!("{dtype} {shape:?} by {variant}, {settings:?}"), form, wanted))
 }
 
-/// A case of the op; of its example where what was drawn does not go together.
+/// A case of the op, or its example if the drawn options are inconsistent.
 pub(super) fn case(draw: &mut Draw, op: &'static Operation) -> Case {
     let settings = settings(draw, op);
     let dtype = draw.option(op.types);

@@ -12,7 +12,7 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference;
 
-/// Rows, short and many or long and few.
+/// Many short rows or few long ones.
 fn rows(draw: &mut Draw) -> (usize, usize) {
     let (rows, n) = (draw.length(0, 60), draw.length(0, 200));
     if draw.pick(&[true, true, true, false]) { (rows, n) } else { (rows.min(3), 13 * n) }
@@ -116,7 +116,7 @@ pub(super) fn rms_norm_backward(draw: &mut Draw) -> Case {
     want.iter().zip(bound).fold(case, |case, (want, bound)| case.close(want, bound))
 }
 
-/// Kind of a window, its extents, strides and pads: what kernels are compiled for.
+/// The kind, extents, strides and padding of a window, for which kernels are compiled.
 fn windows(draw: &mut Draw) -> (PoolKind, [usize; 2], [usize; 2], [usize; 2]) {
     let (kernel, stride, pad) = draw.option(&[
         ([2, 2], [2, 2], [0, 0]),
@@ -129,7 +129,7 @@ fn windows(draw: &mut Draw) -> (PoolKind, [usize; 2], [usize; 2], [usize; 2]) {
     (kind, kernel, stride, pad)
 }
 
-/// An input that windows fit in.
+/// An input that the windows fit in.
 fn images(draw: &mut Draw, kernel: [usize; 2]) -> [usize; 4] {
     [draw.length(1, 3), draw.length(1, 5), draw.length(kernel[0], 20), draw.length(kernel[1], 20)]
 }
@@ -204,7 +204,7 @@ pub(super) fn activation_backward(draw: &mut Draw) -> Case {
     {
         let (n, variant) = (draw.length(0, 5000), draw.variant(ActivationBackward::variants()));
         let activation = draw.option(&Activation::ALL);
-        // A slope of 0 beside a gradient that is none is not defined.
+        // A slope of 0 times a non-finite gradient is undefined.
         let (value, dy) = (draw.special::<T>(n), draw.numbers::<T>(n));
         let want = reference::activation_backward(activation, &value, &dy);
         let bound = reference::activation_backward_bound(activation, &value, &dy);

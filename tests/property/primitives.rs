@@ -11,7 +11,7 @@ use tilework::program::Op;
 use tilework::reference;
 use tilework::{DType, Element};
 
-/// What an operator is tried with: products neither vanish nor overflow.
+/// Elements for an operator: products neither vanish nor overflow.
 fn operands<T: Sample>(draw: &mut Draw, operator: &Operator, n: usize) -> Vec<T> {
     match operator {
         Operator::Prod if T::DTYPE.is_float() => {
@@ -61,7 +61,7 @@ pub(super) fn reduce(draw: &mut Draw) -> Case {
     typed!(draw, of, [f32, f16, i32, u32, u8, i8])
 }
 
-/// Calls `by` with one of the operators that scans take.
+/// Calls `by` with one of the operators of scans.
 macro_rules! with_operator {
     ($draw:ident, $by:ident) => {
         match $draw.option(&[0, 1, 2, 3]) {

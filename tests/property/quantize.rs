@@ -17,7 +17,7 @@ pub(super) fn cast(draw: &mut Draw) -> Case {
     if draw.option(&[false, true]) {
         let x = draw.any::<f16>(n);
         let want = reference::cast::<f16, f32>(&x);
-        // What is subnormal is one of f32 no longer: exact.
+        // A subnormal f16 is a normal f32: exact.
         return Case::new::<f16>(op).given(&x).close(&want, vec![0.0; n]);
     }
     let x = draw.any::<f32>(n);
@@ -25,7 +25,7 @@ pub(super) fn cast(draw: &mut Draw) -> Case {
     Case::new::<f32>(op).given(&x).close(&want, vec![0.0; n])
 }
 
-/// Rows, their length, and what shares a factor.
+/// Rows, their length, and the elements that share a factor.
 fn rows(draw: &mut Draw) -> (usize, usize, Scales) {
     let rows = draw.length(0, 60);
     match draw.option(&[0, 1, 2]) {
@@ -42,10 +42,10 @@ pub(super) fn quantize(draw: &mut Draw) -> Case {
     {
         let variant = draw.variant(Quantize::<Q>::variants());
         let (rows, n, scales) = rows(draw);
-        // What `whole` holds in registers are vectors.
+        // `whole` holds vectors in registers.
         let n = if variant == "whole" { n / 4 * 4 } else { n };
         let scales = if variant == "whole" && scales != Scales::Row { Scales::Row } else { scales };
-        // Factors of nothing are not defined.
+        // Factors of empty groups are undefined.
         let n = match (scales, variant) {
             (Scales::Group(of), _) => n.max(of),
             (_, "whole") => n.max(4),

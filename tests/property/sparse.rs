@@ -20,7 +20,7 @@ const TARGETS: [Target; 8] = [
     Target::Sell { slice: 32, window: 1 },
 ];
 
-/// Rows of very different lengths; columns may come more than once.
+/// Rows of very different lengths; columns may repeat.
 fn matrix(draw: &mut Draw) -> Csr {
     let (rows, cols) = (draw.length(0, 120), draw.length(0, 120));
     let longest = if cols == 0 { 0 } else { draw.length(0, 60) as u64 };
@@ -70,14 +70,14 @@ pub(super) fn spmv(draw: &mut Draw) -> Case {
     let (x, y) = (draw.special::<f32>(csr.cols), draw.special::<f32>(csr.rows));
     let want = reference::spmv(alpha, &csr, &x, beta, &y).unwrap();
     let bound = reference::spmv_bound(alpha, &csr, &x, beta, &y).unwrap();
-    let seen = csr.analyse();
+    let statistics = csr.analyse();
     let host = reference::spconvert(&HostMatrix::Csr(csr), target).unwrap();
     let mut layout = host.layout().unwrap();
     if halves {
         layout.values = DType::F16;
     }
     let variant = variant(draw, Spmv::variants(), layout.format.name());
-    let op = Spmv::new(layout).alpha(alpha).beta(beta).statistics(&seen).variant(variant);
+    let op = Spmv::new(layout).alpha(alpha).beta(beta).statistics(&statistics).variant(variant);
     with_lists(Case::new::<f32>(op), &host, halves).given(&x).updated(&y, want, bound)
 }
 

@@ -14,7 +14,7 @@ where
 {
     let gpu = &device.gpu;
     let input = gpu.upload(x).unwrap();
-    // What lies behind the result stays.
+    // Elements after the result are kept.
     let output = gpu.upload(&vec![R::from_f64(7.0); x.len() + 3]).unwrap();
     let mut rec = gpu.recorder();
     Cast::new(x.len())
@@ -29,7 +29,7 @@ where
 }
 
 #[test]
-fn every_half_goes_there_and_back() {
+fn every_f16_survives_a_round_trip() {
     let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
     for device in devices() {
         let singles = run::<f16, f32>(device, &halves);
@@ -50,7 +50,7 @@ fn every_half_goes_there_and_back() {
 }
 
 #[test]
-fn floats_become_the_nearest_half() {
+fn f32_rounds_to_the_nearest_f16() {
     let mut random = Random::new(2);
     for device in devices() {
         for n in [0, 1, 2, 3, 5, 9999, 10_000] {
@@ -68,7 +68,7 @@ fn floats_become_the_nearest_half() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Cast| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
     assert_eq!(kind(Cast::new(4).variant("fastest")), ErrorKind::InvalidArgument);

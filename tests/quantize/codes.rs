@@ -19,7 +19,7 @@ fn codes(@builtin(global_invocation_id) id: vec3<u32>) {
         packed[id.x] = vec2(pack_fp8(x[id.x]), pack_int8(x[id.x]));
     }
     if id.x < arrayLength(&words) {
-        // As bits, which no device changes on the way.
+        // As bits, which no device changes.
         unpacked[2u * id.x] = bitcast<vec4<u32>>(unpack_fp8(words[id.x]));
         unpacked[2u * id.x + 1u] = bitcast<vec4<u32>>(unpack_int8(words[id.x]));
     }
@@ -30,7 +30,7 @@ fn int8_code(x: f32) -> i8 {
     f64::from(x).round_ties_even().clamp(-127.0, 127.0) as i8
 }
 
-/// What each of the fragments makes of `x`, and of every byte.
+/// The result of each fragment for `x` and for every byte.
 fn run(device: &Device, x: &[f32]) -> (Vec<[u8; 8]>, Vec<[f32; 8]>) {
     let gpu = &device.gpu;
     let bytes: Vec<u8> = (0..=255).collect();
@@ -49,7 +49,7 @@ fn run(device: &Device, x: &[f32]) -> (Vec<[u8; 8]>, Vec<[f32; 8]>) {
     )
 }
 
-/// Every code, what lies around the middle between each two, and random floats of every size.
+/// Every code, values around the midpoint between neighbours, and random floats of every magnitude.
 fn floats() -> Vec<f32> {
     let mut random = Random::new(1);
     let mut x: Vec<f32> = (0..=255).map(fp8_value).collect();

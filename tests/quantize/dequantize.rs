@@ -16,7 +16,7 @@ where
     let (x, scale) = (random.elements::<Q>(len), random.elements::<f32>(spans));
     let gpu = &device.gpu;
     let (input, scales) = (gpu.upload(&x).unwrap(), gpu.upload(&scale).unwrap());
-    // What lies behind the result stays.
+    // Elements after the result are kept.
     let output = gpu.upload(&vec![T::from_f64(7.0); len + 3]).unwrap();
     let mut rec = gpu.recorder();
     op.plan::<T>(gpu).unwrap().record(&mut rec, &input, &scales, output.slice(..len).unwrap()).unwrap();
@@ -52,7 +52,7 @@ fn matches_reference_for_rows_groups_and_tensors() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         check::<i8, f32>(device, &Dequantize::new(0, 5), (0, 0));
         check::<u8, f16>(device, &Dequantize::new(5, 0), (0, 5));
@@ -60,7 +60,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Dequantize<i8>| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
     assert_eq!(kind(Dequantize::new(2, 100).scales(Scales::Group(64))), ErrorKind::InvalidArgument);

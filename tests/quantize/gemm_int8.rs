@@ -24,7 +24,7 @@ fn run(device: &Device, op: &GemmInt8, a: &[i8], b: &[i8], len: usize) -> Vec<i3
     c.read().unwrap()
 }
 
-/// Around the sides of tiles; k of whole vectors, of whole words, and not.
+/// Around tile sizes; k a multiple of a vector, of a word, or neither.
 const SHAPES: [(usize, usize, usize); 6] =
     [(17, 15, 33), (1, 1, 1), (20, 36, 20), (33, 40, 80), (5, 130, 129), (64, 64, 256)];
 
@@ -48,7 +48,7 @@ fn sums_are_exact_in_every_shape() {
 }
 
 #[test]
-fn sums_at_the_edge_of_i32_are_exact() {
+fn sums_near_the_limits_of_i32_are_exact() {
     for device in devices() {
         let k = 131_071;
         let op = GemmInt8::new(1, 2, k).trans_b();
@@ -61,7 +61,7 @@ fn sums_at_the_edge_of_i32_are_exact() {
 }
 
 #[test]
-fn sums_of_no_products_are_zeros() {
+fn k_zero_returns_zeros() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         for trans_b in [false, true] {
             let op = GemmInt8::new(4, 8, 0).when(trans_b, |op| op.trans_b()).variant(variant);
@@ -70,7 +70,7 @@ fn sums_of_no_products_are_zeros() {
     }
 }
 
-/// A product with scales, and with a bias too.
+/// A product with scales, without a bias and with one.
 fn check_scaled<T: Number>(device: &Device, op: &GemmInt8, (m, n, k): (usize, usize, usize))
 where
     GemmInt8: Op<T>,
@@ -121,7 +121,7 @@ fn scaled_products_match_reference() {
 }
 
 #[test]
-fn tiles_that_are_asked_for_match_reference() {
+fn requested_tiles_match_reference() {
     let Some(device) = devices().first() else { return };
     let (m, n, k) = (70, 66, 100);
     let mut random = Random::new(9);
@@ -138,7 +138,7 @@ fn tiles_that_are_asked_for_match_reference() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         for (m, n, k) in [(0, 3, 4), (3, 0, 4), (2, 3, 0)] {
             for trans_b in [false, true] {
@@ -150,7 +150,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let h100 = DeviceProfile::h100();
     let kind = |op: GemmInt8| Op::<i32>::lower(&op, &h100).unwrap_err().kind();
     let new = || GemmInt8::new(64, 64, 64);
@@ -190,7 +190,7 @@ fn refuses_what_it_cannot_do() {
     let plan = GemmInt8::new(2, 4, 3).plan::<i32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     plan.record(&mut rec, &a, &b, &c).unwrap();
-    // An operand of another k.
+    // An operand with a different k.
     assert_eq!(plan.record(&mut rec, &bytes(8), &b, &c).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(plan.record(&mut rec, &a, &bytes(16), &c).unwrap_err().kind(), ErrorKind::Shape);
     rec.submit().unwrap();

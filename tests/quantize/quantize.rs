@@ -17,7 +17,7 @@ where
     Quantize<Q>: Op<T>,
 {
     let gpu = &device.gpu;
-    // `whole` refuses what it cannot hold.
+    // `whole` rejects rows that it cannot hold.
     let plan = op.plan::<T>(gpu).ok()?;
     let input = gpu.upload(x).unwrap();
     let output = gpu.upload(&vec![Q::default(); x.len() + 3]).unwrap();
@@ -30,7 +30,7 @@ where
     Some((bytes, scale.read().unwrap()))
 }
 
-/// A device may err in a quotient by 3 ULP, so that one that is nearly halfway goes to the other side.
+/// A device's quotient may be off by 3 ULP, so a value near a midpoint may round either way.
 #[track_caller]
 fn assert_codes<Q: Code, T: Sample>(what: &str, x: &[T], scales: &[f32], span: usize, got: &[Q], want: &[Q]) {
     if let Some(wrong) = far_codes(x, scales, span, got, want) {
@@ -38,7 +38,7 @@ fn assert_codes<Q: Code, T: Sample>(what: &str, x: &[T], scales: &[f32], span: u
     }
 }
 
-/// The first code that is not what is wanted, nor as near.
+/// The first code that is neither the expected one nor as close.
 pub(crate) fn far_codes<Q: Code, T: Sample>(
     x: &[T],
     scales: &[f32],
@@ -56,7 +56,7 @@ pub(crate) fn far_codes<Q: Code, T: Sample>(
     })
 }
 
-/// The first factor that is farther from what is wanted than a division errs.
+/// The first factor that is off by more than the error of a division.
 pub(crate) fn far_scales(got: &[f32], want: &[f32]) -> Option<String> {
     assert_eq!(got.len(), want.len());
     got.iter().zip(want).find_map(|(got, want)| {
@@ -70,7 +70,7 @@ where
     Quantize<Q>: Op<T>,
 {
     let (want, scales) = quantize(op, x);
-    // Elsewhere kernels are compiled anew: what `auto` takes is both.
+    // Other devices run `auto` only.
     for variant in names().filter(|v| device.main || *v == "auto") {
         let what = format!("{}: {} {} {variant} {op:?}", device.label, T::DTYPE, Q::NAME);
         let Some((got, scale)) = run(device, &op.clone().variant(variant), x) else {
@@ -92,7 +92,7 @@ fn elements<T: Sample>(rows: usize, n: usize) -> Vec<T> {
         .collect()
 }
 
-/// Rows of words, and not; that begin anywhere; of one lane and of many.
+/// Rows of whole words or not, at any alignment, of one lane and of many.
 const SHAPES: [(usize, usize); 8] =
     [(3, 4), (5, 3), (300, 8), (3, 130), (7, 132), (2, 1028), (2, 4099), (1, 20_000)];
 
@@ -131,7 +131,7 @@ fn matches_reference_for_groups_and_tensors() {
 }
 
 #[test]
-fn what_is_not_finite_is_as_documented() {
+fn non_finite_values_are_as_documented() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     for device in devices() {
         for n in [4, 5] {
@@ -165,7 +165,7 @@ fn what_is_not_finite_is_as_documented() {
 }
 
 #[test]
-fn by_given_scales_matches_reference() {
+fn given_scales_match_reference() {
     fn run_by<Q: Code>(device: &Device, op: &Quantize<Q>, x: &[f32], scale: &[f32]) -> Vec<Q> {
         let gpu = &device.gpu;
         let (input, scale) = (gpu.upload(x).unwrap(), gpu.upload(scale).unwrap());
@@ -178,7 +178,7 @@ fn by_given_scales_matches_reference() {
     for device in devices() {
         for (rows, n) in [(3, 5), (3, 8)] {
             let x = elements::<f32>(rows, n);
-            // One saturates, one is 0, one is fine.
+            // One saturates, one is 0, one is in range.
             let scale = [0.001, 0.0, 0.25];
             let got = run_by(device, &Quantize::<i8>::new(rows, n).with_scale(), &x, &scale);
             let want: Vec<i8> = x.chunks(n).zip(&scale).flat_map(|(x, s)| quantize_by(*s, x)).collect();
@@ -190,7 +190,7 @@ fn by_given_scales_matches_reference() {
     }
 }
 
-/// Root mean square of what quantising loses, over that of the elements.
+/// Root mean square of the quantisation error, relative to that of the elements.
 fn error<Q: Code>(device: &Device, rows: usize, n: usize, scales: Scales) -> f64
 where
     Quantize<Q>: Op<f32>,
@@ -217,7 +217,7 @@ where
 }
 
 #[test]
-fn errors_on_normal_numbers_are_those_documented() {
+fn errors_stay_within_the_documented_bound() {
     let Some(device) = devices().first() else { return };
     let (rows, n) = (64, 4096);
     let all = [
@@ -235,7 +235,7 @@ fn errors_on_normal_numbers_are_those_documented() {
 }
 
 #[test]
-fn of_nothing_is_nothing() {
+fn empty_input_returns_empty() {
     for device in devices() {
         check::<i8, f32>(device, &Quantize::new(0, 5), &[]);
         assert_eq!(run::<i8, f32>(device, &Quantize::new(3, 0), &[]).unwrap(), (vec![], vec![0.0; 3]));
@@ -245,7 +245,7 @@ fn of_nothing_is_nothing() {
 }
 
 #[test]
-fn refuses_what_it_cannot_do() {
+fn rejects_invalid_arguments() {
     let profile = DeviceProfile::webgpu_defaults();
     let kind = |op: Quantize<i8>| Op::<f32>::lower(&op, &profile).unwrap_err().kind();
     for (n, group) in [(64, 16), (256, 256), (100, 64), (64, 0), (64, 31)] {
@@ -268,8 +268,8 @@ fn refuses_what_it_cannot_do() {
 }
 
 #[test]
-fn more_than_a_binding_is_taken_in_pieces() {
-    // No data: that all of it is seen, and where.
+fn input_larger_than_one_binding_is_split() {
+    // No data: checks that all of it is read, and where.
     let profile = DeviceProfile::webgpu_defaults();
     let limit = profile.limits.max_storage_binding;
     for (rows, n, scales) in

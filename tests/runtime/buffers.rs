@@ -1,4 +1,4 @@
-//! Buffers and slices: ranges, lengths, bits, limits, a caller's own.
+//! Buffers and slices: ranges, lengths, bits, limits, and a caller's own buffers.
 
 use super::{Caller, refused};
 use crate::support::{Device, Random, devices, gpu};
@@ -17,7 +17,7 @@ fn raw(gpu: &Gpu, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
 }
 
 #[test]
-fn a_slice_out_of_range_is_refused() {
+fn rejects_a_slice_out_of_range() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[0u32, 1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
     let max = usize::MAX;
@@ -47,7 +47,7 @@ fn a_slice_out_of_range_is_refused() {
 }
 
 #[test]
-fn nothing_is_uploaded_read_and_copied_like_anything_else() {
+fn empty_buffers_upload_read_and_copy() {
     for d in devices() {
         let gpu = &d.gpu;
         let nothing = gpu.alloc::<f32>(0).unwrap();
@@ -70,13 +70,13 @@ fn nothing_is_uploaded_read_and_copied_like_anything_else() {
 }
 
 #[test]
-fn a_reduction_of_nothing_is_the_identity_wherever_the_nothing_lies() {
+fn empty_slices_reduce_to_the_identity() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = gpu.upload(&[7.0f32; 64]).unwrap();
         let total = gpu.upload(&[7.0f32; 64]).unwrap();
         let plan = Reduce::new(Sum, 0).plan::<f32>(gpu).unwrap();
-        // The last is at the very end of the memory.
+        // The last slice starts at the very end of the buffer.
         for at in [0, 1, 3, 64] {
             total.slice(..1).unwrap().write(&[9.0]).unwrap();
             let mut rec = gpu.recorder();
@@ -84,7 +84,7 @@ fn a_reduction_of_nothing_is_the_identity_wherever_the_nothing_lies() {
             rec.submit().unwrap();
             assert_eq!(total.slice(..2).unwrap().read().unwrap(), [0.0, 7.0], "{} at {at}", d.label);
         }
-        // In the buffer that is written: whatever it does, it is no error of wgpu.
+        // In the buffer that is written: wgpu must not report an error.
         let mut rec = gpu.recorder();
         match plan.record(&mut rec, total.slice(..0).unwrap(), total.slice(..1).unwrap()) {
             Ok(()) => {}
@@ -121,7 +121,7 @@ fn every_bit_pattern_survives_upload_and_readback() {
         let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
         let got = pollster::block_on(gpu.upload(&halves).unwrap().read_async()).unwrap();
         assert!(got.iter().map(|x| x.to_bits()).eq(0..=u16::MAX), "{}", d.label);
-        // A copy on the device moves bits too.
+        // A copy on the device keeps bits too.
         let (from, to) = (gpu.upload(&floats).unwrap(), gpu.alloc::<f32>(floats.len()).unwrap());
         let mut rec = gpu.recorder();
         rec.copy(&from, &to).unwrap();
@@ -149,7 +149,7 @@ fn odd_lengths_of_small_elements_round_trip() {
 }
 
 #[test]
-fn a_slice_that_shares_a_word_is_refused_and_its_neighbours_stay() {
+fn rejects_a_slice_that_shares_a_word_and_keeps_neighbours() {
     let Some(gpu) = gpu() else { return };
     let data: Vec<u8> = (0..11).collect();
     let x = gpu.upload(&data).unwrap();
@@ -185,7 +185,7 @@ fn a_slice_that_shares_a_word_is_refused_and_its_neighbours_stay() {
 }
 
 #[test]
-fn filling_sets_every_element_and_no_other() {
+fn fill_sets_every_element_and_no_other() {
     fn check<T: Element + PartialEq + std::fmt::Debug>(d: &Device, value: T) {
         let (gpu, label) = (&d.gpu, format!("{}, {}", d.label, T::DTYPE));
         for n in [1, 3, 4, 1023, 2500, 70_000] {
@@ -195,7 +195,7 @@ fn filling_sets_every_element_and_no_other() {
             rec.submit().unwrap();
             assert!(x.read().unwrap() == vec![value; n], "{label}: {n}");
         }
-        // A part in the middle, and one to the end.
+        // A slice in the middle, and one to the end.
         let x = gpu.upload(&[T::default(); 1000]).unwrap();
         for (range, end) in [(256..512, 512), (768..1000, 1000)] {
             let mut rec = gpu.recorder();
@@ -240,7 +240,7 @@ fn filling_sets_every_element_and_no_other() {
 }
 
 #[test]
-fn an_output_that_shares_a_word_leaves_its_neighbours() {
+fn an_output_that_shares_a_word_keeps_its_neighbours() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[3u8; 12]).unwrap();
     let out = gpu.upload(&[9u8; 8]).unwrap();
@@ -252,7 +252,7 @@ fn an_output_that_shares_a_word_leaves_its_neighbours() {
 }
 
 #[test]
-fn more_than_the_largest_buffer_is_refused_and_nothing_else_suffers() {
+fn rejects_a_buffer_above_the_limit_and_keeps_working() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = gpu.upload(&[1.0f32, 2.0]).unwrap();
@@ -267,7 +267,7 @@ fn more_than_the_largest_buffer_is_refused_and_nothing_else_suffers() {
         refused(gpu.alloc::<u8>(usize::MAX), TooLarge, &[]);
         refused(gpu.alloc::<f32>(usize::MAX), TooLarge, &[]);
         refused(gpu.alloc::<f16>(usize::MAX / 2 + 1), TooLarge, &[]);
-        // The largest there is. Its memory is never touched.
+        // The largest possible buffer. Its memory is never touched.
         match gpu.alloc::<f32>(usize::try_from(limit / 4).unwrap()) {
             Ok(largest) => assert_eq!(largest.len() as u64, limit / 4),
             Err(e) => assert_eq!(e.kind(), OutOfMemory, "{e}"),
@@ -278,7 +278,7 @@ fn more_than_the_largest_buffer_is_refused_and_nothing_else_suffers() {
 }
 
 #[test]
-fn u64_needs_a_device_that_has_it() {
+fn u64_requires_device_support() {
     for d in devices() {
         let gpu = &d.gpu;
         let data = [0, 1, u64::MAX, 1 << 32];
@@ -295,7 +295,7 @@ fn u64_needs_a_device_that_has_it() {
 }
 
 #[test]
-fn a_write_of_another_length_is_refused() {
+fn rejects_a_write_of_another_length() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[1u32, 2, 3]).unwrap();
     refused(x.write(&[1, 2]), Shape, &["write", "2 elements", "slice of 3"]);
@@ -320,7 +320,7 @@ fn a_callers_buffer_is_checked_for_size_and_usage() {
     refused(rec.clear(&storage_only), Wrong, &["clear", "COPY_DST"]);
     refused(rec.copy(&storage_only, &full), Wrong, &["copy", "COPY_SRC"]);
     refused(rec.copy(&full, &storage_only), Wrong, &["copy", "COPY_DST"]);
-    // It is good enough for kernels.
+    // It is usable by kernels.
     let plan = Reduce::new(Sum, 16).plan::<f32>(gpu).unwrap();
     let total = gpu.wrap::<f32>(raw(gpu, 4, U::STORAGE | U::COPY_SRC)).unwrap();
     plan.record(&mut rec, &full, &total).unwrap();
@@ -330,7 +330,7 @@ fn a_callers_buffer_is_checked_for_size_and_usage() {
 }
 
 #[test]
-fn one_wgpu_buffer_wrapped_twice_is_still_one() {
+fn a_buffer_wrapped_twice_cannot_be_input_and_output() {
     use wgpu::BufferUsages as U;
     let Some(gpu) = gpu() else { return };
     let shared = raw(gpu, 4096, U::STORAGE | U::COPY_SRC | U::COPY_DST);
@@ -344,7 +344,7 @@ fn one_wgpu_buffer_wrapped_twice_is_still_one() {
         &["input and output", "one wgpu buffer", "two buffers"],
     );
     refused(rec.copy(front, b.slice(512..576).unwrap()), Aliasing, &["copy"]);
-    // So is the buffer behind one of ours.
+    // So is the wgpu buffer of one of ours.
     let ours = gpu.upload(&[1.0f32; 64]).unwrap();
     let again = gpu.wrap::<f32>(ours.raw().clone()).unwrap();
     refused(plan.record(&mut rec, &ours, again.slice(..1).unwrap()), Aliasing, &[]);
@@ -352,7 +352,7 @@ fn one_wgpu_buffer_wrapped_twice_is_still_one() {
 }
 
 #[test]
-fn a_callers_buffer_is_let_go_when_it_is_dropped() {
+fn a_callers_buffer_is_released_when_dropped() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let plan = Reduce::new(Sum, 1 << 20).plan::<f32>(&gpu).unwrap();
@@ -382,7 +382,7 @@ fn a_callers_buffer_is_let_go_when_it_is_dropped() {
 }
 
 #[test]
-fn bf16_is_for_cuda_only() {
+fn bf16_is_rejected_outside_cuda() {
     use half::bf16;
     use tilework::program::{DeviceProfile, Op};
     use tilework::{Axpy, Filter2d, Histogram, Map, MapFn, RadixSort, TopK, Zip, ZipFn};

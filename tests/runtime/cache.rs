@@ -1,4 +1,4 @@
-//! Compiled pipelines on disk: found again, and never in the way.
+//! The disk cache of compiled pipelines: reuse, and failures that do no harm.
 
 use crate::support::gpu;
 use std::fs;
@@ -12,14 +12,14 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A new device that keeps its files there, or nothing where there is no adapter.
+/// A new device with its cache in this folder; `None` without an adapter.
 fn open(cache: CacheDir) -> Option<Gpu> {
     let adapter = AdapterFilter::Name(gpu()?.profile().name.clone());
     let options = GpuOptions { adapter, cache, ..Default::default() };
     Some(pollster::block_on(Gpu::request(options)).unwrap())
 }
 
-/// A few ops, right or not.
+/// Runs a few ops and checks their results.
 fn work(gpu: &Gpu) {
     let x = gpu.upload(&[1u32, 2, 3, 4, 5]).unwrap();
     assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [15]);
@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_second_device_hands_the_driver_nothing_that_is_on_disk() {
+fn a_second_device_compiles_nothing_found_on_disk() {
     let folder = folder("second");
     let Some(first) = open(CacheDir::At(folder.clone())) else { return };
     work(&first);
@@ -48,7 +48,7 @@ fn a_second_device_hands_the_driver_nothing_that_is_on_disk() {
     let second = warm();
     assert_eq!((second.found, second.compiled), (kept, cold.compiled - kept), "{second:?}");
 
-    // Whatever becomes of the files, results are right, and the files whole again.
+    // Whatever happens to the files, results are correct and the files are valid again.
     for damage in [&b""[..], b"tilework", &[0; 1000]] {
         for file in files(&folder) {
             fs::write(file, damage).unwrap();
@@ -73,17 +73,17 @@ fn a_second_device_hands_the_driver_nothing_that_is_on_disk() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_had_costs_nothing_but_time() {
+fn an_unusable_cache_directory_does_not_fail() {
     let folder = folder("none");
     fs::write(&folder, b"a file").unwrap();
-    // A file in place of the directory, a directory below a file, one that nobody may write to.
+    // A file in place of the directory, a directory below a file, and a read-only one.
     for place in [folder.clone(), folder.join("below"), "/proc/tilework".into()] {
         let Some(gpu) = open(CacheDir::At(place)) else { return };
         work(&gpu);
         gpu.clear_cache();
         let cache = gpu.cache();
         assert_eq!((cache.found, cache.written), (0, 0), "{cache:?}");
-        // Where the driver gives something to keep, it is told that it is not kept.
+        // If the driver gives cache data, the report says that it was not saved.
         let gives = gpu.profile().features.pipeline_cache && !gpu.profile().is_cpu();
         assert!(cache.trouble.is_some() || !gives, "{cache:?}");
         assert!(cache.compiled > 0, "{cache:?}");
@@ -95,7 +95,7 @@ fn a_cache_that_cannot_be_had_costs_nothing_but_time() {
 }
 
 #[test]
-fn devices_that_write_at_once_do_not_disturb_each_other() {
+fn devices_write_one_cache_at_once() {
     let folder = folder("threads");
     if open(CacheDir::Off).is_none() {
         return;

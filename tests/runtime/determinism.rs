@@ -1,4 +1,4 @@
-//! Asking for the same bits in every run: of an op, and of all ops of a device.
+//! Determinism: of an op, and of all ops of a device.
 
 use super::{Caller, refused};
 use crate::support::{self, Random, profiles};
@@ -17,7 +17,7 @@ fn varies(program: &Program) -> bool {
 }
 
 #[test]
-fn a_deterministic_profile_leaves_no_program_whose_rounding_varies() {
+fn a_deterministic_profile_excludes_programs_whose_rounding_varies() {
     for profile in profiles() {
         let asked = DeviceProfile { deterministic: true, ..profile.clone() };
         for op in tilework::operations() {
@@ -26,7 +26,7 @@ fn a_deterministic_profile_leaves_no_program_whose_rounding_varies() {
                 let free = (op.samples)(&profile, v.name).unwrap_or_else(|e| panic!("{what}: {e}"));
                 assert_eq!(free.iter().any(varies), v.any_order, "{what}");
                 let same = (op.samples)(&asked, v.name);
-                // Samples may leave out what a variant refuses.
+                // Samples may leave out cases that a variant rejects.
                 if same.as_ref().is_ok_and(|same| v.any_order && !same.iter().any(varies)) {
                     continue;
                 }
@@ -45,10 +45,10 @@ fn a_deterministic_profile_leaves_no_program_whose_rounding_varies() {
     }
 }
 
-/// Lowers an op as this variant, asked for the same bits or not.
+/// Lowers an op as this variant, deterministic or not.
 type Lower = Box<dyn Fn(&str, bool) -> Result<Program>>;
 
-/// Every op that has the switch.
+/// Every op that has `deterministic()`.
 fn switched() -> Vec<Lower> {
     let (format, values) = (Format::Csr, DType::F32);
     let matrix = MatrixLayout { rows: 100, cols: 100, entries: 1000, longest: 20, format, values };
@@ -77,7 +77,7 @@ fn switched() -> Vec<Lower> {
 }
 
 #[test]
-fn every_op_with_a_variant_in_any_order_has_the_switch() {
+fn every_op_with_unordered_variants_can_be_deterministic() {
     let mut seen = BTreeSet::new();
     for lower in switched() {
         let auto = lower("auto", true).unwrap();
@@ -98,7 +98,7 @@ fn every_op_with_a_variant_in_any_order_has_the_switch() {
 }
 
 #[test]
-fn a_report_says_what_was_left_out_and_for_whom() {
+fn a_decision_names_the_excluded_variant_and_the_reason() {
     let lower = |op: &Scan| Op::<f32>::lower(op, &DeviceProfile::h100()).unwrap().decision;
     let free = lower(&Scan::new(Sum, 1 << 20));
     let asked = lower(&Scan::new(Sum, 1 << 20).deterministic());
@@ -110,13 +110,13 @@ fn a_report_says_what_was_left_out_and_for_whom() {
     let profile = DeviceProfile { deterministic: true, ..DeviceProfile::h100() };
     let by_device = Op::<f32>::lower(&Scan::new(Sum, 1 << 20), &profile).unwrap().decision;
     assert!(by_device.why.contains("`GpuOptions::deterministic` asks"), "{by_device:?}");
-    // What does not round has the same bits in any order.
+    // Without rounding, any order gives the same bits.
     let integers = Op::<u32>::lower(&Scan::new(Sum, 1 << 20), &profile).unwrap().decision;
     assert_eq!(integers, free);
 }
 
 #[test]
-fn neither_tuning_nor_a_failed_variant_brings_back_what_varies() {
+fn tuning_and_fallbacks_stay_deterministic() {
     let mut profile = DeviceProfile { deterministic: true, ..DeviceProfile::h100() };
     profile.choices.forced.insert("reduce".into(), Choice::variant("atomic", "measured"));
     let sum = Reduce::new(Sum, 1 << 20);
@@ -139,14 +139,14 @@ fn neither_tuning_nor_a_failed_variant_brings_back_what_varies() {
     assert_eq!(Op::<f32>::lower(&by_key, &profile).unwrap().variant(), "lookback");
 }
 
-/// Opens the first adapter for the same bits.
+/// Opens the first adapter as a deterministic device.
 fn options() -> Option<GpuOptions> {
     let adapter = AdapterFilter::Name(support::gpu()?.profile().name.clone());
     Some(GpuOptions { adapter, cache: CacheDir::Off, deterministic: true, ..GpuOptions::default() })
 }
 
 #[test]
-fn a_deterministic_device_gives_the_same_bits_twice() {
+fn a_deterministic_device_repeats_bit_for_bit() {
     let Some(options) = options() else { return };
     let gpu = pollster::block_on(Gpu::request(options)).unwrap();
     let input: Vec<f32> = Random::new(5).elements(300_000);
@@ -171,7 +171,7 @@ fn a_deterministic_device_gives_the_same_bits_twice() {
 }
 
 #[test]
-fn a_callers_device_takes_the_options_that_are_not_about_the_device() {
+fn a_callers_device_honours_options_other_than_the_adapter() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let options = GpuOptions { cache: CacheDir::Off, deterministic: true, ..GpuOptions::default() };
     let gpu = Gpu::from_wgpu_with(caller.device.clone(), caller.queue.clone(), &options).unwrap();

@@ -1,4 +1,4 @@
-//! Opening devices, and devices with less than they should have.
+//! Opening devices, and devices with low limits or missing features.
 
 use super::{Caller, refused};
 use crate::support::{devices, gpu};
@@ -35,7 +35,7 @@ fn adapters_are_found_by_name_index_and_backend() {
 }
 
 #[test]
-fn an_adapter_that_is_not_there_is_answered_by_those_that_are() {
+fn a_missing_adapter_error_lists_the_available_ones() {
     if gpu().is_none() {
         return;
     }
@@ -50,7 +50,7 @@ fn an_adapter_that_is_not_there_is_answered_by_those_that_are() {
 }
 
 #[test]
-fn the_floor_has_no_optional_features() {
+fn webgpu_defaults_have_no_optional_features() {
     for d in devices().iter().filter(|d| d.label.contains("WebGPU defaults")) {
         let p = d.gpu.profile();
         assert_eq!(p.features, tilework::program::Features::default());
@@ -65,7 +65,7 @@ fn the_floor_has_no_optional_features() {
 }
 
 #[test]
-fn a_device_with_tiny_limits_errs_and_never_panics() {
+fn a_device_with_tiny_limits_returns_errors() {
     let tiny = wgpu::Limits {
         max_buffer_size: 1002,
         max_storage_buffer_binding_size: 512,
@@ -82,7 +82,7 @@ fn a_device_with_tiny_limits_errs_and_never_panics() {
     let Some(caller) = Caller::new(tiny) else { return };
     let gpu = caller.gpu();
     let data: Vec<f32> = (0..250).map(|i| i as f32).collect();
-    // Up to the limit, which is no multiple of anything.
+    // Up to the limit, which is an odd number.
     let x = gpu.upload(&data).unwrap();
     assert_eq!(x.read().unwrap(), data);
     assert_eq!(pollster::block_on(x.read_async()).unwrap(), data);
@@ -90,7 +90,7 @@ fn a_device_with_tiny_limits_errs_and_never_panics() {
     assert_eq!(bytes.read().unwrap(), [7; 999]);
     refused(gpu.alloc::<f32>(251), TooLarge, &["251", "1002"]);
     refused(gpu.alloc::<u8>(1001), TooLarge, &["1002"]);
-    // Our kernels want 256 invocations.
+    // Our kernels need 256 threads.
     for variant in Reduce::variants() {
         refused(Reduce::new(Sum, 250).variant(variant.name).plan::<f32>(&gpu), Unsupported, &[]);
     }
@@ -122,7 +122,7 @@ fn a_device_with_tiny_limits_errs_and_never_panics() {
 }
 
 #[test]
-fn a_device_without_compute_is_refused() {
+fn rejects_a_device_without_compute() {
     let limits = wgpu::Limits {
         max_compute_invocations_per_workgroup: 0,
         max_compute_workgroup_size_x: 0,
@@ -139,13 +139,13 @@ fn a_device_without_compute_is_refused() {
 }
 
 #[test]
-fn a_callers_device_runs_ops_with_what_it_has() {
+fn a_callers_device_runs_ops_with_its_own_features() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     assert!(!gpu.profile().features.subgroups);
     let x = gpu.upload(&vec![1.0f32; 100_000]).unwrap();
     assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [100_000.0]);
-    // Two of ours on one device of theirs do not share buffers, and say so.
+    // Two `Gpu`s on one device do not share buffers; the error says so.
     let second = caller.gpu();
     assert_ne!(gpu, second);
     refused(second.reduce(&x, Sum), tilework::ErrorKind::Buffer, &["another Gpu"]);

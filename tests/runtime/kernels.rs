@@ -1,4 +1,4 @@
-//! A user's own WGSL: whatever it is, and however it is called.
+//! Custom kernels: their WGSL, arguments and grids.
 
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};
@@ -16,7 +16,7 @@ struct Scale { factor: f32, offset: f32 }
 }";
 
 #[test]
-fn bad_wgsl_is_told_by_file_and_line() {
+fn wgsl_errors_name_file_and_line() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let whole = |body: &str| format!("// one\n@compute @workgroup_size(1) fn k() {{\n{body}\n}}\n");
@@ -46,7 +46,7 @@ fn bad_wgsl_is_told_by_file_and_line() {
 }
 
 #[test]
-fn a_kernel_above_the_limits_is_refused() {
+fn rejects_a_kernel_above_the_limits() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let bindings: String = (0..9)
@@ -59,7 +59,7 @@ fn a_kernel_above_the_limits_is_refused() {
     refused(gpu.kernel("wide.wgsl", wide, "k"), Unsupported, &["16 x 16 x 2", "256"]);
     let fat = "var<workgroup> wg_x: array<u32, 5000>; @compute @workgroup_size(1) fn k() { wg_x[0] = 1u; }";
     refused(gpu.kernel("fat.wgsl", fat, "k"), Unsupported, &["20000 bytes", "16384"]);
-    // What only wgpu can tell, whatever it is called, is no reason to give the device up.
+    // An error that only wgpu can detect does not lose the device.
     let far = "@group(0) @binding(70000) var<storage, read_write> x: array<u32>;
         @compute @workgroup_size(1) fn k() { x[0] = 1u; }";
     let error = gpu.kernel("the lost ark.wgsl", far, "k").unwrap_err();
@@ -69,7 +69,7 @@ fn a_kernel_above_the_limits_is_refused() {
 }
 
 #[test]
-fn wrong_arguments_are_refused() {
+fn rejects_wrong_arguments() {
     let (Some(gpu), Some(other)) = (gpu(), open(true)) else { return };
     let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
     let (x, y) = (gpu.upload(&[1.0f32; 128]).unwrap(), gpu.upload(&[5.0f32; 128]).unwrap());
@@ -121,7 +121,7 @@ fn wrong_arguments_are_refused() {
         TooLarge,
         &["scale", "largest uniform"],
     );
-    // No workgroups at all is nothing to do.
+    // A grid without workgroups does nothing.
     kernel.record(&mut rec, &[s, a, b], [0, 1, 1]).unwrap();
     rec.submit().unwrap();
     assert_eq!(y.read().unwrap(), [5.0; 128]);
@@ -132,7 +132,7 @@ fn wrong_arguments_are_refused() {
 }
 
 #[test]
-fn uniforms_of_one_submission_keep_their_values() {
+fn uniforms_keep_their_values_within_one_submission() {
     for d in devices() {
         let gpu = &d.gpu;
         let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
@@ -151,8 +151,8 @@ fn uniforms_of_one_submission_keep_their_values() {
 }
 
 #[test]
-fn an_index_out_of_bounds_does_no_harm() {
-    // naga's GLSL has no checks, and llvmpipe none of its own.
+fn an_index_out_of_bounds_is_harmless() {
+    // naga's GLSL backend has no bounds checks, and neither has llvmpipe.
     for d in devices().iter().filter(|d| d.gpu.profile().backend != "gl") {
         let gpu = &d.gpu;
         let wild = "
@@ -182,7 +182,7 @@ fn an_index_out_of_bounds_does_no_harm() {
 }
 
 #[test]
-fn a_slice_is_all_that_a_kernel_sees() {
+fn a_kernel_accesses_only_its_slice() {
     for d in devices() {
         let gpu = &d.gpu;
         let fill = "
@@ -201,7 +201,7 @@ fn a_slice_is_all_that_a_kernel_sees() {
 }
 
 #[test]
-fn a_kernel_says_what_it_binds() {
+fn a_kernel_reports_its_bindings() {
     let Some(gpu) = gpu() else { return };
     let kernel = gpu.kernel("scale.wgsl", SCALE, "apply").unwrap();
     let interface = kernel.interface();
@@ -214,7 +214,7 @@ fn a_kernel_says_what_it_binds() {
     gpu.kernel("imports.wgsl", imported, "k").unwrap();
 }
 
-/// Doubles as many elements as `count` says, 64 a workgroup.
+/// Doubles `count` elements, 64 per workgroup.
 const DOUBLE: &str = "
     #import workgroup/index
     @group(0) @binding(0) var<storage, read> count: array<u32>;
@@ -226,7 +226,7 @@ const DOUBLE: &str = "
     }";
 
 #[test]
-fn a_kernel_runs_over_what_was_selected_on_the_device() {
+fn a_kernel_runs_over_elements_selected_on_the_device() {
     for d in devices() {
         let gpu = &d.gpu;
         let double = gpu.kernel("double.wgsl", DOUBLE, "double").unwrap();
@@ -248,7 +248,7 @@ fn a_kernel_runs_over_what_was_selected_on_the_device() {
             let k = want.len();
             let got = kept.read().unwrap();
             assert_eq!(got[..k], want, "{}: {n}", d.label);
-            assert!(got[k..].iter().all(|x| *x == 7), "{}: {n}, behind the count", d.label);
+            assert!(got[k..].iter().all(|x| *x == 7), "{}: {n}, past the count", d.label);
             want.reverse();
             assert_eq!(sorted.read().unwrap()[..k], want, "{}: {n}, sorted", d.label);
         }
@@ -256,15 +256,15 @@ fn a_kernel_runs_over_what_was_selected_on_the_device() {
 }
 
 #[test]
-fn a_count_starts_as_many_workgroups_as_it_needs_and_as_most_allows() {
-    // Each workgroup adds 1, whatever the count: so the sum is the number of workgroups.
+fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
+    // Each workgroup adds 1, so the sum is the number of workgroups.
     let tally = "
         @group(0) @binding(0) var<storage, read_write> sum: atomic<u32>;
         @compute @workgroup_size(1) fn tally() { atomicAdd(&sum, 1u); }";
     for d in devices() {
         let gpu = &d.gpu;
         let tally = gpu.kernel("tally.wgsl", tally, "tally").unwrap();
-        // Count, items of a workgroup, most, workgroups: rows are whole once they fold.
+        // Count, items per workgroup, maximum, workgroups: a folded grid has whole rows.
         for (count, items, most, want) in [
             (0, 64, 1000, 0),
             (1, 64, 1000, 1),
@@ -296,8 +296,8 @@ fn a_count_starts_as_many_workgroups_as_it_needs_and_as_most_allows() {
 }
 
 #[test]
-fn a_count_beyond_the_capacity_leaves_what_lies_behind_it() {
-    // Children of what was counted, four each, by 16 parents a workgroup: the count needs no multiplication.
+fn a_count_beyond_the_capacity_keeps_elements_after_it() {
+    // Four children for each counted parent, 16 parents per workgroup: the count needs no multiplication.
     let children = "
         #import workgroup/index
         @group(0) @binding(0) var<storage, read> count: array<u32>;
@@ -311,7 +311,7 @@ fn a_count_beyond_the_capacity_leaves_what_lies_behind_it() {
     for d in devices() {
         let gpu = &d.gpu;
         let kernel = gpu.kernel("children.wgsl", children, "children").unwrap();
-        // Capacities in parents: one, not whole workgroups, one workgroup more than a row of the grid has.
+        // Capacities in parents: one, a partial workgroup, one workgroup more than a row of the grid.
         for (capacity, extra) in [(0, 0), (1, 0), (41, 0), (41, 30), (16 * 32_769, 1)] {
             if capacity > 1000 && !d.main {
                 continue;
@@ -326,8 +326,8 @@ fn a_count_beyond_the_capacity_leaves_what_lies_behind_it() {
                 kernel.record_counted(&mut rec, &args, &n, 16, capacity).unwrap();
                 rec.submit().unwrap();
                 let got = data.read().unwrap();
-                // Workgroups are whole, and rows of them once they fold: the last ones may reach beyond the capacity,
-                // up to the end of what is bound.
+                // The last workgroup, and the last row of a folded grid, may reach beyond the capacity,
+                // up to the end of the binding.
                 let parents = capacity.min(count as usize);
                 let workgroups = parents.div_ceil(16);
                 let row = if workgroups > 32_768 { 32_768 } else { 1 };
@@ -335,7 +335,7 @@ fn a_count_beyond_the_capacity_leaves_what_lies_behind_it() {
                 let reach = len.min(4 * count as usize).min(64 * workgroups.next_multiple_of(row));
                 let what = format!("{}: {count} of {capacity} and {extra}", d.label);
                 assert!(got[..end].iter().enumerate().all(|(i, x)| *x == 1 + i as u32 / 4), "{what}");
-                assert!(got[reach..].iter().all(|x| *x == 0), "{what}: behind it");
+                assert!(got[reach..].iter().all(|x| *x == 0), "{what}: past it");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Ops over more than a chunk, a buffer or the device holds.
+//! Ops on more data than a chunk, a buffer or the device holds.
 
 use super::refused;
 use crate::support::{Random, assert_close, devices, gpu, numbers};
@@ -27,7 +27,7 @@ fn large_elementwise_ops_match_reference() {
         assert_eq!(streamed.zip(&x[..], &y[..], ZipFn::Sub).unwrap(), wanted, "{}", device.label);
         let halves: Vec<f16> = random.elements(4001);
         let wanted: Vec<f16> = halves.iter().map(|x| -*x).collect();
-        // The last chunk ends with a word, or within one, or is all.
+        // The last chunk ends with a word, or within one, or is the only chunk.
         for chunk in [33, 34, 4001] {
             assert_eq!(
                 streamed.clone().chunk(chunk).map(&halves[..], MapFn::Neg).unwrap(),
@@ -35,7 +35,7 @@ fn large_elementwise_ops_match_reference() {
                 "{chunk}"
             );
         }
-        // A reader and an iterator are what a slice is.
+        // A reader and an iterator give the same result as a slice.
         let bytes = bytemuck::cast_slice::<i32, u8>(&x);
         let short = x[..5000].iter().copied();
         let read = streamed.zip(Reader(&bytes[..20_000]), Items(short), ZipFn::Add).unwrap();
@@ -71,7 +71,7 @@ fn large_reductions_match_reference() {
             "fn op_identity() -> T { return T(0); }
              fn op_combine(a: T, b: T) -> T { return select(b, a, b == 0u); }",
         );
-        // The order of chunks is kept.
+        // Chunks keep their order.
         assert_eq!(gpu.streamed().chunk(CHUNK).reduce(&x[..], last.clone()).unwrap(), x[N - 1]);
         assert_eq!(gpu.streamed().chunk(1).reduce(&x[..9], last.clone()).unwrap(), x[8]);
         assert_eq!(gpu.streamed().reduce::<u32, _, _>(&[][..], last).unwrap(), 0);
@@ -126,7 +126,7 @@ fn large_scans_match_reference() {
 }
 
 #[test]
-fn large_scans_of_halves_match_reference() {
+fn large_f16_scans_match_reference() {
     for device in devices().iter().filter(|d| d.main || d.label.contains("defaults")) {
         let mut random = Random::new(3);
         let x: Vec<f16> = random.elements(9001);
@@ -139,13 +139,13 @@ fn large_scans_of_halves_match_reference() {
                     true => streamed.exclusive_scan(&x[..n], Sum).unwrap(),
                 };
                 let wanted = scan(&op, 1, n, exclusive, false, &x[..n]).unwrap();
-                // Totals are not rounded from chunk to chunk, so that the bound is that of one scan.
+                // Totals carried between chunks are not rounded, so the bound of one scan applies.
                 let bound = scan_bound(&op, 1, n, exclusive, false, &x[..n]);
                 let label = format!("{}, {n} in chunks of {chunk}, exclusive {exclusive}", device.label);
                 assert_close(&label, &numbers(&got), &wanted, &bound);
             }
         }
-        // Above what f16 holds, and NaN, from chunk to chunk.
+        // Overflow of f16 and NaN, carried from chunk to chunk.
         let streamed = device.gpu.streamed().chunk(2);
         let large = [f16::MAX, f16::MAX, f16::MIN, f16::ONE, f16::MIN, f16::ONE, f16::ONE];
         let sums = streamed.inclusive_scan(&large[..], Sum).unwrap();
@@ -194,7 +194,7 @@ fn large_selections_match_reference() {
         let mut random = Random::new(6);
         let (x, mut flags): (Vec<u32>, Vec<u32>) = (random.elements(N), random.elements(N));
         flags.iter_mut().for_each(|f| *f %= 3);
-        // A chunk that keeps nothing, and one that keeps all.
+        // A chunk of which nothing is selected, and one of which everything is.
         flags[CHUNK..2 * CHUNK].fill(0);
         flags[2 * CHUNK..3 * CHUNK].fill(1);
         let wanted = tilework::reference::select(&x, &flags);
@@ -214,7 +214,7 @@ fn large_sorts_match_reference() {
         let mut wanted = keys.clone();
         wanted.sort_unstable();
         assert_eq!(streamed.sort(&keys[..], false).unwrap(), wanted, "{}", device.label);
-        // Few keys, so that order shows; with every kind of float.
+        // Few distinct keys, so that stability shows; every kind of float.
         let floats: Vec<f32> = (0..30_000)
             .map(|_| match random.next() % 9 {
                 0 => f32::NAN,
@@ -241,9 +241,9 @@ fn large_sorts_match_reference() {
 
 #[test]
 #[ignore = "takes 40 GB of the host's memory, and on a processor an hour"]
-fn more_than_a_buffer_holds() {
+fn ops_stream_more_than_a_buffer_holds() {
     let Some(gpu) = gpu() else { return };
-    let n = 1_200_000_000; // 4.8 GB; a buffer has 4 GiB at the most where it has that many
+    let n = 1_200_000_000; // 4.8 GB; a buffer holds at most 4 GiB
     let x: Vec<u32> = (0..n as u32).map(|i| i.wrapping_mul(0x9e37_79b9) ^ (i >> 3)).collect();
     assert!(4 * n as u64 > gpu.profile().limits.max_buffer_size, "a buffer holds all of it");
     let streamed = gpu.streamed();
@@ -295,7 +295,7 @@ fn more_than_a_buffer_holds() {
     eprintln!("{}", gpu.memory());
 }
 
-/// The same elements again and again.
+/// Repeats one block of elements.
 struct Again<'a> {
     block: &'a [u32],
     at: usize,
@@ -316,10 +316,10 @@ impl Source<u32> for Again<'_> {
 
 #[test]
 #[ignore = "needs to be told how many bytes are more than the device has, and streams them three times"]
-fn more_than_the_device_holds() {
+fn ops_stream_more_than_the_device_holds() {
     let Some(gpu) = gpu() else { return };
     let bytes: usize = std::env::var("TILEWORK_MORE_BYTES").unwrap().parse().unwrap();
-    // No chunk is a whole number of blocks.
+    // Chunks are not whole numbers of blocks.
     let block: Vec<u32> = Random::new(1).elements(10_000_019);
     let (n, len) = (bytes / 4, block.len());
     let source = || Again { block: &block, at: 0, left: n };
@@ -367,7 +367,7 @@ fn more_than_the_device_holds() {
 }
 
 #[test]
-fn large_ops_refuse_bad_input() {
+fn large_ops_reject_bad_input() {
     let Some(gpu) = gpu() else { return };
     let streamed = gpu.streamed().chunk(10);
     let x = [1.0f32; 35];
@@ -394,9 +394,9 @@ fn large_ops_refuse_bad_input() {
 }
 
 #[test]
-fn memory_bounds_the_chunks_of_large_ops() {
+fn the_memory_limit_bounds_chunks_of_large_ops() {
     let Some(gpu) = gpu() else { return };
-    // 2 x 3 chunks of two buffers of 4 bytes an element: 64 elements each.
+    // 2 x 3 chunks of two buffers at 4 bytes per element: 64 elements each.
     let streamed = gpu.streamed().memory(6 * 8 * 64);
     let mut longest = 0;
     let x: Vec<i32> = (0..1000).collect();
@@ -408,7 +408,7 @@ fn memory_bounds_the_chunks_of_large_ops() {
     assert_eq!(longest, 64);
 }
 
-/// Most workgroups of one dispatch, if all its extents are within the limit.
+/// The largest number of workgroups of a dispatch; asserts that every extent is within the limit.
 fn most_workgroups(program: &Program, limit: u32) -> u64 {
     let extents = program.dispatches.iter().filter_map(|d| match d.grid {
         Grid::Direct(extents) => Some(extents),
@@ -467,7 +467,7 @@ fn ops_fold_more_workgroups_than_a_dimension_has() {
     let sort = RadixSort::new(n).tile(64, 1).bits(0..8).variant("onesweep");
     let (keys, sorted) = (gpu.upload(&host[..n]).unwrap(), gpu.alloc::<u32>(n).unwrap());
     match Op::<u32>::lower(&sort, profile) {
-        // A device without subgroups, or with larger ones.
+        // A device without subgroups, or with subgroups that are too large.
         Err(e) => assert_eq!(e.kind(), Unsupported, "{e}"),
         Ok(program) => {
             run(program, &[&keys, &sorted]);
@@ -477,7 +477,7 @@ fn ops_fold_more_workgroups_than_a_dimension_has() {
         }
     }
 
-    // Tiles of this one are so large that no smaller device can bind as many: what a card is given.
+    // Its tiles are so large that only a card can bind enough of them: lowered for a card.
     let program = Op::<f16>::lower(&Select::by(1 << 29, Predicate::NonZero), &DeviceProfile::h100());
     assert!(most_workgroups(&program.unwrap(), 65535) >= BEYOND / 2, "select has fewer");
 }

@@ -1,4 +1,4 @@
-//! A lost device: every call says so, and none panics or hangs.
+//! A lost device: every call reports it, and none panics or hangs.
 
 use super::{Caller, in_time, open, refused};
 use std::future::Future;
@@ -16,11 +16,11 @@ const KERNEL: &str = "
     @group(0) @binding(1) var<storage, read_write> x: array<f32>;
     @compute @workgroup_size(1) fn k() { x[0] = f32(params.a); }";
 
-/// A number for each call, so that each meets the device as `lose` left it: a call that finds the
-/// loss would spare the ones after it the finding.
+/// The number of calls. Each runs on its own lost device: a call that detects the loss would hide it from
+/// the next ones.
 const CALLS: usize = 26;
 
-/// Makes everything there is, loses the device, and makes one call.
+/// Creates every kind of object, loses the device, and makes one call.
 fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
     let x = gpu.upload(&[1.0f32; 300]).unwrap();
     let (y, nothing) = (gpu.alloc::<f32>(1).unwrap(), gpu.alloc::<f32>(0).unwrap());
@@ -32,7 +32,7 @@ fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
     plan.record(&mut rec, &x, &y).unwrap();
     rec.submit().unwrap();
     y.read().unwrap();
-    // The pool has what is asked for below.
+    // The pool holds the buffers requested below.
     drop(gpu.upload(&[1.0f32; 300]).unwrap());
     let (fresh, mut begun) = (gpu.recorder(), gpu.recorder());
     plan.record(&mut begun, &x, &y).unwrap();
@@ -60,7 +60,7 @@ fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
             lost(fresh.submit());
         }
         8 => {
-            // A recorder with an open pass may not notice, until it is submitted.
+            // A recorder with an open pass may not notice until it is submitted.
             if let Err(e) = other.record(&mut begun, x.slice(..299).unwrap(), &y) {
                 assert_eq!(e.kind(), DeviceLost);
             }
@@ -105,7 +105,7 @@ fn call_on_lost(gpu: &Gpu, lose: impl FnOnce(), call: usize) {
 }
 
 #[test]
-fn every_call_on_a_destroyed_device_of_ours_says_that_it_is_lost() {
+fn every_call_on_our_destroyed_device_reports_its_loss() {
     for call in 0..CALLS {
         let Some(gpu) = open(false) else { return };
         in_time(move || call_on_lost(&gpu, || gpu.device().destroy(), call));
@@ -113,13 +113,13 @@ fn every_call_on_a_destroyed_device_of_ours_says_that_it_is_lost() {
 }
 
 #[test]
-fn every_call_on_a_destroyed_device_of_a_caller_says_that_it_is_lost() {
+fn every_call_on_a_callers_destroyed_device_reports_its_loss() {
     for call in 0..CALLS {
         let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
         let (gpu, device) = (caller.gpu(), caller.device.clone());
         in_time(move || call_on_lost(&gpu, || device.destroy(), call));
-        // wgpu tells of a destroyed device when it is polled after the last work is done; their callback is
-        // still theirs.
+        // wgpu reports a destroyed device when it is polled after the last work is done; the caller's callback
+        // stays in place.
         for _ in 0..500 {
             let _ = caller.device.poll(wgpu::PollType::Poll);
             if caller.losses.load(Ordering::SeqCst) > 0 {
@@ -137,7 +137,7 @@ fn every_call_on_a_destroyed_device_of_a_caller_says_that_it_is_lost() {
 }
 
 #[test]
-fn a_device_destroyed_at_work_ends_every_wait() {
+fn destroying_a_busy_device_ends_every_wait() {
     for ours in [true, false] {
         let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
         let Some(gpu) = (if ours { open(true) } else { Some(caller.gpu()) }) else { return };
@@ -151,7 +151,7 @@ fn a_device_destroyed_at_work_ends_every_wait() {
             let mut begun = Box::pin(y.read_async());
             let polled = begun.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             gpu.device().destroy();
-            // Work that was submitted may still come to its end.
+            // Submitted work may still finish.
             let finished = match polled {
                 Poll::Ready(result) => result,
                 Poll::Pending => pollster::block_on(begun.as_mut()),
@@ -170,7 +170,7 @@ fn a_device_destroyed_at_work_ends_every_wait() {
 }
 
 #[test]
-fn a_lost_device_leaves_the_others_alone() {
+fn a_lost_device_does_not_affect_others() {
     let (Some(lost), Some(well)) = (open(false), open(false)) else { return };
     lost.device().destroy();
     refused(lost.probe(), DeviceLost, &[&lost.profile().name]);

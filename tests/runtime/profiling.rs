@@ -1,4 +1,4 @@
-//! Profiles: what they say of each op, the trace that viewers read, and what they cost when nobody asks.
+//! Profiles: their entry for each op, the trace for viewers, and their cost when off.
 
 use super::{in_time, open, refused};
 use crate::support::{devices, gpu};
@@ -14,7 +14,7 @@ const DOUBLE: &str = "
         if id.x < arrayLength(&data) { data[id.x] *= 2.0; }
     }";
 
-/// Sums, a kernel of one's own, a copy and a clear, some of them often.
+/// Sums, a custom kernel, a copy and a clear, some of them repeated.
 fn mixed(gpu: &Gpu) -> Profile {
     let n = 1 << 16;
     let x = gpu.upload(&vec![1.0f32; n]).unwrap();
@@ -34,14 +34,14 @@ fn mixed(gpu: &Gpu) -> Profile {
             rec.clear(&z)
         })
         .unwrap();
-    // It was done, once.
+    // It ran exactly once.
     assert_eq!(total.read().unwrap(), [1.5 * n as f32]);
     assert_eq!((x.read().unwrap()[n - 1], z.read().unwrap()), (3.0, vec![0.0; 500]));
     profile
 }
 
 #[test]
-fn every_op_and_dispatch_is_told_and_timed() {
+fn every_op_and_dispatch_is_listed_and_timed() {
     for d in devices() {
         let (gpu, label) = (&d.gpu, &d.label);
         let profile = mixed(gpu);
@@ -54,7 +54,7 @@ fn every_op_and_dispatch_is_told_and_timed() {
             names,
             [round, round, round].concat().into_iter().chain(["copy", own, "clear"]).collect::<Vec<_>>()
         );
-        // In order, and never two at once on the one queue.
+        // In order, without overlap on the one queue.
         let mut done = 0.0;
         for op in &profile.ops {
             assert!(op.begin >= done && op.seconds > 0.0, "{label}: {op:?} after {done}");
@@ -97,7 +97,7 @@ fn every_op_and_dispatch_is_told_and_timed() {
 }
 
 #[test]
-fn the_table_has_a_line_for_equal_ops_and_says_the_clock() {
+fn the_table_merges_equal_ops_and_names_the_clock() {
     for d in devices() {
         let profile = mixed(&d.gpu);
         let text = profile.to_string();
@@ -113,14 +113,14 @@ fn the_table_has_a_line_for_equal_ops_and_says_the_clock() {
         let words: Vec<_> = line("reduce, coarsened").split_whitespace().collect();
         assert_eq!(words[2], "3", "{text}");
         assert!(text.contains("\n  primitives/reduce_coarsened:") && text.contains("1024 x 1 x 1"), "{text}");
-        // Nothing is infinite, and no two lines say the same.
+        // No number is infinite, and no two lines are equal.
         assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
         assert_eq!(text.lines().filter(|l| l.starts_with("reduce, ")).count(), 1, "{text}");
     }
 }
 
 #[test]
-fn the_trace_is_json_whose_events_nest() {
+fn the_trace_is_json_with_nested_events() {
     for d in devices() {
         let profile = mixed(&d.gpu);
         let trace: Value = serde_json::from_str(&profile.chrome_trace()).unwrap();
@@ -155,13 +155,13 @@ fn the_trace_is_json_whose_events_nest() {
 }
 
 #[test]
-fn a_profile_of_nothing_is_an_empty_table() {
+fn profiling_no_work_gives_an_empty_table() {
     for d in devices() {
         let gpu = &d.gpu;
         let none = gpu.alloc::<f32>(0).unwrap();
         let profile = gpu
             .profile_work(|rec| {
-                // Work that does nothing leaves no trace.
+                // Empty work leaves no trace.
                 Axpy::new(0, 2.0).plan::<f32>(gpu)?.record(rec, &none, &gpu.alloc::<f32>(0)?)?;
                 rec.clear(&none)
             })
@@ -176,7 +176,7 @@ fn a_profile_of_nothing_is_an_empty_table() {
 }
 
 #[test]
-fn errors_of_the_work_come_out_and_the_device_goes_on() {
+fn errors_in_profiled_work_are_returned() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (gpu.upload(&[1.0f32; 100]).unwrap(), gpu.alloc_zeroed::<f32>(100).unwrap());
@@ -187,10 +187,10 @@ fn errors_of_the_work_come_out_and_the_device_goes_on() {
             axpy.record(rec, &x, &short)
         });
         refused(result, Shape, &["axpy", "99"]);
-        // By the device's clock nothing has run; by the host's the first op has.
+        // With the device clock nothing has run; with the host clock the first op has.
         let ran = if gpu.profile().features.timestamps { 0.0 } else { 1.0 };
         assert_eq!(y.read().unwrap(), [ran; 100], "{}", d.label);
-        // An op that is refused and left out does not take the others with it.
+        // A rejected op that the caller ignores does not affect the others.
         let profile = gpu.profile_work(|rec| {
             assert!(axpy.record(rec, &x, &short).is_err() && rec.copy(&x, &short).is_err());
             axpy.record(rec, &x, &y)
@@ -201,16 +201,16 @@ fn errors_of_the_work_come_out_and_the_device_goes_on() {
 }
 
 #[test]
-fn dispatches_add_up_to_what_the_work_takes() {
+fn dispatch_times_add_up_to_the_total() {
     for d in devices().iter().filter(|d| d.gpu.profile().features.timestamps) {
         let gpu = &d.gpu;
-        // Long enough that what a pass costs does not count.
+        // Long enough to hide the overhead of a pass.
         let n = 1 << 22;
         let (x, y) = (gpu.upload(&vec![1.0f32; n]).unwrap(), gpu.alloc_zeroed::<f32>(n).unwrap());
         let axpy = Axpy::new(n, 0.5).plan::<f32>(gpu).unwrap();
         let work = |rec: &mut tilework::Recorder| (0..8).try_for_each(|_| axpy.record(rec, &x, &y));
         gpu.time(work).unwrap();
-        // The machine may be busy with something else meanwhile.
+        // The machine may be busy.
         let ratios = (0..5).map(|_| {
             let together = gpu.time(work).unwrap().seconds;
             gpu.profile_work(work).unwrap().seconds() / together
@@ -248,7 +248,7 @@ fn more_dispatches_than_a_query_set_holds_are_all_timed() {
 }
 
 #[test]
-fn work_on_counts_of_the_device_is_profiled_too() {
+fn work_on_device_counts_is_profiled() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, kept) = (gpu.upload(&[5.0f32, 0.0, 7.0]).unwrap(), gpu.alloc_zeroed::<f32>(3).unwrap());
@@ -268,9 +268,9 @@ fn work_on_counts_of_the_device_is_profiled_too() {
     }
 }
 
-/// A device without timestamps waits after each op, also while memory that plans know is given back.
+/// A device without timestamps waits after each op, also while memory that plans have bound is released.
 #[test]
-fn waiting_between_ops_holds_nothing_up() {
+fn waiting_between_ops_does_not_deadlock() {
     let Some(gpu) = open(true) else { return };
     in_time(move || {
         for _ in 0..3 {
@@ -287,7 +287,7 @@ fn waiting_between_ops_holds_nothing_up() {
             let mut rec = gpu.recorder_in(&mut encoder);
             neg.record(&mut rec, &x, &own).unwrap();
             rec.finish();
-            // Its last owner is the submission, which the profile waits for.
+            // Its last owner is the submission that the profile waits for.
             drop(own);
             gpu.queue().submit([encoder.finish()]);
             let profile = gpu.profile_work(|rec| {

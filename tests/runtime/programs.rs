@@ -53,13 +53,13 @@ fn bind(resource: Resource, offset: u64, size: u64) -> Binding {
     Binding { resource, offset, size }
 }
 
-/// Writes the counts that the next dispatch runs with, to an operand or to scratch.
+/// Writes the workgroup counts of the next dispatch to an operand or to scratch.
 const COUNT: &str = "
     struct Params { x: u32, y: u32 }
     @group(0) @binding(0) var<uniform> params: Params;
     @group(0) @binding(1) var<storage, read_write> counts: array<u32>;
     @compute @workgroup_size(1) fn count() { counts[1] = params.x; counts[2] = params.y; counts[3] = 1u; }";
-/// Marks each workgroup that runs.
+/// Each workgroup that runs leaves a mark.
 const MARK: &str = "
     @group(0) @binding(1) var<storage, read_write> output: array<u32>;
     @compute @workgroup_size(1) fn mark(@builtin(workgroup_id) id: vec3<u32>) { output[id.x + 8u * id.y] = 1u; }";
@@ -79,7 +79,7 @@ fn indirect(counts: Resource) -> Program {
 }
 
 #[test]
-fn counts_are_taken_from_a_buffer() {
+fn indirect_counts_are_read_from_a_buffer() {
     for d in devices() {
         let gpu = &d.gpu;
         for counts in [Resource::Operand(0), Resource::Scratch(0)] {
@@ -95,7 +95,7 @@ fn counts_are_taken_from_a_buffer() {
 }
 
 #[test]
-fn counts_in_a_callers_buffer_need_its_usage() {
+fn indirect_counts_require_indirect_usage() {
     let Some(gpu) = gpu() else { return };
     let executable = gpu.prepare(indirect(Resource::Operand(0))).unwrap();
     let usage = wgpu::BufferUsages::STORAGE;
@@ -112,7 +112,7 @@ fn counts_in_a_callers_buffer_need_its_usage() {
 }
 
 #[test]
-fn a_program_that_contradicts_itself_is_refused() {
+fn rejects_an_inconsistent_program() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let out = Resource::Operand(1);
@@ -152,7 +152,7 @@ fn a_program_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
+fn rejects_scratch_bound_for_reading_and_writing() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let text = "
@@ -167,7 +167,7 @@ fn a_kernel_that_reads_and_writes_one_scratch_by_two_bindings_is_refused() {
 }
 
 #[test]
-fn constants_are_bound_and_cannot_be_written() {
+fn constants_are_bound_read_only() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let text = "
@@ -196,13 +196,13 @@ fn constants_are_bound_and_cannot_be_written() {
 }
 
 #[test]
-fn a_lowered_program_that_was_changed_does_no_harm() {
+fn a_modified_program_is_harmless() {
     for d in devices() {
         let gpu = &d.gpu;
         let mut p = Op::<f32>::lower(&Reduce::new(Sum, 1000), gpu.profile()).unwrap();
         assert!(p.kernels[0].trusted);
         for dispatch in &mut p.dispatches {
-            // Every size that the kernel trusts is now beyond its buffers, and its loops still end soon.
+            // Every size that the kernel trusts now exceeds its buffers, and its loops still end soon.
             dispatch.params.chunks_exact_mut(4).for_each(|p| p.copy_from_slice(&100_000u32.to_le_bytes()));
             dispatch.grid = Grid::Direct([64, 1, 1]);
         }
@@ -210,7 +210,7 @@ fn a_lowered_program_that_was_changed_does_no_harm() {
         assert!(executable.program().kernels.iter().all(|k| !k.trusted));
         let (x, y) = (gpu.upload(&[1.0f32; 1000]).unwrap(), gpu.alloc::<f32>(1).unwrap());
         if gpu.profile().backend == "gl" {
-            // naga's GLSL has no checks to ask for.
+            // naga's GLSL backend has no bounds checks.
             continue;
         }
         let mut rec = gpu.recorder();
@@ -234,7 +234,7 @@ fn warming_up_compiles_every_kernel_and_reports_the_first_failure() {
         let k = Kernel { source, spec: Spec::new(), entry: "k", trusted: false };
         program(vec![], vec![k], vec![])
     };
-    // Failures before and after good ones, so that every thread meets one.
+    // Failures before and after valid kernels, so that every thread meets one.
     let last = Op::<i32>::lower(&Reduce::new(Sum, 50), gpu.profile()).unwrap();
     let programs = [
         &good[0],
@@ -263,7 +263,7 @@ fn a_report_says_what_runs_and_why() {
     let (intensity, ridge) = (report.intensity().unwrap(), report.roofline().unwrap().ridge());
     assert!((intensity - 0.25).abs() < 1e-5 && ridge > 0.0, "{intensity} and {ridge}");
     assert_eq!(report.facts[0].to_string(), "joins 1048575 (at the least)");
-    // Two kernels, the second of which joins what the first left.
+    // Two kernels, the second of which combines the results of the first.
     assert_eq!(report.kernels.len(), 2);
     for kernel in &report.kernels {
         assert!(
@@ -298,27 +298,27 @@ fn a_report_says_what_runs_and_why() {
         "input f32[1048576]",
         "output f32[1]",
     ] {
-        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
     }
-    // Measured once.
+    // Measured once on a quiet machine.
     assert_eq!(gpu.ceilings().unwrap(), gpu.ceilings().unwrap());
 }
 
 #[test]
-fn planning_again_finds_what_is_there() {
+fn planning_again_reuses_the_plan() {
     let Some(gpu) = gpu() else { return };
     Reduce::new(Sum, 777).plan::<f32>(gpu).unwrap();
     let began = std::time::Instant::now();
     for _ in 0..1000 {
         Reduce::new(Sum, 777).plan::<f32>(gpu).unwrap();
     }
-    // 20 us each are promised; the margin is for a busy machine.
+    // The documentation promises 20 us each; the margin allows for a busy machine.
     assert!(began.elapsed().as_micros() < 1000 * 200, "{:?} for 1000 plans", began.elapsed());
 }
 
-/// Pieces that one binding holds each would be more than memory holds.
+/// Runs that each fit one binding would not fit in memory.
 #[test]
-fn lengths_that_no_device_holds_are_refused() {
+fn rejects_lengths_that_no_device_holds() {
     for profile in [DeviceProfile::webgpu_defaults(), DeviceProfile::h100()] {
         for n in [1 << 45, 1 << 50, 1 << 59] {
             let all: [tilework::Result<Program>; 11] = [
@@ -343,7 +343,7 @@ fn lengths_that_no_device_holds_are_refused() {
 }
 
 #[test]
-fn shapes_that_cannot_be_counted_are_refused() {
+fn rejects_shapes_whose_size_overflows() {
     const MOST: usize = usize::MAX;
     let net = Sequential::new([MOST, 2, 2]).flatten().linear(2);
     assert_eq!(net.input_len(), MOST);
@@ -378,7 +378,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
             Op::<f16>::lower(&LogSoftmax::new(1, MOST), &profile),
             Op::<f32>::lower(&BiasBackward::new([0, 1, MOST]), &profile),
             Op::<f16>::lower(&Cast::new(MOST / 2), &profile),
-            // Of nothing, and yet too large.
+            // Empty, and yet too large.
             Op::<u8>::lower(&Blur::new([0, MOST, 3], 1), &profile),
             Op::<f32>::lower(&SoftmaxBackward::new(MOST, 0), &profile),
             Op::<f32>::lower(&Rope::new([MOST, 0, 2, 4]), &profile),
@@ -394,7 +394,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
             Op::<f32>::lower(&Conv2d::new([1, 1, 4, 4], 1, [MOST, 3]), &profile),
             Op::<f32>::lower(&Pool2d::new(PoolKind::Max, [1, 1, 4, 4], [3, MOST]), &profile),
             Op::<f32>::lower(&Quantize::<i8>::new(2, 2).scales(Scales::Group(0)), &profile),
-            // A factor for each of many short rows.
+            // One factor per row, for many short rows.
             Op::<f32>::lower(&Attention::new([1 << 23, 1, 1, 8], [1, 300]).kv(KvType::Int8), &profile),
             Op::<f32>::lower(&LayerNorm::new(1 << 30, 4).variant("parts"), &profile),
             Op::<f32>::lower(&net.forward(1), &profile),
@@ -413,7 +413,7 @@ fn shapes_that_cannot_be_counted_are_refused() {
         }
         let bytes = MatrixLayout { rows: 9, cols: 9, longest: 3, values: DType::U8, ..stored(Format::Csr) };
         all.push(Op::<f32>::lower(&Spconvert::new(bytes, bytes), &profile));
-        // An image of more elements than 32 bits number, on a device that would bind it.
+        // An image of more than 2^32 elements, on a device that could bind it.
         let mut wide = profile.clone();
         (wide.limits.max_storage_binding, wide.limits.max_buffer_size) = (1 << 50, 1 << 50);
         all.push(Op::<f32>::lower(&ConvTranspose2d::new([1, 1, 40_000, 40_000], 64, [1, 1]), &wide));

@@ -1,4 +1,4 @@
-//! Recording: what is refused, what is kept alive, what is not overwritten.
+//! Recording: rejected operands, lifetimes, and parameters that are not overwritten.
 
 use super::{Caller, open, refused};
 use crate::support::{devices, gpu};
@@ -10,7 +10,7 @@ fn ones(gpu: &Gpu, n: usize) -> Buffer<f32> {
 }
 
 #[test]
-fn wrong_operand_sizes_are_refused() {
+fn rejects_wrong_operand_sizes() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (ones(gpu, 100), gpu.upload(&[5.0f32; 2]).unwrap());
@@ -29,7 +29,7 @@ fn wrong_operand_sizes_are_refused() {
 }
 
 #[test]
-fn untyped_operands_of_another_type_or_number_are_refused() {
+fn rejects_untyped_operands_of_another_type_or_number() {
     use tilework::program::Op;
     let Some(gpu) = gpu() else { return };
     let executable = gpu.prepare(Op::<f32>::lower(&Reduce::new(Sum, 4), gpu.profile()).unwrap()).unwrap();
@@ -49,7 +49,7 @@ fn untyped_operands_of_another_type_or_number_are_refused() {
 }
 
 #[test]
-fn one_buffer_as_input_and_output_is_refused() {
+fn rejects_one_buffer_as_input_and_output() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = ones(gpu, 1024);
@@ -74,7 +74,7 @@ fn one_buffer_as_input_and_output_is_refused() {
 }
 
 #[test]
-fn a_misaligned_slice_is_refused_and_an_aligned_one_is_not() {
+fn rejects_misaligned_slices_only() {
     for d in devices() {
         let gpu = &d.gpu;
         let alignment = gpu.profile().limits.storage_alignment as usize / 4;
@@ -95,7 +95,7 @@ fn a_misaligned_slice_is_refused_and_an_aligned_one_is_not() {
 }
 
 #[test]
-fn another_gpus_buffers_and_recorders_are_refused() {
+fn rejects_buffers_and_recorders_of_another_gpu() {
     let (Some(here), Some(there)) = (gpu(), open(false)) else { return };
     let plan = Reduce::new(Sum, 4).plan::<f32>(here).unwrap();
     let (x, y) = (ones(here, 4), here.alloc::<f32>(1).unwrap());
@@ -131,7 +131,7 @@ fn an_error_leaves_the_callers_encoder_valid() {
         )
         .unwrap();
     let mut encoder = caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    // The caller's own work before and after ours.
+    // The caller's work before and after ours.
     encoder.clear_buffer(total.raw(), 0, Some(4));
     let mut rec = gpu.recorder_in(&mut encoder);
     let front = || x.slice(..256).unwrap();
@@ -151,7 +151,7 @@ fn an_error_leaves_the_callers_encoder_valid() {
     assert_eq!(caller.errors(), 0);
 }
 
-/// Records a sum of ones that are dropped before submission, and uploads other data meanwhile.
+/// Records a sum of ones whose buffer is dropped before submission, and uploads other data meanwhile.
 fn memory_is_kept(gpu: &Gpu, record_and_submit: impl FnOnce(Buffer<f32>, &Buffer<f32>, &mut dyn FnMut())) {
     const N: usize = 5000;
     let total = gpu.alloc::<f32>(1).unwrap();
@@ -161,7 +161,7 @@ fn memory_is_kept(gpu: &Gpu, record_and_submit: impl FnOnce(Buffer<f32>, &Buffer
     record_and_submit(ones(gpu, N), &total, &mut between);
     assert_eq!(total.read().unwrap(), [N as f32]);
     assert!(others.iter().all(|o| o.read().unwrap() == vec![100.0; N]));
-    // Done: now the memory is used again.
+    // The work is done: now the memory is reused.
     gpu.wait().unwrap();
     gpu.wait().unwrap();
     assert!(gpu.memory().pooled >= 4 * N as u64, "{} bytes are pooled", gpu.memory().pooled);
@@ -191,7 +191,7 @@ fn buffers_dropped_before_the_caller_submits_are_not_reused() {
                 caller.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             let mut rec = gpu.recorder_in(&mut encoder);
             plan.record(&mut rec, &x, total).unwrap();
-            // Dropping the recorder, as an early return does, must do as well.
+            // Dropping the recorder, as an early return does, must work as well.
             if finished {
                 rec.finish();
             } else {
@@ -208,7 +208,7 @@ fn buffers_dropped_before_the_caller_submits_are_not_reused() {
 }
 
 #[test]
-fn an_encoder_that_is_never_submitted_gives_its_memory_back() {
+fn an_encoder_never_submitted_returns_its_memory() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let gpu = caller.gpu();
     let plan = Reduce::new(Sum, 5000).plan::<f32>(&gpu).unwrap();
@@ -249,7 +249,7 @@ fn a_recorder_dropped_without_submission_does_nothing() {
 fn one_plan_recorded_with_many_buffers_keeps_them_apart() {
     for d in devices() {
         let gpu = &d.gpu;
-        // More sets of buffers than a plan remembers, and scratch that they share.
+        // More sets of buffers than a plan caches, sharing scratch.
         let n = 3000;
         let plan = Reduce::new(Sum, n).variant("coarsened").plan::<f32>(gpu).unwrap();
         let inputs: Vec<_> = (0..20).map(|i| gpu.upload(&vec![i as f32; n]).unwrap()).collect();
@@ -269,7 +269,7 @@ fn one_plan_recorded_with_many_buffers_keeps_them_apart() {
 }
 
 #[test]
-fn plans_of_one_submission_keep_their_parameters() {
+fn plans_keep_their_parameters_within_one_submission() {
     for d in devices() {
         let gpu = &d.gpu;
         let x = ones(gpu, 4096);
@@ -288,7 +288,7 @@ fn plans_of_one_submission_keep_their_parameters() {
 }
 
 #[test]
-fn ops_see_what_ops_before_them_wrote() {
+fn ops_see_earlier_writes() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (ones(gpu, 4096), gpu.alloc::<f32>(64).unwrap());
@@ -307,7 +307,7 @@ fn ops_see_what_ops_before_them_wrote() {
 }
 
 #[test]
-fn a_copy_of_other_lengths_is_refused() {
+fn rejects_a_copy_of_other_lengths() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = (ones(gpu, 8), ones(gpu, 9));
     refused(gpu.recorder().copy(&x, &y), Shape, &["copy", "8 elements into 9"]);

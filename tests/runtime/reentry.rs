@@ -1,4 +1,4 @@
-//! A logger that calls the library: each test has a process of its own, since a process has one logger.
+//! A logger that calls the library. Each test has its own process, since a process has one logger.
 
 use super::in_time;
 use crate::support::gpu;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tilework::prelude::*;
 
-/// What is called with the target of a message.
+/// Called with the target of each message.
 type Work = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Calls `work` from within each message, and not from within that.
+/// Calls `work` from within each message, but not recursively.
 struct Caller {
     work: OnceLock<Work>,
     calls: AtomicUsize,
@@ -41,7 +41,7 @@ impl log::Log for Caller {
     fn flush(&self) {}
 }
 
-/// Runs an ignored test of this file in a process of its own, which must end well and in time.
+/// Runs an ignored test of this file in its own process, which must succeed within two minutes.
 #[track_caller]
 fn alone(name: &str) {
     let path = format!("runtime::reentry::{name}");
@@ -103,17 +103,17 @@ fn records_from_the_logger() {
 }
 
 #[test]
-fn a_logger_may_ask_for_adapters_while_they_are_asked_for() {
-    alone("asks_for_adapters_from_the_logger");
+fn a_logger_may_list_adapters_during_listing() {
+    alone("lists_adapters_from_the_logger");
 }
 
 #[test]
 #[ignore = "run by the test before it"]
-fn asks_for_adapters_from_the_logger() {
+fn lists_adapters_from_the_logger() {
     log::set_logger(&CALLER).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
-    // Messages of `wgpu_hal` may come from within a driver's callback, where Vulkan forbids calls of Vulkan: asked then,
-    // Mesa's heap broke now and then.
+    // `wgpu_hal` may log from within a driver's callback, where Vulkan forbids Vulkan calls: Mesa's heap was
+    // sometimes corrupted.
     let work = |target: &str| {
         if !target.starts_with("wgpu_hal") {
             drop(Gpu::adapters());
@@ -139,7 +139,7 @@ fn plans_from_the_logger() {
     in_time(move || {
         let x = gpu.upload(&[1.0f32, 2.0, 3.0]).unwrap();
         let y = x.clone();
-        // wgpu's own messages come from within wgpu, which may hold locks of its own.
+        // wgpu may hold its own locks while it logs.
         let work = move |target: &str| {
             if target.starts_with("naga") || target == "tilework" {
                 Reduce::new(Sum, 3).plan::<f32>(gpu).unwrap();

@@ -1,7 +1,8 @@
-//! A host whose memory is short: errors, and the process goes on. A process of its own, of which the system bounds the
+//! Running out of host memory is an error, and the process continues. Runs in its own process with limited
 //! memory.
 
 use super::refused;
+use crate::support::coverage::all;
 use crate::support::gpu;
 use std::process::Command;
 use tilework::ErrorKind::OutOfMemory;
@@ -12,16 +13,19 @@ use tilework::stream::{Items, Reader};
 
 /// Kilobytes of address space: a software driver starts many threads, each with a stack.
 const SPACE: u32 = 12 << 20;
-/// Bytes that a balloon takes at a time, and how many of these are left free.
+/// Bytes of each allocation of the balloon, and the number of them that are freed again.
 const PIECE: usize = 8 << 20;
 const FREE: usize = 12;
 /// Elements of lists of 256 MiB.
 const N: usize = 64 << 20;
 
 #[test]
-fn a_host_without_memory_is_an_error() {
+fn host_out_of_memory_is_an_error() {
+    if !all() {
+        return;
+    }
     let limited = format!(
-        "ulimit -v {SPACE}; exec \"$0\" --exact --ignored --nocapture runtime::scarce::with_little_memory"
+        "ulimit -v {SPACE}; exec \"$0\" --exact --ignored --nocapture runtime::scarce::host_out_of_memory_under_a_limit"
     );
     let me = std::env::current_exe().unwrap();
     let output = Command::new("sh").args(["-c", &limited]).arg(me).output().unwrap();
@@ -31,9 +35,9 @@ fn a_host_without_memory_is_an_error() {
 
 #[test]
 #[ignore = "run by the test before it"]
-fn with_little_memory() {
+fn host_out_of_memory_under_a_limit() {
     let Some(gpu) = gpu() else { return };
-    // Everything that is needed is there before memory is short.
+    // Allocates everything needed before memory runs short.
     let x = gpu.alloc_zeroed::<u32>(N).unwrap();
     assert_eq!(x.slice(..4).unwrap().read().unwrap(), [0; 4]);
     let started = x.slice(..).unwrap().start_read().unwrap();
@@ -73,7 +77,7 @@ fn with_little_memory() {
     refused(tall.to_jds(), OutOfMemory, &words);
     refused(tall.to_sell(32, 1024), OutOfMemory, &words);
     refused(tall.to_hybrid(3), OutOfMemory, &words);
-    // Told how many there are, and not told.
+    // With a known length, and without.
     refused(streamed.map(&list[..], same()), OutOfMemory, &words);
     refused(streamed.sort(&list[..], false), OutOfMemory, &words);
     refused(streamed.inclusive_scan(&list[..], Max), OutOfMemory, &words);

@@ -1,4 +1,4 @@
-//! Memory that other interfaces open, on whatever Vulkan driver offers it.
+//! Memory shared with other APIs, on Vulkan drivers that support it.
 
 use crate::support::devices;
 use std::fs::File;
@@ -14,7 +14,7 @@ fn in_file(file: &File, at: &[u8]) -> bool {
 }
 
 #[test]
-fn shared_memory_is_what_ops_see() {
+fn ops_see_shared_memory() {
     for device in devices() {
         let gpu = &device.gpu;
         let n = 5000;
@@ -45,7 +45,7 @@ fn shared_memory_is_what_ops_see() {
         assert!(exported.device.is_same(&gpu.identity().unwrap()));
         let again = doubled.export().unwrap();
         if gpu.profile().class == tilework::program::DeviceClass::Cpu {
-            // The memory outlives the buffer: whatever is dropped first, nothing dangles.
+            // The memory outlives the buffer, whichever is dropped first.
             let file = File::from(exported.fd);
             drop((x, total, doubled));
             gpu.trim();
@@ -56,7 +56,7 @@ fn shared_memory_is_what_ops_see() {
 }
 
 #[test]
-fn sharing_refuses_what_it_cannot_do() {
+fn sharing_rejects_invalid_arguments() {
     for device in devices() {
         let gpu = &device.gpu;
         let plain = gpu.upload(&[1.0f32]).unwrap();
@@ -69,7 +69,7 @@ fn sharing_refuses_what_it_cannot_do() {
             let limit = gpu.profile().limits.max_buffer_size as usize;
             let e = gpu.alloc_shared::<f32>(limit / 4 + 1).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::TooLarge, "{e}");
-            // What cannot be had leaves everything else usable.
+            // After a failure everything else stays usable.
             let held: Vec<_> = (0..3).map(|_| gpu.alloc_shared::<u8>(3).unwrap()).collect();
             held[1].write(&[1, 2, 3]).unwrap();
             assert_eq!(held[1].read().unwrap(), [1, 2, 3]);
@@ -87,7 +87,7 @@ fn sharing_refuses_what_it_cannot_do() {
 }
 
 #[test]
-fn identities_match_by_uuid_or_place_on_the_bus() {
+fn identities_match_by_uuid_or_bus_address() {
     let id = |bus: &str, uuid: u8| DeviceIdentity {
         name: "card".into(),
         pci_bus_id: bus.into(),
@@ -96,6 +96,6 @@ fn identities_match_by_uuid_or_place_on_the_bus() {
     let card = id("0000:3b:00.0", 7);
     assert!(card.is_same(&id("0000:3B:00.0", 0)) && card.is_same(&id("", 7)));
     assert!(!card.is_same(&id("0000:af:00.0", 8)) && !card.is_same(&id("", 0)));
-    assert!(!id("", 0).is_same(&id("", 0)), "two unknowns are not one");
+    assert!(!id("", 0).is_same(&id("", 0)), "two unknown identities are not the same");
     assert!(card.to_string().contains("0000:3b:00.0") && card.to_string().contains("0707"), "{card}");
 }

@@ -1,4 +1,4 @@
-//! Sources that give few elements at a time, and such that give fewer than they say.
+//! Sources that yield few elements at a time, or fewer than they promise.
 
 use super::refused;
 use crate::support::{Random, devices, gpu};
@@ -16,12 +16,12 @@ fn same() -> MapFn {
 /// Elements of a chunk.
 const CHUNK: usize = 64;
 
-/// Gives at most so many elements at a time, in turn.
+/// Yields at most these numbers of elements at a time, in turn.
 struct Pieces<'a, T> {
     data: &'a [T],
     sizes: &'a [usize],
     calls: usize,
-    /// Whether it says how many elements are left.
+    /// Whether it reports its remaining length.
     tells: bool,
 }
 
@@ -43,10 +43,10 @@ fn pieces<'a, T>(data: &'a [T], sizes: &'a [usize], tells: bool) -> Pieces<'a, T
     Pieces { data, sizes, calls: 0, tells }
 }
 
-/// Each form, of a source that gives pieces of these sizes, is what it is of a slice.
+/// Every streamed op gives the same result for a source of these piece sizes as for a slice.
 fn check(streamed: &Streamed, n: usize, sizes: &[usize], tells: bool) {
     let what = format!("{n} elements by {sizes:?}, told {tells}");
-    // Those of a second source do not end where those of the first do.
+    // Pieces of the second source end elsewhere than those of the first.
     let others: Vec<usize> = sizes.iter().rev().map(|size| size + 1).collect();
     let mut random = Random::new(n as u64);
     let mut ints: Vec<i32> = random.elements(n);
@@ -109,7 +109,7 @@ fn check(streamed: &Streamed, n: usize, sizes: &[usize], tells: bool) {
 }
 
 #[test]
-fn short_pieces_come_out_as_whole_data() {
+fn short_reads_are_joined() {
     for device in devices() {
         for in_flight in [1, 3] {
             let streamed = device.gpu.streamed().chunk(CHUNK).in_flight(in_flight);
@@ -126,8 +126,8 @@ fn short_pieces_come_out_as_whole_data() {
 }
 
 #[test]
-fn a_source_is_not_asked_again_after_its_end() {
-    /// Ends at each multiple of 10 elements, as a terminal does, and would go on.
+fn a_source_is_not_called_after_its_end() {
+    /// Reports its end at each multiple of 10 elements, like a terminal, and would then continue.
     struct Lines(usize);
     impl Source<u32> for Lines {
         fn next(&mut self, space: &mut Space<'_, u32>) -> Outcome {
@@ -148,8 +148,8 @@ fn a_source_is_not_asked_again_after_its_end() {
 }
 
 #[test]
-fn a_source_that_ends_before_its_word_is_refused() {
-    /// Says that so many are left, whatever happens.
+fn rejects_a_source_shorter_than_it_promised() {
+    /// Always reports this many elements as remaining.
     struct Liar<'a>(&'a [u32], usize);
     impl Source<u32> for Liar<'_> {
         fn next(&mut self, space: &mut Space<'_, u32>) -> Outcome {
@@ -174,10 +174,10 @@ fn a_source_that_ends_before_its_word_is_refused() {
         Shape,
         &["announced 200", "after 64"],
     );
-    // Fewer than there are is a hint that does no harm.
+    // Reporting too few is a harmless hint.
     assert_eq!(streamed.map(Liar(&x, 3), same()).unwrap(), x);
     assert_eq!(streamed.sort(Liar(&x, 0), true).unwrap()[0], 199);
-    // More than any memory has.
+    // More than fits in any memory.
     for left in [1 << 60, usize::MAX] {
         let words = ["list of"];
         refused(streamed.map(Liar(&x, left), same()), OutOfMemory, &words);
@@ -207,7 +207,7 @@ fn chunks_in_flight_are_bounded() {
 }
 
 #[test]
-fn a_reader_of_single_bytes_is_read_whole() {
+fn a_reader_that_yields_single_bytes_is_read_fully() {
     struct Drops<'a>(&'a [u8]);
     impl Read for Drops<'_> {
         fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
@@ -235,7 +235,7 @@ fn outputs_of_no_elements_are_empty() {
             let ran = pipeline.run(
                 |chunk| {
                     left -= 1;
-                    // Every second chunk has nothing in it.
+                    // Every second chunk is empty.
                     let n = if left % 2 == 0 { 0 } else { left as usize };
                     chunk.write(x, &vec![left as u32; n])?;
                     Ok(left > 0)

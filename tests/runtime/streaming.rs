@@ -1,4 +1,4 @@
-//! Streams: what comes out, what is in flight, and how they stop.
+//! Streams: their output, the chunks in flight, and how they stop.
 
 use super::{Caller, in_time, open, refused};
 use crate::support::{Random, devices, gpu};
@@ -14,15 +14,15 @@ use tilework::stream::{Cancel, Fill, Outcome, Pipeline, Stage, Timeline};
 /// Elements of a chunk.
 const LEN: usize = 300;
 
-/// What a test does in each stage of a chunk, before the stage does its own.
+/// Called in each stage of a chunk, before the stage's own work.
 type Meddle<'m> = &'m (dyn Fn(&str, usize) -> Outcome + Sync);
 
 fn nothing(_: &str, _: usize) -> Outcome {
     Ok(())
 }
 
-/// Sums of pairs, and their bytes again: two inputs and two outputs of different types. The results are held against
-/// what they should be, as far as they came.
+/// Sums of pairs, and a copy of the bytes: two inputs and two outputs of different types. Compares the results that
+/// arrived with the expected ones.
 fn stream(gpu: &Gpu, pipeline: &mut Pipeline, n: usize, meddle: Meddle<'_>) -> tilework::Result<Timeline> {
     let (x, bytes) = (pipeline.input::<u32>(LEN), pipeline.input::<u8>(LEN));
     let (y, counts) = (pipeline.output::<u32>(LEN), pipeline.output::<u32>(256));
@@ -34,7 +34,7 @@ fn stream(gpu: &Gpu, pipeline: &mut Pipeline, n: usize, meddle: Meddle<'_>) -> t
         |chunk| {
             let Some((a, b)) = chunks.next() else { return Ok(false) };
             meddle("fill", chunk.number())?;
-            // What was there is replaced.
+            // Replaces the previous contents.
             chunk.write(x, &a[..1])?;
             chunk.write(x, a)?;
             let (first, second) = b.split_at(b.len() / 3);
@@ -91,7 +91,7 @@ fn all_chunks_come_out_in_order() {
 }
 
 #[test]
-fn no_more_is_in_flight_than_allowed_and_memory_stays() {
+fn chunks_in_flight_stay_within_the_limit_and_memory_is_constant() {
     for device in devices() {
         for in_flight in [1, 2, 3] {
             let mut pipeline = Pipeline::new(&device.gpu, in_flight);
@@ -104,7 +104,7 @@ fn no_more_is_in_flight_than_allowed_and_memory_stays() {
                         most.fetch_max(now, Ordering::SeqCst);
                     }
                     "drain" => {
-                        // A consumer that is slow.
+                        // A slow consumer.
                         std::thread::sleep(Duration::from_millis(3));
                         drained.fetch_add(1, Ordering::SeqCst);
                     }
@@ -113,13 +113,13 @@ fn no_more_is_in_flight_than_allowed_and_memory_stays() {
                 Ok(())
             };
             stream(&device.gpu, &mut pipeline, 12 * LEN, &count).unwrap();
-            // The drain that counts itself done still holds its set.
+            // A drain that has counted itself done still holds its set of buffers.
             let most = most.into_inner();
             assert!(most == in_flight, "{}: {most} of {in_flight} in flight", device.label);
             let held = pipeline.memory_bytes();
             let one = 2 * (LEN * 4) + LEN + 256 * 4;
             assert!(held >= (in_flight * one) as u64, "{held}");
-            // Nothing more for another run.
+            // Another run allocates nothing.
             let mut left = 4;
             let more = |_: &mut Fill<'_>| {
                 left -= 1;
@@ -144,7 +144,7 @@ fn a_callback_that_fails_stops_the_stream() {
                 let words = [format!("chunk {at}"), stage.to_owned(), "out of paper".into()];
                 let words: Vec<_> = words.iter().map(String::as_str).collect();
                 refused(stream(gpu, &mut pipeline, 10 * LEN, &fail), Callback, &words);
-                assert_eq!(pipeline.memory_bytes(), 0, "all memory is given back");
+                assert_eq!(pipeline.memory_bytes(), 0, "all memory is returned");
             }
         }
         stream(gpu, &mut Pipeline::new(gpu, 2), 5 * LEN, &nothing).unwrap();
@@ -152,7 +152,7 @@ fn a_callback_that_fails_stops_the_stream() {
 }
 
 #[test]
-fn staging_and_buffers_come_back_after_a_failure() {
+fn staging_and_buffers_are_returned_after_a_failure() {
     for webgpu_defaults in [false, true] {
         let Some(gpu) = open(webgpu_defaults) else { return };
         let allocated = || gpu.device().generate_allocator_report().map(|r| r.total_allocated_bytes);
@@ -234,14 +234,14 @@ fn a_stream_is_cancelled_at_any_chunk() {
                     let ran = stream(&device.gpu, &mut pipeline, CHUNKS * LEN, &meddle);
                     let label = format!("{}: {in_flight}, {stage} of chunk {at}", device.label);
                     match ran {
-                        // All was drained before the token was looked at again.
+                        // Everything was drained before the token was checked again.
                         Ok(timeline) => {
                             let last = (stage, at, timeline.chunks) == ("drain", CHUNKS - 1, CHUNKS);
                             assert!(last, "{label}");
                         }
                         Err(e) => {
                             assert_eq!(e.kind(), Cancelled, "{label}: {e}");
-                            // Each of two threads may have begun something just before.
+                            // Each of two threads may have started one more stage.
                             assert!(called.into_inner() <= 2, "{label}");
                         }
                     }
@@ -278,7 +278,7 @@ fn another_thread_cancels_a_stream_that_waits() {
 }
 
 #[test]
-fn a_device_lost_at_work_is_an_error() {
+fn losing_a_busy_device_is_an_error() {
     for webgpu_defaults in [false, true] {
         for in_flight in [1, 3] {
             for stage in ["fill", "record", "drain"] {
@@ -306,7 +306,7 @@ fn a_device_lost_at_work_is_an_error() {
 }
 
 #[test]
-fn wrong_use_is_refused() {
+fn rejects_wrong_use() {
     let Some(gpu) = gpu() else { return };
     refused(stream(gpu, &mut Pipeline::new(gpu, 0), 10, &nothing), InvalidArgument, &["0 chunks in flight"]);
     let mut other = Pipeline::new(gpu, 1);
@@ -358,8 +358,8 @@ fn wrong_use_is_refused() {
 }
 
 #[test]
-fn the_timeline_is_one_clock() {
-    // A software driver has no staging, but for a caller who has not asked for storage that can be mapped.
+fn timeline_events_share_one_clock() {
+    // A software driver has no staging, except on a caller's device without mappable storage buffers.
     let stamped = Caller::with(wgpu::Limits::default(), wgpu::Features::TIMESTAMP_QUERY).map(|c| c.gpu());
     let others = devices().iter().map(|device| (&device.gpu, &device.label[..]));
     for (gpu, label) in stamped.iter().map(|gpu| (gpu, "a caller's with timestamps")).chain(others) {
@@ -404,7 +404,7 @@ fn the_timeline_is_one_clock() {
 }
 
 #[test]
-fn a_chunk_that_ends_within_a_word_has_the_word_for_itself() {
+fn a_chunk_that_ends_within_a_word_is_exact() {
     let Some(gpu) = gpu() else { return };
     let data: Vec<u8> = (0..11).collect();
     let (mut chunks, mut got) = (data.chunks(8), Vec::new());

@@ -11,7 +11,7 @@ use tilework::gpu::OwnKernel;
 use tilework::{Buffer, Error, ErrorKind, Gpu, Max, Plan, Recorder, Reduce, Sum};
 
 #[test]
-fn the_public_types_cross_threads() {
+fn public_types_are_send_and_sync() {
     fn shared<T: Send + Sync>() {}
     fn cloned<T: Clone>() {}
     fn sent<T: Send>(_: T) {}
@@ -61,7 +61,7 @@ fn four_threads_use_one_gpu() {
     }
 }
 
-/// Polls all of them until all are done.
+/// Polls all futures until they are done.
 async fn join<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
     let mut results: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(move |cx| {
@@ -82,7 +82,7 @@ async fn join<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>)
 }
 
 #[test]
-fn many_futures_on_several_threads_all_resolve() {
+fn many_futures_on_several_threads_resolve() {
     for d in devices() {
         let gpu = d.gpu.clone();
         in_time(move || {
@@ -108,7 +108,7 @@ fn many_futures_on_several_threads_all_resolve() {
 }
 
 #[test]
-fn a_future_that_is_dropped_half_way_disturbs_nothing() {
+fn dropping_a_pending_future_is_harmless() {
     let Some(gpu) = gpu().cloned() else { return };
     in_time(move || {
         let x = gpu.upload(&vec![3u32; 100_000]).unwrap();
@@ -126,9 +126,9 @@ fn a_future_that_is_dropped_half_way_disturbs_nothing() {
     });
 }
 
-/// wgpu's own wait with a timeout panics when another thread collects the work just as the time is up.
+/// wgpu's own wait with a timeout panics if another thread finishes the work just as the timeout expires.
 #[test]
-fn waits_that_time_out_disturb_nobody() {
+fn waits_that_time_out_do_not_affect_others() {
     let Some(gpu) = super::open(false) else { return };
     in_time(move || {
         let (stop, timed_out) = (AtomicBool::new(false), AtomicBool::new(false));

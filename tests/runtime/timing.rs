@@ -1,4 +1,4 @@
-//! Time on the device and off it, and waits that end.
+//! Timing on the device and on the host, and timeouts.
 
 use super::{in_time, refused};
 use crate::support::devices;
@@ -8,7 +8,7 @@ use tilework::gpu::Clock;
 use tilework::{Plannable, Reduce, Sum};
 
 #[test]
-fn the_clock_is_the_devices_where_it_has_one() {
+fn times_use_the_device_clock_if_there_is_one() {
     for d in devices() {
         let gpu = &d.gpu;
         let (x, y) = (gpu.upload(&vec![1.0f32; 1 << 20]).unwrap(), gpu.alloc::<f32>(1).unwrap());
@@ -26,7 +26,7 @@ fn the_clock_is_the_devices_where_it_has_one() {
 }
 
 #[test]
-fn copies_and_clears_are_timed_and_done() {
+fn copies_and_clears_run_and_are_timed() {
     for d in devices() {
         let gpu = &d.gpu;
         let n = 1 << 20;
@@ -41,7 +41,7 @@ fn copies_and_clears_are_timed_and_done() {
 }
 
 #[test]
-fn a_run_of_many_passes_is_one_time() {
+fn many_passes_give_one_time() {
     for d in devices() {
         let gpu = &d.gpu;
         let n = 1 << 16;
@@ -61,7 +61,7 @@ fn a_run_of_many_passes_is_one_time() {
             .unwrap();
         assert_eq!(m.seconds.len(), 7, "{}", d.label);
         assert!(m.min() > 0.0 && m.min() <= m.median() && m.median() <= m.max(), "{}: {m:?}", d.label);
-        // More passes than a query set has places.
+        // More passes than a query set holds.
         let many = gpu
             .time(|rec| (0..100).try_for_each(|_| plan.record(rec, &x, &y).and_then(|()| rec.clear(&z))))
             .unwrap();
@@ -76,7 +76,7 @@ fn a_run_of_many_passes_is_one_time() {
 }
 
 #[test]
-fn nothing_takes_no_time() {
+fn empty_work_can_be_timed() {
     for d in devices() {
         let gpu = &d.gpu;
         gpu.time(|_| Ok(())).unwrap();
@@ -90,10 +90,10 @@ fn nothing_takes_no_time() {
 }
 
 #[test]
-fn a_wait_ends_when_its_time_is_over() {
-    // Its own, where nobody else has work.
+fn a_wait_ends_at_its_timeout() {
+    // Its own device, without other work.
     let Some(gpu) = super::open(false) else { return };
-    // OpenGL on a processor works while it is handed the work.
+    // OpenGL on a CPU runs the work during submission.
     let at_once = gpu.profile().backend == "gl" && gpu.profile().is_cpu();
     in_time(move || {
         let spin = "
@@ -115,7 +115,7 @@ fn a_wait_ends_when_its_time_is_over() {
             refused(gpu.wait_timeout(Duration::ZERO), Timeout, &[]);
         }
         assert!(at_once || began.elapsed() < Duration::from_secs(1));
-        // The work goes on, and the device with it.
+        // The work continues, and the device stays usable.
         gpu.wait_timeout(Duration::MAX).unwrap();
         gpu.wait_timeout(Duration::ZERO).unwrap();
         assert_eq!(x.read().unwrap().len(), 64);

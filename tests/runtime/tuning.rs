@@ -17,7 +17,7 @@ use tilework::{
 
 const N: usize = 1 << 18;
 
-/// A sum of two vectors in which some variants do only a part, and some do all of it many times.
+/// Adds two vectors; some variants compute only a part, others repeat all of it many times.
 #[derive(Clone)]
 struct Tampered {
     wrong: &'static [&'static str],
@@ -44,7 +44,7 @@ impl Op<f32> for Tampered {
     }
 }
 
-/// A cache directory that is gone with the test.
+/// A cache directory that is deleted when dropped.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -54,7 +54,7 @@ impl Cache {
         Self(path)
     }
 
-    /// A device that keeps what it learns here.
+    /// A device that saves its measurements here.
     fn open(&self, tuning: Tuning) -> Option<Gpu> {
         let name = support::gpu()?.profile().name.clone();
         let (adapter, cache) = (AdapterFilter::Name(name), CacheDir::At(self.0.clone()));
@@ -62,7 +62,7 @@ impl Cache {
         Some(pollster::block_on(Gpu::request(options)).unwrap())
     }
 
-    /// Files of a kind.
+    /// Files with this extension.
     fn files(&self, kind: &str) -> Vec<PathBuf> {
         let homes = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|e| e.path());
         let all = homes.flat_map(|home| fs::read_dir(home).into_iter().flatten().flatten().map(|e| e.path()));
@@ -77,7 +77,7 @@ impl Drop for Cache {
     }
 }
 
-/// Searches to the end, whatever the roofline says.
+/// Searches to the end, whatever the roofline predicts.
 fn thorough() -> TuningOptions {
     TuningOptions { budget: Duration::from_secs(60), near_roofline: 0.0, ..TuningOptions::default() }
 }
@@ -87,14 +87,14 @@ fn denied(op: &str, variant: &str) -> Denied {
 }
 
 #[test]
-fn a_forced_variant_is_taken_where_it_fits() {
+fn a_forced_variant_is_used_if_it_fits() {
     let sum = Reduce::new(Sum, 1 << 20);
     for mut profile in support::profiles() {
         profile.choices.forced.insert("reduce".into(), Choice::variant("subgroup", "because"));
         let program = Op::<f32>::lower(&sum, &profile).unwrap();
         assert_eq!(program.variant() == "subgroup", profile.features.subgroups, "{}", profile.name);
         assert_eq!(program.decision.why == "because", profile.features.subgroups, "{}", profile.name);
-        // By name is by name, and another op is another op.
+        // A variant selected by name stays, and other ops are not affected.
         assert_eq!(Op::<f32>::lower(&sum.clone().variant("shared"), &profile).unwrap().variant(), "shared");
         let scan = Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap();
         assert_ne!(scan.decision.why, "because");
@@ -104,7 +104,7 @@ fn a_forced_variant_is_taken_where_it_fits() {
 }
 
 #[test]
-fn a_forced_row_is_taken_where_it_fits() {
+fn a_forced_row_is_used_if_it_fits() {
     let gemm = Gemm::new(4096, 4096, 4096);
     let why = |row: &str, profile: &DeviceProfile| {
         let mut profile = profile.clone();
@@ -115,10 +115,10 @@ fn a_forced_row_is_taken_where_it_fits() {
     let h100 = DeviceProfile::h100();
     assert!(why("32x32x16 by 4x4", &h100).starts_with("because; tile 32 x 32 x 16 by 4 x 4"));
     assert!(why("128x128x8 by 8x8", &h100).contains("tile 128 x 128 x 8"));
-    // Its policy is taken where the table has no such row.
+    // The policy decides if the table has no such row.
     assert!(why("7x7x7 by 1x1", &h100).contains("tile 128 x 128 x 8"));
     assert!(why("32x32x16 by 4x4", &DeviceProfile::mesa()).contains("tile 16 x 16 x 4"));
-    // What the caller asks for goes before.
+    // The caller's choice takes precedence.
     let mut profile = h100.clone();
     let choice = Choice { row: Some("32x32x16 by 4x4".into()), ..Choice::variant("double", "because") };
     profile.choices.forced.insert("gemm".into(), choice);
@@ -137,7 +137,7 @@ fn a_forced_row_is_taken_where_it_fits() {
 }
 
 #[test]
-fn what_is_denied_is_never_chosen_and_refused_by_name() {
+fn denied_variants_are_never_chosen_and_rejected_by_name() {
     let sum = Reduce::new(Sum, 1 << 20);
     for mut profile in support::profiles() {
         let default = Op::<f32>::lower(&sum, &profile).unwrap().variant();
@@ -151,10 +151,10 @@ fn what_is_denied_is_never_chosen_and_refused_by_name() {
         );
         let asked = Op::<f32>::lower(&sum.clone().variant(default), &profile);
         refused(asked, Unsupported, &["reduce", default, "element 3 is 0", "clear_cache", "auto"]);
-        // Nor by force.
+        // Nor when forced.
         profile.choices.forced.insert("reduce".into(), Choice::variant(default, "because"));
         assert_ne!(Op::<f32>::lower(&sum, &profile).unwrap().variant(), default);
-        // Another op of the same variants is not meant.
+        // Another op with the same variants is not affected.
         assert!(!Op::<f32>::lower(&Scan::new(Sum, 1000), &profile).unwrap().decision.why.contains("failed"));
         for variant in Reduce::<Sum>::variants() {
             profile.choices.denied.push(denied("reduce", variant.name));
@@ -164,7 +164,7 @@ fn what_is_denied_is_never_chosen_and_refused_by_name() {
 }
 
 #[test]
-fn every_op_has_another_variant_for_one_that_is_denied() {
+fn every_op_has_a_fallback_for_a_denied_variant() {
     for profile in support::profiles() {
         let gemm = |profile: &DeviceProfile| Op::<f32>::lower(&Gemm::new(500, 400, 300), profile);
         let softmax = |profile: &DeviceProfile| Op::<f32>::lower(&Softmax::new(50, 400), profile);
@@ -185,7 +185,7 @@ fn every_op_has_another_variant_for_one_that_is_denied() {
 }
 
 #[test]
-fn a_denied_row_is_passed_over() {
+fn a_denied_row_is_skipped() {
     let mut profile = DeviceProfile::h100();
     let row = Some("128x128x8 by 8x8".to_owned());
     profile.choices.denied.push(Denied { row, ..denied("gemm", "double") });
@@ -203,7 +203,7 @@ fn the_faster_variant_wins_and_is_kept() {
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&[], &["vec4"]);
     assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
-    // Another process that knows nothing yet.
+    // Another process without measurements.
     let other = cache.open(Tuning::Cached).unwrap();
     assert_eq!(op.plan::<f32>(&other).unwrap().program().variant(), "vec4");
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
@@ -221,7 +221,7 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(tuned.program().variant(), report.best.variant);
     let why = tuned.report().decision.why;
     assert!(why.starts_with("tuned on this device: ") && why.ends_with(" us of the default"), "{why}");
-    // What it computes is what the caller wants.
+    // Its result is correct.
     let (x, y) = (gpu.upload(&vec![1.5f32; N]).unwrap(), gpu.upload(&vec![2.0f32; N]).unwrap());
     let z = gpu.alloc::<f32>(N).unwrap();
     let mut rec = gpu.recorder();
@@ -230,7 +230,7 @@ fn the_faster_variant_wins_and_is_kept() {
     rec.submit().unwrap();
     assert!(z.read().unwrap().iter().all(|z| *z == 3.5));
 
-    // A size of the same class has the same winner; another class and a variant by name have none.
+    // A size of the same class has the same winner; another class or a variant selected by name has none.
     let near = Zip::new(ZipFn::Add, N - 1024).plan::<f32>(&gpu).unwrap();
     assert_eq!(near.program().variant(), report.best.variant);
     assert_eq!(Zip::new(ZipFn::Add, 2 * N).plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
@@ -239,10 +239,10 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     refused(tune::<f32, _>(&gpu, &named, &thorough()), InvalidArgument, &["vec4", "by name"]);
 
-    // What another process adds takes nothing away.
+    // Entries of another process replace nothing.
     tune::<f32, _>(&other, &Zip::new(ZipFn::Mul, 1000), &thorough()).unwrap();
 
-    // The next run of the program knows it, unless it wants nothing of it.
+    // The next run of the program uses it, unless tuning is off.
     let variant = |tuning| {
         let gpu = cache.open(tuning).unwrap();
         op.plan::<f32>(&gpu).unwrap().program().variant()
@@ -251,7 +251,7 @@ fn the_faster_variant_wins_and_is_kept() {
     assert_eq!(variant(Tuning::Measure), report.best.variant);
     assert_eq!(variant(Tuning::Off), "vec4");
 
-    // A file that is not what it should be is none.
+    // A malformed file is ignored.
     let files = cache.files("tuning");
     assert_eq!(files.len(), 1);
     let whole = fs::read(&files[0]).unwrap();
@@ -267,7 +267,7 @@ fn the_faster_variant_wins_and_is_kept() {
 }
 
 #[test]
-fn warming_up_and_streams_take_what_was_tuned() {
+fn warm_up_and_streams_use_tuned_choices() {
     let cache = Cache::new("everywhere");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&[], &["vec4"]);
@@ -283,7 +283,7 @@ fn warming_up_and_streams_take_what_was_tuned() {
     warm.warm_up([program]).unwrap();
     assert_eq!(kernels(&warm), 1);
     assert_eq!(zip.plan::<f32>(&warm).unwrap().program().variant(), best);
-    // Sums of vectors of this length, as a single op takes them.
+    // Vectors of this length, as a single op takes them.
     let (x, y) = (vec![1.5f32; 2 * N], vec![2.0f32; 2 * N]);
     let sums = warm.streamed().chunk(N).zip(&x[..], &y[..], ZipFn::Add).unwrap();
     assert!(sums.len() == 2 * N && sums.iter().all(|z| *z == 3.5));
@@ -292,7 +292,7 @@ fn warming_up_and_streams_take_what_was_tuned() {
 
 #[test]
 fn a_variant_that_loses_the_device_is_denied() {
-    /// Asked for `plain`, it ends the device.
+    /// Its variant `plain` destroys the device.
     struct Ends(Gpu);
     impl Op<f32> for Ends {
         fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
@@ -311,7 +311,7 @@ fn a_variant_that_loses_the_device_is_denied() {
         let kept = if save { "it is denied from now on" } else { "nothing of it is kept" };
         refused(found, DeviceLost, &["tune: zip: `plain` ended the device", kept]);
         assert_eq!(gpu.denied().len(), 1);
-        // The next start leaves it alone.
+        // The next run of the program skips it.
         let next = cache.open(Tuning::Cached).unwrap();
         assert_eq!(next.denied(), if save { gpu.denied() } else { Vec::new() });
         if save {
@@ -321,14 +321,14 @@ fn a_variant_that_loses_the_device_is_denied() {
             let plain = report.tried.iter().find(|(c, _)| c.variant == "plain").unwrap();
             assert!(matches!(&plain.1, Outcome::Skipped(why) if why.contains("before")), "{report}");
         }
-        // A device that was gone before is no variant's fault.
+        // If the device was lost before, no variant is denied.
         refused(tune::<f32, _>(&gpu, &Tampered::new(&[], &[]), &options), DeviceLost, &[]);
         assert_eq!(gpu.denied().len(), 1);
     }
 }
 
 #[test]
-fn a_wrong_variant_loses_and_is_denied() {
+fn a_wrong_variant_is_denied() {
     let cache = Cache::new("wrong");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&["plain"], &["vec4"]);
@@ -360,7 +360,7 @@ fn a_wrong_variant_loses_and_is_denied() {
 }
 
 #[test]
-fn a_default_that_stands_alone_is_the_wrong_one() {
+fn a_default_that_disagrees_with_all_others_is_denied() {
     let cache = Cache::new("default");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&["vec4"], &[]);
@@ -373,12 +373,12 @@ fn a_default_that_stands_alone_is_the_wrong_one() {
     assert!(
         plan.program().variant() != "vec4" && plan.program().decision.why.contains("failed on this driver")
     );
-    // Nothing was measured, so nothing is known to be faster.
+    // Nothing was measured, so nothing is saved.
     assert!(cache.files("tuning").is_empty() && cache.files("denied").len() == 1);
 }
 
 #[test]
-fn planning_measures_where_it_may() {
+fn planning_measures_if_allowed() {
     let cache = Cache::new("measure");
     let Some(gpu) = cache.open(Tuning::Measure) else { return };
     assert_eq!(gpu.tuning(), Tuning::Measure);
@@ -390,13 +390,13 @@ fn planning_measures_where_it_may() {
         "{}",
         plan.program().decision.why
     );
-    // What it found is kept, and looked up from then on.
+    // The result is saved and looked up from then on.
     let kept = cache.files("tuning");
     assert_eq!(kept.len(), 1);
     let written = gpu.cache().written;
     assert_eq!(op.plan::<f32>(&gpu).unwrap().program().variant(), plan.program().variant());
     assert_eq!(gpu.cache().written, written);
-    // Variants by name, ops of nothing, and ops whose operands mean something are planned as ever.
+    // Variants selected by name, empty ops, and ops with structured operands are planned as usual.
     let named = Tampered { variant: "vec4", ..op };
     assert_eq!(named.plan::<f32>(&gpu).unwrap().program().variant(), "vec4");
     Zip::new(ZipFn::Add, 0).plan::<f32>(&gpu).unwrap();
@@ -412,14 +412,14 @@ fn searches_end_early_or_in_time() {
     let report = tune::<f32, _>(&gpu, &op, &at_once).unwrap();
     assert_eq!((report.stopped, report.tried.len()), (Stopped::Budget, 0), "{report}");
     assert!(report.best == report.default && report.default_seconds > 0.0);
-    // What is not known for good is not kept.
+    // A provisional result is not saved.
     assert!(cache.files("tuning").is_empty());
-    // Everything is near enough to such a roofline, and the wrong variants are not even run.
+    // Everything is close enough to such a roofline, so the wrong variants are not even run.
     let near = TuningOptions { near_roofline: 1e12, ..thorough() };
     let report = tune::<f32, _>(&gpu, &op, &near).unwrap();
     assert_eq!((report.stopped, report.tried.len()), (Stopped::NearRoofline, 0), "{report}");
     assert!(report.percent_of_roofline().unwrap() > 0.0 && gpu.denied().is_empty());
-    // No kernel is short enough.
+    // No kernel is short enough for this budget.
     let short = TuningOptions { most_text: Some(10), save: false, ..thorough() };
     let report = tune::<f32, _>(&gpu, &op, &short).unwrap();
     let slow = |o: &Outcome| matches!(o, Outcome::Skipped(why) if why.contains("compiles slowly"));
@@ -427,7 +427,7 @@ fn searches_end_early_or_in_time() {
 }
 
 #[test]
-fn nothing_is_written_that_is_not_to_be_kept() {
+fn nothing_is_saved_unless_requested() {
     let cache = Cache::new("unsaved");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let op = Tampered::new(&["plain"], &["vec4"]);
@@ -438,7 +438,7 @@ fn nothing_is_written_that_is_not_to_be_kept() {
 }
 
 #[test]
-fn the_callers_operands_are_only_read() {
+fn tuning_only_reads_the_callers_operands() {
     let cache = Cache::new("given");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let (x, y) = (gpu.upload(&vec![1.5f32; N]).unwrap(), gpu.upload(&vec![2.0f32; N]).unwrap());
@@ -454,7 +454,7 @@ fn the_callers_operands_are_only_read() {
 }
 
 #[test]
-fn every_variant_of_the_tunable_ops_is_right_here() {
+fn every_variant_of_tunable_ops_verifies_here() {
     let cache = Cache::new("all");
     let Some(gpu) = cache.open(Tuning::Cached) else { return };
     let options = TuningOptions { save: false, ..thorough() };
@@ -472,7 +472,7 @@ fn every_variant_of_the_tunable_ops_is_right_here() {
     for report in reports {
         let report = report.unwrap();
         let ran = report.tried.iter().filter(|(_, o)| *o == Outcome::Right).count();
-        // On OpenGL one variant of `sort` is all there is.
+        // OpenGL has only one variant of `sort`.
         assert!(report.denied.is_empty() && (ran > 0 || gpu.profile().backend == "gl"), "{report}");
         assert!(report.tried.iter().all(|(_, o)| !matches!(o, Outcome::Wrong(_))), "{report}");
     }

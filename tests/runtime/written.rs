@@ -1,4 +1,4 @@
-//! What was allocated and never written is not read: inputs and outputs that are swapped show themselves.
+//! Reading a buffer that was never written is an error, which finds swapped inputs and outputs.
 
 use super::{open, refused};
 use crate::support::{devices, gpu};
@@ -8,12 +8,12 @@ use tilework::{Axpy, Buffer, Gpu, Map, MapFn, Plannable, Reduce, Scan, Slice, Su
 
 const NEVER: &str = "was allocated and never written";
 
-/// Elements that something has written to, and as many that nothing has.
+/// A written buffer and an unwritten one, of `n` elements each.
 fn pair(gpu: &Gpu, n: usize) -> (Buffer<u32>, Buffer<u32>) {
     (gpu.upload(&vec![1u32; n]).unwrap(), gpu.alloc(n).unwrap())
 }
 
-/// Whether nothing was written to it yet, as a scan sees it.
+/// Asserts that a scan rejects the buffer as unwritten.
 #[track_caller]
 fn is_refused(buffer: &Buffer<u32>) {
     let gpu = buffer.gpu();
@@ -34,7 +34,7 @@ fn is_taken(buffer: &Buffer<u32>) {
 }
 
 #[test]
-fn swapped_operands_are_refused_and_the_input_stays() {
+fn rejects_swapped_operands_and_keeps_the_input() {
     for d in devices() {
         let gpu = &d.gpu;
         let (input, output) = pair(gpu, 100);
@@ -61,7 +61,7 @@ fn swapped_operands_are_refused_and_the_input_stays() {
 }
 
 #[test]
-fn of_a_kernel_of_ones_own_what_is_only_read_must_be_written() {
+fn inputs_of_custom_kernels_must_be_written() {
     let Some(gpu) = gpu() else { return };
     let copy = "
         @group(0) @binding(0) var<storage, read> input: array<u32>;
@@ -87,7 +87,7 @@ fn of_a_kernel_of_ones_own_what_is_only_read_must_be_written() {
 }
 
 #[test]
-fn every_way_to_write_counts() {
+fn every_way_to_write_marks_a_buffer_written() {
     let Some(gpu) = gpu() else { return };
     let n = 256;
     let wrote = |write: &dyn Fn(&Buffer<u32>)| {
@@ -98,7 +98,7 @@ fn every_way_to_write_counts() {
     };
     let source = gpu.upload(&vec![1u32; n]).unwrap();
     wrote(&|b| b.write(&vec![1; n]).unwrap());
-    // A part stands for the whole, whichever part the op reads.
+    // Writing a part marks the whole buffer, whichever part the op reads.
     wrote(&|b| b.slice(..4).unwrap().write(&[1; 4]).unwrap());
     wrote(&|b| gpu.recorder().copy(&source, b).unwrap());
     wrote(&|b| gpu.recorder().clear(b).unwrap());
@@ -112,7 +112,7 @@ fn every_way_to_write_counts() {
         mapped_at_creation: false,
     });
     is_taken(&gpu.wrap::<u32>(own).unwrap());
-    // Reading to the host says nothing against it, and writes nothing.
+    // Reading back to the host is allowed and does not mark the buffer as written.
     let buffer = gpu.alloc::<u32>(n).unwrap();
     assert_eq!(buffer.read().unwrap().len(), n);
     is_refused(&buffer);
@@ -122,13 +122,13 @@ fn every_way_to_write_counts() {
         &["copy", NEVER, "are the source and the target swapped?"],
     );
     gpu.recorder().copy(Slice::from(&buffer).slice(..0).unwrap(), source.slice(..0).unwrap()).unwrap();
-    // What is overwritten in place need not have been read.
+    // An operand updated in place need not have been written before.
     let (x, y) = (gpu.upload(&[1.0f32; 8]).unwrap(), gpu.alloc::<f32>(8).unwrap());
     Axpy::new(8, 2.0).plan::<f32>(gpu).unwrap().record(&mut gpu.recorder(), &x, &y).unwrap();
 }
 
 #[test]
-fn what_is_recorded_before_counts_and_what_is_refused_does_not() {
+fn earlier_records_count_as_writes_and_rejected_ones_do_not() {
     let Some(gpu) = gpu() else { return };
     let (x, y) = pair(gpu, 64);
     let z = gpu.alloc::<u32>(64).unwrap();
@@ -151,7 +151,7 @@ fn what_is_recorded_before_counts_and_what_is_refused_does_not() {
 }
 
 #[test]
-fn memory_that_is_used_again_counts_as_not_written() {
+fn reused_memory_counts_as_unwritten() {
     let Some(gpu) = open(false) else { return };
     let reduce = Reduce::new(Sum, 5000).plan::<u32>(&gpu).unwrap();
     let total = gpu.alloc::<u32>(1).unwrap();
@@ -167,7 +167,7 @@ fn memory_that_is_used_again_counts_as_not_written() {
     drop(first);
     gpu.wait().unwrap();
     let again = gpu.alloc::<u32>(5000).unwrap();
-    // The plan knows the memory, and has bound it.
+    // The plan has bound this memory before.
     refused(record(&again), Wrong, &["reduce: input", NEVER]);
     refused(record(&again), Wrong, &[NEVER]);
     assert_eq!(again.raw(), &raw, "the pool had the memory");

@@ -1,4 +1,4 @@
-//! What the simulator is given wrongly: an error that says what and where.
+//! Invalid input to the simulator: each error says what and where.
 
 use tilework::analysis::Interleaving;
 use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
@@ -20,7 +20,7 @@ fn refused(text: &str, entry: &str, sizes: &[usize], options: &Options) -> (Erro
 }
 
 #[test]
-fn text_that_does_not_validate_names_file_and_line() {
+fn validation_errors_name_file_and_line() {
     let options = Options::default();
     let (kind, text) = refused("fn f() {\n  let x = 1u + 1.5;\n}", "f", &[], &options);
     assert!(kind == ErrorKind::Shader && text.starts_with("k.wgsl:2:"), "{text}");
@@ -39,7 +39,7 @@ fn text_that_does_not_validate_names_file_and_line() {
 }
 
 #[test]
-fn missing_and_small_buffers_are_named() {
+fn missing_and_small_buffers_are_reported() {
     let options = Options::default();
     let (kind, text) = refused(KERNEL, "scale", &[16], &options);
     assert!(
@@ -73,7 +73,7 @@ fn operands_of_a_program_are_checked() {
 }
 
 #[test]
-fn options_out_of_range_are_refused() {
+fn rejects_options_out_of_range() {
     let default = Options::default;
     for options in [
         Options { subgroup_size: 2, ..default() },
@@ -92,7 +92,7 @@ fn options_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_sample_of_a_huge_grid_is_said_to_be_one() {
+fn a_sampled_huge_grid_is_reported_as_sampled() {
     let kernel = "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
         @compute @workgroup_size(1) fn f(@builtin(workgroup_id) id: vec3<u32>) {
             x[select(0u, 1u, id.y > 0u)] = id.x; }";
@@ -105,7 +105,7 @@ fn a_sample_of_a_huge_grid_is_said_to_be_one() {
 }
 
 #[test]
-fn a_grid_that_no_device_takes_is_said_to_be_one() {
+fn a_grid_above_every_limit_is_reported() {
     let mut buffers = vec![vec![0; 16], vec![0; 16]];
     let options = Options { max_workgroups: 2, ..Options::default() };
     let report = sim::run_wgsl("k.wgsl", KERNEL, "scale", [65_536, 1, 1], &mut buffers, &options).unwrap();
@@ -113,7 +113,7 @@ fn a_grid_that_no_device_takes_is_said_to_be_one() {
 }
 
 #[test]
-fn loops_of_barriers_come_to_the_step_limit() {
+fn loops_of_barriers_reach_the_step_limit() {
     for (barrier, limited) in [("workgroupBarrier()", true), ("subgroupBarrier()", true), ("return", false)] {
         let text = format!(
             "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
@@ -130,7 +130,7 @@ fn loops_of_barriers_come_to_the_step_limit() {
 }
 
 #[test]
-fn what_takes_too_much_memory_is_refused() {
+fn rejects_programs_that_need_too_much_memory() {
     let kernel = |variable: &str, size: u32| {
         format!(
             "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
@@ -152,7 +152,7 @@ fn what_takes_too_much_memory_is_refused() {
 }
 
 #[test]
-fn a_grid_of_no_workgroups_does_nothing() {
+fn an_empty_grid_does_nothing() {
     let mut buffers = vec![vec![1; 16], vec![1; 16]];
     for schedule in [Schedule::InOrder, Schedule::Random(1), Schedule::Adversarial] {
         let options = Options { schedule, ..Options::default() };
@@ -163,7 +163,7 @@ fn a_grid_of_no_workgroups_does_nothing() {
 }
 
 #[test]
-fn what_a_program_asks_for_is_bounded() {
+fn requests_of_a_program_are_bounded() {
     let good = Op::<f32>::lower(&Reduce::new(Sum, 10_000), &DeviceProfile::webgpu_defaults()).unwrap();
     let given = || vec![vec![0; 40_000], vec![0; 4]];
     let refused = |program: &Program, kind: ErrorKind, words: &str| {
@@ -190,7 +190,7 @@ fn what_a_program_asks_for_is_bounded() {
 }
 
 #[test]
-fn counts_on_the_device_that_no_device_takes_are_said() {
+fn indirect_counts_above_every_limit_are_reported() {
     let mut program = Op::<f32>::lower(&Reduce::new(Sum, 10_000), &DeviceProfile::webgpu_defaults()).unwrap();
     program.dispatches.truncate(1);
     program.dispatches[0].grid = Grid::Indirect { resource: Resource::Operand(0), offset: 8 };
@@ -211,7 +211,7 @@ fn counts_on_the_device_that_no_device_takes_are_said() {
 }
 
 #[test]
-fn a_grid_of_all_workgroups_that_can_be_named_is_sampled() {
+fn the_largest_grid_is_sampled() {
     let mut buffers = vec![vec![0; 16], vec![0; 16]];
     let options = Options { max_workgroups: 3, ..Options::default() };
     let report = sim::run_wgsl("k.wgsl", KERNEL, "scale", [u32::MAX; 3], &mut buffers, &options).unwrap();
@@ -219,7 +219,7 @@ fn a_grid_of_all_workgroups_that_can_be_named_is_sampled() {
 }
 
 #[test]
-fn memory_that_no_device_has_is_refused() {
+fn rejects_memory_that_no_device_has() {
     let options = Options::default();
     let kernel = |module: &str, body: &str| {
         format!(
@@ -238,14 +238,14 @@ fn memory_that_no_device_has_is_refused() {
     let wide = "struct S { a: array<bool, 1000000>, b: array<bool, 1000000> }";
     let (kind, text) = refused(&kernel(wide, "var s: S; s.a[i] = true; _ = s.b[i];"), "f", &[], &options);
     assert!(kind == ErrorKind::TooLarge && text.contains("a struct of 2000000 values"), "{text}");
-    // A product of three sizes that 64 bits do not hold.
+    // A product of three sizes that overflows 64 bits.
     let sizes = "override n: u32 = 4294967295u; @compute @workgroup_size(n, n, n) fn f() {}";
     let (kind, text) = refused(sizes, "f", &[], &options);
     assert!(kind == ErrorKind::TooLarge && text.contains("invocations a workgroup"), "{text}");
 }
 
 #[test]
-fn an_endless_loop_of_barriers_has_an_end() {
+fn an_endless_loop_of_barriers_is_stopped() {
     let kernel = "@compute @workgroup_size(8) fn f() { loop { workgroupBarrier(); } }";
     let options = Options { step_limit: 1000, ..Options::default() };
     for schedule in [Schedule::InOrder, Schedule::Random(1), Schedule::Adversarial] {

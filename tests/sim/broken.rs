@@ -1,11 +1,11 @@
-//! Kernels that are wrong on purpose, each in one way: what is wrong is found at its line, and nothing in its repaired twin.
+//! Kernels with one deliberate error each: the simulator reports it at its line, and nothing in the repaired twin.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tilework::sim::{self, FindingKind, Options, Report, Schedule};
 
-/// A kernel under `broken/` and its twin under `repaired/`, with what they run on.
+/// A kernel under `broken/`, its twin under `repaired/`, and their inputs.
 struct Case {
     name: &'static str,
     entry: &'static str,
@@ -101,22 +101,22 @@ const SCHEDULES: [Schedule; 4] =
     [Schedule::InOrder, Schedule::Reverse, Schedule::Random(5), Schedule::Adversarial];
 
 #[test]
-fn each_broken_kernel_is_found_at_its_line() {
+fn each_broken_kernel_is_reported_at_its_line() {
     use FindingKind::*;
     for case in cases() {
         let text = text("broken", &case);
         let line = text.lines().position(|l| l.contains("<- found")).unwrap() as u32 + 1;
         for schedule in SCHEDULES {
-            // Waiting for another workgroup is right as long as that runs.
+            // Waiting for another workgroup is correct while that one runs.
             if ["lookback", "second_post"].contains(&case.name) && schedule != Schedule::Adversarial {
                 let report = run(&case, &text, schedule, 32);
                 assert!(report.is_clean(), "{}, {schedule:?}: {report}", case.name);
                 continue;
             }
             let report = run(&case, &text, schedule, 32);
-            // What has no end may be stopped anywhere in its loop of two lines.
+            // An endless loop may be stopped at either of its two lines.
             let last = line + u32::from(case.finds == FindingKind::StepLimit);
-            // One that may never have held a lock waits for the first of two.
+            // A thread that never held a lock waits for the first of two.
             let line = line - if case.name == "deadlock" { 2 } else { 0 };
             let mut there =
                 report.of(case.finds).filter(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
@@ -124,7 +124,7 @@ fn each_broken_kernel_is_found_at_its_line() {
             let found = found.unwrap_or_else(|| {
                 panic!("{}, {schedule:?}: no {:?} at {line}:\n{report}", case.name, case.finds)
             });
-            // Some take two: where the other was is told too.
+            // Some need two threads: the finding also names the place of the other.
             let takes_two =
                 [Race, SameValueRace, NonUniformBarrier, NonUniformSubgroup].contains(&case.finds);
             assert_eq!(found.other.is_some(), takes_two, "{}, {schedule:?}: {found}", case.name);
@@ -138,7 +138,7 @@ fn each_broken_kernel_is_found_at_its_line() {
 }
 
 #[test]
-fn nothing_is_found_in_the_repaired_kernels() {
+fn repaired_kernels_are_clean() {
     for case in cases() {
         for schedule in SCHEDULES {
             for subgroup_size in [4, 32, 64] {
@@ -150,7 +150,7 @@ fn nothing_is_found_in_the_repaired_kernels() {
 }
 
 #[test]
-fn every_broken_kernel_has_a_twin_and_a_test() {
+fn every_broken_kernel_has_a_repaired_twin_and_a_test() {
     let names = |of: &str| -> BTreeSet<String> {
         let files = fs::read_dir(folder(of)).unwrap();
         files.map(|f| f.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect()
@@ -160,7 +160,7 @@ fn every_broken_kernel_has_a_twin_and_a_test() {
 }
 
 #[test]
-fn a_finding_names_both_invocations() {
+fn a_finding_names_both_threads() {
     let all = cases();
     let case = all.iter().find(|c| c.name == "one_cell").unwrap();
     let report = run(case, &text("broken", case), Schedule::InOrder, 32);
@@ -176,8 +176,8 @@ fn a_finding_names_both_invocations() {
 }
 
 #[test]
-fn waiting_for_what_runs_is_no_livelock() {
-    // The first workgroup works for long before it posts; within a workgroup the last subgroup does.
+fn waiting_for_a_running_workgroup_is_not_a_livelock() {
+    // The first workgroup works for long before it posts; within a workgroup so does the last subgroup.
     let text = "@group(0) @binding(0) var<storage, read_write> post: atomic<u32>;
         @group(0) @binding(1) var<storage, read_write> sums: array<u32>;
         var<workgroup> wg_post: atomic<u32>;
@@ -228,7 +228,7 @@ fn waiting_for_what_runs_is_no_livelock() {
 }
 
 #[test]
-fn an_index_outside_is_named_with_its_array() {
+fn an_index_out_of_bounds_is_reported_with_its_array() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<array<u32, 4>, 3>;
         @compute @workgroup_size(1)
         fn f(@builtin(workgroup_id) id: vec3<u32>) {
@@ -248,7 +248,7 @@ fn an_index_outside_is_named_with_its_array() {
 }
 
 #[test]
-fn repaired_kernels_compute_what_they_should() {
+fn repaired_kernels_compute_the_right_results() {
     let all = cases();
     let results = |name: &str, schedule| {
         let case = all.iter().find(|c| c.name == name).unwrap();

@@ -1,4 +1,4 @@
-//! Counts of small kernels beside the formulas of the analysis module, and their known answers.
+//! Counts of small kernels against the formulas of the analysis module, with known answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tilework::analysis::{
@@ -15,14 +15,14 @@ fn run(text: &str, entry: &str, grid: [u32; 3], sizes: &[u32], options: &Options
     report
 }
 
-/// Counts of the line that holds `what`.
+/// Counts of the line that contains `what`.
 fn at(report: &Report, text: &str, what: &str) -> Counts {
     let line = text.lines().position(|l| l.contains(what)).unwrap() as u32 + 1;
     report.line("k.wgsl", line)
 }
 
 #[test]
-fn divergence_of_boundary_checks_is_that_of_the_analysis() {
+fn divergence_of_boundary_checks_matches_the_analysis() {
     for (width, height, warps, divergent) in [(76, 62, 160, 31), (76, 61, 160, 35), (200, 150, 1040, 75)] {
         let text = format!(
             "@group(0) @binding(0) var<storage, read_write> image: array<u32>;
@@ -45,7 +45,7 @@ fn divergence_of_boundary_checks_is_that_of_the_analysis() {
 }
 
 #[test]
-fn divergence_of_other_bounds_is_that_of_the_analysis() {
+fn divergence_of_other_bounds_matches_the_analysis() {
     for (n, divergent, warps) in [(100u32, 1, 4), (1000, 1, 32), (1003, 1, 32), (10_000, 1, 314)] {
         let text = format!(
             "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
@@ -62,7 +62,7 @@ fn divergence_of_other_bounds_is_that_of_the_analysis() {
         let model = divergence([n.div_ceil(64), 1, 1], [64, 1, 1], 32, |[x, ..]| u32::from(x < n));
         assert_eq!((model.divergent, model.warps), (divergent, warps));
     }
-    // Three ways at one place: a subgroup whose lanes differ counts itself.
+    // A branch with three ways: a subgroup whose lanes differ counts itself.
     let text = "@group(0) @binding(0) var<storage, read_write> divergent: atomic<u32>;
         @compute @workgroup_size(16, 16)
         fn mark(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -74,7 +74,7 @@ fn divergence_of_other_bounds_is_that_of_the_analysis() {
     let mut buffers = vec![vec![0; 4]];
     sim::run_wgsl("k.wgsl", text, "mark", [11, 11, 1], &mut buffers, &Options::default()).unwrap();
     assert_eq!(buffers[0], 168u32.to_le_bytes());
-    // A block that is its input tile: it loads all of it and computes inside.
+    // A block as large as its input tile: it loads all of it and computes the inner part.
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
         @compute @workgroup_size(32, 32)
         fn convolve(@builtin(local_invocation_id) t: vec3<u32>) {
@@ -90,11 +90,11 @@ fn divergence_of_other_bounds_is_that_of_the_analysis() {
 }
 
 #[test]
-fn lanes_lie_where_the_analysis_has_them() {
+fn lane_layout_matches_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> places: array<vec3<u32>>;
         @compute @workgroup_size(4, 8, 2)
         fn place(@builtin(local_invocation_id) t: vec3<u32>) {
-            // The subgroup of the first invocation is the first of two.
+            // The subgroup of the first thread is the first of two.
             let first = u32(!subgroupAny(all(t == vec3(0u))));
             places[first * 32u + subgroupExclusiveAdd(1u)] = t;
         }";
@@ -106,7 +106,7 @@ fn lanes_lie_where_the_analysis_has_them() {
 }
 
 #[test]
-fn a_loop_takes_as_many_rounds_as_its_longest_lane() {
+fn a_loop_runs_as_many_rounds_as_its_longest_lane() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
         @compute @workgroup_size(32)
         fn walk(@builtin(local_invocation_index) t: u32) {
@@ -118,13 +118,13 @@ fn a_loop_takes_as_many_rounds_as_its_longest_lane() {
         }";
     let report = run(text, "walk", [1, 1, 1], &[32], &Options::default());
     let rounds = at(&report, text, "// round");
-    // 32 lanes in all of six rounds, 21 in the seventh, 10 in the eighth.
+    // 32 lanes in six rounds each, 21 in the seventh, 10 in the eighth.
     assert_eq!(rounds.read_bytes, 4 * (6 * 32 + 21 + 10));
     assert_eq!((rounds.lanes % (8 * 32), rounds.active * 8 * 32), (0, rounds.lanes * (6 * 32 + 21 + 10)));
 }
 
 #[test]
-fn divergence_of_reductions_is_that_of_the_analysis() {
+fn divergence_of_reductions_matches_the_analysis() {
     let text = |condition: &str, from: &str, next: &str| {
         format!(
             "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
@@ -156,8 +156,8 @@ fn divergence_of_reductions_is_that_of_the_analysis() {
 }
 
 #[test]
-fn steps_of_coarsened_reductions_are_those_of_the_analysis() {
-    // 64 threads on 128 elements a block, and a block for each part or one for all.
+fn steps_of_coarsened_reductions_match_the_analysis() {
+    // 64 threads on 128 elements per block, with a block for each part or one for all.
     let text = |factor: u32| {
         format!(
             "const FACTOR = {factor}u;
@@ -181,17 +181,17 @@ fn steps_of_coarsened_reductions_are_those_of_the_analysis() {
     for (factor, groups, model) in [(4, 1, coarsened_steps(128, 4)), (1, 4, uncoarsened_steps(128, 4))] {
         let text = text(factor);
         let report = run(&text, "reduce", [groups, 1, 1], &[512], &Options::default());
-        // Each thread's own sums, and of the first thread one a step of the tree.
+        // Each thread's own sums, and one sum per step of the tree by the first thread.
         let own = u64::from((2 * factor - 1) * groups);
         assert_eq!(at(&report, &text, "// own").add / (64 * u64::from(groups)) * u64::from(groups), own);
         assert_eq!(own + report.totals.barriers, model.0);
-        // The first of the tree's barriers stands before the steps that the formula has none for.
+        // The tree's first barrier precedes its steps; the formula does not count it.
         assert_eq!(report.totals.barriers + u64::from(groups), model.1);
     }
 }
 
 #[test]
-fn idle_lanes_are_those_of_the_analysis() {
+fn idle_lanes_match_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
         @compute @workgroup_size(48)
         fn fill(@builtin(local_invocation_index) t: u32) { data[t] = t; }";
@@ -230,14 +230,14 @@ fn matmul(m: u32, k: u32, n: u32, tile: u32) -> Counts {
             }
             if id.x < N && id.y < M { c[id.y * N + id.x] = sum; }
         }";
-    // With a tile of 1 the kernel that has none.
+    // A tile of 1 is the untiled kernel.
     let (entry, side) = if tile == 1 { ("naive", 16) } else { ("tiled", tile) };
     let grid = [n.div_ceil(side), m.div_ceil(side), 1];
     run(&(sizes + rest), entry, grid, &[m * k, k * n, m * n], &Options::default()).totals
 }
 
 #[test]
-fn bytes_and_operations_of_products_are_those_of_the_analysis() {
+fn bytes_and_operations_of_gemm_match_the_analysis() {
     assert_eq!(matmul(40, 31, 33, 1).read_bytes, 327_360);
     assert_eq!(matmul(80, 41, 69, 16).read_bytes, 122_180);
     assert_eq!(matmul(100, 141, 92, 32).flop(), 3_932_160);
@@ -254,7 +254,7 @@ fn bytes_and_operations_of_products_are_those_of_the_analysis() {
 }
 
 #[test]
-fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
+fn shared_reads_of_a_convolution_match_the_analysis() {
     let text = "const TILE = 8u; const RADIUS = 2u; const LENGTH = 32u;
         @group(0) @binding(0) var<storage, read> input: array<f32>;
         @group(0) @binding(1) var<storage, read_write> output: array<f32>;
@@ -294,7 +294,7 @@ fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
             output[first + t] = sum;
         }";
     let report = run(text, "tiled", [4, 1, 1], &[32, 32], &Options::default());
-    // Two tiles inside and two at the ends.
+    // Two inner tiles and two at the ends.
     let (used, loaded) =
         (at(&report, text, "// use").shared_reads, at(&report, text, "// load").read_bytes / 4);
     assert_eq!((used, loaded), (2 * 40 + 2 * 37, 2 * 12 + 2 * 10));
@@ -305,8 +305,8 @@ fn shared_reads_of_a_convolution_are_those_of_the_analysis() {
 }
 
 #[test]
-fn reads_of_convolutions_in_the_plane_are_those_of_the_analysis() {
-    // Nine blocks, of which that in the middle has nothing beyond the ends, four have an edge and four a corner.
+fn reads_of_2d_convolutions_match_the_analysis() {
+    // Nine blocks: one inner, four at edges, four at corners.
     let text = |tile: u32, rx: u32, ry: u32| {
         format!(
             "const TILE = {tile}u; const RX = {rx}u; const RY = {ry}u; const SIDE = 3u * TILE;
@@ -378,13 +378,13 @@ fn reads_of_convolutions_in_the_plane_are_those_of_the_analysis() {
     let (inside, end) = (Axis::inside(16, 3), Axis::at_boundary(16, 3));
     let shared = reads_from_shared(&[inside; 2]);
     let (inside, end) = (inside.reads(), end.reads());
-    // A block that has neighbours on all sides reads 444.
+    // A block with neighbours on all sides reads 444.
     assert_eq!((own, 256 + inside * inside - shared), (9 * 256, 444));
     assert_eq!(halo, inside * inside + 4 * inside * end + 4 * end * end - 9 * shared);
 }
 
 #[test]
-fn sectors_are_the_segments_of_the_analysis() {
+fn sectors_match_the_segments_of_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<f32>;
         @compute @workgroup_size(32)
         fn walk(@builtin(local_invocation_index) t: u32) {
@@ -407,7 +407,7 @@ fn sectors_are_the_segments_of_the_analysis() {
 }
 
 #[test]
-fn pairs_at_a_stride_use_what_the_analysis_says() {
+fn strided_pairs_match_the_analysis() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<vec2<f32>>;
         @compute @workgroup_size(32)
         fn walk(@builtin(local_invocation_index) t: u32) { data[2u * t] = vec2(1.0); }";
@@ -420,7 +420,7 @@ fn pairs_at_a_stride_use_what_the_analysis_says() {
 }
 
 #[test]
-fn operations_of_scans_are_those_of_the_analysis() {
+fn operations_of_scans_match_the_analysis() {
     for n in [16u32, 64, 256] {
         let text = format!(
             "const N = {n}u;
@@ -462,7 +462,7 @@ fn operations_of_scans_are_those_of_the_analysis() {
 }
 
 #[test]
-fn bursts_of_a_tiled_product_are_on_the_channels_of_the_analysis() {
+fn bursts_of_a_tiled_gemm_match_the_channels_of_the_analysis() {
     let memory = Interleaving { burst: 8, channels: 4, banks: 2 };
     for phase in [0u64, 1] {
         let text = format!(
@@ -478,7 +478,7 @@ fn bursts_of_a_tiled_product_are_on_the_channels_of_the_analysis() {
         );
         let options = Options { interleaving: Some(memory), ..Options::default() };
         let report = run(&text, "load", [2, 2, 1], &[16, 16], &options);
-        // Each of two rows of tiles is loaded by two workgroups, a burst for each of its lines.
+        // Each of two rows of tiles is loaded by two workgroups, one burst per line.
         let mut model = BTreeMap::new();
         for row in 0..4 {
             *model.entry(memory.place(16 * row + 8 * phase)).or_insert(0) += 2;
@@ -489,14 +489,14 @@ fn bursts_of_a_tiled_product_are_on_the_channels_of_the_analysis() {
         let told = report.to_string();
         assert!(told.contains(&format!("by channel and bank: {phase}.0: 2 {phase}.1: 2")), "{told}");
     }
-    // Without it nothing is counted.
+    // Without the option nothing is counted.
     let text = "@group(0) @binding(0) var<storage, read_write> x: array<u32>;
         @compute @workgroup_size(4) fn f(@builtin(local_invocation_index) i: u32) { x[i] = i; }";
     assert!(run(text, "f", [1, 1, 1], &[4], &Options::default()).bursts.is_empty());
 }
 
 #[test]
-fn banks_conflict_and_atomics_wait_where_they_should() {
+fn bank_conflicts_and_atomic_waits_are_counted() {
     let text = "@group(0) @binding(0) var<storage, read_write> data: array<atomic<u32>, 8>;
         var<workgroup> wg_tile: array<f32, 1056>;
         @compute @workgroup_size(32)

@@ -1,5 +1,5 @@
-//! Kernels drawn at random, of everything that the language has: the simulator gives what the device gives, bit for
-//! bit, and finds nothing, as they are right by construction.
+//! Random kernels that use all of WGSL. They are correct by construction: the simulator matches the device bit for bit
+//! and reports nothing.
 
 use crate::support::Random;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 enum Ty {
     U,
     I,
-    /// Whole and small, so that no rounding is left to the driver.
+    /// Small integers, so that nothing is rounded.
     F,
     B,
     V3,
@@ -28,7 +28,7 @@ impl Ty {
     }
 }
 
-/// What all programs share: nested structs with padding, matrices, and functions that take pointers.
+/// Shared by all programs: nested structs with padding, matrices, and functions that take pointers.
 const HEAD: &str = "struct Inner { a: vec3<u32>, b: u32, c: vec2<i32> }
 struct Outer { head: u32, inner: array<Inner, 3>, m: mat3x2<f32>, tail: vec3<u32> }
 @group(0) @binding(0) var<storage, read> input: array<u32>;
@@ -40,26 +40,26 @@ var<workgroup> wg_deep: array<Inner, 64>;
 var<workgroup> wg_sums: array<atomic<i32>, 4>;
 var<private> kept: array<u32, 8>;
 var<private> pace: i32 = 3;
-// Keeps expressions from being constant, which may not overflow.
+// Keeps expressions from being constant: constants must not overflow.
 var<private> nought: u32 = 0u;
 fn add_to(p: ptr<function, u32>, by: u32) -> u32 { let old = *p; *p = old * 3u + by; return old; }
 fn set_inner(p: ptr<function, Inner>, at: u32, x: u32) { (*p).a[at % 3u] = x; (*p).c.y += i32(x); }
 fn keep(p: ptr<private, array<u32, 8>>, x: u32) -> u32 { (*p)[x % 8u] ^= x; return (*p)[(x + 1u) % 8u]; }
 ";
 
-/// A program on its way.
+/// A program under construction.
 struct Writer<'a> {
     random: &'a mut Random,
     out: String,
     vars: Vec<(String, Ty, bool)>,
     names: usize,
     depth: usize,
-    /// Statements that are left.
+    /// Remaining statements.
     fuel: usize,
-    /// Innermost loop or switch around the statement.
+    /// Whether the innermost enclosing statement is a loop or a switch.
     in_loop: bool,
     in_switch: bool,
-    /// The type that `return` gives, in a function.
+    /// The type that `return` returns, in a function.
     result: Option<Ty>,
     functions: Vec<(String, Ty, Vec<Ty>)>,
 }
@@ -293,7 +293,7 @@ impl Writer<'_> {
         self.expr(Ty::B, 2)
     }
 
-    /// Statements in braces, whose variables end with them.
+    /// Statements in braces, with their own scope.
     fn block(&mut self, most: usize) {
         let known = self.vars.len();
         self.depth += 1;
@@ -306,7 +306,7 @@ impl Writer<'_> {
         self.vars.truncate(known);
     }
 
-    /// A statement; whether nothing can follow.
+    /// Writes a statement; returns whether the code after it is unreachable.
     fn statement(&mut self) -> bool {
         if self.fuel == 0 {
             return false;
@@ -513,7 +513,7 @@ impl Writer<'_> {
         let name = self.name("f");
         let arguments: Vec<Ty> = (0..1 + self.below(3)).map(|_| TYPES[self.below(5)]).collect();
         let list: Vec<_> = arguments.iter().enumerate().map(|(i, t)| format!("a{i}: {}", t.name())).collect();
-        // What the leaves of expressions name.
+        // The names that leaves of expressions use.
         self.line(&format!(
             "fn {name}_in(id: vec3<u32>, lane: u32, {}) -> {} {{",
             list.join(", "),
@@ -598,7 +598,7 @@ impl Writer<'_> {
     }
 }
 
-/// The text of a kernel `main` of 64 invocations a workgroup.
+/// The text of a kernel `main` with 64 threads per workgroup.
 pub(crate) fn program(seed: u64) -> String {
     let mut w = Writer {
         random: &mut Random::new(seed),

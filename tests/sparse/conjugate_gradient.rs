@@ -80,9 +80,9 @@ fn systems() -> Vec<Csr> {
 }
 
 #[test]
-fn values_of_f16_are_solved_in_every_format() {
+fn f16_systems_are_solved_in_every_format() {
     let Some(gpu) = gpu() else { return };
-    // Its values are of f16 as they are.
+    // Its values are exact in f16.
     let csr = laplacian(&[9, 11]);
     let mut random = Random::new(5);
     let (b, x) = (random.elements::<f32>(csr.rows), random.elements::<f32>(csr.rows));
@@ -96,7 +96,7 @@ fn values_of_f16_are_solved_in_every_format() {
 }
 
 #[test]
-fn systems_are_solved_as_by_the_reference_in_every_format() {
+fn systems_match_reference_in_every_format() {
     for device in devices() {
         for csr in systems().iter().take(if device.main { 4 } else { 2 }) {
             let mut random = Random::new(csr.rows as u64);
@@ -126,7 +126,7 @@ fn systems_are_solved_as_by_the_reference_in_every_format() {
 }
 
 #[test]
-fn jacobi_saves_iterations_where_rows_differ_in_size() {
+fn jacobi_saves_iterations_on_badly_scaled_rows() {
     let Some(gpu) = gpu() else { return };
     let csr = dominant(500, 3);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -139,7 +139,7 @@ fn jacobi_saves_iterations_where_rows_differ_in_size() {
 }
 
 #[test]
-fn same_bits_come_again_whatever_is_checked_when() {
+fn results_do_not_depend_on_how_often_convergence_is_checked() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[20, 20]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -157,13 +157,13 @@ fn same_bits_come_again_whatever_is_checked_when() {
 }
 
 #[test]
-fn parts_of_sums_of_every_number_match_the_reference() {
+fn any_number_of_partial_sums_matches_reference() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[60, 50]);
     let a = gpu.upload_matrix(&csr).unwrap();
     let b = Random::new(6).elements::<f32>(3000);
     let (_, wanted) = reference::conjugate_gradient(&csr, &b, &[0.0; 3000], true, 1e-5, 1000).unwrap();
-    // Those of cards; one part of all; and more parts than a workgroup adds up at once.
+    // The number for cards; one part; and more parts than a workgroup sums at once.
     for (size, items, most) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg.tile(size, items, most), &b, &[0.0; 3000]).unwrap();
@@ -178,7 +178,7 @@ fn parts_of_sums_of_every_number_match_the_reference() {
 }
 
 #[test]
-fn iterations_end_at_the_limit_and_go_on_from_there() {
+fn iterations_stop_at_the_limit_and_resume() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[30, 30]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -195,7 +195,7 @@ fn iterations_end_at_the_limit_and_go_on_from_there() {
 }
 
 #[test]
-fn caller_records_iterations_into_an_encoder_of_its_own() {
+fn iterations_record_into_a_callers_encoder() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[15, 15]);
     let a = gpu.upload_matrix(&csr).unwrap();
@@ -217,7 +217,7 @@ fn caller_records_iterations_into_an_encoder_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_solved_says_why() {
+fn unsolvable_systems_report_the_reason() {
     for device in devices() {
         let gpu = &device.gpu;
         let outcome = |csr: &Csr, preconditioner, b: &[f32]| {
@@ -238,14 +238,14 @@ fn what_cannot_be_solved_says_why() {
         assert_eq!(solution.history.len(), solution.iterations + 1);
         let solution = outcome(&indefinite, Preconditioner::Jacobi, &b);
         assert_eq!((solution.outcome, solution.iterations), (Outcome::Diagonal(30), 0), "{solution}");
-        // Nothing at all on the diagonal of some rows, of which the first is told.
+        // Some rows have no diagonal entry; the error names the first.
         let gaps = matrix(n, n, |row, _| if row % 20 == 15 { vec![] } else { vec![row] });
         let gaps = Csr { values: vec![2.0; gaps.values.len()], ..gaps };
         assert_eq!(outcome(&gaps, Preconditioner::Jacobi, &b).outcome, Outcome::Diagonal(15));
         let nothing = matrix(n, n, |_, _| vec![]);
         assert_eq!(outcome(&nothing, Preconditioner::Jacobi, &b).outcome, Outcome::Diagonal(0));
         assert_eq!(outcome(&nothing, Preconditioner::None, &b).outcome, Outcome::NotPositiveDefinite(0.0));
-        // Numbers that are none.
+        // NaN and infinities.
         let mut wrong = laplacian(&[n]);
         wrong.values[7] = f32::NAN;
         assert_eq!(outcome(&wrong, Preconditioner::None, &b).outcome, Outcome::NotFinite);
@@ -253,7 +253,7 @@ fn what_cannot_be_solved_says_why() {
         infinite[5] = f32::INFINITY;
         let solution = outcome(&laplacian(&[n]), Preconditioner::None, &infinite);
         assert_eq!(solution.outcome, Outcome::NotFinite);
-        // More than f32 can resolve, also where squares leave its range on the way.
+        // Tolerances that f32 cannot reach, also with intermediate squares outside its range.
         for (size, tolerance) in [(1.0, 1e-12), (1.0, 0.0), (1e-6, 0.0), (1e3, 0.0), (1e-25, 0.0)] {
             let mut csr = laplacian(&[n]);
             csr.values.iter_mut().for_each(|value| *value *= size);
@@ -269,12 +269,12 @@ fn what_cannot_be_solved_says_why() {
 }
 
 #[test]
-fn systems_that_are_solved_already_take_no_iteration() {
+fn solved_systems_take_no_iteration() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[8, 8]);
     let a = gpu.upload_matrix(&csr).unwrap();
     let cg = ConjugateGradient::new(a.layout());
-    // b = 0 is solved by 0, whatever the guess is.
+    // b = 0 is solved by 0, whatever the initial guess.
     let (solution, x) = solve(gpu, &a, &cg, &[0.0; 64], &[3.0; 64]).unwrap();
     assert_eq!((solution.outcome, solution.iterations, x), (Outcome::Converged, 0, vec![0.0; 64]));
     let x = [1.0; 64];
@@ -282,7 +282,7 @@ fn systems_that_are_solved_already_take_no_iteration() {
     let (solution, y) = solve(gpu, &a, &cg, &b, &x).unwrap();
     assert_eq!((solution.outcome, solution.iterations, y.as_slice()), (Outcome::Converged, 0, &x[..]));
     assert_eq!((solution.residual, solution.history.len()), (0.0, 1));
-    // A residual that is small enough whatever b is.
+    // A residual that is small enough for any b.
     let (solution, _) = solve(gpu, &a, &cg.clone().absolute(100.0), &b, &[0.0; 64]).unwrap();
     assert_eq!((solution.outcome, solution.iterations), (Outcome::Converged, 0));
     for n in [0, 1] {
@@ -298,7 +298,7 @@ fn systems_that_are_solved_already_take_no_iteration() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let refused = |cg: &ConjugateGradient, kind: ErrorKind, text: &str| {
         let e = gpu.conjugate_gradient(cg).map(drop).unwrap_err();

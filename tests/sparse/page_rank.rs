@@ -6,7 +6,7 @@ use tilework::prelude::*;
 use tilework::reference;
 use tilework::sparse::{Csr, Outcome, PageRank};
 
-/// Links with weights; every fifth node has none.
+/// Weighted links; every fifth node has none.
 fn links(n: usize) -> Csr {
     let mut csr = matrix(n, n, |row, random| {
         let len = if row % 5 == 3 { 0 } else { 1 + random.next() as usize % 9 };
@@ -17,7 +17,7 @@ fn links(n: usize) -> Csr {
 }
 
 #[test]
-fn ranks_match_the_reference_in_every_format() {
+fn ranks_match_reference_in_every_format() {
     let n = 500;
     let t = links(n).transitions().unwrap();
     let mut start = vec![0.0; n];
@@ -39,7 +39,7 @@ fn ranks_match_the_reference_in_every_format() {
                 let x = x.read().unwrap();
                 let sum: f64 = x.iter().map(|&x| f64::from(x)).sum();
                 let apart: f64 = x.iter().zip(&want).map(|(&x, want)| (f64::from(x) - want).abs()).sum();
-                // A step that is this small is d / (1 - d) of it from the end.
+                // After a step this small, the distance to the limit is at most d / (1 - d) times the step.
                 assert!(apart < 9e-6 + 2e-6 && (sum - 1.0).abs() < 1e-5, "{what}: {apart} {sum}");
             }
         }
@@ -47,7 +47,7 @@ fn ranks_match_the_reference_in_every_format() {
 }
 
 #[test]
-fn graphs_without_links_rank_all_nodes_alike() {
+fn graphs_without_links_rank_all_nodes_equally() {
     let Some(gpu) = gpu() else { return };
     for n in [0, 1, 40] {
         let t = gpu.upload_matrix(&matrix(n, n, |_, _| vec![])).unwrap();
@@ -60,7 +60,7 @@ fn graphs_without_links_rank_all_nodes_alike() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let t = gpu.upload_matrix(&links(20).transitions().unwrap()).unwrap();
     let rank = PageRank::new(t.layout());

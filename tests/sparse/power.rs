@@ -64,7 +64,7 @@ fn negative_and_known_eigenvalues_are_found() {
 }
 
 #[test]
-fn vectors_that_lead_nowhere_say_so() {
+fn vanishing_and_non_finite_vectors_are_reported() {
     let Some(gpu) = gpu() else { return };
     let csr = laplacian(&[6]);
     let a = gpu.upload_matrix(&csr).unwrap();

@@ -1,4 +1,4 @@
-//! Matrices from real problems, and files that are none, in the folder that TILEWORK_SPARSE names: .ci/oracles fetches
+//! Matrices from real problems, and malformed files, in the folder that TILEWORK_SPARSE names; .ci/oracles fetches
 //! them.
 
 use super::conjugate_gradient::residual;
@@ -24,7 +24,7 @@ fn matrix(name: &str) -> Option<Csr> {
 }
 
 #[test]
-fn malformed_files_are_refused_with_line_and_reason() {
+fn rejects_malformed_files_with_line_and_reason() {
     let Some(folder) = folder() else { return };
     let files = [
         ("mangle1", "line 1: `%%MatrixMarket junk coordinate real general` is not"),
@@ -44,7 +44,7 @@ fn malformed_files_are_refused_with_line_and_reason() {
 }
 
 #[test]
-fn products_match_the_reference_in_every_format_and_variant() {
+fn products_match_reference_in_every_format_and_variant() {
     // Name, rows, columns, and entries of both triangles.
     let known = [
         ("bcspwr01", 39, 39, 131),
@@ -91,7 +91,7 @@ fn conjugate_gradients_solve_a_stiff_structure() {
 }
 
 #[test]
-fn ranks_of_a_mesh_match_the_reference() {
+fn ranks_of_a_mesh_match_reference() {
     let (Some(gpu), Some(csr)) = (gpu(), matrix("4elt")) else { return };
     let t = csr.transitions().unwrap();
     let want = reference::page_rank(&t, 0.85, None, 100).unwrap();

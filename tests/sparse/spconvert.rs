@@ -1,6 +1,7 @@
 //! Conversions from every format to every format against the reference, element for element.
 
 use super::spmv::{any_columns, arrow, banded, lower_triangle, matrix, ragged, uniform};
+use crate::support::coverage::{all, sample};
 use crate::support::{Device, Random, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
@@ -8,7 +9,7 @@ use tilework::reference::spconvert;
 use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{DType, ErrorKind, Result};
 
-/// Every format, some in several forms.
+/// Every format, some with several parameters.
 const TARGETS: [Target; 9] = [
     Target::Coo,
     Target::Csr,
@@ -21,7 +22,7 @@ const TARGETS: [Target; 9] = [
     Target::Sell { slice: 32, window: 1 },
 ];
 
-/// Entries in an order by chance.
+/// Entries in random order.
 fn shuffled(coo: &Coo) -> Coo {
     let mut order: Vec<usize> = (0..coo.values.len()).collect();
     let mut random = Random::new(7);
@@ -46,7 +47,7 @@ fn bits(matrix: &HostMatrix) -> Vec<Vec<u32>> {
     matrix.lists().into_iter().map(list).collect()
 }
 
-/// Asserts that a matrix on a device is what the reference makes of one.
+/// Asserts that a matrix on a device equals the reference's conversion.
 #[track_caller]
 fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     let read = got.read().unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -63,7 +64,7 @@ fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     assert!(bits(&read) == bits(want), "{what}: {read:?} against {want:?}");
 }
 
-/// The matrix in every format that there is.
+/// The matrix in every format.
 fn sources(csr: &Csr) -> Vec<HostMatrix> {
     let of = HostMatrix::Csr(csr.clone());
     let mut all: Vec<_> = TARGETS.iter().map(|&to| spconvert(&of, to).unwrap()).collect();
@@ -87,10 +88,10 @@ fn check(device: &Device, csr: &Csr) {
 }
 
 #[test]
-fn every_format_becomes_every_other() {
+fn every_format_converts_to_every_other() {
     for device in devices() {
         check(device, &ragged(300, 170, 150));
-        if device.main {
+        if device.main && all() {
             check(device, &arrow(150));
             check(device, &banded(400, 3));
             check(device, &uniform(200, 1000, 8));
@@ -100,9 +101,10 @@ fn every_format_becomes_every_other() {
 }
 
 #[test]
-fn small_and_empty_matrices_become_every_other() {
+fn small_and_empty_matrices_convert_to_every_format() {
     for device in devices().iter().filter(|device| device.main) {
-        for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1), (3, 40)] {
+        let sizes = [(0, 0), (3, 40), (0, 5), (5, 0), (1, 1), (1, 70), (70, 1)];
+        for &(rows, cols) in sample(&sizes, 2) {
             check(device, &uniform(rows, cols, 0));
             if rows.min(cols) > 0 {
                 check(device, &uniform(rows, cols, 3));
@@ -134,7 +136,7 @@ fn many_tiles_and_wide_keys_match_reference() {
 }
 
 #[test]
-fn every_bit_of_values_comes_through() {
+fn values_keep_every_bit() {
     let Some(gpu) = gpu() else { return };
     let mut csr = uniform(40, 30, 5);
     let odd = [0x8000_0000, 1, 0x7f80_0001, 0xffc1_2345, 0x7f80_0000];
@@ -153,7 +155,7 @@ fn every_bit_of_values_comes_through() {
 }
 
 #[test]
-fn halves_become_every_format() {
+fn f16_values_convert_to_every_format() {
     for device in devices() {
         let csr = ragged(131, 60, 40);
         let round = |x: &f32| half::f16::from_f32(*x).to_f32();
@@ -174,7 +176,7 @@ fn halves_become_every_format() {
 }
 
 #[test]
-fn a_plan_converts_again_and_again() {
+fn a_plan_can_be_reused() {
     for device in devices() {
         let gpu = &device.gpu;
         let first = ragged(200, 300, 60);
@@ -199,7 +201,7 @@ fn a_plan_converts_again_and_again() {
 }
 
 #[test]
-fn transposed_twice_is_as_it_was() {
+fn transposing_twice_is_the_identity() {
     let Some(gpu) = gpu() else { return };
     let csr = ragged(120, 90, 50);
     for host in sources(&csr) {
@@ -222,9 +224,9 @@ fn transposed_twice_is_as_it_was() {
 }
 
 #[test]
-fn entries_at_one_position_are_added_up_in_their_order() {
+fn duplicate_entries_are_summed_in_order() {
     for device in devices() {
-        // 3 columns for 12 entries, so that most come again.
+        // 12 entries in 3 columns, so most positions repeat.
         for csr in [uniform(50, 3, 12), uniform(1, 1, 300), uniform(30, 50, 2), uniform(4, 4, 0)] {
             for host in sources(&csr) {
                 let coo = host.to_csr().unwrap().to_coo().unwrap();
@@ -238,7 +240,7 @@ fn entries_at_one_position_are_added_up_in_their_order() {
 }
 
 #[test]
-fn runs_longer_than_one_dispatch_adds_match_reference() {
+fn runs_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr = uniform(1, 1, 150_000);
         let want = Csr::from_triplets(&csr.to_coo().unwrap(), tilework::sparse::Duplicates::Sum).unwrap();
@@ -248,7 +250,7 @@ fn runs_longer_than_one_dispatch_adds_match_reference() {
 }
 
 #[test]
-fn statistics_are_those_of_the_host() {
+fn statistics_match_the_host() {
     for device in devices() {
         let matrices = [
             ragged(500, 300, 200),
@@ -259,7 +261,7 @@ fn statistics_are_those_of_the_host() {
             uniform(0, 4, 0),
             uniform(4, 0, 0),
             uniform(1, 90, 9),
-            // Squares of more than 32 bits, and such whose sum has more.
+            // Squares above 32 bits, and squares whose sum exceeds 32 bits.
             matrix(3, 70_000, |row, _| if row == 1 { (0..70_000).collect() } else { vec![row] }),
             matrix(3, 50_000, |row, _| if row == 1 { vec![] } else { (0..50_000).collect() }),
         ];
@@ -275,7 +277,7 @@ fn statistics_are_those_of_the_host() {
 }
 
 #[test]
-fn what_suits_a_matrix_is_taken() {
+fn the_best_format_for_a_matrix_is_chosen() {
     let Some(gpu) = gpu() else { return };
     let mostly = |row: usize| if row == 7 { (0..500).collect() } else { vec![0, 3, row] };
     let matrices = [
@@ -286,9 +288,9 @@ fn what_suits_a_matrix_is_taken() {
         (ragged(300, 300, 100), "csr"),
     ];
     for (csr, name) in matrices {
-        let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
-        assert_eq!(seen, csr.analyse());
-        assert_eq!((a.layout().format.name(), seen.format().0), (name, name));
+        let (a, statistics) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
+        assert_eq!(statistics, csr.analyse());
+        assert_eq!((a.layout().format.name(), statistics.format().0), (name, name));
         let want = spconvert(
             &HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap()),
             Target::named(name).unwrap(),
@@ -298,7 +300,7 @@ fn what_suits_a_matrix_is_taken() {
     }
 }
 
-/// The entries of both, those of `new` behind the others.
+/// The entries of both, those of `new` last.
 fn joined(old: &Coo, new: &Coo) -> Coo {
     let mut all = old.clone();
     all.row_idxs.extend(&new.row_idxs);
@@ -308,7 +310,7 @@ fn joined(old: &Coo, new: &Coo) -> Coo {
 }
 
 #[test]
-fn new_entries_go_behind_coordinates() {
+fn new_entries_are_appended_to_coo() {
     for device in devices() {
         let gpu = &device.gpu;
         let mut want = shuffled(&ragged(90, 70, 40).to_coo().unwrap());
@@ -338,7 +340,7 @@ fn new_entries_go_behind_coordinates() {
 }
 
 #[test]
-fn new_entries_go_into_free_places() {
+fn new_entries_fill_free_slots_of_ell() {
     for device in devices() {
         let gpu = &device.gpu;
         let old = ragged(120, 70, 12);
@@ -353,7 +355,7 @@ fn new_entries_go_into_free_places() {
             (ell.col_idxs[free], ell.values[free]) = (col, value);
         }
         assert_same(&device.label, &a, &HostMatrix::Ell(ell.clone()));
-        // A row that has too few places: nothing changes.
+        // A row with too few free slots: nothing changes.
         let full =
             Coo { rows: 120, cols: 70, row_idxs: vec![9; 40], col_idxs: vec![1; 40], values: vec![1.0; 40] };
         let e = gpu.insert_entries(&mut a, &gpu.upload_matrix(&full).unwrap()).unwrap_err();
@@ -363,9 +365,9 @@ fn new_entries_go_into_free_places() {
 }
 
 #[test]
-fn lists_of_other_origin_stay_within_their_bounds() {
+fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
-    // Pointers and indices that no check has seen: the result means nothing, and nothing beyond is touched.
+    // Unchecked pointers and indices: the result is meaningless, but no access is out of bounds.
     let wild =
         |n: usize| gpu.upload(&(0..n).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect::<Vec<_>>());
     let formats = [
@@ -403,7 +405,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
         assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
@@ -424,12 +426,12 @@ fn what_is_wrong_is_refused() {
     refused(lower(&Spconvert::new(no_cols, no_cols)), ErrorKind::Shape, "which hold none");
     let jds = MatrixLayout { longest: 0, format: Format::Jds, ..from };
     refused(lower(&Spconvert::new(from, jds)), ErrorKind::Shape, "rows of 0");
-    // Keys of 64 bits above the largest binding.
+    // 64-bit keys that exceed the largest binding.
     let wide = MatrixLayout { cols: 1 << 24, rows: 1 << 20, entries: 20_000_000, longest: 99, ..from };
     let csc = MatrixLayout { format: Format::Csc, ..wide };
     refused(lower(&Spconvert::new(wide, csc)), ErrorKind::TooLarge, "keys need 160000000 bytes");
     let Some(gpu) = gpu() else { return };
-    // One long row makes all of them long.
+    // One long row makes all rows long.
     let csr = matrix(200_000, 5000, |row, _| if row == 9 { (0..5000).collect() } else { vec![0] });
     let a = gpu.upload_matrix(&csr).unwrap();
     refused(gpu.convert_matrix(&a, Target::Ell).map(drop), ErrorKind::TooLarge, "4000000000 bytes");

@@ -18,7 +18,7 @@ fn run(gpu: &Gpu, a: &DeviceMatrix, op: &Spmm, b: &[f32], c: &[f32]) -> Result<V
     c.read()
 }
 
-/// Rows of `ld` elements with those of `list` at their front, and `fill` behind.
+/// Rows of `ld` elements: those of `list`, then `fill`.
 fn spread(list: &[f32], rows: usize, n: usize, ld: usize, fill: f32) -> Vec<f32> {
     let mut out = vec![fill; if rows * n == 0 { 0 } else { (rows - 1) * ld + n }];
     for row in 0..rows {
@@ -29,7 +29,7 @@ fn spread(list: &[f32], rows: usize, n: usize, ld: usize, fill: f32) -> Vec<f32>
     out
 }
 
-/// What to multiply with.
+/// The dense operand.
 #[derive(Clone, Copy, Debug)]
 struct Dense {
     n: usize,
@@ -46,7 +46,7 @@ impl Dense {
     }
 }
 
-/// Runs a product on a device in all formats and variants, each tuned by `tune`.
+/// Runs a product on a device in all formats and variants, each modified by `tune`.
 fn check_tuned(device: &Device, csr: &Csr, dense: Dense, tune: impl Fn(Spmm) -> Spmm) {
     let Dense { n, ldb, ldc, alpha, beta, half } = dense;
     let mut random = Random::new((csr.entries() + n) as u64);
@@ -79,7 +79,7 @@ fn every_format_and_variant_matches_reference() {
         if device.main {
             check(device, &arrow(700), Dense { beta: 1.0, ..Dense::of(32) });
             check(device, &uniform(150, 300, 16), Dense { alpha: 0.0, beta: 0.5, ..Dense::of(4) });
-            // Several blocks of columns, the last not full; vectors of four, and single elements.
+            // Several blocks of columns, the last partial; vec4s and single elements.
             check(device, &uniform(90, 60, 10), Dense::of(260));
             check(device, &banded(60, 3), Dense::of(131));
             check(device, &uniform(300, 300, 1), Dense::of(1));
@@ -91,7 +91,7 @@ fn every_format_and_variant_matches_reference() {
 fn rows_with_gaps_between_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr = ragged(200, 150, 90);
-        // Vectors of four can be read in the first only.
+        // Only the first can be read as vec4s.
         for (ldb, ldc) in [(24, 28), (21, 20), (20, 23)] {
             check(device, &csr, Dense { ldb, ldc, beta: 1.0, ..Dense::of(20) });
         }
@@ -99,7 +99,7 @@ fn rows_with_gaps_between_match_reference() {
 }
 
 #[test]
-fn values_of_f16_match_reference() {
+fn f16_values_match_reference() {
     for device in devices() {
         let csr = halved(ragged(201, 150, 90));
         check(device, &csr, Dense { half: true, ..Dense::of(12) });
@@ -124,10 +124,10 @@ fn small_and_empty_matrices_match_reference() {
 }
 
 #[test]
-fn shares_of_every_size_match_reference() {
+fn tiles_of_every_size_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr = ragged(400, 300, 250);
-        // Those of cards; and so small that carries have carries.
+        // The sizes for cards, and sizes so small that carries have carries.
         for (workgroup_size, lanes, items) in [(256, 8, 64), (32, 4, 7), (4, 1, 2)] {
             check_tuned(device, &csr, Dense::of(12), |op| op.tile(workgroup_size, lanes, items));
         }
@@ -135,7 +135,7 @@ fn shares_of_every_size_match_reference() {
 }
 
 #[test]
-fn rows_longer_than_one_dispatch_takes_match_reference() {
+fn rows_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
         let csr =
             matrix(20, 500, |row, random| any_columns(random, if row == 10 { 70_000 } else { row % 3 }, 500));
@@ -144,12 +144,12 @@ fn rows_longer_than_one_dispatch_takes_match_reference() {
 }
 
 #[test]
-fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
+fn nan_propagates_only_from_elements_that_are_read() {
     let Some(gpu) = gpu() else { return };
     let mut csr = banded(40, 1);
     csr.values[10] = f32::NAN;
     let n = 4;
-    // A row of B that no entry meets.
+    // A row of B that no entry refers to.
     csr.cols = 41;
     let mut b = vec![1.0; 41 * n];
     b[40 * n..].fill(f32::NAN);
@@ -167,7 +167,7 @@ fn nan_goes_through_where_it_is_and_not_out_of_what_is_not_read() {
 }
 
 #[test]
-fn same_bits_come_again() {
+fn results_are_reproducible() {
     let Some(gpu) = gpu() else { return };
     let csr = ragged(300, 200, 150);
     let b = Random::new(1).elements::<f32>(200 * 8);
@@ -184,7 +184,7 @@ fn same_bits_come_again() {
 }
 
 #[test]
-fn lists_of_other_origin_stay_within_their_bounds() {
+fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
     run_on_wild_lists(gpu, Spmm::variants(), |layout, variant| {
         Ok(Spmm::new(layout, 4).variant(variant).plan::<f32>(gpu)?.into_executable())
@@ -192,7 +192,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
-fn what_a_share_carries_can_be_bound() {
+fn carries_between_tiles_fit_one_binding() {
     let profile = DeviceProfile::webgpu_defaults();
     let csr = Format::Csr;
     let (rows, entries) = (1000, 8 << 20);
@@ -208,7 +208,7 @@ fn what_a_share_carries_can_be_bound() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
         assert!(e.kind() == kind && e.to_string().contains(text), "{e}");

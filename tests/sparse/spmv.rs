@@ -10,7 +10,7 @@ use tilework::reference::{spmv, spmv_bound};
 use tilework::sparse::{Coo, Csr, Duplicates, Format, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{ErrorKind, Result};
 
-/// Entries in the order in which `rows` gives the columns of each row, with random values.
+/// The columns that `rows` gives for each row, in that order, with random values.
 pub(super) fn matrix(
     rows: usize,
     cols: usize,
@@ -28,7 +28,7 @@ pub(super) fn matrix(
     csr
 }
 
-/// `len` columns, which may come more than once.
+/// `len` columns, possibly repeated.
 pub(super) fn any_columns(random: &mut Random, len: usize, cols: usize) -> Vec<usize> {
     (0..len).map(|_| (random.next() % cols as u64) as usize).collect()
 }
@@ -62,7 +62,7 @@ pub(super) fn banded(n: usize, half: usize) -> Csr {
     matrix(n, n, |row, _| (row.saturating_sub(half)..(row + half + 1).min(n)).collect())
 }
 
-/// The matrix in every format that it fits in, some in several forms.
+/// The matrix in every format that it fits, some with several parameters.
 pub(super) fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
     let coo = csr.to_coo().unwrap();
     let mut shuffled: Vec<usize> = (0..coo.values.len()).collect();
@@ -89,14 +89,14 @@ pub(super) fn every_format(csr: &Csr) -> Vec<Box<dyn Brought>> {
         Box::new(csr.to_sell(4, 16).unwrap()),
         Box::new(csr.to_sell(32, 128).unwrap()),
     ];
-    // A long row makes all of them long.
+    // A long row makes all rows long.
     if csr.analyse().longest * rows < 2_000_000 {
         all.push(Box::new(csr.to_ell().unwrap()));
     }
     all
 }
 
-/// A matrix that can be brought to a device; `SparseMatrix` as an object.
+/// A matrix that can be uploaded: `SparseMatrix` as a trait object.
 pub(super) trait Brought {
     fn upload(&self, gpu: &Gpu) -> Result<DeviceMatrix>;
     fn upload_f16(&self, gpu: &Gpu) -> Result<DeviceMatrix>;
@@ -120,13 +120,13 @@ fn run(gpu: &Gpu, a: &DeviceMatrix, op: &Spmv, x: &[f32], y: &[f32]) -> Result<V
     y.read()
 }
 
-/// `auto`, and those of some variants that are for a format.
+/// `auto`, and the variants for a format.
 pub(super) fn names(variants: &'static [Variant], format: Format) -> impl Iterator<Item = &'static str> {
     let of_format = move |name: &&str| name.split('-').next() == Some(format.name());
     std::iter::once("auto").chain(variants.iter().map(|v| v.name).filter(of_format))
 }
 
-/// With values that are of f16.
+/// With values of f16.
 pub(super) fn halved(mut csr: Csr) -> Csr {
     for value in &mut csr.values {
         *value = f16::from_f32(*value).to_f32();
@@ -139,7 +139,7 @@ pub(super) fn check(device: &Device, csr: &Csr, alpha: f32, beta: f32) {
     check_as(device, csr, alpha, beta, |host| host.upload(&device.gpu));
 }
 
-/// With matrices that `upload` brings to the device.
+/// With matrices that `upload` uploads.
 fn check_as(
     device: &Device,
     csr: &Csr,
@@ -178,7 +178,7 @@ fn every_format_and_variant_matches_reference() {
 }
 
 #[test]
-fn values_of_f16_match_reference() {
+fn f16_values_match_reference() {
     for device in devices() {
         check_as(device, &halved(ragged(801, 700, 300)), 1.5, 1.0, |host| host.upload_f16(&device.gpu));
     }
@@ -212,7 +212,7 @@ fn tiles_of_every_size_match_reference() {
             let what = format!("{}: csr-vector {workgroup_size} x {lanes}", device.label);
             assert_close(&what, &numbers(&got), &want, &bound);
         }
-        // Those of cards; and so small that carries have carries.
+        // The sizes for cards, and sizes so small that carries have carries.
         for (workgroup_size, items) in [(256, 5), (256, 7), (4, 3), (2, 2)] {
             let (csr, coo) =
                 (gpu.upload_matrix(&csr).unwrap(), gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap());
@@ -237,9 +237,9 @@ fn small_and_empty_matrices_match_reference() {
 }
 
 #[test]
-fn rows_longer_than_one_dispatch_takes_match_reference() {
+fn rows_longer_than_one_dispatch_match_reference() {
     for device in devices().iter().filter(|device| device.main) {
-        // One of 150,000 entries, of which a software driver walks no more than 65535 at once.
+        // A row of 150,000 entries, of which a software driver processes at most 65,535 per loop.
         let csr = matrix(70, 1000, |row, random| {
             any_columns(random, if row == 40 { 150_000 } else { row % 3 }, 1000)
         });
@@ -249,7 +249,7 @@ fn rows_longer_than_one_dispatch_takes_match_reference() {
 }
 
 #[test]
-fn values_of_padding_do_not_matter() {
+fn padding_values_are_ignored() {
     let csr = ragged(300, 200, 40);
     let x = vec![1.0; 200];
     let want = spmv(1.0, &csr, &x, 0.0, &[0.0; 300]).unwrap();
@@ -277,8 +277,8 @@ fn values_of_padding_do_not_matter() {
 }
 
 #[test]
-fn costs_count_no_padding() {
-    // One row is long, so that nearly all places of `ell` are padding.
+fn cost_ignores_padding() {
+    // One row is long, so nearly all slots of `ell` are padding.
     let mut csr = Csr { rows: 300, cols: 200, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..300u32 {
         let columns = if row == 7 { 200 } else { 2 };
@@ -299,7 +299,7 @@ fn costs_count_no_padding() {
     assert_eq!(bytes(&csr.to_ell().unwrap(), 0.0), places + vectors);
     assert_eq!(bytes(&csr.to_ell().unwrap(), 1.0), places + vectors + 4 * 300);
     let hybrid = csr.to_hybrid(3).unwrap();
-    // What is over goes to the list, which has rows too.
+    // Overflow entries go to the list, which has rows too.
     assert_eq!(bytes(&hybrid, 0.0), places + 4 * 197 + vectors);
     let sell = csr.to_sell(32, 64).unwrap();
     assert_eq!(bytes(&sell, 0.0), places + 4 * (sell.row_order.len() + sell.slice_ptrs.len()) + vectors);
@@ -307,7 +307,7 @@ fn costs_count_no_padding() {
 }
 
 #[test]
-fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
+fn nan_propagates_from_x_and_not_from_unread_y() {
     let Some(gpu) = gpu() else { return };
     let mut csr = banded(40, 1);
     csr.values[10] = f32::NAN;
@@ -325,7 +325,7 @@ fn nan_goes_through_where_it_is_and_not_out_of_an_unread_y() {
 }
 
 #[test]
-fn same_bits_come_again() {
+fn results_are_reproducible() {
     let Some(gpu) = gpu() else { return };
     let csr = ragged(900, 800, 500);
     let x = Random::new(1).elements::<f32>(800);
@@ -340,8 +340,8 @@ fn same_bits_come_again() {
     }
 }
 
-/// Runs a plan for each format and variant on pointers and indices that no check has seen: the result means nothing,
-/// and nothing beyond is touched.
+/// Runs a plan for each format and variant on unchecked pointers and indices: the result is meaningless,
+/// but no access is out of bounds.
 pub(super) fn run_on_wild_lists(
     gpu: &Gpu,
     variants: &'static [Variant],
@@ -380,7 +380,7 @@ pub(super) fn run_on_wild_lists(
 }
 
 #[test]
-fn lists_of_other_origin_stay_within_their_bounds() {
+fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
     run_on_wild_lists(gpu, Spmv::variants(), |layout, variant| {
         Ok(Spmv::new(layout).variant(variant).plan::<f32>(gpu)?.into_executable())
@@ -388,7 +388,7 @@ fn lists_of_other_origin_stay_within_their_bounds() {
 }
 
 #[test]
-fn a_team_of_lanes_is_no_larger_than_a_workgroup() {
+fn lanes_per_row_do_not_exceed_the_workgroup() {
     let mut profile = DeviceProfile::mesa();
     profile.subgroup_sizes = (128, 128);
     let long = MatrixLayout {
@@ -403,7 +403,7 @@ fn a_team_of_lanes_is_no_larger_than_a_workgroup() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn rejects_invalid_arguments() {
     let refused = |result: Result<()>, kind: ErrorKind, text: &str| {
         let e = result.unwrap_err();
         assert!(e.kind() == kind && e.to_string().contains(text), "{e}");

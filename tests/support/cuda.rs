@@ -1,11 +1,11 @@
-//! What tests of the CUDA backend share.
+//! Shared by tests of the CUDA backend.
 
 use std::sync::OnceLock;
 use tilework::cuda::{CudaGpu, Nvrtc};
 
-/// The first CUDA device, with a compiler for its kernels, if there are both.
+/// The first CUDA device with a compiler for its kernels, if both are available.
 ///
-/// Where there is none a line says so; REQUIRE_CUDA=1 makes that a failure.
+/// Prints a line if there is none; REQUIRE_CUDA=1 makes that a failure.
 pub(crate) fn cuda() -> Option<&'static CudaGpu> {
     static CUDA: OnceLock<Option<CudaGpu>> = OnceLock::new();
     let found = CUDA.get_or_init(|| {

@@ -1,28 +1,28 @@
-//! Cooperative matrices for devices that have none: their functions written out, so that all of a kernel but the hardware's
-//! own arithmetic can be tested anywhere.
+//! Cooperative matrices for devices that have none: their functions emulated, so that everything in a kernel except the
+//! hardware's arithmetic is tested anywhere.
 
 use tilework::Gpu;
 use tilework::program::{CooperativeShape, DeviceProfile};
 
-/// A device like `gpu`, with cooperative matrices of this side.
+/// A profile like that of `gpu`, with cooperative matrices of this side.
 pub(crate) fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
     let mut profile = gpu.profile().clone();
     profile.backend = "vulkan".into();
     profile.quirks.stores_whole_vectors = false;
     profile.features.cooperative_matrix = true;
-    // Of a matrix an invocation has eight elements.
+    // A thread holds eight elements of a matrix.
     profile.subgroup_sizes = (side * side / 8, side * side / 8);
     let (factors, result) = ("f16".into(), "f32".into());
     profile.cooperative = vec![CooperativeShape { m: side, n: side, k: side, factors, result }];
     profile
 }
 
-/// The text of a kernel with the functions of cooperative matrices written out: a factor is where it lies in workgroup
-/// memory, sums are eight elements of an invocation.
+/// The text of a kernel with the functions of cooperative matrices emulated: an operand is a place in workgroup
+/// memory, a sum is eight elements of a thread.
 pub(crate) fn without_matrices(text: &str, side: u32) -> String {
     let matrix = |role: &str| format!("coop_mat{side}x{side}<{role}>");
     let unit = if side == 16 { 4 } else { 1 };
-    // Names of arrays in workgroup memory of such elements.
+    // Names of arrays of such elements in workgroup memory.
     let arrays_of = |element: &str| -> Vec<&str> {
         let of = |line: &'_ str| {
             line.contains(&format!(": array<{element},")) && line.starts_with("var<workgroup>")
@@ -37,7 +37,7 @@ pub(crate) fn without_matrices(text: &str, side: u32) -> String {
     let in_fours = arrays_of("vec4<f32>");
     let mut stored: Vec<String> = Vec::new();
     let mut out = String::new();
-    // A load may stand on two lines.
+    // A load may span two lines.
     let joined = text.lines().fold(String::new(), |all, line| match all.ends_with('(') {
         true => all + line.trim_start(),
         false => all + "\n" + line,

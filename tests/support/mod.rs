@@ -1,14 +1,16 @@
-//! What tests share: devices, random data, comparison.
+//! Shared by tests: devices, coverage, random data, comparison.
 
+pub(crate) mod coverage;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub(crate) mod matrices;
 pub(crate) mod onnx;
 mod recording;
 
+pub(crate) use crate::examples::common::Random;
 use half::f16;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tilework::gpu::{AdapterFilter, Tuning};
 use tilework::program::{DeviceClass, DeviceProfile, Quirks};
 use tilework::{Element, Gpu, GpuOptions, reference::Number};
@@ -24,7 +26,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The same with pipelines of its own, which go when it does: a software driver keeps megabytes of each.
+    /// The same device opened again. Its pipelines, of which a software driver keeps megabytes each, are freed with it.
     pub(crate) fn again(&self) -> Self {
         let (options, label) = (self.options.clone(), self.label.clone());
         let gpu =
@@ -33,7 +35,7 @@ impl Device {
     }
 }
 
-/// The device as a card: kernels for cards, as far as `gpu` can run them. Its driver still ends long loops.
+/// The profile of `gpu` as a card, to run kernels for cards. Its driver still ends long loops.
 pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
     let profile = gpu.profile().clone();
     let class = DeviceClass::Discrete;
@@ -42,52 +44,86 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
     DeviceProfile { class, quirks, ..profile }
 }
 
-/// Every adapter (those that TILEWORK_ADAPTER names, if set), with kernels unchecked and checked, and the
-/// portable floor: WebGPU's default limits and no optional features; only one of these with TILEWORK_ONE_WAY, which is
-/// its name, or else the first. What runs on them is written down where TILEWORK_RECORDING says (see `tests/matrix.rs`).
+/// The devices that tests run on: each adapter whose name or driver contains TILEWORK_ADAPTER (any, if unset).
 ///
-/// Empty if there is none, with a line that says so; REQUIRE_GPU=1 makes that a failure.
+/// The first adapter is opened with kernels unchecked and, in the complete run, also with kernels checked and as the
+/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens it only that way.
+/// TILEWORK_RECORDING=FILE records the variants that run (see `tests/matrix.rs`).
+///
+/// Without an adapter the list is empty and a line says so; with REQUIRE_GPU=1 that is a failure.
 pub(crate) fn devices() -> &'static [Device] {
-    static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
-    DEVICES.get_or_init(|| {
-        let wanted = std::env::var("TILEWORK_ADAPTER").unwrap_or_default().to_lowercase();
-        let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
-        let mut devices = Vec::new();
-        // wgpu panics when OpenGL's only context is held for six seconds by another thread, which a software driver
-        // does while it compiles: on OpenGL tests run where it is asked for (one at a time), or all there is.
-        let all = Gpu::adapters();
-        let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
-        let only_gl = !all.iter().any(steady);
-        for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
-            let asked = std::env::var("TILEWORK_ONE_WAY").ok();
-            let all =
-                [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
-            let ways = match asked.and_then(|name| all.iter().position(|(way, ..)| *way == name)) {
-                Some(one) => &all[one..=one],
-                None if devices.is_empty() && std::env::var_os("TILEWORK_ONE_WAY").is_none() => &all,
-                None => &all[..1],
-            };
-            for &(way, checked, webgpu_defaults) in ways {
-                let adapter = AdapterFilter::Index(index);
-                // What this machine's user has tuned is no part of the tests.
-                let tuning = Tuning::Off;
-                let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
-                let gpu = Gpu::request(options.clone());
-                let gpu = pollster::block_on(gpu).expect("an adapter that is listed opens");
-                let label = format!("{} ({}, {way})", profile.name, profile.backend);
-                recording::begin(gpu.profile(), way);
-                devices.push(Device { gpu, label, main: devices.is_empty(), options });
-            }
+    static SETS: [OnceLock<Vec<Device>>; 2] = [const { OnceLock::new() }; 2];
+    let first = SETS[0].get_or_init(open_devices);
+    // llvmpipe compiles on the one thread of a device's queue, so that tests of one device use one core: tests on other
+    // threads get the same device opened again. The complete run has several devices anyway.
+    if coverage::all() || !first.iter().any(|d| d.gpu.profile().name.contains("llvmpipe")) {
+        return first;
+    }
+    SETS[SET.with(|set| set.0)].get_or_init(open_devices)
+}
+
+/// The set of devices that a test's thread uses: the one that fewer threads use.
+struct DeviceSet(usize);
+
+static IN_USE: Mutex<[usize; 2]> = Mutex::new([0; 2]);
+
+thread_local! {
+    static SET: DeviceSet = {
+        let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = usize::from(in_use[1] < in_use[0]);
+        in_use[set] += 1;
+        DeviceSet(set)
+    };
+}
+
+impl Drop for DeviceSet {
+    fn drop(&mut self) {
+        IN_USE.lock().unwrap_or_else(PoisonError::into_inner)[self.0] -= 1;
+    }
+}
+
+fn open_devices() -> Vec<Device> {
+    let wanted = std::env::var("TILEWORK_ADAPTER").unwrap_or_default().to_lowercase();
+    let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
+    let mut devices = Vec::new();
+    // wgpu panics if another thread holds OpenGL's only context for six seconds, as a software driver does while
+    // it compiles: OpenGL runs only if requested (one test at a time), or if there is nothing else.
+    let all = Gpu::adapters();
+    let steady = |p: &DeviceProfile| !wanted.is_empty() || p.backend != "gl";
+    let only_gl = !all.iter().any(steady);
+    for (index, profile) in all.iter().enumerate().filter(|(_, p)| fits(p) && (only_gl || steady(p))) {
+        if !coverage::all() && !devices.is_empty() {
+            break;
         }
-        if devices.is_empty() {
-            assert!(
-                std::env::var_os("REQUIRE_GPU").is_none(),
-                "REQUIRE_GPU is set and no adapter fits `{wanted}`"
-            );
-            eprintln!("skipped: no adapter on this machine; tests that need one do nothing");
+        let ways = [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
+        let one_way = std::env::var("TILEWORK_ONE_WAY").ok();
+        let every_way = coverage::all() && devices.is_empty() && one_way.is_none();
+        let asked = one_way.and_then(|name| ways.iter().position(|(way, ..)| *way == name));
+        let chosen = match asked {
+            Some(one) => &ways[one..=one],
+            None if every_way => &ways,
+            None => &ways[..1],
+        };
+        for &(way, checked, webgpu_defaults) in chosen {
+            let adapter = AdapterFilter::Index(index);
+            // The user's tuning must not affect the tests.
+            let tuning = Tuning::Off;
+            let options = GpuOptions { adapter, checked, webgpu_defaults, tuning, ..Default::default() };
+            let gpu = Gpu::request(options.clone());
+            let gpu = pollster::block_on(gpu).expect("an adapter that is listed opens");
+            let label = format!("{} ({}, {way})", profile.name, profile.backend);
+            recording::begin(gpu.profile(), way);
+            devices.push(Device { gpu, label, main: devices.is_empty(), options });
         }
-        devices
-    })
+    }
+    if devices.is_empty() {
+        assert!(
+            std::env::var_os("REQUIRE_GPU").is_none(),
+            "REQUIRE_GPU is set and no adapter fits `{wanted}`"
+        );
+        eprintln!("skipped: no adapter on this machine; tests that need one do nothing");
+    }
+    devices
 }
 
 /// The first device, if there is any.
@@ -95,32 +131,17 @@ pub(crate) fn gpu() -> Option<&'static Gpu> {
     devices().first().map(|d| &d.gpu)
 }
 
-/// Profiles written by hand, and those of the adapters at hand.
+/// Profiles written by hand: a card, a software driver, the portable floor, and another software driver.
 pub(crate) fn profiles() -> Vec<DeviceProfile> {
     vec![
+        DeviceProfile::h100(),
+        DeviceProfile::mesa(),
         DeviceProfile::webgpu_defaults(),
         DeviceProfile::swiftshader(),
-        DeviceProfile::mesa(),
-        DeviceProfile::h100(),
     ]
 }
 
-/// A small generator with a fixed start: splitmix64 (Steele, Lea, Flood 2014).
-pub(crate) struct Random(u64);
-
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Uniform in [-1, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * 2f64.powi(-52) - 1.0
@@ -142,10 +163,10 @@ pub(crate) trait Sample: Element + Number {
     /// Floats uniform in [-1, 1), integers over their whole range.
     fn sample(random: &mut Random) -> Self;
 
-    /// Any bits: floats of every size, and now and then none.
+    /// Any bits: floats of every magnitude, and NaN.
     fn any(random: &mut Random) -> Self;
 
-    /// Where arithmetic goes wrong first.
+    /// Extreme values, at which arithmetic fails first.
     fn extremes() -> Vec<Self>;
 }
 
@@ -173,7 +194,7 @@ macro_rules! sample_float {
         }
     };
 }
-// Ends of the exponential's range, the middle of two pieces of tanh, integers that are the last to be exact.
+// The limits of exp's range, the boundary between two pieces of tanh, the largest exact integers.
 sample_float!(
     f32,
     u32,
@@ -193,7 +214,7 @@ macro_rules! sample_bits {
             }
 
             fn extremes() -> Vec<Self> {
-                // The root of what overflows, and its neighbour.
+                // The square root of the maximum, and its neighbour.
                 let root = $t::MAX.isqrt();
                 let ends = [$t::MIN, $t::MIN + 1, $t::MAX, $t::MAX - 1];
                 [ends.as_slice(), &[0, 1, 2, 7, root, root + 1, (0 as $t).wrapping_sub(1)]].concat()
@@ -203,8 +224,8 @@ macro_rules! sample_bits {
 }
 sample_bits!(i32, u32, u8, i8);
 
-/// Asserts that each element is within its bound of what is wanted; NaN is wanted where NaN is, and anything
-/// will do where the bound is infinite.
+/// Asserts that each element is within its bound of the expected one. NaN must match NaN; an infinite bound accepts
+/// anything.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, got: &[f64], want: &[f64], bound: &[f64]) {
     if let Some(wrong) = far(got, want, bound) {
@@ -212,7 +233,7 @@ pub(crate) fn assert_close(what: &str, got: &[f64], want: &[f64], bound: &[f64])
     }
 }
 
-/// The first element that is farther than its bound from what is wanted, if there is one.
+/// The first element that differs from the expected one by more than its bound.
 pub(crate) fn far(got: &[f64], want: &[f64], bound: &[f64]) -> Option<String> {
     if [want.len(), bound.len()] != [got.len(); 2] {
         return Some(format!("{} elements, {} wanted within {}", got.len(), want.len(), bound.len()));
@@ -229,15 +250,14 @@ pub(crate) fn numbers<T: Number>(elements: &[T]) -> Vec<f64> {
     elements.iter().map(|x| x.to_f64()).collect()
 }
 
-/// Puts `value` in some rows of `d` elements, one in each.
+/// Puts one `value` into each of some rows of `d` elements.
 pub(crate) fn spoil<T: Number>(x: &mut [T], d: usize, rows: impl IntoIterator<Item = usize>, value: f64) {
     for row in rows {
         x[row * d + (3 * row + 1) % d] = T::from_f64(value);
     }
 }
 
-/// Runs an ignored test in a process of its own, where nothing else runs, and hands on what it printed. With `limit`, the
-/// process gets so many KiB of address space.
+/// Runs an ignored test in its own process and prints its output. `limit` bounds the process's address space, in KiB.
 pub(crate) fn alone(test: &str, limit: Option<u64>) {
     if gpu().is_none() {
         return;
@@ -251,7 +271,7 @@ pub(crate) fn alone(test: &str, limit: Option<u64>) {
             shell
         }
     };
-    // Threads of glibc take arenas of their own, each of which grows to its working size. The recording is this process's.
+    // glibc gives each thread an arena, each of which grows to its working size. The recording belongs to this process.
     command.env("MALLOC_ARENA_MAX", "1").env_remove("TILEWORK_RECORDING");
     let output =
         command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]).output().unwrap();

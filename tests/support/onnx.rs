@@ -1,6 +1,6 @@
 //! Reads the ONNX backend test cases: `NAME/model.onnx` with `NAME/test_data_set_N/{input,output}_I.pb`.
 //!
-//! Only what a single-operator case needs of ONNX's protobuf is declared; unknown fields are skipped.
+//! Declares only the parts of ONNX's protobuf that single-operator cases need; unknown fields are skipped.
 #![allow(dead_code)] // the reader of a format: not every field of it has a user
 
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) struct Case {
     pub opset: i64,
     /// The data; empty when the case is unsupported.
     pub sets: Vec<DataSet>,
-    /// Why the data was not read: an input or output is no tensor.
+    /// The reason that the data was not read: an input or output is not a tensor.
     pub unsupported: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Node {
     pub op_type: String,
     /// Names of its operands; an empty name is an optional operand left out.
     pub inputs: Vec<String>,
-    /// Names of its results; an empty name is a result that nobody wants.
+    /// Names of its results; an empty name is an unused result.
     pub outputs: Vec<String>,
     /// Its attributes, by name.
     pub attributes: Vec<(String, Attribute)>,
@@ -70,7 +70,7 @@ pub(crate) enum Attribute {
     Other,
 }
 
-/// Inputs, and the outputs expected of them.
+/// Inputs and expected outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct DataSet {
     /// One tensor for each of the case's `graph_inputs`, in that order.
@@ -115,7 +115,7 @@ pub(crate) enum TensorData {
     Bool(Vec<bool>),
     /// FLOAT8E4M3FN, as bytes.
     F8(Vec<u8>),
-    /// A type that tilework has no use for, by ONNX's number; its elements are not read.
+    /// A type that tilework does not use, by ONNX's number; its elements are not read.
     Other(i32),
 }
 
@@ -138,7 +138,7 @@ impl TensorData {
         })
     }
 
-    /// The name of the elements' type, as Rust has it where it has one.
+    /// The name of the elements' type, Rust's if it has one.
     pub(crate) fn type_name(&self) -> String {
         let name = match self {
             Self::F32(_) => "f32",

@@ -1,4 +1,4 @@
-//! Which variant of which op each test ran, written down as lines of JSON.
+//! Records which variant of which op each test ran, as lines of JSON.
 
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -7,9 +7,9 @@ use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tilework::program::DeviceProfile;
 
-/// Writes a line for each new pair of a test and what it ran on the device.
+/// Writes a line for each new pair of a test and a variant that it ran.
 struct Recording {
-    /// As the library names the device where it tells what it records.
+    /// The device's name in the library's log messages.
     device: String,
     lines: Mutex<(File, HashSet<String>)>,
 }
@@ -25,7 +25,7 @@ impl log::Log for Recording {
         }
         let text = record.args().to_string();
         if let Some(ran) = text.strip_suffix(&self.device) {
-            // Tests run on threads of their names, or one after the other on the first.
+            // Tests run on threads with their names, or one after the other on the first thread.
             let thread = std::thread::current();
             let line = json!({"ran": ran, "test": thread.name()}).to_string();
             let (file, seen) = &mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,8 +39,8 @@ impl log::Log for Recording {
     fn flush(&self) {}
 }
 
-/// Begins to write down what runs on the device, into the file that TILEWORK_RECORDING names; once in a process, so on
-/// the first device that tests open.
+/// Starts to record the variants that run, into the file that TILEWORK_RECORDING names: once per process, so on the
+/// first device that tests open.
 pub(super) fn begin(profile: &DeviceProfile, way: &str) {
     static RECORDING: OnceLock<Recording> = OnceLock::new();
     let Some(path) = std::env::var_os("TILEWORK_RECORDING") else { return };
@@ -55,7 +55,7 @@ pub(super) fn begin(profile: &DeviceProfile, way: &str) {
     }
 }
 
-/// The device, and what it cannot run.
+/// The device, and the variants that it cannot run.
 fn about(profile: &DeviceProfile, way: &str) -> Value {
     let ops = tilework::operations();
     let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));

@@ -1,4 +1,4 @@
-//! Parts of the examples: those that read files, and what they need.
+//! Parts of the examples that read files, and their dependencies.
 
 #[path = "../../../examples/common"]
 mod parts {

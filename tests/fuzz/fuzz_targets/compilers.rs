@@ -1,10 +1,10 @@
-//! Panics of naga, which tilework catches: written down, and left to it.
+//! Panics of naga: printed, and left to tilework to catch.
 
 use std::collections::HashSet;
 use std::panic;
 use std::sync::Mutex;
 
-/// Takes the place of libFuzzer's hook, which ends the process at every panic. One that nobody catches still does.
+/// Replaces libFuzzer's hook, which ends the process at every panic. An uncaught panic still does.
 pub(crate) fn leave_panics_to_the_library() {
     static SEEN: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     panic::set_hook(Box::new(|info| {
@@ -21,7 +21,7 @@ pub(crate) fn leave_panics_to_the_library() {
     }));
 }
 
-/// Whether an error says that a compiler panicked; the input is shown once a place.
+/// Whether an error reports a panic of a compiler; prints the input once per source location.
 pub(crate) fn show_if_panicked(error: &tilework::Error, text: &str) {
     static SHOWN: Mutex<usize> = Mutex::new(0);
     let mut shown = SHOWN.lock().unwrap_or_else(|e| e.into_inner());

@@ -7,7 +7,7 @@ use tilework::operations;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 
-/// Lowers one of the ops by names, one of the samples that the catalogue has, or a network.
+/// Lowers an op by name, a sample of the catalogue, or a network.
 pub(crate) fn lowered(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     if draw.rarely(10) {
         return network(draw, profile);
@@ -19,7 +19,7 @@ pub(crate) fn lowered(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     }
 }
 
-/// A program of the registry, for any variant of any op.
+/// A sample of the catalogue, for any variant of any op.
 fn sample(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     let op = draw.below(operations().count());
     let Some(op) = operations().nth(op) else { return Op::<f32>::lower(&Softmax::new(1, 1), profile) };

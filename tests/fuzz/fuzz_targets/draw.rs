@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 use tilework::operations;
 use tilework::program::{Choice, DeviceProfile, Program};
 
-/// What is drawn from; at its end everything drawn is the first of its kind.
+/// The source of randomness; at its end every draw gives the first choice.
 pub(crate) struct Draw<'a>(pub(crate) Unstructured<'a>);
 
 impl<'a> Draw<'a> {
@@ -26,7 +26,7 @@ impl<'a> Draw<'a> {
         self.byte() & 1 == 1
     }
 
-    /// True once in so many.
+    /// True once in `n`.
     pub(crate) fn rarely(&mut self, one_in: u8) -> bool {
         self.byte() % one_in == one_in - 1
     }
@@ -39,7 +39,7 @@ impl<'a> Draw<'a> {
         self.u64() as u32
     }
 
-    /// Small, around a power of two, or at an end.
+    /// Small, around a power of two, or an extreme.
     pub(crate) fn u64(&mut self) -> u64 {
         let kind = self.byte();
         match kind % 8 {
@@ -55,7 +55,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// As [`u64`](Self::u64), mostly such that products stay countable.
+    /// Like [`u64`](Self::u64), mostly so small that products do not overflow.
     pub(crate) fn size(&mut self) -> usize {
         if self.rarely(6) { self.u64() as usize } else { usize::from(self.byte()) % 70 }
     }
@@ -69,12 +69,12 @@ impl<'a> Draw<'a> {
         self.pick(&[1.0, 0.0, -1.0, 0.5, f64::NAN, f64::INFINITY, 1e300, 1e-300, f64::from_bits(any)])
     }
 
-    /// A few floats of f32: coefficients of a filter, edges, weights.
+    /// A few f32: coefficients of a filter, edges, weights.
     pub(crate) fn floats(&mut self, n: usize) -> Vec<f32> {
         (0..n).map(|_| self.float() as f32).collect()
     }
 
-    /// One of the devices that are known, now and then with other limits.
+    /// A known device, sometimes with other limits.
     pub(crate) fn profile(&mut self) -> Drawn {
         let mut profile = self.pick(&[
             DeviceProfile::webgpu_defaults(),
@@ -94,8 +94,8 @@ impl<'a> Draw<'a> {
             for _ in 0..1 + self.below(3) {
                 self.change(&mut profile);
             }
-            // Every piece of an operand is a dispatch, and kernels number 4 GiB at most; no device has so small bindings of
-            // so large buffers.
+            // Each run of an operand is a dispatch, and kernels number 4 GiB at most; no device has such small bindings
+            // and such large buffers.
             let limits = &mut profile.limits;
             limits.max_buffer_size =
                 limits.max_buffer_size.min(limits.max_storage_binding.min(1 << 32) << 10);
@@ -103,7 +103,7 @@ impl<'a> Draw<'a> {
         Drawn { profile, real }
     }
 
-    /// Another limit or feature, such as some device may have.
+    /// Changes a limit or feature to one that a device may have.
     fn change(&mut self, profile: &mut DeviceProfile) {
         let limits = &mut profile.limits;
         match self.below(12) {
@@ -141,11 +141,11 @@ impl Source for Draw<'_> {
     }
 }
 
-/// A device, and whether it is one of those that are known.
+/// A device, and whether it is a known one.
 pub(crate) struct Drawn {
     pub(crate) profile: DeviceProfile,
     pub(crate) real: bool,
 }
 
-/// What was lowered, or refused.
+/// A program or an error.
 pub(crate) type Lowered = tilework::Result<Program>;

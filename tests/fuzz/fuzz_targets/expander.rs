@@ -1,4 +1,4 @@
-//! Text with directives and a spec for it, both drawn: expanded, or refused with file and line.
+//! Random text with directives and a random spec: expanded, or an error with file and line.
 
 #![no_main]
 

@@ -1,10 +1,10 @@
-//! Readers of the examples take files: the bytes of an input as one.
+//! The bytes of an input as a file, for the readers of the examples.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// A file with these bytes, one for a process.
+/// A file with these bytes, one per process.
 pub(crate) fn holding(data: &[u8]) -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let path = PATH.get_or_init(|| {

@@ -1,10 +1,10 @@
-//! Ops of the catalogue asked for by names, with odd shapes, types and options: by a fuzzer, and by a seeded test.
+//! Ops of the catalogue formed by name, with odd shapes, types and options: for a fuzzer and for a seeded test.
 
 use tilework::program::{Ask, DeviceProfile, Operation, Program, Settings, Supply, Takes};
 use tilework::sparse::{Described, Format, MatrixLayout};
 use tilework::{DType, HostArray, HostData};
 
-/// What is drawn from.
+/// The source of randomness.
 pub(crate) trait Source {
     /// The next byte; zeros at the end.
     fn byte(&mut self) -> u8;
@@ -14,12 +14,12 @@ pub(crate) trait Source {
         usize::from(self.byte()) % n.max(1)
     }
 
-    /// True once in so many.
+    /// True once in `n`.
     fn rarely(&mut self, one_in: u8) -> bool {
         self.byte() % one_in == one_in - 1
     }
 
-    /// Small mostly; around a power of two, or at an end.
+    /// Mostly small; around a power of two, or an extreme.
     fn extent(&mut self) -> usize {
         match self.byte() % 16 {
             0..=12 => self.below(70),
@@ -29,7 +29,7 @@ pub(crate) trait Source {
         }
     }
 
-    /// One of a list, if it has any.
+    /// One of a list, if it is not empty.
     fn one<'l, T>(&mut self, list: &'l [T]) -> Option<&'l T> {
         list.get(self.below(list.len()))
     }
@@ -54,7 +54,7 @@ const NUMBERS: [&str; 16] = [
     "3",
 ];
 
-/// A number as text, mostly such that an option may have it.
+/// A number as text, mostly valid for an option.
 fn number(source: &mut impl Source) -> String {
     match source.byte() % 4 {
         0 => source.extent().to_string(),
@@ -63,7 +63,7 @@ fn number(source: &mut impl Source) -> String {
     }
 }
 
-/// Odd inputs: mostly those that follow, now and then others.
+/// Odd inputs: mostly as the op expects, sometimes others.
 struct Odd<'s, S> {
     source: &'s mut S,
     op: &'static Operation,
@@ -72,7 +72,7 @@ struct Odd<'s, S> {
 impl<S: Source> Odd<'_, S> {
     fn array(&mut self, shape: &[usize], dtype: DType) -> tilework::Result<HostArray> {
         let n = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent));
-        // What planning looks at is small.
+        // Contents that planning reads are small.
         match (n, dtype) {
             (Some(n @ ..=200), DType::F32) => {
                 let odd = [f32::NAN, f32::INFINITY, 1e-40, f32::MAX];
@@ -108,12 +108,12 @@ impl<S: Source> Supply for Odd<'_, S> {
     }
 
     fn has_more(&self) -> bool {
-        // As the first input of the op has it, whatever that is.
+        // The type of the op's first input.
         self.op.inputs.iter().any(|input| input.optional)
     }
 }
 
-/// Options with values that they may have, and others.
+/// Options with valid and invalid values.
 fn settings(source: &mut impl Source, op: &'static Operation) -> Settings {
     let mut settings = Settings::new(op);
     for option in op.options {
@@ -121,7 +121,7 @@ fn settings(source: &mut impl Source, op: &'static Operation) -> Settings {
         if wanted.is_none() && !source.rarely(4) {
             continue;
         }
-        // One that is refused is left out.
+        // A rejected option is skipped.
         let _ = match (option.takes, wanted) {
             (_, Some((name, value))) if !source.rarely(4) => settings.text(name, *value),
             (Takes::Nothing, _) => settings.flag(option.name),
@@ -160,7 +160,7 @@ fn layout(source: &mut impl Source) -> MatrixLayout {
     MatrixLayout { rows, cols, entries, longest, format, values }
 }
 
-/// `auto` mostly, else a variant of the op, or none.
+/// Mostly `auto`, otherwise a variant of the op or an unknown name.
 pub(crate) fn variant(source: &mut impl Source, op: &Operation) -> &'static str {
     if source.rarely(2) {
         return "auto";

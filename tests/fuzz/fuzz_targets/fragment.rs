@@ -1,4 +1,4 @@
-//! A user's fragment, of pieces or as the bytes are: refused, or contained as its module shows.
+//! A user's fragment, made of pieces or of raw bytes: rejected, or contained as its module shows.
 
 #![no_main]
 

@@ -1,19 +1,19 @@
-//! Fragments of users made of pieces, and what must hold for those that run without checks. The target `fragment` and a
+//! Users' fragments made of pieces, and the conditions for those that run without checks. The target `fragment` and a
 //! test of the suite draw from it.
 
 use std::collections::BTreeSet;
 use tilework::shader::{Fragment, Module, Spec, Target, expand_text};
 
-/// Ends of lines, and blankspace that ends none.
+/// Line ends, and other blankspace.
 const BLANKS: [&str; 13] = [
     "\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}", " ", "\t", "\u{200e}",
     "\u{200f}", "\u{a0}",
 ];
 
-/// Begins and ends of comments, and what looks like them.
+/// Starts and ends of comments, and text that looks like them.
 const MARKS: [&str; 10] = ["//", "/*", "*/", "/**/", "/* /* */ */", "///", "//!", "/", "*", "\\"];
 
-/// Declarations that no fragment without checks has.
+/// Declarations that fragments without checks must not have.
 const DECLARATIONS: [&str; 25] = [
     "var<workgroup> w: array<f32, 4>;",
     "var<private> p: array<f32, 4>;",
@@ -42,7 +42,7 @@ const DECLARATIONS: [&str; 25] = [
     "@must_use",
 ];
 
-/// Statements; from the tenth on they do more than compute.
+/// Statements; from the tenth on with side effects.
 const STATEMENTS: [&str; 26] = [
     "let c = a + b;",
     "var d = vec2<f32>(a, b); d.x = d.y * 2.0;",
@@ -97,7 +97,7 @@ fn main(@builtin(local_invocation_index) i: u32) {
 /// A fragment for the slot `op`; `below(n)` draws a number below `n`.
 pub(crate) fn fragment(below: &mut dyn FnMut(usize) -> usize) -> String {
     let mut text = String::new();
-    // Half of them declare nothing that they may not.
+    // Half of the fragments have no forbidden declaration.
     let (wild, broken) = (below(2) == 0, below(4) == 0);
     let heads = ["fn op_identity() -> T {", "fn op_combine(a: T, b: T) -> T {"];
     for (i, head) in heads.into_iter().enumerate() {
@@ -127,7 +127,7 @@ pub(crate) fn fragment(below: &mut dyn FnMut(usize) -> usize) -> String {
     text
 }
 
-/// Blankspace, or a comment with anything in it, or the begin of one.
+/// Blankspace, a comment with any contents, or the start of one.
 fn between(text: &mut String, below: &mut dyn FnMut(usize) -> usize) {
     text.push('\n');
     for _ in 0..below(3) {
@@ -146,14 +146,14 @@ fn between(text: &mut String, below: &mut dyn FnMut(usize) -> usize) {
     }
 }
 
-/// Everything but numbers, which stand for places in lists.
+/// The text without numbers, which are indices into lists.
 fn without_numbers(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-/// Expands and parses a fragment; `None` if that is refused. Whatever is called contained must be: the module has the
-/// memory, constants, types, functions and texts of functions that it has without the fragment, and the two functions of
-/// the fragment only compute.
+/// Expands and parses a fragment; `None` if it is rejected. A fragment called contained must be so: the module has the
+/// same memory, constants, types and functions as without the fragment, and the two functions of the fragment have no
+/// side effects.
 pub(crate) fn contained(fragment: &str) -> Option<bool> {
     let parsed = |fragment: &str| {
         let spec = Spec::new().slot("op", Fragment::User(fragment.into()));
@@ -194,7 +194,7 @@ fn is_users(name: Option<&str>) -> bool {
     matches!(name, Some("op_identity" | "op_combine"))
 }
 
-/// All that a module declares, and the text of the functions that are not a user's.
+/// All declarations of a module, and the text of the functions that are not a user's.
 fn declared(module: &Module) -> BTreeSet<String> {
     let naga = module.naga().0;
     let memory = naga.global_variables.iter().map(|(_, v)| without_numbers(&format!("{v:?}")));

@@ -1,4 +1,4 @@
-//! Ops of any shape and option, lowered for any device: refused, or a program that holds together.
+//! Ops of any shape and option, lowered for any device: an error, or a consistent program.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// What a device would refuse, lowering must have refused.
+/// Lowering must reject every program that a device would reject.
 fn check(program: &Program, profile: &DeviceProfile) {
     let op = (program.op, program.variant());
     let limits = &profile.limits;

@@ -1,4 +1,4 @@
-//! Bytes as a Matrix Market file; what is read is written, read again, and put into every sparse format.
+//! Bytes as a Matrix Market file; a valid one is written, read again, and converted to every sparse format.
 
 #![no_main]
 
@@ -15,13 +15,13 @@ fuzz_target!(|data: &[u8]| {
         Matrix::Sparse(m) => m.values.iter().map(|v| v.to_bits()).collect::<Vec<_>>(),
         Matrix::Dense(m) => m.values.iter().map(|v| v.to_bits()).collect(),
     };
-    // NaNs are one word in the file.
+    // All NaNs are one word in the file.
     if !bits(&matrix).iter().any(|b| f32::from_bits(*b).is_nan()) {
         assert_eq!(bits(&matrix), bits(&again));
     }
     let Matrix::Sparse(coo) = matrix else { return };
     coo.validate().expect("indices are within the matrix");
-    // Extents alone make a file of a few bytes a large matrix.
+    // A file of a few bytes can declare a large matrix.
     if coo.rows.max(coo.cols) > 1 << 12 {
         return;
     }

@@ -1,9 +1,9 @@
-//! A device without a driver: all checks, and nothing behind them.
+//! A device without a driver: all checks, and no execution.
 
 use std::sync::LazyLock;
 use tilework::Gpu;
 
-/// One device for a process.
+/// One device per process.
 pub(crate) static GPU: LazyLock<Gpu> = LazyLock::new(|| {
     let (device, queue) = wgpu::Device::noop(&wgpu::DeviceDescriptor {
         required_features: wgpu::Features::SUBGROUP | wgpu::Features::SHADER_INT64,

@@ -1,4 +1,4 @@
-//! Bytes as a NumPy file, by the reader of the example `op`; what is read is written and read again.
+//! Bytes as a NumPy file, by the reader of the example `op`; a valid one is written and read again.
 
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the example do more than read")]

@@ -1,4 +1,4 @@
-//! Programs as ops lower them, with fields changed: refused, or run by the simulator and made ready for a device.
+//! Lowered programs with changed fields: rejected, or run by the simulator and prepared for a device.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ use tilework::DType;
 use tilework::program::{Access, Binding, Grid, Program, Resource};
 use tilework::sim::{self, Options};
 
-/// Bytes of all operands: what a caller gives is not tilework's to bound.
+/// Maximum bytes of all operands: tilework does not bound a caller's data.
 const MOST: u64 = 1 << 18;
 
 fuzz_target!(init: compilers::leave_panics_to_the_library(), |data: &[u8]| {
@@ -49,7 +49,7 @@ fn resource(draw: &mut Draw<'_>) -> Resource {
     }
 }
 
-/// One field, anywhere.
+/// Changes one field, anywhere.
 fn change(draw: &mut Draw<'_>, program: &mut Program) {
     let bytes = draw.u64();
     let at = draw.below(program.dispatches.len());

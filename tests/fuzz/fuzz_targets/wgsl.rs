@@ -1,4 +1,4 @@
-//! Text as a user's WGSL: refused, or run by the simulator and made a kernel of a device. The last four bytes say how.
+//! Text as a user's WGSL: rejected, or run by the simulator and prepared for a device. The last four bytes select how.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use tilework::shader::{Spec, Target, expand_text};
 use tilework::sim::{Options, Schedule, run_wgsl};
 
-/// Bytes that bindings may want, and all of them; what a caller gives is not tilework's to bound.
+/// Maximum bytes of a binding, and of all bindings: tilework does not bound a caller's data.
 const MOST: u64 = 1 << 16;
 
 fuzz_target!(init: compilers::leave_panics_to_the_library(), |data: &[u8]| {

@@ -1,0 +1,24 @@
+//! How much a test run covers. The default run compares every op and every variant with its reference. The complete
+//! run, `TILEWORK_TESTS=all`, adds cases, long extents, other ways to open the device, profiles and translations.
+
+use std::sync::OnceLock;
+
+/// Whether this is the complete run.
+pub(crate) fn all() -> bool {
+    static ALL: OnceLock<bool> = OnceLock::new();
+    *ALL.get_or_init(|| match std::env::var("TILEWORK_TESTS") {
+        Err(_) => false,
+        Ok(text) if text == "all" => true,
+        Ok(text) => panic!("TILEWORK_TESTS={text}: the only value is `all`"),
+    })
+}
+
+/// The list in the complete run, otherwise its first `n` elements: put the most useful ones first.
+pub(crate) fn sample<T>(list: &[T], n: usize) -> &[T] {
+    if all() { list } else { &list[..n.min(list.len())] }
+}
+
+/// The number of random cases: `n` in the complete run, an eighth of it otherwise.
+pub(crate) fn cases(n: usize) -> usize {
+    if all() { n } else { n.div_ceil(8) }
+}
