@@ -67,6 +67,7 @@
 //! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
 //! | an NVIDIA card through CUDA, tensor cores, `bf16` | the feature `cuda`: `cuda::CudaGpu` |
 //! | CUDA on buffers of wgpu, without a copy | the feature `cuda`: `cuda::Bridge`, `Gpu::alloc_shared` |
+//! | matrices of ndarray, faer, nalgebra or sprs, up and back | [`Gpu::upload_dense`], [`Gpu::matmul`] ([`interop`]) |
 //! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
 //! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, intensity, scratch, workgroups, predicted time |
 //! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
@@ -118,6 +119,7 @@ pub mod elementwise;
 mod error;
 pub mod gpu;
 pub mod image;
+pub mod interop;
 pub mod io;
 pub mod nn;
 mod operations;
