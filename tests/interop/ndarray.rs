@@ -2,8 +2,8 @@
 
 use super::dense::round_trip;
 use crate::support::devices;
+use ::ndarray::{Array1, Array2, Array3, Axis, s};
 use half::f16;
-use ndarray::{Array1, Array2, Array3, Axis, s};
 use tilework::ErrorKind;
 use tilework::interop::Copied;
 
