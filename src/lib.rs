@@ -72,6 +72,7 @@
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
+//! | use matrices of ndarray, faer, nalgebra or sprs | [`Gpu::upload_dense`], [`Gpu::matmul`] ([`interop`]) |
 //! | trade accuracy for speed, or get the same bits in every run | [`Precision`]; guide [`precision`](guides::precision) |
 //! | launch work on a count that the device computed | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted); guide [`device_counts`](guides::device_counts) |
 //! | find out what takes the time | [`Plan::report`], [`Gpu::profile_work`]; guide [`profiling`](guides::profiling) |
@@ -128,6 +129,7 @@ mod error;
 pub mod gpu;
 pub mod guides;
 pub mod image;
+pub mod interop;
 pub mod io;
 pub mod nn;
 mod operations;

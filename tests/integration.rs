@@ -86,6 +86,17 @@ mod image {
     mod pixels;
     mod sobel;
 }
+mod interop {
+    mod dense;
+    #[cfg(feature = "faer")]
+    mod faer;
+    #[cfg(feature = "nalgebra")]
+    mod nalgebra;
+    #[cfg(feature = "ndarray")]
+    mod ndarray;
+    #[cfg(all(feature = "nalgebra-sparse", feature = "sprs"))]
+    mod sparse;
+}
 mod matrix;
 mod nn {
     mod activation_backward;

@@ -1,0 +1,125 @@
+//! Matrices of the crate `nalgebra-sparse` (feature `nalgebra-sparse`).
+//!
+//! | ours | theirs |
+//! |---|---|
+//! | [`Csr`] | `CsrMatrix<f32>` |
+//! | [`Csc`] | `CscMatrix<f32>` |
+//! | [`Coo`] | `CooMatrix<f32>` |
+//!
+//! ```
+//! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+//! use nalgebra_sparse::{CooMatrix, CsrMatrix};
+//! use tilework::Gpu;
+//! use tilework::sparse::Csr;
+//!
+//! let mut coo = CooMatrix::new(2, 3);
+//! coo.push(0, 0, 1.0f32);
+//! coo.push(0, 2, 2.0);
+//! coo.push(1, 1, 3.0);
+//! let matrix = CsrMatrix::from(&coo);
+//!
+//! let gpu = Gpu::new()?;
+//! let ours = Csr::try_from(&matrix)?;
+//! let y = gpu.spmv(&gpu.upload_matrix(&ours)?, &gpu.upload(&[1.0f32, 10.0, 100.0])?)?;
+//! assert_eq!(y.read()?, [201.0, 30.0]);
+//! assert_eq!(CsrMatrix::try_from(&ours)?, matrix);
+//! # Ok::<(), tilework::Error>(())
+//! ```
+
+use super::sorted::{indices_to, indices_u32, sorted_csc, sorted_csr};
+use crate::error::{Error, Result, copied, err};
+use crate::sparse::{Coo, Csc, Csr};
+use nalgebra_sparse::{CooMatrix, CscMatrix, CsrMatrix, SparseFormatError};
+
+const NAME: &str = "nalgebra-sparse";
+
+fn ours(indices: &[usize]) -> Result<Vec<u32>> {
+    indices_u32(NAME, indices, Some)
+}
+
+fn theirs(indices: &[u32]) -> Result<Vec<usize>> {
+    indices_to(NAME, indices, Some)
+}
+
+fn wrong_format(e: SparseFormatError) -> Error {
+    err!(InvalidArgument, "{NAME}: {e}")
+}
+
+impl TryFrom<&CsrMatrix<f32>> for Csr {
+    type Error = Error;
+
+    fn try_from(matrix: &CsrMatrix<f32>) -> Result<Self> {
+        let (row_ptrs, col_idxs, values) = matrix.csr_data();
+        Ok(Self {
+            rows: matrix.nrows(),
+            cols: matrix.ncols(),
+            row_ptrs: ours(row_ptrs)?,
+            col_idxs: ours(col_idxs)?,
+            values: copied(NAME, values)?,
+        })
+    }
+}
+
+impl TryFrom<&Csr> for CsrMatrix<f32> {
+    type Error = Error;
+
+    fn try_from(matrix: &Csr) -> Result<Self> {
+        let sorted = sorted_csr(matrix)?;
+        let (ptrs, idxs) = (theirs(&sorted.row_ptrs)?, theirs(&sorted.col_idxs)?);
+        let values = copied(NAME, &sorted.values)?;
+        Self::try_from_csr_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(wrong_format)
+    }
+}
+
+impl TryFrom<&CscMatrix<f32>> for Csc {
+    type Error = Error;
+
+    fn try_from(matrix: &CscMatrix<f32>) -> Result<Self> {
+        let (col_ptrs, row_idxs, values) = matrix.csc_data();
+        Ok(Self {
+            rows: matrix.nrows(),
+            cols: matrix.ncols(),
+            col_ptrs: ours(col_ptrs)?,
+            row_idxs: ours(row_idxs)?,
+            values: copied(NAME, values)?,
+        })
+    }
+}
+
+impl TryFrom<&Csc> for CscMatrix<f32> {
+    type Error = Error;
+
+    fn try_from(matrix: &Csc) -> Result<Self> {
+        let sorted = sorted_csc(matrix)?;
+        let (ptrs, idxs) = (theirs(&sorted.col_ptrs)?, theirs(&sorted.row_idxs)?);
+        let values = copied(NAME, &sorted.values)?;
+        Self::try_from_csc_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(wrong_format)
+    }
+}
+
+/// Entries keep their order; those at one position stay apart.
+impl TryFrom<&CooMatrix<f32>> for Coo {
+    type Error = Error;
+
+    fn try_from(matrix: &CooMatrix<f32>) -> Result<Self> {
+        Ok(Self {
+            rows: matrix.nrows(),
+            cols: matrix.ncols(),
+            row_idxs: ours(matrix.row_indices())?,
+            col_idxs: ours(matrix.col_indices())?,
+            values: copied(NAME, matrix.values())?,
+        })
+    }
+}
+
+/// Entries keep their order; those at one position stay apart.
+impl TryFrom<&Coo> for CooMatrix<f32> {
+    type Error = Error;
+
+    fn try_from(matrix: &Coo) -> Result<Self> {
+        matrix.validate()?;
+        let (row_idxs, col_idxs) = (theirs(&matrix.row_idxs)?, theirs(&matrix.col_idxs)?);
+        let values = copied(NAME, &matrix.values)?;
+        Self::try_from_triplets(matrix.rows, matrix.cols, row_idxs, col_idxs, values).map_err(wrong_format)
+    }
+}

@@ -1,0 +1,96 @@
+//! Products of dense matrices in any order.
+
+use super::host::Order;
+use super::matrix::DenseMatrix;
+use crate::dense::Gemm;
+use crate::element::Element;
+use crate::error::{Result, err};
+use crate::gpu::Gpu;
+use crate::plan::Plannable;
+use crate::program::Op;
+
+impl Gemm {
+    /// The product of two matrices on a device: extents, transposes and leading dimensions are set from them. C is
+    /// row-major.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::interop::HostView;
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let a = gpu.upload_dense(&HostView::column_major(&[1.0f32, 3.0, 2.0, 4.0], 2, 2)?)?;
+    /// let c = gpu.alloc::<f32>(4)?;
+    /// let square = Gemm::of(&a, &a)?.activation(Activation::Relu).plan::<f32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// square.record(&mut rec, &a, &a, &c)?;
+    /// rec.submit()?;
+    /// assert_eq!(c.read()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` has another number of columns than `b` has rows.
+    pub fn of<T: Element>(a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<Self> {
+        if a.cols() != b.rows() {
+            return Err(err!(
+                Shape,
+                "gemm: a is {} x {} and b is {} x {}; a must have as many columns as b has rows",
+                a.rows(),
+                a.cols(),
+                b.rows(),
+                b.cols()
+            ));
+        }
+        let mut gemm = Self::new(a.rows(), b.cols(), a.cols());
+        if a.order() == Order::ColumnMajor {
+            gemm = gemm.trans_a();
+        }
+        if b.order() == Order::ColumnMajor {
+            gemm = gemm.trans_b();
+        }
+        Ok(gemm.lda(a.leading_dimension()).ldb(b.leading_dimension()))
+    }
+}
+
+impl Gpu {
+    /// The product of two dense matrices, in a new one: [`Gemm`].
+    ///
+    /// The result is column-major if both factors are, so that matrices of faer and nalgebra come back as they are
+    /// stored there; otherwise it is row-major. See [`interop`](crate::interop) for an example.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` has another number of columns than `b` has rows; those of [`Gemm`] and of
+    /// [`Gpu::alloc`].
+    pub fn matmul<T: Element>(&self, a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<DenseMatrix<T>>
+    where
+        Gemm: Op<T>,
+    {
+        let gemm = Gemm::of(a, b)?;
+        if a.order() == Order::ColumnMajor && b.order() == Order::ColumnMajor {
+            // The rows of C' = B' A' are the columns of C.
+            let (a, b) = (a.transposed(), b.transposed());
+            return Ok(self.row_major_product(&Gemm::of(&b, &a)?, &b, &a)?.transposed());
+        }
+        self.row_major_product(&gemm, a, b)
+    }
+
+    fn row_major_product<T: Element>(
+        &self,
+        gemm: &Gemm,
+        a: &DenseMatrix<T>,
+        b: &DenseMatrix<T>,
+    ) -> Result<DenseMatrix<T>>
+    where
+        Gemm: Op<T>,
+    {
+        let plan = gemm.plan::<T>(self)?;
+        let shape = [a.rows(), b.cols()];
+        // The plan has checked that this can be counted.
+        let c = self.alloc(shape[0] * shape[1])?;
+        let mut rec = self.recorder();
+        plan.record(&mut rec, a, b, &c)?;
+        rec.submit()?;
+        DenseMatrix::from_buffer(c, shape, Order::RowMajor)
+    }
+}

@@ -1,0 +1,155 @@
+//! Matrices of the crate `sprs` (feature `sprs`).
+//!
+//! | ours | theirs |
+//! |---|---|
+//! | [`Csr`], [`Csc`] | `CsMat<f32>`, `CsMatView<f32>`, and those with other types of indices; either storage |
+//! | [`Coo`] | `TriMat<f32>` and its views |
+//!
+//! [`Csr::try_from`] of a matrix that is stored by columns converts it, and the reverse. [`Csr`] becomes a matrix
+//! stored by rows and [`Csc`] one stored by columns.
+//!
+//! ```
+//! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+//! use sprs::{CsMat, TriMat};
+//! use tilework::Gpu;
+//! use tilework::sparse::Csr;
+//!
+//! let mut triplets = TriMat::new((2, 3));
+//! triplets.add_triplet(0, 0, 1.0f32);
+//! triplets.add_triplet(0, 2, 2.0);
+//! triplets.add_triplet(1, 1, 3.0);
+//! let matrix: CsMat<f32> = triplets.to_csr();
+//!
+//! let gpu = Gpu::new()?;
+//! let ours = Csr::try_from(&matrix)?;
+//! let y = gpu.spmv(&gpu.upload_matrix(&ours)?, &gpu.upload(&[1.0f32, 10.0, 100.0])?)?;
+//! assert_eq!(y.read()?, [201.0, 30.0]);
+//! assert_eq!(CsMat::try_from(&ours)?, matrix);
+//! # Ok::<(), tilework::Error>(())
+//! ```
+
+use super::sorted::{indices_to, indices_u32, sorted_csc, sorted_csr};
+use crate::error::{Error, Result, copied, err};
+use crate::sparse::{Coo, Csc, Csr};
+use sprs::{CsMatBase, CsMatI, SpIndex, TriMatBase, TriMatI};
+use std::ops::Deref;
+
+const NAME: &str = "sprs";
+
+fn ours<I: SpIndex>(indices: &[I]) -> Result<Vec<u32>> {
+    indices_u32(NAME, indices, I::try_index)
+}
+
+fn theirs<I: SpIndex>(indices: &[u32]) -> Result<Vec<I>> {
+    indices_to(NAME, indices, I::try_from_usize)
+}
+
+/// The pointers, indices and values, by rows or by columns as the matrix is stored.
+type Lists = (Vec<u32>, Vec<u32>, Vec<f32>);
+
+fn lists<I, P, IptrS, IndS, DataS>(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Lists>
+where
+    I: SpIndex,
+    P: SpIndex,
+    IptrS: Deref<Target = [P]>,
+    IndS: Deref<Target = [I]>,
+    DataS: Deref<Target = [f32]>,
+{
+    // Pointers of a part of a matrix do not begin at 0.
+    let ptrs = ours(&matrix.proper_indptr())?;
+    Ok((ptrs, ours(matrix.indices())?, copied(NAME, matrix.data())?))
+}
+
+impl<I, P, IptrS, IndS, DataS> TryFrom<&CsMatBase<f32, I, IptrS, IndS, DataS, P>> for Csr
+where
+    I: SpIndex,
+    P: SpIndex,
+    IptrS: Deref<Target = [P]>,
+    IndS: Deref<Target = [I]>,
+    DataS: Deref<Target = [f32]>,
+{
+    type Error = Error;
+
+    fn try_from(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Self> {
+        if !matrix.is_csr() {
+            return Csc::try_from(matrix)?.to_csr();
+        }
+        let (row_ptrs, col_idxs, values) = lists(matrix)?;
+        Ok(Self { rows: matrix.rows(), cols: matrix.cols(), row_ptrs, col_idxs, values })
+    }
+}
+
+impl<I, P, IptrS, IndS, DataS> TryFrom<&CsMatBase<f32, I, IptrS, IndS, DataS, P>> for Csc
+where
+    I: SpIndex,
+    P: SpIndex,
+    IptrS: Deref<Target = [P]>,
+    IndS: Deref<Target = [I]>,
+    DataS: Deref<Target = [f32]>,
+{
+    type Error = Error;
+
+    fn try_from(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Self> {
+        if matrix.is_csr() {
+            return Csr::try_from(matrix)?.to_csc();
+        }
+        let (col_ptrs, row_idxs, values) = lists(matrix)?;
+        Ok(Self { rows: matrix.rows(), cols: matrix.cols(), col_ptrs, row_idxs, values })
+    }
+}
+
+impl<I: SpIndex> TryFrom<&Csr> for CsMatI<f32, I> {
+    type Error = Error;
+
+    fn try_from(matrix: &Csr) -> Result<Self> {
+        let sorted = sorted_csr(matrix)?;
+        let (ptrs, idxs) = (theirs(&sorted.row_ptrs)?, theirs(&sorted.col_idxs)?);
+        let values = copied(NAME, &sorted.values)?;
+        Self::try_new((sorted.rows, sorted.cols), ptrs, idxs, values)
+            .map_err(|(.., e)| err!(InvalidArgument, "{NAME}: {e}"))
+    }
+}
+
+impl<I: SpIndex> TryFrom<&Csc> for CsMatI<f32, I> {
+    type Error = Error;
+
+    fn try_from(matrix: &Csc) -> Result<Self> {
+        let sorted = sorted_csc(matrix)?;
+        let (ptrs, idxs) = (theirs(&sorted.col_ptrs)?, theirs(&sorted.row_idxs)?);
+        let values = copied(NAME, &sorted.values)?;
+        Self::try_new_csc((sorted.rows, sorted.cols), ptrs, idxs, values)
+            .map_err(|(.., e)| err!(InvalidArgument, "{NAME}: {e}"))
+    }
+}
+
+/// Entries keep their order; those at one position stay apart.
+impl<I, IndS, DataS> TryFrom<&TriMatBase<IndS, DataS>> for Coo
+where
+    I: SpIndex,
+    IndS: Deref<Target = [I]>,
+    DataS: Deref<Target = [f32]>,
+{
+    type Error = Error;
+
+    fn try_from(matrix: &TriMatBase<IndS, DataS>) -> Result<Self> {
+        Ok(Self {
+            rows: matrix.rows(),
+            cols: matrix.cols(),
+            row_idxs: ours(matrix.row_inds())?,
+            col_idxs: ours(matrix.col_inds())?,
+            values: copied(NAME, matrix.data())?,
+        })
+    }
+}
+
+/// Entries keep their order; those at one position stay apart.
+impl<I: SpIndex> TryFrom<&Coo> for TriMatI<f32, I> {
+    type Error = Error;
+
+    fn try_from(matrix: &Coo) -> Result<Self> {
+        matrix.validate()?;
+        let shape = (matrix.rows, matrix.cols);
+        let (row_idxs, col_idxs) = (theirs(&matrix.row_idxs)?, theirs(&matrix.col_idxs)?);
+        Ok(Self::from_triplets(shape, row_idxs, col_idxs, copied(NAME, &matrix.values)?))
+    }
+}
