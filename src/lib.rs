@@ -144,6 +144,9 @@ mod store;
 pub mod stream;
 pub mod tune;
 
+/// The version of wgpu whose types appear in this crate: use `tilework::wgpu` to open a device for [`Gpu::from_wgpu`].
+pub use wgpu;
+
 #[cfg(feature = "cuda")]
 pub use api::CudaFormed;
 pub use api::{AnyBuffer, DeviceMatrix, Driven, Formed, MatrixJob, Solver};

@@ -204,7 +204,7 @@ impl OwnKernel {
         let workgroups = self.gpu.alloc::<u32>(3)?;
         fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()])
             .map_err(|e| e.context(name))?;
-        rec.keep([&workgroups.memory].into_iter());
+        rec.keep([&workgroups.stored.memory].into_iter());
         self.set(rec, args, &group, None)?.dispatch_workgroups_indirect(workgroups.raw(), 0);
         rec.end_op()
     }

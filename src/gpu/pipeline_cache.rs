@@ -48,7 +48,7 @@ impl Gpu {
         place.get_or_make(|| {
             let begin = Instant::now();
             let module = kernel.expand(Target::Naga)?.validate()?;
-            let trusted = kernel.trusted && module.users_are_contained() && !self.inner.checked;
+            let trusted = kernel.trusted && module.users_are_contained() && !self.inner.options.checked;
             Ok(Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted, begin)?))
         })
     }

@@ -326,7 +326,7 @@ impl<E: Encoder> Recorder<E> {
     /// Records a copy of a slice's words to the start of `to`.
     pub(crate) fn copy_words(&mut self, from: &RawSlice<'_>, to: &Buffer<u32>) -> Result<()> {
         self.check_owner("copy", from.gpu)?;
-        let (source, target) = (&from.memory.raw, &to.memory.raw);
+        let (source, target) = (&from.memory.raw, &to.stored.memory.raw);
         let bytes = from.bytes().next_multiple_of(4);
         let readable = source.buffer.usage().contains(wgpu::BufferUsages::COPY_SRC);
         if !readable || !from.start().is_multiple_of(4) || from.start() + bytes > source.size {
@@ -342,8 +342,8 @@ impl<E: Encoder> Recorder<E> {
         if bytes > 0 {
             let encoder = self.outside_passes();
             encoder.copy_buffer_to_buffer(&source.buffer, from.start(), &target.buffer, 0, bytes);
-            self.keep([from.memory, &to.memory].into_iter());
-            to.memory.written.set();
+            self.keep([from.memory, &to.stored.memory].into_iter());
+            to.stored.memory.written.set();
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::fence::Notice;
 use super::pool::{Direction, Raw};
+use super::buffer::StoredElements;
 use super::{Buffer, Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err, with_room};
@@ -36,7 +37,7 @@ pub(super) fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::E
          end at one, or at the end of the buffer",
         slice.start,
         slice.start + slice.len,
-        slice.buffer.len(),
+        slice.buffer.len,
         T::DTYPE,
         4usize.div_ceil(T::DTYPE.size())
     )
@@ -169,7 +170,7 @@ impl<T: Element> Slice<'_, T> {
     }
 }
 
-fn check_usage<T: Element>(op: &str, buffer: &Buffer<T>, needed: wgpu::BufferUsages) -> Result<()> {
+fn check_usage(op: &str, buffer: &StoredElements, needed: wgpu::BufferUsages) -> Result<()> {
     let usage = buffer.memory.raw.buffer.usage();
     if usage.contains(needed) {
         return Ok(());
