@@ -2,7 +2,9 @@
 
 use super::{Gpu, Tuning, drivers, known};
 use crate::error::{Result, err};
-use crate::program::{Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks};
+use crate::program::{
+    Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
+};
 use crate::store::CacheDir;
 use std::fmt;
 

@@ -82,8 +82,13 @@ pub(super) fn find(options: &GpuOptions) -> Result<wgpu::Adapter> {
         return Err(no_adapter(std::env::var_os(BACKENDS).as_deref()));
     }
     let backend = options.backend.map_or(String::new(), |b| format!(" on {b}"));
-    let source = by_user.map_or(String::new(), |_| format!(", the value of the environment variable {ADAPTER}"));
-    Err(err!(NoAdapter, "no adapter fits {filter}{backend}{source}; this machine has: {}", present.join(", ")))
+    let source =
+        by_user.map_or(String::new(), |_| format!(", the value of the environment variable {ADAPTER}"));
+    Err(err!(
+        NoAdapter,
+        "no adapter fits {filter}{backend}{source}; this machine has: {}",
+        present.join(", ")
+    ))
 }
 
 /// The shapes of cooperative matrices of the adapter with this description; none if it is not found.
@@ -139,7 +144,8 @@ mod tests {
     fn no_driver_says_what_to_install() {
         let error = no_adapter(None);
         assert_eq!(error.kind(), ErrorKind::NoAdapter);
-        for system in ["Debian", "apt install", "Fedora", "dnf install", "Arch", "pacman", "Windows", "macOS"] {
+        for system in ["Debian", "apt install", "Fedora", "dnf install", "Arch", "pacman", "Windows", "macOS"]
+        {
             assert!(error.to_string().contains(system), "{system}: {error}");
         }
     }
@@ -147,9 +153,17 @@ mod tests {
     #[test]
     fn backends_that_hide_all_adapters_are_named() {
         for (limit, kind, text) in [
-            ("nonsense", ErrorKind::InvalidArgument, "`nonsense`, which names no backend; list some of vulkan, metal"),
+            (
+                "nonsense",
+                ErrorKind::InvalidArgument,
+                "`nonsense`, which names no backend; list some of vulkan, metal",
+            ),
             ("", ErrorKind::InvalidArgument, "``, which names no backend;"),
-            ("metal", ErrorKind::NoAdapter, "allows only `metal`, which has no adapter on this machine; list"),
+            (
+                "metal",
+                ErrorKind::NoAdapter,
+                "allows only `metal`, which has no adapter on this machine; list",
+            ),
         ] {
             let error = no_adapter(Some(OsStr::new(limit)));
             assert_eq!(error.kind(), kind);

@@ -110,7 +110,12 @@ impl Meter {
     }
 
     /// Counts a buffer of tilework's under `label`.
-    pub(super) fn charge_for(self: &Arc<Self>, buffer: &wgpu::Buffer, label: &str, bytes: u64) -> Arc<Charge> {
+    pub(super) fn charge_for(
+        self: &Arc<Self>,
+        buffer: &wgpu::Buffer,
+        label: &str,
+        bytes: u64,
+    ) -> Arc<Charge> {
         self.charge(label, bytes, identity(buffer))
     }
 

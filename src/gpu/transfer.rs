@@ -1,8 +1,8 @@
 //! Uploads and readback, through pooled staging buffers.
 
+use super::buffer::StoredElements;
 use super::fence::Notice;
 use super::pool::{Direction, Raw};
-use super::buffer::StoredElements;
 use super::{Buffer, Gpu, Slice, lock};
 use crate::element::Element;
 use crate::error::{Result, err, with_room};
