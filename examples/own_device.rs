@@ -17,7 +17,7 @@ use common::{Args, Failure, exit_code, say};
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
-use tilework::prelude::*;
+use tilework::{prelude::*, wgpu};
 
 const USAGE: &str = "\
 usage: own_device
@@ -85,15 +85,20 @@ fn parse(args: lexopt::Parser) -> Result<bool, Failure> {
 }
 
 async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
-    // The program's own device, as it would open it without tilework. A process should have one Instance; tilework
-    // makes none if all its devices come from outside.
+    // The program's own device. A process should have one Instance; tilework makes none if all its devices come from
+    // outside and use no cooperative matrices.
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
     let Ok(adapter) = instance.request_adapter(&wgpu::RequestAdapterOptions::default()).await else {
-        return Err(Failure::missing("this machine has no adapter").into());
+        // tilework's error says what to install, or which variable hides the adapters.
+        let error = Gpu::new().err();
+        return Err(error
+            .map_or_else(|| Failure::missing("this machine has no adapter"), Failure::from)
+            .into());
     };
-    let (device, queue) = adapter.request_device(&wgpu::DeviceDescriptor::default()).await?;
+    // Every feature that tilework uses and the adapter has. A program adds its own here.
+    let (device, queue) = adapter.request_device(&Gpu::device_descriptor(&adapter)).await?;
     let name = adapter.get_info().name;
-    say(out, &format!("device: {name}, opened with wgpu's default limits and no features\n"))?;
+    say(out, &format!("device: {name}, opened with the features that tilework uses\n"))?;
 
     // Its own buffers: one for the energies, one for a number each.
     let buffer = |label, elements: u32, usage| {

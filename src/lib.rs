@@ -82,6 +82,7 @@
 //! | find races in a kernel without a GPU | [`sim`]; guide [`testing_kernels`](guides::testing_kernels) |
 //! | check results | [`mod@reference`]: sequential versions with error bounds |
 //! | list the machine's adapters | [`Gpu::adapters`], and the example `device` |
+//! | see in your program's log what tilework does | the crate `log`, target `tilework`: [below](#logging) |
 //!
 //! The [`guides`] have a page for each of these tasks. [`architecture`] explains how the crate is built.
 //!
@@ -106,6 +107,17 @@
 //! The page of each op states its rounding, its error bound, and whether the same input gives the same bits again.
 //! WGSL lets devices flush subnormal numbers and compute functions such as `exp` with errors of a few units in the
 //! last place. The bounds include that.
+//!
+//! # Logging
+//!
+//! tilework prints nothing. It logs through the crate `log` under the target `tilework`:
+//!
+//! | level | message |
+//! |---|---|
+//! | warn | a software driver; a device of yours opened without features that tilework uses; a recorder dropped with work in it; a variant denied because it gave wrong results |
+//! | info | each device: adapter, driver, features, cache directory |
+//! | debug | each kernel that is compiled or loaded from the cache, with the time |
+//! | trace | each recorded op, kernel of your own, copy and clear, with its sizes |
 //!
 //! # Devices
 //!
@@ -145,6 +157,9 @@ pub mod sparse;
 mod store;
 pub mod stream;
 pub mod tune;
+
+/// The version of wgpu whose types appear in this crate: use `tilework::wgpu` to open a device for [`Gpu::from_wgpu`].
+pub use wgpu;
 
 #[cfg(feature = "cuda")]
 pub use api::CudaFormed;

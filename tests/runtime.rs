@@ -6,6 +6,7 @@ mod determinism;
 mod devices;
 mod kernels;
 mod large_ops;
+mod logging;
 mod loss;
 mod memory;
 mod profiling;
@@ -21,6 +22,7 @@ mod streaming;
 mod threads;
 mod timing;
 mod tuning;
+mod users_text;
 mod written;
 
 use crate::support;

@@ -153,8 +153,8 @@ pub(crate) fn adapter(backend: Option<&str>, name: Option<&str>) -> Result<Adapt
 
 /// What is known of an adapter, or of a large card where there is none.
 pub(crate) fn profile_of(filter: &AdapterFilter) -> DeviceProfile {
-    let mut all = Gpu::adapters().into_iter().enumerate();
-    all.find(|(i, profile)| filter.fits(*i, profile)).map_or_else(DeviceProfile::h100, |(_, profile)| profile)
+    let options = GpuOptions { adapter: filter.clone(), ..GpuOptions::default() };
+    Gpu::find_adapter(&options).unwrap_or_else(|_| DeviceProfile::h100())
 }
 
 /// Opens the adapter of the backend `name`, or with `name` in its name or driver; or the best one.

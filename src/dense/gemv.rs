@@ -156,8 +156,8 @@ impl Gemv {
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
             return Err(err!(
                 Unsupported,
-                "{name}: elements of f16 need {missing}, which {} does not have; convert them to f32",
-                profile.name
+                "{name}: elements of f16 need {missing}, {}; convert them to f32",
+                profile.lacks()
             ));
         }
         let (x_len, y_len) = self.lengths();

@@ -1,25 +1,12 @@
-//! Adapters: finding them, describing them, opening them.
+//! Choosing an adapter, describing it, and opening a device on it.
 
-use super::once::Once;
-use super::{Gpu, Tuning};
-use crate::error::{Error, Result, err};
-use crate::program::{Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, Quirks};
+use super::{Gpu, Tuning, drivers, known};
+use crate::error::{Result, err};
+use crate::program::{
+    Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
+};
 use crate::store::CacheDir;
-use std::ffi::OsStr;
 use std::fmt;
-use std::sync::Arc;
-
-/// The one wgpu instance of this process: objects of two instances would alias silently.
-fn instance() -> wgpu::Instance {
-    static INSTANCE: Once<wgpu::Instance> = Once::new();
-    INSTANCE.get(|| {
-        let mut desc = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
-        // Validating indirect counts costs a dispatch each; our own counts are clamped by the kernel
-        // that writes them.
-        desc.flags.remove(wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL);
-        wgpu::Instance::new(desc)
-    })
-}
 
 /// An interface to the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,7 +22,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    const ALL: [Self; 4] = [Self::Vulkan, Self::Metal, Self::Dx12, Self::Gl];
+    pub(super) const ALL: [Self; 4] = [Self::Vulkan, Self::Metal, Self::Dx12, Self::Gl];
 }
 
 impl fmt::Display for Backend {
@@ -52,18 +39,19 @@ impl fmt::Display for Backend {
 /// Which adapter to take.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AdapterFilter {
-    /// The best: a card before an integrated GPU before a software driver, OpenGL last.
+    /// The best: a card before an integrated GPU before a software driver, OpenGL last. If no backend is chosen either,
+    /// the environment variable `TILEWORK_ADAPTER` may name another: see [`Gpu::new`].
     #[default]
     Best,
-    /// The best of the backend of this name: `vulkan`, `metal`, `dx12` or `gl`. Any other text: the best whose name or
-    /// driver contains it. Upper and lower case are alike.
+    /// The best of the backend with this name: `vulkan`, `metal`, `dx12` or `gl`. Any other text: the best adapter whose
+    /// name or driver contains it. Case does not matter.
     Name(String),
-    /// The one at this place of [`Gpu::adapters`].
+    /// The one at this index of [`Gpu::adapters`].
     Index(usize),
 }
 
 impl AdapterFilter {
-    /// Whether the adapter fits that stands at `index` of [`Gpu::adapters`].
+    /// Whether the adapter at `index` of [`Gpu::adapters`] fits. Every adapter fits [`Best`](Self::Best).
     ///
     /// ```
     /// use tilework::{gpu::AdapterFilter, program::DeviceProfile};
@@ -90,9 +78,9 @@ impl AdapterFilter {
 impl std::fmt::Display for AdapterFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Best => f.write_str("what was asked for"),
+            Self::Best => f.write_str("the options"),
             Self::Name(name) => write!(f, "\"{name}\""),
-            Self::Index(index) => write!(f, "number {index}"),
+            Self::Index(index) => write!(f, "index {index}"),
         }
     }
 }
@@ -136,7 +124,7 @@ pub struct GpuOptions {
     pub deterministic: bool,
 }
 
-/// The features we use where they are there.
+/// The features that tilework uses.
 const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::SHADER_INT64)
@@ -145,7 +133,7 @@ const WANTED: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::PIPELINE_CACHE)
     .union(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX);
 
-/// With storage that the host can map, where device and host share their memory: see `stream`.
+/// Those for this adapter. Where device and host share memory, the host can map storage buffers: see `stream`.
 fn wanted(info: &wgpu::AdapterInfo) -> wgpu::Features {
     match info.device_type {
         wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu => {
@@ -155,67 +143,8 @@ fn wanted(info: &wgpu::AdapterInfo) -> wgpu::Features {
     }
 }
 
-/// Every adapter that can run compute shaders, best first. Asked for once: asking is slow, and some
-/// drivers write to standard error each time.
-fn adapters() -> Arc<[wgpu::Adapter]> {
-    static ADAPTERS: Once<Arc<[wgpu::Adapter]>> = Once::new();
-    ADAPTERS.get(|| {
-        let mut found = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-        let rank = |a: &wgpu::Adapter| {
-            let info = a.get_info();
-            let class = match info.device_type {
-                wgpu::DeviceType::DiscreteGpu => 0,
-                wgpu::DeviceType::IntegratedGpu => 1,
-                wgpu::DeviceType::VirtualGpu => 2,
-                wgpu::DeviceType::Cpu => 3,
-                wgpu::DeviceType::Other => 4,
-            };
-            (class, info.backend == wgpu::Backend::Gl)
-        };
-        found.retain(|a| {
-            a.limits().max_compute_invocations_per_workgroup > 0 && speaks_compute(&a.get_info())
-        });
-        found.sort_by_key(rank);
-        found.into()
-    })
-}
-
-/// Whether naga can write compute shaders for the adapter. NVIDIA opens desktop OpenGL as 3.3 with the
-/// extension; naga needs the language of 4.3, and all pipelines would fail.
-fn speaks_compute(info: &wgpu::AdapterInfo) -> bool {
-    // OpenGL ES and WebGL begin with their names.
-    let mut numbers = info.driver_info.split(['.', ' ']).map_while(|n| n.parse::<u32>().ok());
-    let version = (numbers.next(), numbers.next());
-    info.backend != wgpu::Backend::Gl || version.0.is_none() || version >= (Some(4), Some(3))
-}
-
-/// The environment variable that tells wgpu which backends to look at.
-const LIMITING: &str = "WGPU_BACKEND";
-
-/// The error of a machine without adapters, where [`LIMITING`] has this value.
-fn no_adapter(limit: Option<&OsStr>) -> Error {
-    let Some(limit) = limit else {
-        return err!(
-            NoAdapter,
-            "no adapter: this machine has no Vulkan, Metal, Direct3D 12 or OpenGL driver that can run compute \
-             shaders; on Debian or Ubuntu `apt install mesa-vulkan-drivers` brings a software one"
-        );
-    };
-    let limit = limit.to_string_lossy();
-    let wrong = if wgpu::Backends::from_comma_list(&limit).is_empty() {
-        "names no backend"
-    } else {
-        "names no backend that has an adapter here"
-    };
-    let names = Backend::ALL.map(|backend| backend.to_string()).join(", ");
-    err!(
-        NoAdapter,
-        "no adapter: the environment variable {LIMITING} is `{limit}`, which {wrong}; it may list {names}, with commas \
-         between; without it all are looked at"
-    )
-}
-
-fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {
+/// Describes an adapter.
+pub(super) fn profile_of(adapter: &wgpu::Adapter) -> DeviceProfile {
     let shapes = adapter.cooperative_matrix_properties();
     profile(&adapter.get_info(), adapter.features(), &adapter.limits(), &shapes)
 }
@@ -264,6 +193,7 @@ pub(super) fn profile(
             cooperative_matrix: features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
             pipeline_cache: features.contains(wgpu::Features::PIPELINE_CACHE),
         },
+        opened_by: OpenedBy::default(),
         quirks: Quirks::of(class, &info.backend.to_string()),
         subgroup_sizes: (info.subgroup_min_size, info.subgroup_max_size),
         cooperative: shapes
@@ -295,73 +225,106 @@ async fn open(
 }
 
 impl Gpu {
-    /// Every adapter of this machine that can run compute shaders, best first.
+    /// All adapters of this machine that can run compute shaders, best first, those of OpenGL last.
+    ///
+    /// Lists are made once in a process. Opening a device by [`Gpu::new`] or [`Gpu::request`] does not need this list,
+    /// and opens OpenGL only if no other adapter fits.
     pub fn adapters() -> Vec<DeviceProfile> {
-        adapters().iter().map(profile_of).collect()
+        drivers::all().iter().map(profile_of).collect()
     }
 
-    /// Opens the best adapter, with all the features and limits it has.
+    /// The adapter that [`Gpu::request`] would open with these options, without opening it.
     ///
     /// # Errors
-    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if the machine has none.
+    /// Those of [`Gpu::request`] that concern the choice of an adapter.
+    pub fn find_adapter(options: &GpuOptions) -> Result<DeviceProfile> {
+        drivers::find(options).map(|adapter| profile_of(&adapter))
+    }
+
+    /// Opens the best adapter, with all the features and limits that it has: a card before an integrated GPU before a
+    /// software driver, OpenGL last.
+    ///
+    /// The environment variable `TILEWORK_ADAPTER`, if it is set and not empty, names another: a backend (`vulkan`,
+    /// `metal`, `dx12`, `gl`) or a part of an adapter's or driver's name, as in [`AdapterFilter::Name`]. It holds wherever
+    /// a program leaves adapter and backend open. `WGPU_BACKEND=vulkan,gl` restricts the backends that are tried.
+    ///
+    /// # Errors
+    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if the machine has no adapter, or none that the variables allow;
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend.
     pub fn new() -> Result<Self> {
         pollster::block_on(Self::request(GpuOptions::default()))
     }
 
-    /// Opens an adapter by name, backend or index, with all the features and limits it has.
+    /// Opens an adapter by name, backend or index, with all the features and limits that it has.
     ///
     /// # Errors
-    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if none fits (the text lists those there are);
+    /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if no adapter fits (the text lists those of this machine);
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend;
     /// [`Validation`](crate::ErrorKind::Validation) if the driver refuses to open it.
     pub async fn request(options: GpuOptions) -> Result<Self> {
-        let all = adapters();
-        let fits_backend = |a: &wgpu::Adapter| {
-            options.backend.is_none_or(|b| a.get_info().backend.to_string() == b.to_string())
-        };
-        let fits =
-            |(i, a): &(usize, &wgpu::Adapter)| fits_backend(a) && options.adapter.fits(*i, &profile_of(a));
-        let Some((_, adapter)) = all.iter().enumerate().find(fits) else {
-            let there: Vec<_> =
-                all.iter().map(|a| format!("{} ({})", a.get_info().name, a.get_info().backend)).collect();
-            return Err(if there.is_empty() {
-                no_adapter(std::env::var_os(LIMITING).as_deref())
-            } else {
-                let backend = options.backend.map_or(String::new(), |b| format!(" on {b}"));
-                err!(
-                    NoAdapter,
-                    "no adapter fits {}{backend}; there are: {}",
-                    options.adapter,
-                    there.join(", ")
-                )
-            });
-        };
-        let (features, limits) = if options.webgpu_defaults {
-            (wgpu::Features::empty(), wgpu::Limits::default())
-        } else {
-            (adapter.features() & wanted(&adapter.get_info()), adapter.limits())
-        };
+        let adapter = &drivers::find(&options)?;
+        let info = adapter.get_info();
+        let mut desc = Self::device_descriptor(adapter);
+        let mut shapes = adapter.cooperative_matrix_properties();
+        let mut opened_by = OpenedBy::Tilework;
+        if options.webgpu_defaults {
+            desc.required_features = wgpu::Features::empty();
+            desc.required_limits = wgpu::Limits::default();
+            desc.experimental_features = wgpu::ExperimentalFeatures::disabled();
+            shapes = Vec::new();
+            opened_by = OpenedBy::WebGpuDefaults;
+        }
+        let (device, queue) =
+            open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {}: {e}", info.name))?;
+        let profile = profile(&info, desc.required_features, &desc.required_limits, &shapes);
+        let profile = DeviceProfile { opened_by, ..profile };
+        let gpu = Self::assemble(device, queue, profile, &options);
+        known::add(&gpu);
+        gpu.tell_opened();
+        Ok(gpu)
+    }
+
+    /// Describes the device that [`Gpu::new`] would open on `adapter`: every feature that tilework uses and the adapter
+    /// has, and all of the adapter's limits.
+    ///
+    /// A program that opens its own device passes this to wgpu, or merges the features and limits into its own
+    /// descriptor. A device with fewer features works too; [`Gpu::from_wgpu`] logs the ones that are missing.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok::<(), Box<dyn std::error::Error>>(()); }
+    /// use tilework::{prelude::*, wgpu};
+    ///
+    /// # pollster::block_on(async {
+    /// # let desc = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    /// let instance = wgpu::Instance::new(desc);
+    /// let adapter = instance.request_adapter(&wgpu::RequestAdapterOptions::default()).await?;
+    /// let mut desc = Gpu::device_descriptor(&adapter);
+    /// // Features of the program's own.
+    /// desc.required_features |= adapter.features() & wgpu::Features::INDIRECT_FIRST_INSTANCE;
+    /// let (device, queue) = adapter.request_device(&desc).await?;
+    ///
+    /// let gpu = Gpu::from_wgpu(device, queue)?;
+    /// let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
+    /// assert_eq!(gpu.reduce(&x, Sum)?.read()?, [6.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })
+    /// ```
+    pub fn device_descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
+        let features = adapter.features() & wanted(&adapter.get_info());
         let experimental = if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
-            // SAFETY: wgpu asks to be told that experimental features may have bugs. We use
-            // cooperative matrices only, in kernels of our own that the tests run on each driver.
+            // SAFETY: wgpu wants callers to know that experimental features may have bugs. tilework uses cooperative
+            // matrices only, in kernels that the tests run on each driver.
             unsafe { wgpu::ExperimentalFeatures::enabled() }
         } else {
             wgpu::ExperimentalFeatures::disabled()
         };
-        let name = adapter.get_info().name;
-        let desc = wgpu::DeviceDescriptor {
+        wgpu::DeviceDescriptor {
             label: Some("tilework"),
             required_features: features,
-            required_limits: limits.clone(),
+            required_limits: adapter.limits(),
             experimental_features: experimental,
             memory_hints: wgpu::MemoryHints::Performance,
             trace: wgpu::Trace::Off,
-        };
-        let (device, queue) =
-            open(adapter, &desc).await.map_err(|e| err!(Validation, "opening {name}: {e}"))?;
-        let shapes =
-            if options.webgpu_defaults { Vec::new() } else { adapter.cooperative_matrix_properties() };
-        let profile = profile(&adapter.get_info(), features, &limits, &shapes);
-        Ok(Self::assemble(device, queue, profile, &options, true))
+        }
     }
 }
 
@@ -390,22 +353,5 @@ mod tests {
             assert_eq!(first(text), found, "{text}");
         }
         assert!(AdapterFilter::Index(1).fits(1, &all[1]) && !AdapterFilter::Index(1).fits(0, &all[0]));
-    }
-
-    #[test]
-    fn a_variable_that_hides_all_adapters_is_named() {
-        let text = |limit: Option<&str>| no_adapter(limit.map(OsStr::new)).to_string();
-        assert!(text(None).contains("mesa-vulkan-drivers"));
-        for (limit, wrong) in [
-            ("nonsense", "is `nonsense`, which names no backend; it may list vulkan, metal, dx12, gl"),
-            ("", "is ``, which names no backend;"),
-            ("metal", "is `metal`, which names no backend that has an adapter here; it may"),
-        ] {
-            let text = text(Some(limit));
-            assert!(
-                text.contains("WGPU_BACKEND") && text.contains(wrong) && !text.contains("mesa"),
-                "{text}"
-            );
-        }
     }
 }

@@ -16,10 +16,16 @@ use std::sync::Arc;
 /// pool of its `Gpu`, once work that was recorded with it has been submitted.
 #[derive(Clone)]
 pub struct Buffer<T: Element> {
+    pub(super) stored: StoredElements,
+    element: PhantomData<T>,
+}
+
+/// A [`Buffer`] without the type of its elements.
+#[derive(Clone)]
+pub(super) struct StoredElements {
     pub(super) gpu: Gpu,
     pub(super) memory: Arc<Memory>,
-    len: usize,
-    element: PhantomData<T>,
+    pub(super) len: usize,
 }
 
 /// A range of a [`Buffer`].
@@ -28,16 +34,17 @@ pub struct Buffer<T: Element> {
 /// binds it: slices that start at a multiple of 256 bytes work everywhere.
 #[derive(Clone, Copy)]
 pub struct Slice<'a, T: Element> {
-    pub(super) buffer: &'a Buffer<T>,
+    pub(super) buffer: &'a StoredElements,
     pub(super) start: usize,
     pub(super) len: usize,
-    /// What lies behind it in the buffer is nobody's.
+    /// Whether no elements follow it in the buffer.
     alone: bool,
+    element: PhantomData<T>,
 }
 
 impl<T: Element> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffer<{}>({} elements on {})", T::DTYPE, self.len, self.gpu.profile().name)
+        write!(f, "Buffer<{}>({} elements on {})", T::DTYPE, self.len(), self.gpu().profile().name)
     }
 }
 
@@ -49,7 +56,7 @@ impl<T: Element> fmt::Debug for Slice<'_, T> {
 
 impl<'a, T: Element> From<&'a Buffer<T>> for Slice<'a, T> {
     fn from(buffer: &'a Buffer<T>) -> Self {
-        Slice { buffer, start: 0, len: buffer.len, alone: true }
+        Slice { buffer: &buffer.stored, start: 0, len: buffer.len(), alone: true, element: PhantomData }
     }
 }
 
@@ -70,8 +77,8 @@ impl Gpu {
         if T::DTYPE == DType::U64 && !self.profile().features.int64 {
             return Err(err!(
                 Unsupported,
-                "{op}: {} has no 64-bit integers (feature SHADER_INT64); use two u32",
-                self.profile().name
+                "{op}: u64 needs 64-bit integers in shaders (feature SHADER_INT64), {}; use two u32",
+                self.profile().lacks()
             ));
         }
         Ok(())
@@ -136,17 +143,17 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Takes a wgpu buffer of the caller's. It must have been created by this device (that cannot be
-    /// checked: a foreign one fails inside wgpu) with usage `STORAGE`; reading it back, copying and
-    /// writing need `COPY_SRC` and `COPY_DST` as well.
+    /// Wraps a wgpu buffer of the caller's, without a copy. This device must have created it, with usage `STORAGE`;
+    /// reading it back, copying and writing need `COPY_SRC` and `COPY_DST` as well. wgpu itself fails on a buffer of
+    /// another device.
     ///
-    /// The length is as many whole elements as fit. Nothing of it is kept once the last clone is
+    /// The length is the number of whole elements that fit. tilework keeps nothing of the buffer once the last clone is
     /// dropped.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, or the size is not a
-    /// non-zero multiple of 4 bytes; [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device
-    /// without it; device lost.
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, if the size is not a non-zero multiple of 4
+    /// bytes, or if the memory is tilework's own, from [`Buffer::raw`]: clone that [`Buffer`] instead;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it; device lost.
     pub fn wrap<T: Element>(&self, buffer: wgpu::Buffer) -> Result<Buffer<T>> {
         self.probe()?;
         self.check_element::<T>("wrap")?;
@@ -160,45 +167,92 @@ impl Gpu {
                 "wrap: the buffer has {size} bytes; bindings are non-zero multiples of 4 bytes"
             ));
         }
+        if self.inner.meter.is_ours(&buffer) {
+            return Err(err!(
+                Buffer,
+                "wrap: this memory belongs to the pool of {}, which reuses it when its Buffer is dropped; clone that \
+                 Buffer, or Buffer::bitcast it to another type",
+                self.profile().name
+            ));
+        }
         let len = (size / T::DTYPE.size() as u64) as usize;
         Ok(Buffer::new(self, self.adopt(buffer), len))
     }
 }
 
+/// Whether the bits of a `T` can be read as a `U` on this device.
+fn check_bitcast<T: Element, U: Element>(gpu: &Gpu) -> Result<()> {
+    let [from, to] = [T::DTYPE, U::DTYPE];
+    if from.size() != to.size() {
+        return Err(err!(
+            InvalidArgument,
+            "bitcast: {from} has {} bytes and {to} has {}; bitcast keeps the size of elements, the op Cast converts them",
+            from.size(),
+            to.size()
+        ));
+    }
+    gpu.check_element::<U>("bitcast")
+}
+
 impl<T: Element> Buffer<T> {
     /// Counts the memory under `label` in [`Gpu::memory`], until it goes back to the pool.
     pub fn labelled(self, label: &str) -> Self {
-        if let Some(charge) = &self.memory.raw.charge {
+        if let Some(charge) = &self.stored.memory.raw.charge {
             charge.label(label);
         }
         self
     }
 
     pub(super) fn new(gpu: &Gpu, memory: Arc<Memory>, len: usize) -> Self {
-        Self { gpu: gpu.clone(), memory, len, element: PhantomData }
+        Self { stored: StoredElements { gpu: gpu.clone(), memory, len }, element: PhantomData }
     }
 
     /// Elements.
     pub fn len(&self) -> usize {
-        self.len
+        self.stored.len
     }
 
     /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.stored.len == 0
     }
 
     /// The `Gpu` that the buffer lives on.
     pub fn gpu(&self) -> &Gpu {
-        &self.gpu
+        &self.stored.gpu
     }
 
     /// The wgpu buffer, for the caller's own work. It may be larger than the elements need. Work on it
     /// that is not yet submitted needs a clone of this `Buffer` to live until it is; `destroy` must not be
     /// called on it, since its memory is used again. The buffer counts as written to from then on.
     pub fn raw(&self) -> &wgpu::Buffer {
-        self.memory.written.set();
-        &self.memory.raw.buffer
+        self.stored.memory.written.set();
+        &self.stored.memory.raw.buffer
+    }
+
+    /// The same memory, its bits read as elements of another type of the same size. Nothing is copied or converted.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, -0.0])?;
+    /// let bits = x.bitcast::<u32>()?;
+    /// assert_eq!(bits.read()?, [0x3f80_0000, 0x8000_0000]);
+    /// // Both are the same memory.
+    /// bits.write(&[0, 0x4000_0000])?;
+    /// assert_eq!(x.read()?, [0.0, 2.0]);
+    /// assert!(x.bitcast::<u8>().is_err());
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the types differ in size;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the device does not have.
+    pub fn bitcast<U: Element>(&self) -> Result<Buffer<U>> {
+        check_bitcast::<T, U>(self.gpu())?;
+        Ok(Buffer { stored: self.stored.clone(), element: PhantomData })
     }
 
     /// The elements of `range`.
@@ -228,7 +282,17 @@ impl<'a, T: Element> Slice<'a, T> {
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'a, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
         let alone = self.alone && start + len == self.len;
-        Ok(Slice { buffer: self.buffer, start: self.start + start, len, alone })
+        Ok(Slice { start: self.start + start, len, alone, ..*self })
+    }
+
+    /// The same elements, their bits read as another type of the same size: see [`Buffer::bitcast`].
+    ///
+    /// # Errors
+    /// As [`Buffer::bitcast`].
+    pub fn bitcast<U: Element>(&self) -> Result<Slice<'a, U>> {
+        check_bitcast::<T, U>(&self.buffer.gpu)?;
+        let Slice { buffer, start, len, alone, .. } = *self;
+        Ok(Slice { buffer, start, len, alone, element: PhantomData })
     }
 
     /// The slice as the last of its buffer: a word that it fills in part is its own.

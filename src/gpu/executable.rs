@@ -10,6 +10,7 @@ pub(super) use params::{ParamsBuffer, ParamsCache};
 use super::pipeline_cache::CachedPipeline;
 use super::pool::Raw;
 use super::profile::{DispatchProfile, OpProfile};
+use super::raw_slice::described;
 use super::recorder::{Encoder, Recorder};
 use super::{Gpu, RawSlice, Slice};
 use crate::element::Element;
@@ -174,8 +175,6 @@ impl Executable {
         if self.program.dispatches.is_empty() {
             return Ok(());
         }
-        let (op, variant, on) = (self.program.op, self.program.variant(), self.gpu.profile());
-        log::debug!(target: "tilework", "{op}/{variant} on {} ({})", on.name, on.backend);
         rec.keep(operands.iter().map(|o| o.memory));
         let profiled = rec.is_profiled();
         if profiled {
@@ -187,13 +186,22 @@ impl Executable {
                 rec.next_dispatch();
                 self.launch(i, rec.pass(), operands, &set);
             }
+            rec.recorded(|| self.description(operands));
             return rec.end_op();
         }
         let (pass, last) = rec.pass();
         for i in 0..self.program.dispatches.len() {
             self.launch(i, (pass, last), operands, &set);
         }
+        rec.recorded(|| self.description(operands));
         Ok(())
+    }
+
+    /// Op, variant, operands and number of dispatches, for the log.
+    fn description(&self, operands: &[RawSlice<'_>]) -> String {
+        let Program { op, dispatches, operands: declared, .. } = &self.program;
+        let sizes = described(declared.iter().map(|o| o.name).zip(operands.iter().copied()));
+        format!("{op}/{}: {sizes}; dispatches: {}", self.program.variant(), dispatches.len())
     }
 
     /// Records one dispatch.

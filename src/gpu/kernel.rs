@@ -3,7 +3,7 @@
 use super::executable::ParamsBuffer;
 use super::pipeline_cache::CachedPipeline;
 use super::profile::{DispatchProfile, OpProfile};
-use super::raw_slice::check_written;
+use super::raw_slice::{check_written, described};
 use super::recorder::{Encoder, Recorder};
 use super::{Gpu, Slice};
 use crate::element::Element;
@@ -138,6 +138,7 @@ impl OwnKernel {
         let group = self.bind(args)?;
         let [x, y, z] = workgroups;
         self.set(rec, args, &group, Some(workgroups))?.dispatch_workgroups(x, y, z);
+        rec.recorded(|| format!("{}; workgroups: {workgroups:?}", self.description(args)));
         rec.end_op()
     }
 
@@ -204,8 +205,9 @@ impl OwnKernel {
         let workgroups = self.gpu.alloc::<u32>(3)?;
         fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()])
             .map_err(|e| e.context(name))?;
-        rec.keep([&workgroups.memory].into_iter());
+        rec.keep([&workgroups.stored.memory].into_iter());
         self.set(rec, args, &group, None)?.dispatch_workgroups_indirect(workgroups.raw(), 0);
+        rec.recorded(|| format!("{}; workgroups: counted on the device", self.description(args)));
         rec.end_op()
     }
 
@@ -341,6 +343,15 @@ impl OwnKernel {
         let (kernel, bound_bytes) = (self.name.clone(), bytes.sum());
         let launch = DispatchProfile { kernel, workgroups, bound_bytes, ..DispatchProfile::default() };
         OpProfile::new(&self.name, "", None, vec![launch])
+    }
+
+    /// Name and storage buffers, for the log.
+    fn description(&self, args: &[Arg<'_>]) -> String {
+        format!(
+            "kernel {}: {}",
+            self.name,
+            described(self.storage(args).map(|(name, _, slice)| (name, slice)))
+        )
     }
 
     /// Name, use and memory of each storage buffer.

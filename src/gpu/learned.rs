@@ -193,7 +193,7 @@ impl Gpu {
     /// whether the same bits are asked for.
     fn ways(&self) -> Vec<u8> {
         let DeviceProfile { features, limits, subgroup_sizes, deterministic, .. } = self.profile();
-        let checked = self.inner.checked;
+        let checked = self.inner.options.checked;
         format!("{features:?} {limits:?} {subgroup_sizes:?} {checked} {deterministic}").into_bytes()
     }
 }

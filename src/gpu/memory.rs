@@ -1,8 +1,9 @@
 //! What the memory of a [`Gpu`] is used for, in bytes.
 
 use super::{Gpu, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 /// Bytes under one label: see [`Gpu::memory`].
@@ -56,6 +57,8 @@ pub(super) struct Meter {
 
 #[derive(Debug, Default)]
 struct Ledger {
+    /// Identities of the wgpu buffers that tilework made and still holds.
+    ours: HashSet<u64>,
     /// Bytes now and at the most.
     labels: BTreeMap<Arc<str>, (u64, u64)>,
     all: u64,
@@ -90,15 +93,39 @@ pub(super) struct Charge {
     meter: Arc<Meter>,
     label: Mutex<Arc<str>>,
     bytes: u64,
+    buffer: u64,
+}
+
+/// A number that tells the buffers of one device apart, without keeping them alive.
+fn identity(buffer: &wgpu::Buffer) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    buffer.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Meter {
-    pub(super) fn charge(self: &Arc<Self>, label: &str, bytes: u64) -> Arc<Charge> {
+    /// Whether tilework made the buffer and still holds it.
+    pub(super) fn is_ours(&self, buffer: &wgpu::Buffer) -> bool {
+        lock(&self.ledger).ours.contains(&identity(buffer))
+    }
+
+    /// Counts a buffer of tilework's under `label`.
+    pub(super) fn charge_for(
+        self: &Arc<Self>,
+        buffer: &wgpu::Buffer,
+        label: &str,
+        bytes: u64,
+    ) -> Arc<Charge> {
+        self.charge(label, bytes, identity(buffer))
+    }
+
+    fn charge(self: &Arc<Self>, label: &str, bytes: u64, buffer: u64) -> Arc<Charge> {
         let mut ledger = lock(&self.ledger);
         ledger.all += bytes;
         ledger.peak = ledger.peak.max(ledger.all);
+        ledger.ours.insert(buffer);
         let label = Mutex::new(ledger.add(label, bytes));
-        Arc::new(Charge { meter: self.clone(), label, bytes })
+        Arc::new(Charge { meter: self.clone(), label, bytes, buffer })
     }
 }
 
@@ -124,6 +151,7 @@ impl Drop for Charge {
         let mut ledger = lock(&self.meter.ledger);
         ledger.take(&lock(&self.label), self.bytes);
         ledger.all -= self.bytes;
+        ledger.ours.remove(&self.buffer);
     }
 }
 
@@ -162,9 +190,9 @@ mod tests {
     #[test]
     fn labels_that_nobody_uses_are_forgotten_and_bytes_are_not() {
         let meter = Arc::new(Meter::default());
-        let kept = meter.charge("kept", 7);
+        let kept = meter.charge("kept", 7, 0);
         for i in 0..5000 {
-            let charge = meter.charge("buffer", 3);
+            let charge = meter.charge("buffer", 3, 1);
             charge.label(&format!("frame {i}"));
             charge.pooled();
         }
@@ -176,7 +204,7 @@ mod tests {
         assert!((MAX_LABELS / 2..=MAX_LABELS + 2).contains(&labels), "{labels} labels");
         assert_eq!((all, of_kept), (7, Some((7, 7))));
         // Those in use are all there, however many they are.
-        let many: Vec<_> = (0..3000).map(|i| meter.charge(&format!("weights {i}"), 1)).collect();
+        let many: Vec<_> = (0..3000).map(|i| meter.charge(&format!("weights {i}"), 1, 2)).collect();
         assert!(seen().0 >= 3000);
         drop((many, kept));
         let (labels, all, _) = seen();

@@ -13,10 +13,12 @@
 mod adapter;
 mod buffer;
 mod ceilings;
+mod drivers;
 mod executable;
 mod faults;
 mod fence;
 mod kernel;
+mod known;
 mod learned;
 mod memory;
 mod once;
@@ -51,8 +53,8 @@ pub use transfer::Readback;
 pub use crate::program::{Clock, Measurement, Timing};
 pub use crate::store::{CacheDir, CacheReport};
 
-use crate::error::{Error, ErrorKind, Result, err};
-use crate::program::{Ceilings, DeviceProfile};
+use crate::error::{Error, ErrorKind, Result};
+use crate::program::{Ceilings, DeviceProfile, OpenedBy};
 use crate::store::Store;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,8 +84,8 @@ struct GpuInner {
     device: wgpu::Device,
     queue: wgpu::Queue,
     profile: DeviceProfile,
-    /// Run our own kernels with naga's runtime checks too.
-    checked: bool,
+    /// How it was opened.
+    options: GpuOptions,
     health: fence::Health,
     faults: faults::Faults,
     pipelines: pipeline_cache::PipelineCache,
@@ -134,25 +136,24 @@ impl Gpu {
         queue: wgpu::Queue,
         profile: DeviceProfile,
         options: &GpuOptions,
-        opened_by_us: bool,
     ) -> Self {
-        let &GpuOptions { checked, ref cache, tuning, deterministic, .. } = options;
-        let profile = DeviceProfile { deterministic, ..profile };
-        let health = fence::Health::new(&device, opened_by_us);
-        let store = Store::new(cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
+        let profile = DeviceProfile { deterministic: options.deterministic, ..profile };
+        let health = fence::Health::new(&device, profile.opened_by != OpenedBy::Caller);
+        let store =
+            Store::new(&options.cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
         Self {
             inner: Arc::new(GpuInner {
                 id: unique(),
                 device,
                 queue,
                 profile,
-                checked,
+                options: options.clone(),
                 health,
                 faults: Default::default(),
                 pipelines: Default::default(),
                 store,
                 meter: Default::default(),
-                learned: learned::Learned::new(tuning),
+                learned: learned::Learned::new(options.tuning),
                 pool: Default::default(),
                 staging: Default::default(),
                 params: Default::default(),
@@ -163,39 +164,6 @@ impl Gpu {
                 measured: Default::default(),
             }),
         }
-    }
-
-    /// Uses a device and queue that the program already owns, with the features and limits it has.
-    ///
-    /// The device-lost callback and the error handler of the device are left alone; a lost device is
-    /// found by probing. Buffers of the program come in through [`Gpu::wrap`]. Compiled pipelines are kept on disk if
-    /// the device has the feature `PIPELINE_CACHE`.
-    ///
-    /// # Errors
-    /// [`DeviceLost`](ErrorKind::DeviceLost) if the device is already gone;
-    /// [`Unsupported`](ErrorKind::Unsupported) if it cannot run compute shaders.
-    pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
-        Self::from_wgpu_with(device, queue, &GpuOptions::default())
-    }
-
-    /// As [`from_wgpu`](Self::from_wgpu), with the options that are about planning and files: `checked`, `cache`,
-    /// `tuning` and `deterministic`. Those that choose a device and its limits are ignored.
-    ///
-    /// # Errors
-    /// As [`from_wgpu`](Self::from_wgpu).
-    pub fn from_wgpu_with(device: wgpu::Device, queue: wgpu::Queue, options: &GpuOptions) -> Result<Self> {
-        let profile = adapter::profile(&device.adapter_info(), device.features(), &device.limits(), &[]);
-        if profile.limits.max_invocations == 0 || profile.limits.max_storage_buffers == 0 {
-            return Err(err!(
-                Unsupported,
-                "from_wgpu: the device {} was created with limits of 0 for compute; request it with \
-                 wgpu::Limits::default() or higher",
-                profile.name
-            ));
-        }
-        let gpu = Self::assemble(device, queue, profile, options, false);
-        gpu.probe()?;
-        Ok(gpu)
     }
 
     /// What this device is.

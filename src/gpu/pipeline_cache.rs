@@ -48,7 +48,7 @@ impl Gpu {
         place.get_or_make(|| {
             let begin = Instant::now();
             let module = kernel.expand(Target::Naga)?.validate()?;
-            let trusted = kernel.trusted && module.users_are_contained() && !self.inner.checked;
+            let trusted = kernel.trusted && module.users_are_contained() && !self.inner.options.checked;
             Ok(Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted, begin)?))
         })
     }
@@ -129,7 +129,7 @@ impl Gpu {
         let built = self.scoped(&format!("compiling {label}"), || catch_unwind(AssertUnwindSafe(build)))?;
         let (pipeline, cached) = built
             .map_err(|_| err!(Shader, "{label}: the shader compiler panicked; write it in another way"))?;
-        self.keep_compiled(key.as_bytes(), cached, begin);
+        self.keep_compiled(label, key.as_bytes(), cached, begin);
         Ok(pipeline)
     }
 
@@ -152,11 +152,20 @@ impl Gpu {
         Some((cache, found))
     }
 
-    /// Counts the pipeline, and keeps what the driver made of it if that was not on disk.
-    fn keep_compiled(&self, key: &[u8], cached: Option<(wgpu::PipelineCache, bool)>, begin: Instant) {
+    /// Counts and logs the pipeline, and keeps its compiled form if it was not on disk.
+    fn keep_compiled(
+        &self,
+        label: &str,
+        key: &[u8],
+        cached: Option<(wgpu::PipelineCache, bool)>,
+        begin: Instant,
+    ) {
         let store = self.store();
-        let found = matches!(cached, Some((_, true)));
-        store.count(found, begin.elapsed());
+        let (found, time) = (matches!(cached, Some((_, true))), begin.elapsed());
+        store.count(found, time);
+        let (how, milliseconds) =
+            (if found { "loaded from the cache" } else { "compiled" }, time.as_secs_f64() * 1e3);
+        log::debug!(target: "tilework", "{label}: {how} in {milliseconds:.1} ms");
         if found {
             return;
         }

@@ -161,7 +161,7 @@ impl Gpu {
         let desc = wgpu::BufferDescriptor { label: Some(&named), size, usage, mapped_at_creation: mapped };
         let buffer =
             self.scoped(&format!("allocating {size} bytes"), || self.inner.device.create_buffer(&desc))?;
-        let charge = self.inner.meter.charge(label, size);
+        let charge = self.inner.meter.charge_for(&buffer, label, size);
         Ok(Raw { buffer, id: unique(), size, charge: Some(charge) })
     }
 

@@ -108,6 +108,12 @@ impl RawSlice<'_> {
     }
 }
 
+/// Names and sizes of operands, for the log: `input f32[1000], output f32[1]`.
+pub(super) fn described<'a>(operands: impl Iterator<Item = (&'a str, RawSlice<'a>)>) -> String {
+    let each = operands.map(|(name, slice)| format!("{name} {}[{}]", slice.dtype, slice.len));
+    each.collect::<Vec<_>>().join(", ")
+}
+
 /// Refuses to read memory that nothing was written to.
 pub(super) fn check_written(op: &str, uses: &[Use<'_>]) -> Result<()> {
     check_read(op, uses, "alloc_zeroed")

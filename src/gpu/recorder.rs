@@ -20,16 +20,23 @@ mod sealed {
 /// Where a [`Recorder`] writes: an encoder of its own, or the caller's by reference.
 pub trait Encoder: sealed::Sealed {
     #[doc(hidden)]
+    const IS_OWN: bool;
+
+    #[doc(hidden)]
     fn encoder(&mut self) -> &mut wgpu::CommandEncoder;
 }
 
 impl Encoder for wgpu::CommandEncoder {
+    const IS_OWN: bool = true;
+
     fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
         self
     }
 }
 
 impl Encoder for &mut wgpu::CommandEncoder {
+    const IS_OWN: bool = false;
+
     fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
         self
     }
@@ -58,11 +65,29 @@ impl PassStamps {
     }
 }
 
+/// Work of a recorder's own encoder that was not submitted. Dropping it warns, because the work never runs.
+#[derive(Debug, Default)]
+struct UnsubmittedWork {
+    ops: usize,
+}
+
+impl Drop for UnsubmittedWork {
+    fn drop(&mut self) {
+        if self.ops > 0 {
+            log::warn!(
+                target: "tilework",
+                "a recorder was dropped with {} recorded ops, which never run; call submit() to run them",
+                self.ops
+            );
+        }
+    }
+}
+
 /// Collects work: many ops, one compute pass, one submission.
 ///
-/// Ops see what ops recorded before them wrote. Nothing runs before [`submit`](Recorder::submit) (or,
-/// in the caller's encoder, before the caller submits it). Dropping a recorder of our own forgets what
-/// was recorded.
+/// An op sees the results of the ops recorded before it. Nothing runs before [`submit`](Recorder::submit) (or, in the
+/// caller's encoder, before the caller submits it). Dropping a recorder with an encoder of its own discards the work, and
+/// warns in the log.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -81,6 +106,7 @@ impl PassStamps {
 /// assert_eq!(total.read()?, [15.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+#[must_use = "recorded work runs once the recorder is submitted or finished"]
 pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
     // Declared before the encoder: an open pass must end before its encoder does.
     pass: Option<wgpu::ComputePass<'static>>,
@@ -89,6 +115,7 @@ pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
     keep: KeptMemory,
     last_pipeline: u64,
     clock: Option<PassStamps>,
+    unsubmitted: UnsubmittedWork,
 }
 
 impl<E: Encoder> std::fmt::Debug for Recorder<E> {
@@ -144,6 +171,7 @@ impl Gpu {
             keep: KeptMemory::default(),
             last_pipeline: 0,
             clock,
+            unsubmitted: UnsubmittedWork::default(),
         }
     }
 
@@ -202,6 +230,15 @@ impl<E: Encoder> Recorder<E> {
             if !keep.iter().rev().take(4).any(|kept| Arc::ptr_eq(kept, memory)) {
                 keep.push(memory.clone());
             }
+        }
+    }
+
+    /// Counts what was recorded, and logs it.
+    pub(super) fn recorded(&mut self, what: impl FnOnce() -> String) {
+        self.unsubmitted.ops += usize::from(E::IS_OWN);
+        if log::log_enabled!(target: "tilework", log::Level::Trace) {
+            let on = self.gpu.profile();
+            log::trace!(target: "tilework", "{} on {} ({})", what(), on.name, on.backend);
         }
     }
 
@@ -269,6 +306,7 @@ impl<E: Encoder> Recorder<E> {
             && profiler.is_wall()
         {
             let encoder = std::mem::replace(self.encoder.encoder(), self.gpu.encoder());
+            self.unsubmitted.ops = 0;
             profiler.run(&self.gpu, encoder)?;
         }
         Ok(())
@@ -320,13 +358,14 @@ impl<E: Encoder> Recorder<E> {
         self.outside_passes().copy_buffer_to_buffer(&a.raw.buffer, source, &b.raw.buffer, target, bytes);
         self.keep([a, b].into_iter());
         b.written.set();
+        self.recorded(|| format!("copy: {} elements of {}, {bytes} bytes", from.len(), T::DTYPE));
         self.end_op()
     }
 
     /// Records a copy of a slice's words to the start of `to`.
     pub(crate) fn copy_words(&mut self, from: &RawSlice<'_>, to: &Buffer<u32>) -> Result<()> {
         self.check_owner("copy", from.gpu)?;
-        let (source, target) = (&from.memory.raw, &to.memory.raw);
+        let (source, target) = (&from.memory.raw, &to.stored.memory.raw);
         let bytes = from.bytes().next_multiple_of(4);
         let readable = source.buffer.usage().contains(wgpu::BufferUsages::COPY_SRC);
         if !readable || !from.start().is_multiple_of(4) || from.start() + bytes > source.size {
@@ -342,8 +381,9 @@ impl<E: Encoder> Recorder<E> {
         if bytes > 0 {
             let encoder = self.outside_passes();
             encoder.copy_buffer_to_buffer(&source.buffer, from.start(), &target.buffer, 0, bytes);
-            self.keep([from.memory, &to.memory].into_iter());
-            to.memory.written.set();
+            self.keep([from.memory, &to.stored.memory].into_iter());
+            to.stored.memory.written.set();
+            self.recorded(|| format!("copy: {} elements of {}, {bytes} bytes", from.len, from.dtype));
         }
         Ok(())
     }
@@ -369,6 +409,7 @@ impl<E: Encoder> Recorder<E> {
         self.outside_passes().clear_buffer(&memory.raw.buffer, start, Some(bytes));
         self.keep([memory].into_iter());
         memory.written.set();
+        self.recorded(|| format!("clear: {} elements of {}, {bytes} bytes", slice.len(), T::DTYPE));
         self.end_op()
     }
 
@@ -405,6 +446,7 @@ impl Recorder<wgpu::CommandEncoder> {
     /// Device lost, or what wgpu says against the work.
     pub fn submit(mut self) -> Result<()> {
         self.end_pass();
+        self.unsubmitted.ops = 0;
         let Self { encoder, gpu, keep, .. } = self;
         gpu.scoped("submitting", || gpu.inner.queue.submit([encoder.finish()]))?;
         // Submitted: the queue runs whatever uses this memory next after this work.
@@ -415,6 +457,7 @@ impl Recorder<wgpu::CommandEncoder> {
     /// The pieces, for a submission that does more than ours: see the timer.
     pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassStamps>, KeptMemory) {
         self.end_pass();
+        self.unsubmitted.ops = 0;
         let Self { encoder, clock, keep, .. } = self;
         (encoder, clock, keep)
     }

@@ -263,7 +263,7 @@ impl<T: Element> Buffer<T> {
     /// [`Buffer`](ErrorKind::Buffer) if it does not come from [`Gpu::alloc_shared`];
     /// [`Io`](ErrorKind::Io) if the process has no descriptor left.
     pub fn export(&self) -> Result<ExportedMemory> {
-        let Some(shared) = &self.memory.shared else {
+        let Some(shared) = &self.stored.memory.shared else {
             return Err(err!(
                 Buffer,
                 "export: {self:?} lies in memory of its Gpu alone; allocate it by Gpu::alloc_shared"
@@ -274,7 +274,7 @@ impl<T: Element> Buffer<T> {
             fd,
             allocation_bytes: shared.allocation_bytes,
             buffer_bytes: shared.buffer_bytes,
-            device: self.gpu.identity()?,
+            device: self.gpu().identity()?,
         })
     }
 }
@@ -334,7 +334,7 @@ impl Driver<'_> {
         let buffer = self
             .gpu
             .scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
-        let charge = Some(self.gpu.inner.meter.charge("shared", bytes));
+        let charge = Some(self.gpu.inner.meter.charge_for(&buffer, "shared", bytes));
         let raw = Raw { size: bytes, buffer, id: unique(), charge };
         Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
     }

@@ -64,7 +64,7 @@ impl Port {
         } else {
             (gpu.alloc::<T>(len)?.labelled("stream"), Some(gpu.staging(direction, bytes)?))
         };
-        let memory = buffer.memory.clone();
+        let memory = buffer.stored.memory.clone();
         if direction == Direction::Up {
             memory.written.set();
         }

@@ -1,5 +1,6 @@
 //! Uploads and readback, through pooled staging buffers.
 
+use super::buffer::StoredElements;
 use super::fence::Notice;
 use super::pool::{Direction, Raw};
 use super::{Buffer, Gpu, Slice, lock};
@@ -36,7 +37,7 @@ pub(super) fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::E
          end at one, or at the end of the buffer",
         slice.start,
         slice.start + slice.len,
-        slice.buffer.len(),
+        slice.buffer.len,
         T::DTYPE,
         4usize.div_ceil(T::DTYPE.size())
     )
@@ -169,7 +170,7 @@ impl<T: Element> Slice<'_, T> {
     }
 }
 
-fn check_usage<T: Element>(op: &str, buffer: &Buffer<T>, needed: wgpu::BufferUsages) -> Result<()> {
+fn check_usage(op: &str, buffer: &StoredElements, needed: wgpu::BufferUsages) -> Result<()> {
     let usage = buffer.memory.raw.buffer.usage();
     if usage.contains(needed) {
         return Ok(());

@@ -43,7 +43,9 @@ pub(crate) use measurement::{batch, warm_up};
 pub use operation::{Comparison, Domain, Example, Operation};
 #[cfg(feature = "cuda")]
 pub(crate) use profile::short_name;
-pub use profile::{Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, Quirks};
+pub use profile::{
+    Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
+};
 pub use settings::{Input, Setting, Settings, Takes};
 pub(crate) use variant::{Bits, choose, choose_with, deterministic};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};

@@ -76,6 +76,18 @@ pub struct Features {
     pub pipeline_cache: bool,
 }
 
+/// Who chose the features that a device was opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OpenedBy {
+    /// tilework, which asks for every feature that it uses and the adapter has.
+    #[default]
+    Tilework,
+    /// tilework, which was asked for [no feature](crate::GpuOptions::webgpu_defaults).
+    WebGpuDefaults,
+    /// The program that owns the device. Its adapter may have more features.
+    Caller,
+}
+
 /// What a driver cannot do, or does slowly, and does not report. The default has no such quirk.
 ///
 /// ```
@@ -176,6 +188,8 @@ pub struct DeviceProfile {
     pub limits: Limits,
     /// Features.
     pub features: Features,
+    /// Who chose the features.
+    pub opened_by: OpenedBy,
     /// What the driver cannot do or does slowly.
     pub quirks: Quirks,
     /// Smallest and largest subgroup. Read, never assumed.
@@ -205,6 +219,20 @@ impl DeviceProfile {
     /// drivers do differently is in [`quirks`](Self::quirks).
     pub fn is_cpu(&self) -> bool {
         self.class == DeviceClass::Cpu
+    }
+
+    /// Why a feature is missing, as the end of an error: `which NAME does not have`, or that the device was opened without.
+    pub(crate) fn lacks(&self) -> String {
+        let name = &self.name;
+        match self.opened_by {
+            OpenedBy::Tilework => format!("which {name} does not have"),
+            OpenedBy::WebGpuDefaults => {
+                format!("which {name} was opened without (GpuOptions::webgpu_defaults)")
+            }
+            OpenedBy::Caller => format!(
+                "which the program opened {name} without (Gpu::device_descriptor asks for all that the adapter has)"
+            ),
+        }
     }
 
     /// A short name in one word, for ids of measurements: the backend, then the adapter's name without what stands in
@@ -249,6 +277,7 @@ impl DeviceProfile {
             class: DeviceClass::Unknown,
             limits: Limits::WEBGPU,
             features: Features::default(),
+            opened_by: OpenedBy::default(),
             quirks: Quirks::of(DeviceClass::Unknown, "webgpu"),
             subgroup_sizes: (4, 128),
             cooperative: Vec::new(),
@@ -342,6 +371,7 @@ impl DeviceProfile {
                 cooperative_matrix: true,
                 pipeline_cache: true,
             },
+            opened_by: OpenedBy::default(),
             quirks: Quirks::of(DeviceClass::Discrete, "vulkan"),
             subgroup_sizes: (32, 32),
             cooperative: vec![shape("f16"), shape("f32")],

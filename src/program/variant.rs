@@ -230,8 +230,8 @@ pub(crate) fn choose_with(
     if let Some(missing) = variant.requires.missing(profile) {
         return Err(err!(
             Unsupported,
-            "{op}: the variant `{name}` needs {missing}, which {} does not have; use `auto`",
-            profile.name
+            "{op}: the variant `{name}` needs {missing}, {}; use `auto`",
+            profile.lacks()
         ));
     }
     let (varies, wrong) = (varies(variant), denied(variant));

@@ -240,8 +240,8 @@ impl GemmInt8 {
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
             return Err(err!(
                 Unsupported,
-                "{name}: a C of f16 needs {missing}, which {} does not have; take f32",
-                profile.name
+                "{name}: a C of f16 needs {missing}, {}; take f32",
+                profile.lacks()
             ));
         }
         if k > MAX_K {

@@ -11,6 +11,8 @@ use std::ops::Range;
 /// Where a user's text lies, and what stands there by default.
 #[derive(Debug, Clone)]
 pub(super) struct UserText {
+    /// Its name in errors.
+    pub(super) file: String,
     /// Bytes of the expanded text. Comments are not in it.
     pub(super) range: Range<usize>,
     /// The library's text for the slot.
@@ -57,7 +59,7 @@ fn without(users: &[UserText], text: &str) -> Option<String> {
 
 impl UserText {
     /// Name and head of each function of the default, once.
-    fn heads(&self) -> Vec<(&'static str, &'static str)> {
+    pub(super) fn heads(&self) -> Vec<(&'static str, &'static str)> {
         let mut heads: Vec<(&str, &str)> = Vec::new();
         for line in self.default.lines().filter(|l| l.starts_with("fn ")) {
             if let (Some((name, _)), Some((head, _))) = (line[3..].split_once('('), line.split_once('{'))

@@ -36,8 +36,12 @@ pub enum Target {
 pub struct Expanded {
     text: String,
     files: Vec<String>,
+    /// For each file but the first, index of the file and line that imported it.
+    imported_at: Vec<(u32, u32)>,
     /// For each line of `text`, the index of its file and its line there, from 1.
     lines: Vec<(u32, u32)>,
+    /// Whether the first file is none of the library.
+    is_own: bool,
     pub(super) users: Vec<UserText>,
 }
 
@@ -49,8 +53,36 @@ impl Expanded {
 
     /// File and line (both as a person would say them) of line `line` of the expanded text, from 1.
     pub fn origin(&self, line: u32) -> (&str, u32) {
-        let (file, line) = self.lines.get((line as usize).saturating_sub(1)).copied().unwrap_or((0, 1));
-        (self.files.get(file as usize).map_or("?", |f| f.as_str()), line)
+        let (file, line) = self.origin_id(line);
+        (self.name_of(file), line)
+    }
+
+    /// As [`origin`](Self::origin), with the index of the file.
+    pub(super) fn origin_id(&self, line: u32) -> (u32, u32) {
+        self.lines.get((line as usize).saturating_sub(1)).copied().unwrap_or((0, 1))
+    }
+
+    fn name_of(&self, file: u32) -> &str {
+        self.files.get(file as usize).map_or("?", |f| f.as_str())
+    }
+
+    /// Whether the first file is none of the library.
+    pub(super) fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    /// File and line of the `#import` in a file that is none of the library's, through which line `line` came in.
+    pub(super) fn own_import_of(&self, line: u32) -> Option<(&str, u32)> {
+        let (mut file, _) = self.origin_id(line);
+        // A file comes after the one that imports it.
+        while let Some(&(importer, at)) = (file as usize).checked_sub(1).and_then(|i| self.imported_at.get(i))
+        {
+            if importer == 0 {
+                return self.is_own.then(|| (self.name_of(0), at));
+            }
+            file = importer;
+        }
+        None
     }
 }
 
@@ -77,6 +109,7 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
         out: String::with_capacity(2 * text.len()),
         lines: Vec::new(),
         files: Vec::new(),
+        imported_at: Vec::new(),
         enables: BTreeSet::new(),
         diagnostics: BTreeSet::new(),
         done: BTreeSet::new(),
@@ -114,7 +147,10 @@ pub fn expand_text(name: &str, text: &str, spec: &Spec, target: Target) -> Resul
     for user in &mut x.users {
         user.range = user.range.start + preamble.len()..user.range.end + preamble.len();
     }
-    Ok(Expanded { text: preamble + &x.out, files: x.files, lines, users: x.users })
+    let of_library = name.strip_prefix("shaders/").and_then(|name| name.strip_suffix(".wgsl"));
+    let is_own = of_library.and_then(library::source).is_none();
+    let (text, files, imported_at, users) = (preamble + &x.out, x.files, x.imported_at, x.users);
+    Ok(Expanded { text, files, imported_at, lines, is_own, users })
 }
 
 fn file_of(name: &str) -> String {
@@ -139,6 +175,7 @@ struct Expander<'a> {
     out: String,
     lines: Vec<(u32, u32)>,
     files: Vec<String>,
+    imported_at: Vec<(u32, u32)>,
     enables: BTreeSet<String>,
     diagnostics: BTreeSet<String>,
     /// Fragments already in the text.
@@ -242,7 +279,7 @@ impl Expander<'_> {
                 "end" => return Err(at("`#end` without an open `#for` or `#block`".into())),
                 "import" => {
                     if keep {
-                        self.import(rest, &at)?;
+                        self.import(rest, (id, line as u32), &at)?;
                     }
                 }
                 _ => {
@@ -341,7 +378,7 @@ impl Expander<'_> {
         };
     }
 
-    fn import(&mut self, rest: &str, at: &dyn Fn(String) -> crate::Error) -> Result<()> {
+    fn import(&mut self, rest: &str, origin: (u32, u32), at: &dyn Fn(String) -> crate::Error) -> Result<()> {
         let (default, slot) = match rest.split_once(" as ") {
             Some((default, slot)) => (default.trim(), Some(slot.trim())),
             None => (rest, None),
@@ -352,7 +389,7 @@ impl Expander<'_> {
             match self.spec.slots.get(slot) {
                 Some(Fragment::Library(other)) => name = other,
                 Some(Fragment::User(text)) => {
-                    return self.user(slot, text, library::source(default).unwrap_or_default());
+                    return self.user(slot, text, origin, library::source(default).unwrap_or_default());
                 }
                 None => {}
             }
@@ -360,12 +397,16 @@ impl Expander<'_> {
         let text = library::source(name).ok_or_else(|| {
             at(format!("unknown import `{}`; the library has {}", shown(name), close_to(name)))
         })?;
-        if self.done.insert(name.to_owned()) { self.file(&file_of(name), text) } else { Ok(()) }
+        if !self.done.insert(name.to_owned()) {
+            return Ok(());
+        }
+        self.imported_at.push(origin);
+        self.file(&file_of(name), text)
     }
 
     /// A user's text, without its comments: what a compiler could take for one is then nothing that we read as another
     /// thing, and no comment reaches into what is ours.
-    fn user(&mut self, slot: &str, text: &str, default: &'static str) -> Result<()> {
+    fn user(&mut self, slot: &str, text: &str, origin: (u32, u32), default: &'static str) -> Result<()> {
         let file = format!("<user {slot}>");
         if !self.done.insert(file.clone()) {
             return Ok(());
@@ -378,10 +419,11 @@ impl Expander<'_> {
         let (begin, directives) = (self.out.len(), self.directives);
         // What a user's text declares, in a function perhaps, is none of ours.
         let ours = (self.constants.clone(), std::mem::take(&mut self.blocks));
+        self.imported_at.push(origin);
         self.file(&file, &text)?;
         (self.constants, self.blocks) = ours;
         let has_directives = self.directives > directives;
-        self.users.push(UserText { range: begin..self.out.len(), default, has_directives });
+        self.users.push(UserText { file, range: begin..self.out.len(), default, has_directives });
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
+mod blame;
 mod chain;
 mod contained;
 mod depth;

@@ -119,16 +119,15 @@ impl Expanded {
             ));
         }
         let naga = naga::front::wgsl::parse_str(self.text()).map_err(|e| {
-            let place = at(e.location(self.text()).map(|l| l.line_number));
-            err!(Shader, "{place}: {}", e.message())
+            let spans: Vec<_> = e.labels().filter_map(|(span, _)| span.to_range()).collect();
+            self.blame(&spans, e.message())
         })?;
         let info =
             Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&naga).map_err(|e| {
-                // Spans go from the function down to the expression that is at fault.
-                let spans = e.spans().filter_map(|(span, _)| span.to_range().map(|r| (r.len(), span)));
-                let narrowest = spans.min_by_key(|(len, _)| *len);
-                let place = at(narrowest.map(|(_, span)| span.location(self.text()).line_number));
-                err!(Shader, "{place}: {}", with_causes(e.as_inner()))
+                // They go from the function down to the expression that is at fault.
+                let mut spans: Vec<_> = e.spans().filter_map(|(span, _)| span.to_range()).collect();
+                spans.sort_by_key(|range| range.len());
+                self.blame(&spans, &with_causes(e.as_inner()))
             })?;
         self.check_thread_words(&naga, &info)?;
         let users_are_contained = contained::are_contained(&self.users, self.text(), &naga);

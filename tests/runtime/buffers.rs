@@ -1,11 +1,13 @@
 //! Buffers and slices: ranges, lengths, bits, limits, and a caller's own buffers.
 
-use super::{Caller, refused};
+use super::{Caller, open, refused};
 use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use std::ops::Bound::{Excluded, Included, Unbounded};
-use tilework::ErrorKind::{Aliasing, Buffer as Wrong, OutOfMemory, Shape, TooLarge, Unsupported};
-use tilework::{Element, Gpu, Plannable, Reduce, Sum};
+use tilework::ErrorKind::{
+    Aliasing, Buffer as Wrong, InvalidArgument, OutOfMemory, Shape, TooLarge, Unsupported,
+};
+use tilework::{Element, Gpu, Plannable, Reduce, Slice, Sum, Zip, ZipFn};
 
 fn raw(gpu: &Gpu, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
     gpu.device().create_buffer(&wgpu::BufferDescriptor {
@@ -344,11 +346,53 @@ fn a_buffer_wrapped_twice_cannot_be_input_and_output() {
         &["input and output", "one wgpu buffer", "two buffers"],
     );
     refused(rec.copy(front, b.slice(512..576).unwrap()), Aliasing, &["copy"]);
-    // So is the wgpu buffer of one of ours.
-    let ours = gpu.upload(&[1.0f32; 64]).unwrap();
-    let again = gpu.wrap::<f32>(ours.raw().clone()).unwrap();
-    refused(plan.record(&mut rec, &ours, again.slice(..1).unwrap()), Aliasing, &[]);
     rec.submit().unwrap();
+}
+
+#[test]
+fn memory_of_the_pool_is_not_wrapped() {
+    let Some(gpu) = gpu() else { return };
+    let ours = gpu.upload(&[1.0f32; 64]).unwrap();
+    refused(gpu.wrap::<u32>(ours.raw().clone()), Wrong, &["wrap", "pool", "clone that Buffer", "bitcast"]);
+    let gpu = open(false).unwrap();
+    let ours = gpu.upload(&[1.0f32; 64]).unwrap();
+    let raw = ours.raw().clone();
+    drop(ours);
+    refused(gpu.wrap::<u32>(raw.clone()), Wrong, &["wrap", "pool"]);
+    // Once the pool has given it back, only the caller holds it.
+    gpu.wait().unwrap();
+    gpu.trim();
+    assert_eq!(gpu.wrap::<f32>(raw).unwrap().read().unwrap()[..64], [1.0; 64]);
+}
+
+#[test]
+fn bitcast_reads_the_same_bits_as_another_type() {
+    use half::{bf16, f16};
+    for d in devices() {
+        let gpu = &d.gpu;
+        let x = gpu.upload(&[1.0f32, -0.0, f32::INFINITY, 2.5]).unwrap();
+        let bits = x.bitcast::<u32>().unwrap();
+        assert_eq!(bits.read().unwrap(), [0x3f80_0000, 0x8000_0000, 0x7f80_0000, 0x4020_0000]);
+        // Both are one memory, also to the checks.
+        assert_eq!(bits.raw(), x.raw());
+        let copy = Zip::new(ZipFn::Add, 4).plan::<u32>(gpu).unwrap();
+        let aliased = copy.record(&mut gpu.recorder(), &bits, &bits, &x.bitcast::<u32>().unwrap());
+        refused(aliased, Aliasing, &["zip"]);
+        drop(x);
+        let part = Slice::from(&bits).slice(1..3).unwrap().bitcast::<f32>().unwrap();
+        assert_eq!(part.read().unwrap(), [-0.0, f32::INFINITY]);
+        let bytes = gpu.upload(&[-1i8, 1, 2]).unwrap();
+        assert_eq!(bytes.bitcast::<u8>().unwrap().read().unwrap(), [255, 1, 2]);
+        refused(bits.bitcast::<f16>(), InvalidArgument, &["bitcast", "u32 has 4 bytes", "f16 has 2"]);
+        refused(Slice::from(&bits).bitcast::<u8>(), InvalidArgument, &["bitcast"]);
+        let halves = gpu.upload(&[f16::ONE; 2]).unwrap();
+        refused(halves.bitcast::<bf16>(), Unsupported, &["bitcast", "bf16"]);
+        // Written or not, it is the same memory.
+        let fresh = gpu.alloc::<f32>(4).unwrap();
+        let view = fresh.bitcast::<i32>().unwrap();
+        view.write(&[7; 4]).unwrap();
+        assert_eq!(gpu.reduce(&fresh.bitcast::<i32>().unwrap(), Sum).unwrap().read().unwrap(), [28]);
+    }
 }
 
 #[test]

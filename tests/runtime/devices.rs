@@ -1,9 +1,11 @@
 //! Opening devices, and devices with low limits or missing features.
 
-use super::{Caller, refused};
+use super::{Caller, open, refused};
 use crate::support::{devices, gpu};
-use tilework::ErrorKind::{NoAdapter, TooLarge, Unsupported};
+use std::process::Command;
+use tilework::ErrorKind::{InvalidArgument, NoAdapter, TooLarge, Unsupported};
 use tilework::gpu::{AdapterFilter, Arg, Backend};
+use tilework::program::{DeviceProfile, Features, Op, OpenedBy};
 use tilework::{Gpu, GpuOptions, Plannable, Reduce, Sum};
 
 fn request(adapter: AdapterFilter, backend: Option<Backend>) -> tilework::Result<Gpu> {
@@ -21,7 +23,12 @@ fn adapters_are_found_by_name_index_and_backend() {
         let shouted = profile.name.to_uppercase();
         assert_eq!(request(AdapterFilter::Name(shouted), None).unwrap().profile().name, profile.name);
     }
-    assert_eq!(Gpu::new().unwrap().profile().name, all[0].name);
+    // A variable may ask for another.
+    if std::env::var_os("TILEWORK_ADAPTER").is_none() {
+        assert_eq!(Gpu::new().unwrap().profile().name, all[0].name);
+    }
+    let found = Gpu::find_adapter(&GpuOptions { adapter: AdapterFilter::Index(0), ..GpuOptions::default() });
+    assert_eq!(found.unwrap(), all[0]);
     for backend in [Backend::Vulkan, Backend::Metal, Backend::Dx12, Backend::Gl] {
         let there = all.iter().find(|p| p.backend == backend.to_string());
         match request(AdapterFilter::Best, Some(backend)) {
@@ -45,7 +52,7 @@ fn a_missing_adapter_error_lists_the_available_ones() {
         AdapterFilter::Index(99),
         AdapterFilter::Index(usize::MAX),
     ] {
-        refused(request(filter, None), NoAdapter, &["no adapter fits", "there are", &first]);
+        refused(request(filter, None), NoAdapter, &["no adapter fits", "this machine has", &first]);
     }
 }
 
@@ -145,9 +152,135 @@ fn a_callers_device_runs_ops_with_its_own_features() {
     assert!(!gpu.profile().features.subgroups);
     let x = gpu.upload(&vec![1.0f32; 100_000]).unwrap();
     assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [100_000.0]);
-    // Two `Gpu`s on one device do not share buffers; the error says so.
-    let second = caller.gpu();
-    assert_ne!(gpu, second);
-    refused(second.reduce(&x, Sum), tilework::ErrorKind::Buffer, &["another Gpu"]);
     assert_eq!(caller.errors(), 0);
+}
+
+#[test]
+fn a_device_has_one_gpu() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let (first, second) = (caller.gpu(), caller.gpu());
+    assert_eq!(first, second);
+    let x = first.upload(&[1.0f32; 100]).unwrap();
+    assert_eq!(second.reduce(&x, Sum).unwrap().read().unwrap(), [100.0]);
+    // Another device of the same adapter is another Gpu, although wgpu may number both alike.
+    let Some(other) = Caller::new(wgpu::Limits::default()) else { return };
+    assert_ne!(first, other.gpu());
+    refused(other.gpu().reduce(&x, Sum), tilework::ErrorKind::Buffer, &["another Gpu"]);
+    let own = open(false).unwrap();
+    assert_ne!(own, first);
+    let again = Gpu::from_wgpu(own.device().clone(), own.queue().clone()).unwrap();
+    assert_eq!(own, again);
+    assert_eq!((caller.errors(), other.errors()), (0, 0));
+}
+
+#[test]
+fn devices_of_two_instances_are_told_apart() {
+    let Some(profile) = gpu().map(Gpu::profile) else { return };
+    let open = || {
+        let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
+        desc.backends = wgpu::Backends::from_comma_list(&profile.backend);
+        let instance = wgpu::Instance::new(desc);
+        let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+        let adapter = adapters.into_iter().find(|a| a.get_info().name == profile.name).unwrap();
+        pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap()
+    };
+    let (first, second) = (open(), open());
+    assert_eq!(first.0, second.0, "wgpu numbers the devices of each instance from the start");
+    let gpus = [first, second].map(|(device, queue)| Gpu::from_wgpu(device, queue).unwrap());
+    assert_ne!(gpus[0], gpus[1]);
+    for (gpu, n) in gpus.iter().zip([10, 20]) {
+        let x = gpu.upload(&vec![1.0f32; n]).unwrap();
+        assert_eq!(gpu.reduce(&x, Sum).unwrap().read().unwrap(), [n as f32]);
+    }
+}
+
+#[test]
+fn the_first_gpu_of_a_device_chooses_the_options() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let with = |checked| {
+        let options = GpuOptions { checked, ..GpuOptions::default() };
+        Gpu::from_wgpu_with(caller.device.clone(), caller.queue.clone(), &options)
+    };
+    let gpu = with(true).unwrap();
+    assert_eq!((with(true).unwrap(), caller.gpu()), (gpu.clone(), gpu.clone()));
+    refused(with(false), InvalidArgument, &["from_wgpu_with", "other options", "checked"]);
+    drop(gpu);
+    with(false).unwrap();
+}
+
+#[test]
+fn a_device_by_our_descriptor_has_what_our_own_has() {
+    let Some(own) = open(false) else { return };
+    let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
+    desc.backends = wgpu::Backends::from_comma_list(&own.profile().backend);
+    let adapters = pollster::block_on(wgpu::Instance::new(desc).enumerate_adapters(wgpu::Backends::all()));
+    let adapter = adapters.into_iter().find(|a| a.get_info().name == own.profile().name).unwrap();
+    let opened = pollster::block_on(adapter.request_device(&Gpu::device_descriptor(&adapter)));
+    let (device, queue) = opened.unwrap();
+    let gpu = Gpu::from_wgpu(device, queue).unwrap();
+    let expected = DeviceProfile { opened_by: OpenedBy::Caller, ..own.profile().clone() };
+    assert_eq!(*gpu.profile(), expected);
+}
+
+#[test]
+fn a_missing_feature_says_who_left_it_out() {
+    let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
+    let subgroup = |gpu: &Gpu| Reduce::new(Sum, 100).variant("subgroup").plan::<f32>(gpu);
+    refused(
+        subgroup(&caller.gpu()),
+        Unsupported,
+        &["SUBGROUP", "the program opened", "without", "Gpu::device_descriptor"],
+    );
+    refused(caller.gpu().alloc::<u64>(4), Unsupported, &["SHADER_INT64", "the program opened"]);
+    let floor = super::open(true).unwrap();
+    refused(subgroup(&floor), Unsupported, &["was opened without (GpuOptions::webgpu_defaults)"]);
+    let adapter = DeviceProfile { features: Features::default(), ..floor.profile().clone() };
+    let adapter = DeviceProfile { opened_by: OpenedBy::Tilework, ..adapter };
+    let lowered = Op::<f32>::lower(&Reduce::new(Sum, 100).variant("subgroup"), &adapter);
+    refused(lowered, Unsupported, &["SUBGROUP", "does not have"]);
+}
+
+/// Opens the default device in a process of its own, with this environment.
+fn opened_with(variables: &[(&str, &str)]) -> (String, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "--nocapture", "runtime::devices::opens_the_default_device"]);
+    command.env_remove("TILEWORK_RECORDING").env_remove("TILEWORK_ADAPTER");
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{out}{err}");
+    (out, err)
+}
+
+#[test]
+#[ignore = "run by the tests below"]
+fn opens_the_default_device() {
+    match Gpu::new() {
+        Ok(gpu) => println!("opened {} by {}", gpu.profile().name, gpu.profile().backend),
+        Err(e) => println!("refused as {:?}: {e}", e.kind()),
+    }
+}
+
+#[test]
+fn opening_a_device_prints_nothing() {
+    let Some(gpu) = gpu().filter(|gpu| gpu.profile().backend != "gl") else { return };
+    // OpenGL's libraries complain on a machine without a display.
+    let (out, err) = opened_with(&[("XDG_RUNTIME_DIR", "/nowhere"), ("DISPLAY", "")]);
+    assert!(out.contains("opened ") && !out.contains("by gl"), "{out}");
+    assert_eq!(err, "", "on {}", gpu.profile().name);
+}
+
+#[test]
+fn a_variable_names_the_adapter_and_wrong_ones_are_errors() {
+    let Some(gpu) = gpu() else { return };
+    let name = &gpu.profile().name;
+    let (out, _) = opened_with(&[("TILEWORK_ADAPTER", &name.to_uppercase())]);
+    assert!(out.contains(&format!("opened {name}")), "{out}");
+    let (out, _) = opened_with(&[("TILEWORK_ADAPTER", &gpu.profile().backend)]);
+    assert!(out.contains(&format!("by {}", gpu.profile().backend)), "{out}");
+    let (out, _) = opened_with(&[("TILEWORK_ADAPTER", "no such card")]);
+    for word in ["refused as NoAdapter", "\"no such card\"", "environment variable TILEWORK_ADAPTER", name] {
+        assert!(out.contains(word), "`{word}` is not in: {out}");
+    }
+    let (out, _) = opened_with(&[("WGPU_BACKEND", "nonsense")]);
+    assert!(out.contains("refused as InvalidArgument") && out.contains("`nonsense`"), "{out}");
 }

@@ -73,7 +73,7 @@ fn a_logger_may_record_the_plan_that_is_being_recorded() {
 fn records_from_the_logger() {
     let Some(gpu) = gpu() else { return };
     log::set_logger(&CALLER).unwrap();
-    log::set_max_level(log::LevelFilter::Debug);
+    log::set_max_level(log::LevelFilter::Trace);
     in_time(move || {
         let x = gpu.upload(&[1.0f32, 2.0, 3.0]).unwrap();
         let plan = Reduce::new(Sum, 3).plan::<f32>(gpu).unwrap();

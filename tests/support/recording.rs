@@ -24,7 +24,9 @@ impl log::Log for Recording {
             return;
         }
         let text = record.args().to_string();
-        if let Some(ran) = text.strip_suffix(&self.device) {
+        // `op/variant: operands`; copies, and kernels of users, are no variants.
+        let ran = text.strip_suffix(&self.device).and_then(|told| told.split_once(": ")).map(|(ran, _)| ran);
+        if let Some(ran) = ran.filter(|ran| ran.contains('/') && !ran.contains(' ')) {
             // Tests run on threads with their names, or one after the other on the first thread.
             let thread = std::thread::current();
             let line = json!({"ran": ran, "test": thread.name()}).to_string();
@@ -51,7 +53,7 @@ pub(super) fn begin(profile: &DeviceProfile, way: &str) {
         Recording { device, lines: Mutex::new((file, HashSet::new())) }
     });
     if log::set_logger(recording).is_ok() {
-        log::set_max_level(log::LevelFilter::Debug);
+        log::set_max_level(log::LevelFilter::Trace);
     }
 }
 

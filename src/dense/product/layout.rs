@@ -170,8 +170,8 @@ pub(super) fn check_type(name: &str, dtype: DType, profile: &DeviceProfile) -> R
         None => Ok(()),
         Some(missing) => Err(err!(
             Unsupported,
-            "{name}: elements of f16 need {missing}, which {} does not have; convert them to f32",
-            profile.name
+            "{name}: elements of f16 need {missing}, {}; convert them to f32",
+            profile.lacks()
         )),
     }
 }

@@ -1,0 +1,174 @@
+//! The adapters of this machine. OpenGL is opened last, and only when something needs it.
+
+use super::once::Once;
+use super::{AdapterFilter, Backend, GpuOptions};
+use crate::error::{Error, Result, err};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// The environment variable that names the adapter of programs that leave the choice open.
+const ADAPTER: &str = "TILEWORK_ADAPTER";
+
+/// The environment variable that tells wgpu which backends to open.
+const BACKENDS: &str = "WGPU_BACKEND";
+
+/// A wgpu instance with these of the backends that [`BACKENDS`] allows.
+///
+/// wgpu numbers the objects of each instance from the start, so objects of two instances may compare equal. Ours never
+/// meet: each buffer and recorder is checked against its [`Gpu`](super::Gpu) first.
+fn instance(backends: wgpu::Backends) -> wgpu::Instance {
+    let mut desc = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    desc.backends &= backends;
+    // Validating indirect counts costs a dispatch each; the kernel that writes a count of ours clamps it.
+    desc.flags.remove(wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL);
+    wgpu::Instance::new(desc)
+}
+
+/// The adapters of these backends that can run compute shaders, best first.
+fn adapters_of(backends: wgpu::Backends) -> Arc<[wgpu::Adapter]> {
+    let mut found = pollster::block_on(instance(backends).enumerate_adapters(backends));
+    found.retain(|a| a.limits().max_compute_invocations_per_workgroup > 0 && speaks_compute(&a.get_info()));
+    found.sort_by_key(|a| match a.get_info().device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Cpu => 3,
+        wgpu::DeviceType::Other => 4,
+    });
+    found.into()
+}
+
+/// The adapters of Vulkan, Metal and Direct3D 12, best first. Enumerated once, because it is slow.
+fn without_gl() -> Arc<[wgpu::Adapter]> {
+    static ADAPTERS: Once<Arc<[wgpu::Adapter]>> = Once::new();
+    ADAPTERS.get(|| adapters_of(wgpu::Backends::all() - wgpu::Backends::GL))
+}
+
+/// The adapters of OpenGL. Its libraries write to standard error on machines without a display, so it is opened only if
+/// it is asked for, if all adapters are listed, or if no other adapter fits.
+fn of_gl() -> Arc<[wgpu::Adapter]> {
+    static ADAPTERS: Once<Arc<[wgpu::Adapter]>> = Once::new();
+    ADAPTERS.get(|| adapters_of(wgpu::Backends::GL))
+}
+
+/// All adapters, best first, those of OpenGL last.
+pub(super) fn all() -> Vec<wgpu::Adapter> {
+    without_gl().iter().chain(of_gl().iter()).cloned().collect()
+}
+
+/// The first adapter that fits the options.
+pub(super) fn find(options: &GpuOptions) -> Result<wgpu::Adapter> {
+    let by_user = match (&options.adapter, options.backend) {
+        (AdapterFilter::Best, None) => std::env::var(ADAPTER).ok().filter(|name| !name.is_empty()),
+        _ => None,
+    };
+    let filter = by_user.clone().map_or_else(|| options.adapter.clone(), AdapterFilter::Name);
+    let fits = |(i, a): &(usize, &wgpu::Adapter)| {
+        let on_backend = options.backend.is_none_or(|b| a.get_info().backend.to_string() == b.to_string());
+        on_backend && filter.fits(*i, &super::adapter::profile_of(a))
+    };
+    let first = without_gl();
+    if let Some((_, adapter)) = first.iter().enumerate().find(fits) {
+        return Ok(adapter.clone());
+    }
+    let gl = of_gl();
+    if let Some((_, adapter)) = (first.len()..).zip(gl.iter()).find(fits) {
+        return Ok(adapter.clone());
+    }
+    let present: Vec<_> = (first.iter().chain(gl.iter()).map(wgpu::Adapter::get_info))
+        .map(|info| format!("{} ({})", info.name, info.backend))
+        .collect();
+    if present.is_empty() {
+        return Err(no_adapter(std::env::var_os(BACKENDS).as_deref()));
+    }
+    let backend = options.backend.map_or(String::new(), |b| format!(" on {b}"));
+    let source =
+        by_user.map_or(String::new(), |_| format!(", the value of the environment variable {ADAPTER}"));
+    Err(err!(
+        NoAdapter,
+        "no adapter fits {filter}{backend}{source}; this machine has: {}",
+        present.join(", ")
+    ))
+}
+
+/// The shapes of cooperative matrices of the adapter with this description; none if it is not found.
+pub(super) fn cooperative_shapes(info: &wgpu::AdapterInfo) -> Vec<wgpu::CooperativeMatrixProperties> {
+    let all = without_gl();
+    let adapter = all.iter().find(|a| a.get_info() == *info);
+    adapter.map_or_else(Vec::new, wgpu::Adapter::cooperative_matrix_properties)
+}
+
+/// Whether naga can write compute shaders for the adapter. NVIDIA opens desktop OpenGL as 3.3 with an extension; naga
+/// needs the language of 4.3, and all pipelines would fail.
+fn speaks_compute(info: &wgpu::AdapterInfo) -> bool {
+    // OpenGL ES and WebGL begin with their names.
+    let mut numbers = info.driver_info.split(['.', ' ']).map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next(), numbers.next());
+    info.backend != wgpu::Backend::Gl || version.0.is_none() || version >= (Some(4), Some(3))
+}
+
+/// The error of a machine without adapters, where [`BACKENDS`] has this value.
+fn no_adapter(limit: Option<&OsStr>) -> Error {
+    let Some(limit) = limit else {
+        return err!(
+            NoAdapter,
+            "no adapter: this machine has no Vulkan, Metal, Direct3D 12 or OpenGL driver that can run compute shaders; \
+             install the driver of your graphics card, or a software driver: Debian and Ubuntu `apt install \
+             mesa-vulkan-drivers`, Fedora `dnf install mesa-vulkan-drivers`, Arch `pacman -S vulkan-swrast` (cards: \
+             vulkan-radeon, vulkan-intel, nvidia-utils), Windows: the driver of the card's maker, macOS: Metal comes \
+             with the system, so update it"
+        );
+    };
+    let limit = limit.to_string_lossy();
+    let names = Backend::ALL.map(|backend| backend.to_string()).join(", ");
+    let remedy = format!("list some of {names}, separated by commas, or unset it to try all");
+    if wgpu::Backends::from_comma_list(&limit).is_empty() {
+        return err!(
+            InvalidArgument,
+            "the environment variable {BACKENDS} is `{limit}`, which names no backend; {remedy}"
+        );
+    }
+    err!(
+        NoAdapter,
+        "no adapter: the environment variable {BACKENDS} allows only `{limit}`, which has no adapter on this machine; \
+         {remedy}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn no_driver_says_what_to_install() {
+        let error = no_adapter(None);
+        assert_eq!(error.kind(), ErrorKind::NoAdapter);
+        for system in ["Debian", "apt install", "Fedora", "dnf install", "Arch", "pacman", "Windows", "macOS"]
+        {
+            assert!(error.to_string().contains(system), "{system}: {error}");
+        }
+    }
+
+    #[test]
+    fn backends_that_hide_all_adapters_are_named() {
+        for (limit, kind, text) in [
+            (
+                "nonsense",
+                ErrorKind::InvalidArgument,
+                "`nonsense`, which names no backend; list some of vulkan, metal",
+            ),
+            ("", ErrorKind::InvalidArgument, "``, which names no backend;"),
+            (
+                "metal",
+                ErrorKind::NoAdapter,
+                "allows only `metal`, which has no adapter on this machine; list",
+            ),
+        ] {
+            let error = no_adapter(Some(OsStr::new(limit)));
+            assert_eq!(error.kind(), kind);
+            let shown = error.to_string();
+            assert!(shown.contains(BACKENDS) && shown.contains(text) && !shown.contains("mesa"), "{shown}");
+        }
+    }
+}
