@@ -1,4 +1,4 @@
-//! BLAS's axpy.
+//! BLAS's axpy: adds a multiple of a vector to another.
 
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
@@ -38,45 +38,48 @@ kernel_params! {
 
 /// Adds a multiple of a vector to another, in place: `y[i] = alpha x[i] + y[i]`.
 ///
-/// # Shapes
-/// Operands `x` (in) and `y` (in and out), `n` elements each; `n` may be 0. They must lie in different
-/// wgpu buffers.
-///
-/// # Types
-/// `f32`, `f16`, `i32` and `u32`. `alpha` is rounded to `f32` for the floats; for the integers it must
-/// be a value of the type.
-///
-/// # Precision and determinism
-/// One or two roundings in `f32`, since a device may fuse the multiplication with the addition; where it
-/// does not, `alpha x` may overflow by itself. `f16` is computed in `f32` and rounded to nearest, ties to
-/// even. Integers wrap modulo 2^32. Devices may take subnormal `f32` numbers for 0. Same device, same
-/// inputs, same bits.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
-///
-/// # Cost
-/// `2 n` flop; `3 n` elements moved; no scratch; one dispatch for each piece of at most the device's
-/// largest binding, and one of one workgroup for the rest that is no multiple of 256 bytes.
-///
-/// # Errors
-/// From `lower`: [`Unsupported`](crate::ErrorKind::Unsupported) for another element type;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an `alpha` that is no value of an integer
-/// type, or for a variant that does not exist; [`TooLarge`](crate::ErrorKind::TooLarge) above the
-/// device's largest buffer.
-///
-/// # Algorithm
-/// `shaders/elementwise/axpy.wgsl`, with the walk of the variant imported.
-///
-/// # Example
 /// ```
-/// use tilework::elementwise::Axpy;
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let profile = DeviceProfile::webgpu_defaults();
-/// let program = Op::<f32>::lower(&Axpy::new(1 << 20, 0.5), &profile)?;
-/// assert_eq!(program.cost.flop, 2.0 * f64::from(1 << 20));
-/// assert!(Op::<i32>::lower(&Axpy::new(1 << 20, 0.5), &profile).is_err());
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[10.0f32, 10.0, 10.0])?);
+/// let axpy = Axpy::new(3, 0.5).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// axpy.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [10.5, 11.0, 11.5]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `x` (in) and `y` (in and out) have `n` elements each; `n` may be 0. They must be different wgpu buffers.
+///
+/// # Types
+/// `f32`, `f16`, `i32` and `u32`. `alpha` is rounded to `f32` for the floats; for the integers it must be a value
+/// of the type.
+///
+/// # Precision and determinism
+/// One or two roundings in `f32`: a device may fuse the multiplication with the addition; if it does not, `alpha x`
+/// may overflow by itself. `f16` is computed in `f32` and rounded to nearest, ties to even. Integers wrap modulo
+/// 2^32. Devices may flush subnormal `f32` numbers to 0. The same device and inputs give the same bits. NaN and
+/// infinities propagate as in f32 arithmetic, within their own element.
+///
+/// # Cost
+/// `2 n` flop; `3 n` elements moved; no scratch; one dispatch for each chunk of at most the device's largest
+/// binding, and one workgroup for a rest of less than 256 bytes.
+///
+/// # Variants
+/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an `alpha` that is not a value of an integer type, or
+///   an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest buffer.
+///
+/// # Algorithm
+/// `shaders/elementwise/axpy.wgsl`, which imports the walk of the variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axpy {
     n: usize,
@@ -85,26 +88,26 @@ pub struct Axpy {
 }
 
 impl Axpy {
-    /// `alpha` times the first `n` elements, added to the second `n`.
+    /// Adds `alpha` times `n` elements of `x` to `y`.
     ///
-    /// An `f64` holds every value of the element types, so that one descriptor serves all of them.
+    /// An `f64` holds every value of the element types, so one descriptor serves all of them.
     pub fn new(n: usize, alpha: f64) -> Self {
         Self { n, alpha, variant: "auto".to_owned() }
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The bits of `alpha` in the type that the kernel computes in.
+    /// Returns the bits of `alpha` in the type in which the kernel computes.
     fn alpha_word(&self, dtype: DType) -> Result<u32> {
         let alpha = self.alpha;
         let word = match dtype {
@@ -118,7 +121,7 @@ impl Axpy {
         } else {
             Err(err!(
                 InvalidArgument,
-                "axpy: alpha = {alpha:?} is no {dtype}; give a whole number in its range"
+                "axpy: alpha = {alpha:?} is not a value of {dtype}; give a whole number in its range"
             ))
         }
     }
@@ -153,7 +156,7 @@ impl<T: Element> Op<T> for Axpy {
     }
 }
 
-/// 1001 elements: the `vec4` variant then has a rest, and `f16` a word filled in half.
+/// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     DTYPES.iter().map(|&dtype| Axpy::new(1001, 2.0).variant(variant).lower_as(dtype, profile)).collect()
 }

@@ -1,4 +1,4 @@
-//! One function applied to every element.
+//! Applies one function to every element.
 
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
@@ -45,7 +45,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 pub enum MapFn {
     /// `-x`; integers wrap.
     Neg,
-    /// `|x|`; the smallest `i32` stays what it is.
+    /// `|x|`; the smallest `i32` stays unchanged.
     Abs,
     /// `e^x`.
     Exp,
@@ -59,19 +59,18 @@ pub enum MapFn {
     Tanh,
     /// `x Phi(x)` with the normal distribution `Phi`: the exact form of GELU.
     Gelu,
-    /// 1 above 0, -1 below, and 0 (of either sign) as it is.
+    /// 1 above 0, -1 below; 0 keeps its sign.
     Sign,
-    /// WGSL text that defines `fn map(x: T) -> T`, and whatever that calls.
+    /// Your function, as WGSL text that defines `fn map(x: T) -> T` and every function it calls.
     ///
-    /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
-    /// around the function. `is_nan(x)` may be called; the names of the kernel's own functions and
-    /// variables are taken. The text is checked when the op is planned, and runs as
-    /// [`CustomOp`](crate::CustomOp) says.
+    /// `T` is `f32`, `i32` or `u32`; for `f16` buffers it is `f32`, and the kernel converts. The text may call
+    /// `is_nan(x)`; it must not reuse the names of the kernel's functions and variables. It is checked when the op
+    /// is planned, and runs as [`CustomOp`](crate::CustomOp) says.
     Custom(Arc<str>),
 }
 
 impl MapFn {
-    /// All but [`Custom`](Self::Custom).
+    /// All functions except [`Custom`](Self::Custom).
     pub const BUILT_IN: [MapFn; 9] = [
         Self::Neg,
         Self::Abs,
@@ -84,12 +83,12 @@ impl MapFn {
         Self::Sign,
     ];
 
-    /// A function of your own, from the text of [`Custom`](Self::Custom).
+    /// Creates your own function from the text of [`Custom`](Self::Custom).
     pub fn custom(wgsl: &str) -> Self {
         Self::Custom(wgsl.into())
     }
 
-    /// The name that [`FromStr`] reads; `custom` for a function of your own.
+    /// Returns the name that [`FromStr`] reads; `custom` for your own function.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Neg => "neg",
@@ -105,7 +104,7 @@ impl MapFn {
         }
     }
 
-    /// Whether the function is defined on elements of type `dtype`.
+    /// Returns true if the function is defined on elements of type `dtype`.
     pub fn supports(&self, dtype: DType) -> bool {
         match dtype {
             DType::F32 | DType::F16 => true,
@@ -143,7 +142,7 @@ impl FromStr for MapFn {
     fn from_str(name: &str) -> Result<Self> {
         Self::BUILT_IN.into_iter().find(|f| f.name() == name).ok_or_else(|| {
             let names = Self::BUILT_IN.map(|f| f.name()).join(", ");
-            err!(InvalidArgument, "map: no function `{name}`; there are: {names}")
+            err!(InvalidArgument, "map: the function `{name}` is unknown; use one of {names}")
         })
     }
 }
@@ -154,45 +153,52 @@ kernel_params! {
 
 /// Applies a function to every element: `y[i] = f(x[i])`.
 ///
-/// # Shapes
-/// Operands `x` (in) and `y` (out), `n` elements each; `n` may be 0. They must lie in different wgpu
-/// buffers; [`in_place`](Self::in_place) gives the form with one operand.
-///
-/// # Types
-/// `f32` and `f16` with every function; `i32` with [`Neg`](MapFn::Neg), [`Abs`](MapFn::Abs),
-/// [`Relu`](MapFn::Relu), [`Sign`](MapFn::Sign) and [`Custom`](MapFn::Custom); `u32` with `Custom`.
-///
-/// # Precision and determinism
-/// `neg`, `abs`, `relu` and `sign` are exact. `exp` and `sqrt` are the device's (WGSL promises `3 + 2 |x|` ULP
-/// for the former); `sigmoid` is exactly 0 and 1 far from 0, and `tanh` has a small relative error near
-/// 0 too; `gelu` is within 2.4e-7 of `x Phi(x)`, and a few ULP where that is larger. NaN gives NaN, in every function. `f16` is computed in `f32` and rounded to nearest, ties to
-/// even. Devices may take subnormal `f32` numbers for 0. Same device, same inputs, same bits.
-///
-/// # Cost
-/// `n` operations; `2 n` elements moved; no scratch; one dispatch for each piece of at most the
-/// device's largest binding, and one of one workgroup for the rest that is no multiple of 256 bytes.
-///
-/// # Errors
-/// From `lower`: [`Unsupported`](crate::ErrorKind::Unsupported) for another element type, or a function
-/// that is not defined on it; [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest
-/// buffer; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a variant that does not exist.
-///
-/// # Algorithm
-/// `shaders/elementwise/map.wgsl`, with the walk of the variant and the function imported.
-///
-/// # Example
 /// ```
-/// use tilework::elementwise::{Map, MapFn};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let profile = DeviceProfile::webgpu_defaults();
-/// let program = Op::<f32>::lower(&Map::new(MapFn::Sigmoid, 1 << 20), &profile)?;
-/// assert_eq!((program.variant(), program.dispatches.len()), ("vec4", 1));
-///
-/// let cube = Map::new(MapFn::custom("fn map(x: T) -> T { return x * x * x; }"), 1000).variant("plain");
-/// assert_eq!(Op::<u32>::lower(&cube, &profile)?.cost.bytes, 8000.0);
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[-1.0f32, 2.0, 3.0])?, gpu.alloc::<f32>(3)?);
+/// let relu = Map::new(MapFn::Relu, 3).plan::<f32>(&gpu)?;
+/// let cube = MapFn::custom("fn map(x: T) -> T { return x * x * x; }");
+/// let cube = Map::new(cube, 3).in_place().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// relu.record(&mut rec, &x, &y)?;
+/// cube.record_in_place(&mut rec, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [0.0, 8.0, 27.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `x` (in) and `y` (out) have `n` elements each; `n` may be 0. They must be different wgpu buffers;
+/// [`in_place`](Self::in_place) takes one operand for both.
+///
+/// # Types
+/// `f32` and `f16` with every function; `i32` with [`Neg`](MapFn::Neg), [`Abs`](MapFn::Abs), [`Relu`](MapFn::Relu),
+/// [`Sign`](MapFn::Sign) and [`Custom`](MapFn::Custom); `u32` with `Custom`.
+///
+/// # Precision and determinism
+/// `neg`, `abs`, `relu` and `sign` are exact. `exp` and `sqrt` have the precision of the device (WGSL promises `3 +
+/// 2 |x|` ULP for `exp`). `sigmoid` is exactly 0 and 1 far from 0, and `tanh` has a small relative error near 0
+/// too. `gelu` is within 2.4e-7 of `x Phi(x)`, or a few ULP if that is larger. Every function returns NaN for NaN.
+/// `f16` is computed in `f32` and rounded to nearest, ties to even. Devices may flush subnormal `f32` numbers to 0.
+/// The same device and inputs give the same bits.
+///
+/// # Cost
+/// `n` operations; `2 n` elements moved; no scratch; one dispatch for each chunk of at most the device's largest
+/// binding, and one workgroup for a rest of less than 256 bytes.
+///
+/// # Variants
+/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a function that is not defined on it.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/elementwise/map.wgsl`, which imports the walk of the variant and the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Map {
     function: MapFn,
@@ -202,26 +208,26 @@ pub struct Map {
 }
 
 impl Map {
-    /// `function` over `n` elements.
+    /// Applies `function` to `n` elements.
     pub fn new(function: MapFn, n: usize) -> Self {
         Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// With one operand, which is overwritten: plans are recorded by `record_in_place`.
+    /// Overwrites the operand: plans have one operand and are recorded by `record_in_place`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.in_place = true;
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -231,7 +237,7 @@ impl Map {
         if !function.supports(dtype) {
             return Err(err!(
                 Unsupported,
-                "map: `{function}` is not defined on {dtype}; floats have every function, i32 neg, abs, relu, \
+                "map: `{function}` is not defined on {dtype}; floats take every function, i32 neg, abs, relu, \
                  sign and custom, u32 custom"
             ));
         }
@@ -268,7 +274,7 @@ impl<T: Element> Op<T> for Map {
     }
 }
 
-/// 1001 elements: the `vec4` variant then has a rest, and `f16` a word filled in half.
+/// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut functions = Vec::from(MapFn::BUILT_IN);
     functions.push(MapFn::custom("fn map(x: T) -> T { return x * x + T(1); }"));

@@ -1,15 +1,13 @@
-//! Ops that treat every element alike: one function of one operand ([`Map`]), of two ([`Zip`]), and
-//! BLAS's `y = alpha x + y` ([`Axpy`]).
+//! Elementwise ops: a function of one operand ([`Map`]), of two ([`Zip`]), and BLAS's `y = alpha x + y` ([`Axpy`]).
 //!
-//! Each moves as many bytes as it must and computes next to nothing, so only the memory's speed
-//! counts. A function of your own is a line of WGSL ([`MapFn::Custom`], [`ZipFn::Custom`]): fusing a
-//! chain of maps into one such function saves a trip through memory for every link.
+//! Memory bandwidth alone limits these ops. Your own function is a line of WGSL ([`MapFn::Custom`],
+//! [`ZipFn::Custom`]): fusing a chain of maps into one such function saves a trip through memory for each map.
 //!
-//! Three ways to walk over the data, the same for the three ops:
+//! The three ops share their variants:
 //!
-//! | variant | one invocation |
+//! | variant | one thread |
 //! |---|---|
-//! | `vec4` | loads 16 bytes of each input at once; the fastest, and what `auto` takes |
+//! | `vec4` | loads 16 bytes of each input at once; the fastest, and the choice of `auto` |
 //! | `plain` | one 32-bit word: the baseline |
 //! | `grid-stride` | many words, a fixed distance apart, in a fixed number of workgroups |
 //!
@@ -36,20 +34,20 @@ use crate::shader::{Fragment, Spec};
 pub const OPS: &[Operation] = &[map::INFO, zip::INFO, axpy::INFO];
 
 pub(crate) const VARIANTS: &[Variant] = &[
-    Variant::portable("plain", "one 32-bit word an invocation"),
-    Variant::portable("grid-stride", "a fixed number of workgroups, each invocation strides over the words"),
-    Variant::portable("vec4", "four words an invocation, loaded and stored as 16 bytes"),
+    Variant::portable("plain", "one 32-bit word a thread"),
+    Variant::portable("grid-stride", "a fixed number of workgroups, each thread strides over the words"),
+    Variant::portable("vec4", "four words a thread, loaded and stored as 16 bytes"),
 ];
 
-/// The element types of these ops.
+/// Element types of these ops.
 const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];
 
 const WORKGROUP_SIZE: u32 = 256;
 
-/// Offsets of bindings are multiples of this, so every cut through the data is one too.
+/// Offsets of bindings are multiples of this, so chunks begin at multiples of it.
 const CUT: u64 = 256;
 
-/// Largest piece of an operand that one dispatch covers, so that word indices stay far below 2^32.
+/// Maximum of bytes of an operand that one dispatch covers: word indices stay far below 2^32.
 const MAX_CHUNK: u64 = 1 << 31;
 
 /// Workgroups of the `grid-stride` variant: several for each core of the largest device, and few
@@ -58,7 +56,7 @@ fn grid_stride_workgroups(profile: &DeviceProfile) -> u32 {
     if profile.quirks.few_cores { 64 } else { 4096 }
 }
 
-/// How a kernel walks over the words of its operands: a file beside the kernel's.
+/// The order in which a kernel visits the words of its operands: a file beside that of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Walk {
     Plain,
@@ -98,8 +96,7 @@ impl Walk {
     }
 }
 
-/// A kernel over operands that all have the same length and type: what the three ops lower to, and others that
-/// treat every element alike.
+/// A kernel over operands of equal length and type. The three ops and other elementwise ops lower to it.
 pub(crate) struct Sweep<'a> {
     pub(crate) op: &'static str,
     pub(crate) shader: &'static str,
@@ -107,13 +104,13 @@ pub(crate) struct Sweep<'a> {
     pub(crate) dtype: DType,
     pub(crate) n: usize,
     pub(crate) operands: &'a [(&'static str, Access)],
-    /// Without the slots and constants of the walk and the element type.
+    /// The spec, without the slots and constants of the walk and the element type.
     pub(crate) spec: Spec,
     pub(crate) flop_per_element: f64,
 }
 
 impl Sweep<'_> {
-    /// `params` makes the parameters of a dispatch over that many elements.
+    /// Adds operands and dispatches; `params` makes the parameters of a dispatch over a number of elements.
     pub(crate) fn lower<P: KernelParams>(
         self,
         profile: &DeviceProfile,
@@ -123,7 +120,7 @@ impl Sweep<'_> {
         let auto = || ("vec4", "16-byte loads and stores come closest to the memory's speed".to_owned());
         let (variant, decision) = choose(op, self.variant, VARIANTS, profile, auto)?;
         if !DTYPES.contains(&dtype) {
-            return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, f16, i32 and u32"));
+            return Err(err!(Unsupported, "{op}: elements of {dtype}; convert them to f32, f16, i32 or u32"));
         }
         let spec = self.spec.slot("element", element_fragment(dtype));
 
@@ -151,7 +148,7 @@ impl Sweep<'_> {
                 "plain" => sweep(Walk::Plain, offset, size),
                 "grid-stride" => sweep(Walk::GridStride, offset, size),
                 _ => {
-                    // What is left over starts at a multiple of CUT, where a binding may start.
+                    // The rest begins at a multiple of CUT, where a binding may begin.
                     let body = size / CUT * CUT;
                     if body > 0 {
                         sweep(Walk::Vec4, offset, body);
@@ -193,8 +190,8 @@ mod tests {
         op.lower(&DeviceProfile::webgpu_defaults()).unwrap_err().kind()
     }
 
-    /// The dispatches follow each other without gap or overlap, within the limits, and their
-    /// workgroups are as many as their elements need.
+    /// Checks that dispatches follow each other without gap or overlap, within the limits, and have enough workgroups
+    /// for their elements.
     fn check_coverage(program: &Program, profile: &DeviceProfile) {
         let operand = &program.operands[0];
         let mut next = 0;
@@ -225,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn lowered_dispatches_cover_every_element_once_at_any_size() {
+    fn dispatches_cover_every_element_once_at_any_size() {
         for profile in profiles() {
             let chunk = (profile.limits.max_storage_binding / 256 * 256) as usize;
             for variant in Map::variants() {
@@ -262,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operand_above_the_largest_binding_is_cut() {
+    fn splits_an_operand_above_the_largest_binding() {
         let profile = DeviceProfile::webgpu_defaults();
         let n = 50 << 20; // 200 MiB
         let program = lower::<f32>(&Axpy::new(n, 1.0), &profile);
@@ -271,7 +268,7 @@ mod tests {
         assert_eq!(ranges, [(0, 128 << 20), (128 << 20, 72 << 20)]);
         assert_eq!(program.cost, Cost { flop: 2.0 * n as f64, bytes: 12.0 * n as f64 });
 
-        // A limit that is no multiple of 256, and a rest.
+        // A limit that is not a multiple of 256, and a rest.
         let n = (3 << 30) / 4 + 1;
         let program = lower::<f32>(&Axpy::new(n, 1.0), &DeviceProfile::h100());
         assert_eq!(program.dispatches.len(), 3);
@@ -279,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_no_kernel_serves_are_refused() {
+    fn rejects_requests_without_a_kernel() {
         let map = |f| Map::new(f, 8);
         assert_eq!(kind::<u8>(&map(MapFn::Neg)), ErrorKind::Unsupported);
         assert_eq!(kind::<i32>(&map(MapFn::Exp)), ErrorKind::Unsupported);
@@ -367,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_function_is_looked_at_and_its_errors_name_its_line() {
+    fn custom_functions_are_checked_and_errors_name_their_line() {
         let profile = DeviceProfile::mesa();
         let kernel = |text: &str| lower::<f32>(&Map::new(MapFn::custom(text), 1), &profile).kernels.remove(0);
         let good = kernel("fn map(x: T) -> T { return twice(x); }\nfn twice(x: T) -> T { return x + x; }");
@@ -381,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_read_by_the_names_they_print() {
+    fn function_names_round_trip() {
         for f in MapFn::BUILT_IN {
             assert_eq!(f.to_string().parse::<MapFn>().unwrap(), f);
         }

@@ -1,4 +1,4 @@
-//! One function applied to every pair of elements.
+//! Applies one function to every pair of elements.
 
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
@@ -47,29 +47,28 @@ pub enum ZipFn {
     Mul,
     /// `x / y`. Integers round towards zero, `x / 0` is `x`, and the smallest `i32` over -1 is itself.
     Div,
-    /// The smaller one; NaN if either is NaN. Of `-0` and `+0`, `x`.
+    /// The smaller one; NaN if either is NaN, and `x` if both are zeros.
     Min,
-    /// The larger one; NaN if either is NaN. Of `-0` and `+0`, `x`.
+    /// The larger one; NaN if either is NaN, and `x` if both are zeros.
     Max,
-    /// WGSL text that defines `fn zip(x: T, y: T) -> T`, and whatever that calls.
+    /// Your function, as WGSL text that defines `fn zip(x: T, y: T) -> T` and every function it calls.
     ///
-    /// `T` is `f32`, `i32` or `u32`; it is `f32` for buffers of `f16`, which are decoded and encoded
-    /// around the function. `is_nan(x)` may be called; the names of the kernel's own functions and
-    /// variables are taken. The text is checked when the op is planned, and runs as
-    /// [`CustomOp`](crate::CustomOp) says.
+    /// `T` is `f32`, `i32` or `u32`; for `f16` buffers it is `f32`, and the kernel converts. The text may call
+    /// `is_nan(x)`; it must not reuse the names of the kernel's functions and variables. It is checked when the op
+    /// is planned, and runs as [`CustomOp`](crate::CustomOp) says.
     Custom(Arc<str>),
 }
 
 impl ZipFn {
-    /// All but [`Custom`](Self::Custom).
+    /// All functions except [`Custom`](Self::Custom).
     pub const BUILT_IN: [ZipFn; 6] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::Min, Self::Max];
 
-    /// A function of your own, from the text of [`Custom`](Self::Custom).
+    /// Creates your own function from the text of [`Custom`](Self::Custom).
     pub fn custom(wgsl: &str) -> Self {
         Self::Custom(wgsl.into())
     }
 
-    /// The name that [`FromStr`] reads; `custom` for a function of your own.
+    /// Returns the name that [`FromStr`] reads; `custom` for your own function.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -107,7 +106,7 @@ impl FromStr for ZipFn {
     fn from_str(name: &str) -> Result<Self> {
         Self::BUILT_IN.into_iter().find(|f| f.name() == name).ok_or_else(|| {
             let names = Self::BUILT_IN.map(|f| f.name()).join(", ");
-            err!(InvalidArgument, "zip: no function `{name}`; there are: {names}")
+            err!(InvalidArgument, "zip: the function `{name}` is unknown; use one of {names}")
         })
     }
 }
@@ -118,45 +117,48 @@ kernel_params! {
 
 /// Applies a function to every pair of elements: `z[i] = f(x[i], y[i])`.
 ///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1i32, 5, -3])?, gpu.upload(&[4i32, 2, -7])?);
+/// let z = gpu.alloc::<i32>(3)?;
+/// let max = Zip::new(ZipFn::Max, 3).plan::<i32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// max.record(&mut rec, &x, &y, &z)?;
+/// rec.submit()?;
+/// assert_eq!(z.read()?, [4, 5, -3]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
 /// # Shapes
-/// Operands `x`, `y` (in) and `z` (out), `n` elements each; `n` may be 0. `z` must lie in a wgpu buffer
-/// of its own; `x` and `y` may be the same.
+/// `x`, `y` (in) and `z` (out) have `n` elements each; `n` may be 0. `z` must be another wgpu buffer than `x` and
+/// `y`, which may be the same.
 ///
 /// # Types
 /// `f32`, `f16`, `i32` and `u32`, with every function.
 ///
 /// # Precision and determinism
-/// `add`, `sub` and `mul` round once, `min` and `max` are exact, `div` is the device's (WGSL promises
-/// 2.5 ULP while `|y|` lies between 2^-126 and 2^126). Integers wrap modulo 2^32. `f16` is computed in
-/// `f32` and rounded to nearest, ties to even. Devices may take subnormal `f32` numbers for 0. Same
-/// device, same inputs, same bits.
+/// `add`, `sub` and `mul` round once; `min` and `max` are exact; `div` has the precision of the device (WGSL
+/// promises 2.5 ULP while `|y|` lies between 2^-126 and 2^126). Integers wrap modulo 2^32. `f16` is computed in
+/// `f32` and rounded to nearest, ties to even. Devices may flush subnormal `f32` numbers to 0. The same device and
+/// inputs give the same bits.
 ///
 /// # Cost
-/// `n` operations; `3 n` elements moved; no scratch; one dispatch for each piece of at most the
-/// device's largest binding, and one of one workgroup for the rest that is no multiple of 256 bytes.
+/// `n` operations; `3 n` elements moved; no scratch; one dispatch for each chunk of at most the device's largest
+/// binding, and one workgroup for a rest of less than 256 bytes.
+///
+/// # Variants
+/// `plain`, `grid-stride` and `vec4`; `auto` (the default) takes `vec4`.
 ///
 /// # Errors
-/// From `lower`: [`Unsupported`](crate::ErrorKind::Unsupported) for another element type;
-/// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a variant that does not exist.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/elementwise/zip.wgsl`, with the walk of the variant and the function imported.
-///
-/// # Example
-/// ```
-/// use tilework::elementwise::{Zip, ZipFn};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let profile = DeviceProfile::webgpu_defaults();
-/// let program = Op::<i32>::lower(&Zip::new(ZipFn::Max, 1000), &profile)?;
-/// assert_eq!(program.cost.bytes, 12_000.0);
-///
-/// let hypot = ZipFn::custom("fn zip(x: T, y: T) -> T { return sqrt(x * x + y * y); }");
-/// let program = Op::<f32>::lower(&Zip::new(hypot, 1000), &profile)?;
-/// assert_eq!(program.cost.bytes, 12_000.0);
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `shaders/elementwise/zip.wgsl`, which imports the walk of the variant and the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zip {
     function: ZipFn,
@@ -165,19 +167,19 @@ pub struct Zip {
 }
 
 impl Zip {
-    /// `function` over `n` pairs.
+    /// Applies `function` to `n` pairs.
     pub fn new(function: ZipFn, n: usize) -> Self {
         Self { function, n, variant: "auto".to_owned() }
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -199,7 +201,7 @@ impl Zip {
 
 #[cfg(feature = "cuda")]
 impl Zip {
-    /// Function, pairs, and the variant asked for.
+    /// Returns the function, the number of pairs, and the variant selected by name.
     pub(crate) fn parts(&self) -> (&ZipFn, usize, &str) {
         (&self.function, self.n, &self.variant)
     }
@@ -219,7 +221,7 @@ impl<T: Element> Op<T> for Zip {
     }
 }
 
-/// 1001 elements: the `vec4` variant then has a rest, and `f16` a word filled in half.
+/// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut functions = Vec::from(ZipFn::BUILT_IN);
     functions.push(ZipFn::custom("fn zip(x: T, y: T) -> T { return x * x + y; }"));

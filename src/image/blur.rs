@@ -13,22 +13,23 @@ use crate::program::{
 };
 use crate::shader::{Fragment, Spec};
 
-/// What a sum of pixels is divided by.
+/// The divisor of the sum of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Divide {
-    /// The number of pixels of the window that lie inside the image; of u8 rounded half up.
+    /// The number of pixels of the window inside the image; u8 results are rounded half up.
     #[default]
     Inside,
-    /// The number of pixels of the whole window, as if 0 lay outside; of u8 truncated: the teaching kernel.
+    /// The number of pixels of the whole window, with 0 outside the image; u8 results are truncated, as in the teaching
+    /// kernel.
     Window,
 }
 
 impl Divide {
-    /// All of them.
+    /// All values.
     pub const ALL: [Divide; 2] = [Self::Inside, Self::Window];
 
-    /// Name, as on the command line of the `op` example.
+    /// Returns the name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Inside => "inside",
@@ -36,60 +37,63 @@ impl Divide {
         }
     }
 
-    /// The rule of that name.
+    /// Returns the divisor of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|d| d.name() == name)
     }
 }
 
-/// `output[y, x]` = the mean of `input` over the window of `2 radius + 1` pixels a side around `(y, x)`, each channel by
-/// itself.
+/// Averages each neighbourhood: `output[y, x]` is the mean of `input` over the window of `2 radius + 1` pixels a
+/// side around `(y, x)`, each channel by itself.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[9u8, 0, 0, 0, 9, 0, 0, 0, 9])?, gpu.alloc::<u8>(9)?);
+/// let blur = Blur::new([3, 3], 1).plan::<u8>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// blur.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [5, 3, 2, 3, 3, 3, 2, 3, 5]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The two
-/// must be different wgpu buffers.
+/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The
+/// two must be different wgpu buffers.
 ///
 /// # Types, precision and determinism
-/// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32: sums of
-/// f32 in an order that depends on the variant, by the same number of pixels; the same device gives the same bits.
-/// Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out what lies outside.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
+/// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32:
+/// sums in f32, in an order that depends on the variant, divided by the same number of pixels; the same device
+/// gives the same bits. Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out pixels
+/// outside the image. NaN and infinities propagate as in f32 arithmetic, to the results they are a term of.
 ///
 /// # Cost
-/// `(2 radius + 1)^2` additions an element with `naive` and `tiled`, `4 radius + 2` with `fused` and `register`, about 5 of
-/// bytes with `separable`. One dispatch; `separable` two, and 4 bytes an element of scratch.
+/// `(2 radius + 1)^2` additions an element with `naive` and `tiled`, `4 radius + 2` with `fused` and `register`,
+/// about 5 with `separable` on bytes. One dispatch; `separable` takes two, and 4 bytes of scratch an element.
 ///
 /// # Variants
-/// `naive`; `tiled` (radius up to 16 of one channel and 16 KiB of workgroup memory); `separable`; `fused` (both lines of
-/// the window in one kernel, by tiles; radius up to 10 or, with 48 KiB, 32); `register` (the same in registers; rows of a
-/// multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes `register`, where it does not
-/// fit `fused` up to radius 8, then `separable`; on processors `fused` never; `naive` where the sums along rows are
-/// above the largest binding.
+/// `naive`; `tiled` (radius up to 16 of one channel, in 16 KiB of workgroup memory); `separable`; `fused` (sums
+/// along rows and columns in one kernel, by tiles; radius up to 10 or, with 48 KiB, 32); `register` (the same in
+/// registers; rows of a multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes
+/// `register` if it fits, then `fused` up to radius 8 (never on processors), then `separable`, and `naive` if the
+/// sums along rows are above the largest binding.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 1 to 4 channels, an unknown variant;
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above 1448, whose
-/// sums do not fit 32 bits; [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or
-/// a variant that this image or radius does not fit.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
+///   unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
+///   1448, whose sums do not fit 32 bits.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that
+///   does not fit this image or radius.
 ///
 /// # Algorithm
 /// `shaders/image/blur_naive.wgsl`: the definition. `blur_tiled.wgsl`: a tile and its halo in workgroup memory.
-/// `blur_rows.wgsl` and `blur_columns.wgsl`: sums along rows, then of those along columns, each from the one before; of
-/// floats, whose sums would drift, `shaders/conv/lines_x.wgsl` and `lines_yz.wgsl`. `fused`: `lines_tiled.wgsl`;
-/// `register`: `lines_register.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::image::{Blur, Divide, Image};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let blur = Blur::new([1080, 1920], 10).divide(Divide::Window);
-/// let program = Op::<u8>::lower(&blur, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.dispatches.len()), ("separable", 2));
-/// let colours = Blur::new(Image::rgb([1080, 1920]).planar(), 2);
-/// assert_eq!(Op::<f32>::lower(&colours, &DeviceProfile::h100())?.variant(), "register");
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `blur_rows.wgsl` and `blur_columns.wgsl`: running sums along rows, then along columns; floats, whose running
+/// sums would drift, use `shaders/conv/lines_x.wgsl` and `lines_yz.wgsl`. `fused`: `lines_tiled.wgsl`; `register`:
+/// `lines_register.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blur {
     pub(crate) image: Image,
@@ -101,52 +105,52 @@ pub struct Blur {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("tiled", "a tile and its halo in workgroup memory"),
-    Variant::portable("separable", "sums along rows, then along columns; of bytes each from the one before"),
-    Variant::portable("fused", "both by tiles in one dispatch, sums along rows in workgroup memory"),
-    Variant::portable("register", "both in one dispatch, sums in registers"),
+    Variant::portable("separable", "sums along rows, then along columns; running sums for bytes"),
+    Variant::portable("fused", "rows and columns by tiles in one dispatch, sums along rows in workgroup memory"),
+    Variant::portable("register", "rows and columns in one dispatch, sums in registers"),
 ];
 
 const WORKGROUP_SIZE: usize = 256;
 /// Side of a tile of `tiled`.
 const TILE: usize = 32;
-/// Rows that an invocation of `separable` walks down.
+/// Rows that a thread of `separable` walks down.
 const ROWS: usize = 16;
 /// The largest radius whose doubled sum fits 32 bits: `511 (2 r + 1)^2 < 2^32`.
 const MAX_RADIUS: usize = 1448;
 /// The largest radius whose sums of bytes are exact in f32: `255 (2 r + 1)^2 < 2^24`.
 const MAX_EXACT: usize = 127;
-/// The largest radius of `fused` that `auto` takes: above, sums that follow from each other are cheaper.
+/// The largest radius of `fused` that `auto` takes: above, running sums are cheaper.
 const MAX_FUSED: usize = 8;
-/// The largest radius of four windows, one after another, whose loops every driver runs to their end.
+/// The largest radius for which every driver runs the loops over four windows to their end.
 const MAX_EVERYWHERE: usize = 60;
 const _: () = assert!(runs_everywhere(4 * (2 * MAX_EVERYWHERE + 2).pow(2)));
 
 impl Blur {
-    /// Of an image, by windows of `2 radius + 1` pixels a side.
+    /// Blurs an image by windows of `2 radius + 1` pixels a side.
     pub fn new(image: impl Into<Image>, radius: usize) -> Self {
         Self { image: image.into(), radius, divide: Divide::Inside, variant: "auto".into() }
     }
 
-    /// What sums are divided by. The default is [`Divide::Inside`].
+    /// Sets the divisor of sums. The default is [`Divide::Inside`].
     #[must_use]
     pub fn divide(mut self, divide: Divide) -> Self {
         self.divide = divide;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The sums of the windows, as products of lines of ones.
+    /// Returns the sums of windows as products of lines of ones.
     fn lines(&self, dtype: DType) -> FilterLines {
         let line = vec![1.0; 2 * self.radius + 1];
         FilterLines {
@@ -158,7 +162,7 @@ impl Blur {
         }
     }
 
-    /// How sums become means.
+    /// Adds to `spec` the conversion of sums to means.
     fn mean(&self, spec: Spec, dtype: DType) -> Spec {
         let bytes = dtype == DType::U8;
         spec.flag("WINDOW", self.divide == Divide::Window)
@@ -167,7 +171,7 @@ impl Blur {
             .constant("STEP", self.image.step() as u32)
     }
 
-    /// Bytes of the row sums of `separable`.
+    /// Returns the bytes of the row sums of `separable`.
     fn scratch(&self) -> u64 {
         let [d, h, w] = self.image.extents();
         16 * (w.div_ceil(4) * h * d) as u64
@@ -177,22 +181,22 @@ impl Blur {
         let (radius, serial) = (self.radius, profile.quirks.serial_workgroups);
         let fits = |variant: &str| self.missing(variant, dtype, profile).is_none();
         if fits("register") {
-            ("register", format!("radius {radius}: short enough to write every sum out"))
+            ("register", format!("radius {radius}: short enough to unroll every sum"))
         } else if fits("fused") && !serial && radius <= MAX_FUSED {
             (
                 "fused",
                 format!("radius {radius}: a tile with the rows above and below it fits workgroup memory"),
             )
         } else if fits("separable") {
-            ("separable", format!("radius {radius}: few operations an element, however many pixels"))
+            ("separable", format!("radius {radius}: few operations an element at any radius"))
         } else if fits("fused") {
             ("fused", "the row sums of the image are above the largest binding".to_owned())
         } else {
-            ("naive", "nothing else fits the radius and the largest binding".to_owned())
+            ("naive", "no other variant fits the radius and the largest binding".to_owned())
         }
     }
 
-    /// What the variant needs that is not there, if anything.
+    /// Returns the requirement of the variant that the image or device does not meet, if any.
     fn missing(&self, variant: &str, dtype: DType, profile: &DeviceProfile) -> Option<String> {
         let (radius, halo) = (self.radius, self.radius * self.image.step());
         let (needed, there) =
@@ -214,14 +218,14 @@ impl Blur {
                 "{needed} bytes of workgroup memory for a tile and its halo (there are {there})"
             )),
             "naive" | "tiled" if radius > MAX_EVERYWHERE && profile.ends_loops() => Some(format!(
-                "a driver that does not end the loops of an invocation after {} rounds (radius {radius})",
+                "a driver that runs more than {} loop rounds of a thread (radius {radius})",
                 profile.max_rounds()
             )),
             _ => None,
         }
     }
 
-    /// A kernel of the image's own family.
+    /// Returns a kernel of this family.
     fn kernel(&self, file: &'static str, entry: &'static str, dtype: DType) -> Kernel {
         let bytes = dtype == DType::U8;
         let fragment =
@@ -308,7 +312,7 @@ impl<T: Element> Op<T> for Blur {
         if self.radius > MAX_RADIUS {
             return Err(err!(
                 TooLarge,
-                "{name}: the radius is above {MAX_RADIUS}, beyond which sums do not fit 32 bits; blur twice"
+                "{name}: the maximum radius is {MAX_RADIUS}, above which sums do not fit 32 bits; blur twice"
             ));
         }
         let (variant, decision) =
@@ -317,7 +321,7 @@ impl<T: Element> Op<T> for Blur {
         if let Some(what) = self.missing(variant.name, dtype, profile).filter(|_| len > 0) {
             return Err(err!(
                 Unsupported,
-                "{name}: the variant `{}` needs {what}; take another on {}, or work on bands of rows",
+                "{name}: the variant `{}` needs {what}; use another variant on {}, or blur chunks of rows",
                 variant.name,
                 profile.name
             ));
@@ -385,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_choice_follows_device_and_radius() {
+    fn auto_follows_device_and_radius() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let chosen =
             |h, r, p: &DeviceProfile| Op::<u8>::lower(&Blur::new([h, 8000], r), p).map(|p| p.variant()).ok();

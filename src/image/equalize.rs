@@ -11,52 +11,59 @@ use crate::program::{
 };
 use crate::shader::Spec;
 
-/// Spreads the values of each channel so that every range of them has about as many pixels as any other of that width.
+/// Equalises the histogram of each channel: spreads its values so that value ranges of equal width hold about equal
+/// numbers of pixels.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[50u8, 51, 52, 53])?, gpu.alloc::<u8>(4)?);
+/// let equalize = Equalize::new([2, 2]).plan::<u8>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// equalize.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [0, 85, 170, 255]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Formula
-/// u8, as OpenCV's `equalizeHist`: where `c(v)` pixels of the channel have at most the value `v`, and `m` have the
-/// smallest one that there is, `v` becomes `255 (c(v) - m) / (pixels - m)`, rounded half up (OpenCV rounds a product in
-/// f32, and may differ by 1 where that is nearly a half); a channel of one value stays as it is. f32, as scikit-image's
-/// `equalize_hist`: `c` is counted in 256 bins from `lo` to `hi`, by [`range`](Self::range) (0 to 1), and `x` becomes
-/// `c / c(hi)` on the line between the middles of the two bins around it, in 0 ... 1. Elements outside of the range are
-/// not counted, and become what its end becomes; NaN stays NaN.
+/// u8, as OpenCV's `equalizeHist`: if `c(v)` pixels of the channel have at most the value `v`, and `m` have the
+/// smallest value present, `v` becomes `255 (c(v) - m) / (pixels - m)`, rounded half up (OpenCV rounds a product in
+/// f32, and may differ by 1 near a half); a channel of one value stays unchanged. f32, as scikit-image's
+/// `equalize_hist`: `c` is counted in 256 bins over [`range`](Self::range) (0 to 1), and `x` becomes `c / c(hi)`,
+/// interpolated between the middles of the two nearest bins, in 0 ... 1. Elements outside the range are not
+/// counted, and become the value at its nearer end; NaN stays NaN.
 ///
 /// # Shapes
-/// `input` and `output` are the [`Image`]; any extent may be 0. Each channel is equalised by itself, as in Pillow; of 2
-/// and 4 channels the last is opacity and stays as it is. The two must be different wgpu buffers.
+/// `input` and `output` are the [`Image`]; any extent may be 0. Each channel is equalised by itself, as in Pillow;
+/// with 2 and 4 channels the last is opacity and stays unchanged. The two must be different wgpu buffers.
 ///
 /// # Precision and determinism
-/// u8: exact; every variant and device gives the same bytes. f32: counts are exact, the line is computed in f32; the same
-/// device gives the same bits.
+/// u8: exact; every variant and device gives the same bytes. f32: counts are exact, the interpolation is computed
+/// in f32; the same device gives the same bits.
 ///
 /// # Cost
-/// 2 operations an element. The image is read twice and written once; of several channels a copy is counted. Dispatches:
-/// those of a [`Histogram`] and a [`Scan`] of 256 bins and one for the table, for each channel (of several, one more),
-/// and one. Scratch: the copy of a channel, the histogram's and the scan's, 3 KiB a channel. Nothing leaves the device.
+/// 2 operations an element. The image is read twice and written once; with several channels, a copy of each is
+/// counted. Dispatches: for each channel, those of a [`Histogram`] and a [`Scan`] of 256 bins and one for the table
+/// (and one for the copy), and one for the image. Scratch: the copy of a channel, that of the histogram and the
+/// scan, 3 KiB a channel. Nothing leaves the device.
 ///
 /// # Variants
-/// `naive` (tables read from memory) and `shared` (from workgroup memory). `auto` (the default) takes `shared`, on
+/// `naive` (reads tables from memory) and `shared` (from workgroup memory). `auto` (the default) takes `shared`, on
 /// processors `naive`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 1 to 4 channels, a range that is not
-/// finite or empty, an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or
-/// buffer; [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, a range that
+///   is empty or not finite, or an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
 ///
 /// # Algorithm
-/// E. L. Hall, *Almost uniform distributions for computer image enhancement*, 1974. `shaders/image/equalize_split.wgsl`
-/// takes a channel out, `primitives` count and scan it, `equalize_table.wgsl` makes its table, `equalize_apply.wgsl`
-/// replaces the elements of all.
-///
-/// # Example
-/// ```
-/// use tilework::image::Equalize;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let program = Op::<u8>::lower(&Equalize::new([1080, 1920]), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.operands[1].len), ("shared", 1080 * 1920));
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// E. L. Hall, *Almost uniform distributions for computer image enhancement*, 1974.
+/// `shaders/image/equalize_split.wgsl` extracts a channel, `primitives` count and scan it, `equalize_table.wgsl`
+/// makes its table, `equalize_apply.wgsl` maps the elements of all channels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Equalize {
     pub(crate) image: Image,
@@ -73,38 +80,38 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("shared", "reads the tables from workgroup memory"),
 ];
 
-/// Values that a channel is counted in.
+/// Bins of a channel.
 pub(crate) const BINS: usize = 256;
 const WORKGROUP_SIZE: usize = 256;
-/// Words or floats an invocation.
+/// Words or floats of a thread.
 const RUNS: usize = 8;
 
 impl Equalize {
-    /// Of an image.
+    /// Equalises an image.
     pub fn new(image: impl Into<Image>) -> Self {
         Self { image: image.into(), range: (0.0, 1.0), variant: "auto".into() }
     }
 
-    /// The range of f32 whose values are counted. The default is 0 to 1.
+    /// Sets the range of f32 values that are counted. The default is 0 to 1.
     #[must_use]
     pub fn range(mut self, lo: f64, hi: f64) -> Self {
         self.range = (lo, hi);
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// Channels that are equalised.
+    /// Returns the number of channels to equalise.
     pub(crate) fn colours(&self) -> usize {
         match self.image.channels {
             c @ (2 | 4) => c - 1,
@@ -112,13 +119,13 @@ impl Equalize {
         }
     }
 
-    /// How a channel is counted.
+    /// Returns the histogram of a channel.
     pub(crate) fn histogram(&self, dtype: DType) -> Histogram {
         let all = Histogram::new(self.image.h * self.image.w, BINS);
         if dtype == DType::U8 { all } else { all.range(self.range.0, self.range.1) }
     }
 
-    /// Elements from a pixel to the next, and from a channel to the next.
+    /// Returns the strides of pixels and channels, in elements.
     pub(crate) fn strides(&self) -> [usize; 2] {
         let planar = self.image.layout == Layout::Planar;
         if planar { [1, self.image.h * self.image.w] } else { [self.image.channels, 1] }
@@ -197,16 +204,16 @@ impl<T: Element> Op<T> for Equalize {
         }
         let (_, decision) = choose("equalize", &self.variant, VARIANTS, profile, || {
             if profile.quirks.serial_workgroups {
-                ("naive", "the caches of a processor hold the tables, and barriers are dear".to_owned())
+                ("naive", "the caches of a processor hold the tables, and barriers are costly".to_owned())
             } else {
-                ("shared", "lanes ask for different values, which workgroup memory gives at once".to_owned())
+                ("shared", "lanes read different entries, which workgroup memory serves at once".to_owned())
             }
         })?;
         let mut program = Program::new("equalize", decision);
         let len = operands[0].len;
         let bytes = operands[0].bytes() as f64;
         program.cost = Cost { flop: 2.0 * len as f64, bytes: 2.0 * bytes };
-        // What depends on all elements is not there when they are first read.
+        // The result depends on all elements, so the image is read twice.
         program.traffic = Some(3.0 * bytes);
         program.operands = operands;
         if len > 0 {
@@ -253,7 +260,7 @@ mod tests {
     use crate::ErrorKind;
 
     #[test]
-    fn what_is_no_image_is_refused() {
+    fn rejects_invalid_images() {
         let kind = |e: Equalize| Op::<f32>::lower(&e, &DeviceProfile::h100()).unwrap_err().kind();
         assert_eq!(kind(Equalize::new([4, 4]).range(1.0, 1.0)), ErrorKind::InvalidArgument);
         assert_eq!(kind(Equalize::new([4, 4]).range(0.0, f64::INFINITY)), ErrorKind::InvalidArgument);

@@ -11,53 +11,60 @@ use crate::program::{
 };
 use crate::shader::Spec;
 
-/// `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by itself, where `g(i)` is
-/// `exp(-i^2 / (2 sigma^2))` divided by the sum of all of these, and `|i|, |j| <= radius`.
+/// Blurs an image by a Gaussian: `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by
+/// itself, where `g(i)` is `exp(-i^2 / (2 sigma^2))`, scaled to the sum 1, and `|i|, |j| <= radius`.
 ///
-/// # Shapes
-/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The two
-/// must be different wgpu buffers.
-///
-/// # Radius and boundary
-/// The radius is `floor(4 sigma + 0.5)` or [`radius`](Self::radius); outside of the image lies the nearest pixel or what
-/// [`boundary`](Self::boundary) says. With the defaults it is `gaussian` of scikit-image, `gaussian_filter` of SciPy
-/// with `mode="nearest"`, and `GaussianBlur` of OpenCV with `BORDER_REPLICATE` and this radius.
-///
-/// # Types, precision and determinism
-/// f32 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, unrounded between (`naive`:
-/// by rows). u8 is rounded at the end, to nearest, ties to even. The same device gives the same bits, variant by
-/// variant.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
-///
-/// # Cost
-/// `8 radius + 4` operations an element. One dispatch, no scratch; `passes` two, and 4 bytes an element.
-///
-/// # Variants
-/// `naive`, `passes`, `fused` (radius up to 10, or 32 with 48 KiB of workgroup memory) and `register` (rows of a multiple
-/// of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes the last of these that fits; on processors
-/// `passes` before `fused`, and `naive` where the sums are above the largest binding.
-///
-/// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels of other than 1
-/// to 4 channels, a window larger than the image under [`Boundary::Wrap`], an unknown variant;
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above 1022;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a variant that the image does not fit.
-///
-/// # Algorithm
-/// The weights of the plane are products of those of two lines. `shaders/image/gaussian_naive.wgsl`: the definition.
-/// `shaders/conv/lines_x.wgsl`, `lines_yz.wgsl`: a dispatch an axis; `lines_tiled.wgsl`: both in one, by tiles;
-/// `register`: `lines_register.wgsl`.
-///
-/// # Example
 /// ```
-/// use tilework::image::{Gaussian, Image};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let soft = Gaussian::new(Image::rgb([1080, 1920]), 1.5);
-/// let program = Op::<u8>::lower(&soft, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.dispatches.len()), ("register", 1));
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[0.0f32, 1.0, 0.0])?, gpu.alloc::<f32>(3)?);
+/// let soft = Gaussian::new([1, 3], 1.0).radius(1).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// soft.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert!((y.read()?[1] - 0.4519).abs() < 1e-4);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The
+/// two must be different wgpu buffers.
+///
+/// # Radius and boundary
+/// The radius is `floor(4 sigma + 0.5)` or [`radius`](Self::radius). The nearest pixel is repeated outside the
+/// image, unless [`boundary`](Self::boundary) says otherwise. The defaults are those of `gaussian` of scikit-image,
+/// of `gaussian_filter` of SciPy with `mode="nearest"`, and of `GaussianBlur` of OpenCV with `BORDER_REPLICATE` and
+/// this radius.
+///
+/// # Types, precision and determinism
+/// f32 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, without rounding
+/// to u8 between (`naive`: by rows). u8 is rounded at the end, to nearest, ties to even. The same device gives the
+/// same bits, for each variant. NaN and infinities propagate as in f32 arithmetic, to the results they are a term
+/// of.
+///
+/// # Cost
+/// `8 radius + 4` operations an element. One dispatch, no scratch; `passes` takes two, and 4 bytes of scratch an
+/// element.
+///
+/// # Variants
+/// `naive`, `passes`, `fused` (radius up to 10, or 32 with 48 KiB of workgroup memory) and `register` (rows of a
+/// multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes the last of these that
+/// fits; on processors `passes` before `fused`, and `naive` if the sums are above the largest binding.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels with
+///   more than 4 channels or none, a window larger than the image under [`Boundary::Wrap`], or an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
+///   1022.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that
+///   does not fit the image.
+///
+/// # Algorithm
+/// The weights of the plane are products of those of two lines. `shaders/image/gaussian_naive.wgsl`: the
+/// definition. `shaders/conv/lines_x.wgsl`, `lines_yz.wgsl`: a dispatch an axis; `lines_tiled.wgsl`: both in one,
+/// by tiles; `lines_register.wgsl`: both in registers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaussian {
     pub(crate) image: Image,
@@ -70,44 +77,44 @@ pub struct Gaussian {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("passes", "sums along rows, then along columns, a dispatch each"),
-    Variant::portable("fused", "both by tiles in one dispatch, sums along rows in workgroup memory"),
-    Variant::portable("register", "both in one dispatch, sums in registers"),
+    Variant::portable("fused", "rows and columns by tiles in one dispatch, sums along rows in workgroup memory"),
+    Variant::portable("register", "rows and columns in one dispatch, sums in registers"),
 ];
 
 /// The largest radius: twice its weights fit a uniform.
 const MAX_RADIUS: usize = 1022;
-/// The largest radius of a window whose loops every driver runs to their end.
+/// The largest radius for which every driver runs the loops over a window to their end.
 const MAX_EVERYWHERE: usize = 120;
 const _: () = assert!(runs_everywhere((2 * MAX_EVERYWHERE + 2).pow(2)));
 
 impl Gaussian {
-    /// Of an image, by a standard deviation in pixels.
+    /// Blurs an image by a standard deviation in pixels.
     pub fn new(image: impl Into<Image>, sigma: f64) -> Self {
         Self { image: image.into(), sigma, radius: None, boundary: Boundary::Clamp, variant: "auto".into() }
     }
 
-    /// How far the window reaches. The default is `floor(4 sigma + 0.5)`.
+    /// Sets the radius of the window in pixels. The default is `floor(4 sigma + 0.5)`.
     #[must_use]
     pub fn radius(mut self, radius: usize) -> Self {
         self.radius = Some(radius);
         self
     }
 
-    /// What lies outside of the image. The default is [`Boundary::Clamp`].
+    /// Sets the pixels outside the image. The default is [`Boundary::Clamp`].
     #[must_use]
     pub fn boundary(mut self, boundary: Boundary) -> Self {
         self.boundary = boundary;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -116,7 +123,7 @@ impl Gaussian {
         self.radius.unwrap_or((4.0 * self.sigma + 0.5) as usize)
     }
 
-    /// Weights of a line.
+    /// Returns the weights of a line.
     pub(crate) fn weights(&self) -> Vec<f64> {
         let radius = self.reach() as i32;
         let raw: Vec<f64> =
@@ -127,13 +134,13 @@ impl Gaussian {
 
     fn check(&self, name: &str) -> Result<()> {
         if !(self.sigma > 0.0 && self.sigma.is_finite()) {
-            return Err(err!(InvalidArgument, "{name}: sigma must be above 0 and finite"));
+            return Err(err!(InvalidArgument, "{name}: sigma is not above 0 and finite; give the standard deviation in pixels"));
         }
         let (reach, image) = (self.reach(), &self.image);
         if reach > MAX_RADIUS {
             return Err(err!(
                 TooLarge,
-                "{name}: the radius {reach} is above {MAX_RADIUS}, the most whose weights fit a uniform; blur a \
+                "{name}: the radius {reach} is above {MAX_RADIUS}, the maximum whose weights fit a uniform; blur a \
                  smaller image, or twice by sigma / sqrt(2)"
             ));
         }
@@ -141,7 +148,7 @@ impl Gaussian {
         {
             return Err(err!(
                 InvalidArgument,
-                "{name}: the window of {0} x {0} is larger than the image, which wraps around once only; take a smaller \
+                "{name}: the window of {0} x {0} is larger than the image, which wraps around only once; use a smaller \
                  radius, or the boundary clamp",
                 2 * reach + 1
             ));
@@ -190,7 +197,7 @@ impl<T: Element> Op<T> for Gaussian {
         let missing = match form {
             Some(form) => lines.missing(form, dtype, profile),
             None if self.reach() > MAX_EVERYWHERE && profile.ends_loops() => Some(format!(
-                "a driver that does not end the loops of an invocation after {} rounds (radius {})",
+                "a driver that runs more than {} loop rounds of a thread (radius {})",
                 profile.max_rounds(),
                 self.reach()
             )),
@@ -199,7 +206,7 @@ impl<T: Element> Op<T> for Gaussian {
         if let Some(what) = missing.filter(|_| len > 0) {
             return Err(err!(
                 Unsupported,
-                "{name}: the variant `{}` needs {what}; take another on {}, or work on bands of rows",
+                "{name}: the variant `{}` needs {what}; use another variant on {}, or blur chunks of rows",
                 variant.name,
                 profile.name
             ));
@@ -243,7 +250,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     layout::form(asked, op, input, output)
 }
 
-/// Names of the boundaries, the default first.
+/// Returns the names of the boundaries, the default first.
 pub(super) fn boundaries() -> Vec<&'static str> {
     let mut all = Boundary::ALL;
     all.sort_by_key(|boundary| *boundary != Boundary::Clamp);

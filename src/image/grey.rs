@@ -1,4 +1,4 @@
-//! The brightness of RGB pixels.
+//! Brightness of RGB pixels.
 
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
@@ -10,23 +10,23 @@ use crate::program::{
 };
 use crate::shader::Spec;
 
-/// How much each colour counts.
+/// The weights of red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum GreyWeights {
-    /// `(299 R + 587 G + 114 B + 500) / 1000`, of u8 in integers: ITU-R BT.601, rounded half up. OpenCV and
+    /// `(299 R + 587 G + 114 B + 500) / 1000`, for u8 in integers: ITU-R BT.601, rounded half up. OpenCV and
     /// Pillow round the weights first, and may differ by 1; scikit-image weighs by BT.709.
     #[default]
     Luma,
-    /// `3 R / 10 + 6 G / 10 + B / 10`, of u8 each term truncated: the teaching kernel.
+    /// `3 R / 10 + 6 G / 10 + B / 10`, for u8 with each term truncated, as in the teaching kernel.
     Source,
 }
 
 impl GreyWeights {
-    /// All of them.
+    /// All values.
     pub const ALL: [GreyWeights; 2] = [Self::Luma, Self::Source];
 
-    /// Name, as on the command line of the `op` example.
+    /// Returns the name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Luma => "luma",
@@ -34,22 +34,37 @@ impl GreyWeights {
         }
     }
 
-    /// The weights of that name.
+    /// Returns the weights of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|w| w.name() == name)
     }
 }
 
-/// `output[p]` = the brightness of pixel `p`, whose first three channels are red, green and blue; a fourth is left out.
+/// Computes the brightness of each pixel: `output[p] = r R + g G + b B` of its first three channels; a fourth is
+/// ignored.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (rgb, grey) = (gpu.upload(&[255u8, 0, 0, 255, 255, 255])?, gpu.alloc::<u8>(2)?);
+/// let plan = Grey::new(Image::rgb([1, 2])).plan::<u8>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &rgb, &grey)?;
+/// rec.submit()?;
+/// assert_eq!(grey.read()?, [76, 255]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input` is the [`Image`] of 3 or 4 channels, `output` `h` x `w`; any extent may be 0. The two must be different wgpu
-/// buffers.
+/// `input` is the [`Image`] of 3 or 4 channels, `output` is `h` x `w`; any extent may be 0. The two must be
+/// different wgpu buffers.
 ///
 /// # Types, precision and determinism
 /// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 by the same
-/// weights, in f32; the same device gives the same bits.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
+/// weights, in f32; the same device gives the same bits. NaN and infinities propagate as in f32 arithmetic, to the
+/// results they are a term of.
 ///
 /// # Cost
 /// 5 operations a pixel. One dispatch, no scratch.
@@ -58,24 +73,13 @@ impl GreyWeights {
 /// `naive` and `packed`; `auto` (the default) takes `packed`.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 3 or 4 channels, an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels without 3 or 4 channels, or an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
 ///
 /// # Algorithm
-/// `shaders/image/grey_naive.wgsl`, byte by byte; `grey_packed.wgsl`, three words to one; `grey_floats.wgsl`, one pixel
-/// an invocation or four.
-///
-/// # Example
-/// ```
-/// use tilework::image::{Grey, GreyWeights, Image};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let grey = Grey::new(Image::rgb([1080, 1920])).weights(GreyWeights::Luma);
-/// let program = Op::<u8>::lower(&grey, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.variant(), program.operands[0].len), ("packed", 1080 * 1920 * 3));
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `shaders/image/grey_naive.wgsl`, byte by byte; `grey_packed.wgsl`, three words to one; `grey_floats.wgsl`, one
+/// or four pixels a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grey {
     pub(crate) image: Image,
@@ -87,34 +91,34 @@ kernel_params! { struct GreyParams { pixels: u32, words: u32, step: u32, colour:
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "reads each colour of each pixel by itself"),
-    Variant::portable("packed", "turns words of bytes, four pixels, into one; four floats an invocation"),
+    Variant::portable("packed", "turns the words of four pixels into one; four floats a thread"),
 ];
 
 const WORKGROUP_SIZE: usize = 256;
-/// Pixels of f32 an invocation of `packed`.
+/// f32 pixels of a thread of `packed`.
 const ITEMS: usize = 4;
 
 impl Grey {
-    /// Of an image of 3 or 4 channels.
+    /// Converts an image of 3 or 4 channels.
     pub fn new(image: impl Into<Image>) -> Self {
         Self { image: image.into(), weights: GreyWeights::Luma, variant: "auto".into() }
     }
 
-    /// How much each colour counts. The default is [`GreyWeights::Luma`].
+    /// Sets the weights of the colours. The default is [`GreyWeights::Luma`].
     #[must_use]
     pub fn weights(mut self, weights: GreyWeights) -> Self {
         self.weights = weights;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -136,7 +140,7 @@ impl<T: Element> Op<T> for Grey {
         if image.channels < 3 {
             return Err(err!(
                 InvalidArgument,
-                "{name}: pixels of {} channels have not red, green and blue; give an image of 3 or 4",
+                "{name}: pixels of {} channels; red, green and blue need an image of 3 or 4 channels",
                 image.channels
             ));
         }

@@ -1,4 +1,4 @@
-//! Extents of images, and where the channels of a pixel are.
+//! Extents and channel layout of images.
 
 use crate::array::HostArray;
 use crate::element::DType;
@@ -6,22 +6,22 @@ use crate::error::{Result, err};
 use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Role, Setting, by_type};
 use crate::shape::elements;
 
-/// Where the channels of a pixel are.
+/// The order of channels in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Side by side: `h` x `w` x channels, as decoders and NumPy have it.
+    /// Channels side by side: `h` x `w` x channels, as in decoders and NumPy.
     #[default]
     Interleaved,
-    /// A plane each: channels x `h` x `w`, as networks have it.
+    /// A plane for each channel: channels x `h` x `w`, as in neural networks.
     Planar,
 }
 
 impl Layout {
-    /// All of them.
+    /// All values.
     pub const ALL: [Layout; 2] = [Self::Interleaved, Self::Planar];
 
-    /// Name, as on the command line of the `op` example.
+    /// Returns the name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interleaved => "interleaved",
@@ -29,13 +29,13 @@ impl Layout {
         }
     }
 
-    /// The layout of that name.
+    /// Returns the layout of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|l| l.name() == name)
     }
 }
 
-/// Extents and layout of an image: rows of pixels without gaps, of 1 to 4 channels.
+/// Extents and layout of an image: rows of pixels without gaps, with 1 to 4 channels.
 ///
 /// ```
 /// use tilework::image::{Image, Layout};
@@ -52,58 +52,58 @@ pub struct Image {
     pub w: usize,
     /// Elements of a pixel.
     pub channels: usize,
-    /// Where they are.
+    /// The order of channels in memory.
     pub layout: Layout,
 }
 
 impl Image {
-    /// `h` rows of `w` pixels of `channels` interleaved channels.
+    /// Creates an image of `h` rows of `w` pixels of `channels` interleaved channels.
     pub const fn new([h, w]: [usize; 2], channels: usize) -> Self {
         Self { h, w, channels, layout: Layout::Interleaved }
     }
 
-    /// One channel.
+    /// Creates an image of one channel.
     pub const fn grey([h, w]: [usize; 2]) -> Self {
         Self::new([h, w], 1)
     }
 
-    /// Red, green and blue.
+    /// Creates an image of red, green and blue.
     pub const fn rgb([h, w]: [usize; 2]) -> Self {
         Self::new([h, w], 3)
     }
 
-    /// Red, green, blue and opacity.
+    /// Creates an image of red, green, blue and opacity.
     pub const fn rgba([h, w]: [usize; 2]) -> Self {
         Self::new([h, w], 4)
     }
 
-    /// The same pixels, a plane for each channel.
+    /// Stores each channel as a plane.
     #[must_use]
     pub const fn planar(self) -> Self {
         Self { layout: Layout::Planar, ..self }
     }
 
-    /// Planes, rows and elements in a row: of a plane each row is a row, whatever lies in a pixel.
+    /// Returns planes, rows, and elements in a row; interleaved channels are elements of the row.
     pub(crate) fn extents(&self) -> [usize; 3] {
         if self.is_planar() {
             [self.channels, self.h, self.w]
         } else {
-            // A row of an image of no rows may have any length.
+            // If there are no rows, a row may have any length.
             [1, self.h, self.w.saturating_mul(self.channels)]
         }
     }
 
-    /// Elements from a pixel to its neighbour.
+    /// Returns the stride of pixels, in elements.
     pub(crate) fn step(&self) -> usize {
         if self.is_planar() { 1 } else { self.channels }
     }
 
-    /// Of one channel both layouts are the same.
+    /// Returns true for planar images of several channels; with one channel both layouts are the same.
     fn is_planar(&self) -> bool {
         self.layout == Layout::Planar
     }
 
-    /// For texts.
+    /// Describes the image in error texts.
     pub(crate) fn name(&self) -> String {
         let layout = if self.is_planar() { ", planar" } else { "" };
         match self.channels {
@@ -112,7 +112,7 @@ impl Image {
         }
     }
 
-    /// Input and output of an op that `name` says, whose output has so many channels.
+    /// Checks the image and returns input and output of the op `name`, whose output has `channels` channels.
     pub(super) fn operands(
         &self,
         name: &str,
@@ -123,13 +123,13 @@ impl Image {
         if !matches!(dtype, DType::U8 | DType::F32) {
             return Err(err!(
                 Unsupported,
-                "{name}: elements of {dtype}; it takes u8 and f32; convert the image"
+                "{name}: elements of {dtype}; convert the image to u8 or f32"
             ));
         }
         if !(1..=4).contains(&self.channels) {
             return Err(err!(
                 InvalidArgument,
-                "{name}: pixels of {} channels; they have 1 to 4: take planes as images of their own",
+                "{name}: pixels of {} channels; an image has 1 to 4; process planes as separate images",
                 self.channels
             ));
         }
@@ -138,22 +138,22 @@ impl Image {
         let output =
             Operand { name: "output", len: len / self.channels * channels, access: Access::Write, ..input };
         let operands = vec![input, output];
-        profile.check_bindings(name, &operands[..1], "work on bands of rows, a call each")?;
-        profile.check_count(name, &operands[0], MOST, "work on bands of rows, a call each")?;
+        profile.check_bindings(name, &operands[..1], "process chunks of rows, a call each")?;
+        profile.check_count(name, &operands[0], MAX_ELEMENTS, "process chunks of rows, a call each")?;
         Ok(operands)
     }
 }
 
-/// The one input of an op on images.
+/// The input of an op on images.
 pub(super) const INPUT: Input = Input::new("input", "(h, w) or (h, w, c); planar (c, h, w)");
 
-/// Types of the elements.
+/// Element types.
 pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32];
 
-/// Where the channels are, by name.
+/// The option `layout`.
 pub(super) const LAYOUT: Setting = Setting::word("layout", || Layout::ALL.map(Layout::name).to_vec());
 
-/// The image that is asked for by names.
+/// Reads the input and the option `layout`.
 pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
     let input = asked.any(INPUT.name)?;
     let planar = asked.settings().choice("layout")? == Layout::Planar.name();
@@ -164,7 +164,7 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
         _ => {
             return Err(err!(
                 Shape,
-                "{}: {} is {input}; an image has 2 dimensions, or 3 with its channels",
+                "{}: {} is {input}; an image has 2 dimensions, or 3 with channels; reshape it",
                 asked.name(),
                 INPUT.name
             ));
@@ -173,7 +173,7 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
     Ok((input, image))
 }
 
-/// The op on an image, with an output of this shape.
+/// Returns the op on an image, with an output of this shape.
 pub(super) fn form(
     asked: &Asked<'_>,
     op: impl Op<f32> + Op<u8> + 'static,
@@ -185,19 +185,19 @@ pub(super) fn form(
     by_type!(asked, dtype, [f32, u8], T => Ok(Form::new::<T>(op, operands)))
 }
 
-/// One channel.
+/// Creates an image of one channel.
 impl From<[usize; 2]> for Image {
     fn from([h, w]: [usize; 2]) -> Self {
         Self::grey([h, w])
     }
 }
 
-/// Channels side by side: the shape of a NumPy array.
+/// Creates an image of interleaved channels from the shape of a NumPy array.
 impl From<[usize; 3]> for Image {
     fn from([h, w, channels]: [usize; 3]) -> Self {
         Self::new([h, w], channels)
     }
 }
 
-/// Elements that coordinates of 31 bits address, also beyond the ends.
-const MOST: usize = (1 << 31) - (1 << 17);
+/// Maximum of elements that 31-bit coordinates address, with a margin beyond both ends.
+const MAX_ELEMENTS: usize = (1 << 31) - (1 << 17);

@@ -13,51 +13,59 @@ use crate::program::{
 };
 use crate::shader::{Fragment, Spec};
 
-/// `output[y, x] = median of input[y + j, x + i]` over `|i|, |j| <= size / 2`, each channel by itself: the value in the
-/// middle of the sorted window of `size` x `size` pixels. `size` is odd.
+/// Takes the median of each neighbourhood: `output[y, x] = median of input[y + j, x + i]` over `|i|, |j| <= size /
+/// 2`, the middle value of the sorted window of `size` x `size` pixels, each channel by itself. `size` is odd.
 ///
 /// ```
-/// use tilework::image::{Image, Median};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let clean = Median::new(Image::rgb([1080, 1920]), 3);
-/// let program = Op::<u8>::lower(&clean, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.variant(), program.dispatches.len()), ("network", 1));
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1u8, 1, 1, 1, 200, 1, 1, 1, 1])?, gpu.alloc::<u8>(9)?);
+/// let clean = Median::new([3, 3], 3).plan::<u8>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// clean.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [1; 9]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
 /// # Shapes
-/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The two
-/// must be different wgpu buffers.
+/// `input` and `output` are the [`Image`]; any extent may be 0, and the window may be larger than the image. The
+/// two must be different wgpu buffers.
 ///
 /// # Boundary
-/// Outside of the image lies the nearest pixel, or what [`boundary`](Self::boundary) says. With the default it is
-/// `median_filter` of SciPy with `mode="nearest"`, and `medianBlur` of OpenCV.
+/// The nearest pixel is repeated outside the image, unless [`boundary`](Self::boundary) says otherwise. The default
+/// is that of `median_filter` of SciPy with `mode="nearest"`, and of `medianBlur` of OpenCV.
 ///
 /// # Types, precision and determinism
-/// u8 and f32. Values are selected, not computed: every variant and device gives the same bits, also of subnormal
-/// numbers. f32 is sorted as -inf ... -0, +0 ... +inf, NaN: -0 lies below +0, and every NaN above all numbers. If the
-/// median is NaN, the output is a NaN, whose sign and payload are not defined.
+/// u8 and f32. Values are selected, not computed: every variant and device gives the same bits, for subnormal
+/// numbers too. f32 is sorted as -inf ... -0, +0 ... +inf, NaN: -0 lies below +0, and every NaN above all numbers.
+/// If the median is NaN, the output is a NaN of undefined sign and payload.
 ///
 /// # Cost
-/// `naive` and `tiled`: `2 bits size^2` operations an element, where `bits` is 8 for u8 and 32 for f32. `network`: 24 minima
-/// and maxima an element of size 3, 140 of size 5, a little more where channels are interleaved. One dispatch, no scratch.
+/// `naive` and `tiled`: `2 bits size^2` operations an element, where `bits` is 8 for u8 and 32 for f32. `network`:
+/// 24 minima and maxima an element for size 3, 140 for size 5, slightly more if channels are interleaved. One
+/// dispatch, no scratch.
 ///
 /// # Variants
-/// `naive`; `tiled` (with 16 KiB of workgroup memory, one channel or planes: sizes up to 33); `network` (sizes 3 and 5).
-/// `auto` (the default) takes `network` if the size is 3 or 5, else `tiled` if the tile fits workgroup memory, else `naive`.
+/// `naive`; `tiled` (with 16 KiB of workgroup memory, one channel or planes: sizes up to 33); `network` (sizes 3
+/// and 5). `auto` (the default) takes `network` if the size is 3 or 5, else `tiled` if the tile fits workgroup
+/// memory, else `naive`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even size, pixels of other than 1 to 4 channels, a window
-/// larger than the image under [`Boundary::Wrap`], an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge): an image
-/// above the largest binding or buffer, or a size above 89 (u8) or 43 (f32), for which some drivers end loops too early;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that does not
-/// fit the size or the device.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even size, pixels with more than 4 channels or
+///   none, a window larger than the image under [`Boundary::Wrap`], or an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a size above 89
+///   (u8) or 43 (f32), for which some drivers end loops too early.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that
+///   does not fit the size or the device.
 ///
 /// # Algorithm
-/// J. W. Tukey, Exploratory Data Analysis, 1977. `shaders/image/median_naive.wgsl` and `median_tiled.wgsl` search the bits of
-/// the median: `median_search.wgsl`. `median_network.wgsl` sorts columns that windows share, then rows, and drops what cannot
-/// be the median: A. Adams, Fast Median Filters using Separable Sorting Networks, 2021.
+/// J. W. Tukey, *Exploratory Data Analysis*, 1977. `shaders/image/median_naive.wgsl` and `median_tiled.wgsl` search
+/// the median bit by bit: `median_search.wgsl`. `median_network.wgsl` sorts columns that windows share, then rows,
+/// and drops elements that cannot be the median: A. Adams, *Fast Median Filters using Separable Sorting Networks*,
+/// 2021.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Median {
     pub(crate) image: Image,
@@ -76,7 +84,8 @@ const WORKGROUP_SIZE: usize = 256;
 /// Side of a tile of `tiled`.
 const TILE: usize = 32;
 
-/// The largest size whose search every driver runs to its end: `bits (size + 1)^2` rounds, and those that load a tile.
+/// Returns the largest size for which every driver runs the search to its end: `bits (size + 1)^2` rounds, and those
+/// that load a tile.
 const fn max_size(dtype: DType) -> usize {
     if matches!(dtype, DType::U8) { 89 } else { 43 }
 }
@@ -84,41 +93,41 @@ const _: () = assert!(runs_everywhere(8 * (max_size(DType::U8) + 1).pow(2) + 512
 const _: () = assert!(runs_everywhere(32 * (max_size(DType::F32) + 1).pow(2) + 512));
 
 impl Median {
-    /// Of an image, by windows of `size` x `size` pixels.
+    /// Filters an image by windows of `size` x `size` pixels.
     pub fn new(image: impl Into<Image>, size: usize) -> Self {
         Self { image: image.into(), size, boundary: Boundary::Clamp, variant: "auto".into() }
     }
 
-    /// What lies outside of the image. The default is [`Boundary::Clamp`].
+    /// Sets the pixels outside the image. The default is [`Boundary::Clamp`].
     #[must_use]
     pub fn boundary(mut self, boundary: Boundary) -> Self {
         self.boundary = boundary;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// Pixels from the centre of the window to its edge.
+    /// Returns the pixels from the centre of the window to its edge.
     fn radius(&self) -> usize {
         self.size / 2
     }
 
-    /// Groups of four columns that a thread of `network` sorts.
+    /// Returns the groups of four columns that a thread of `network` sorts.
     fn groups(&self) -> usize {
         ((self.size - 1) * self.image.step() + 4).div_ceil(4)
     }
 
-    /// Bytes of workgroup memory of a tile and its surroundings.
+    /// Returns the bytes of workgroup memory of a tile and its halo.
     fn tile_bytes(&self) -> usize {
         let halo = 2 * self.radius() * self.image.step();
         4 * (TILE + halo).next_multiple_of(4) * (TILE + 2 * self.radius())
@@ -129,27 +138,27 @@ impl Median {
         if size.is_multiple_of(2) {
             return Err(err!(
                 InvalidArgument,
-                "{name}: the size is even; a window with a centre has an odd size"
+                "{name}: the size is even; give an odd size, so that the window has a centre"
             ));
         }
         if size > max {
             return Err(err!(
                 TooLarge,
-                "{name}: the size is above {max}, the largest for {dtype} on every driver; filter a smaller image"
+                "{name}: the maximum size for {dtype} is {max}; use a smaller window on a smaller image"
             ));
         }
         let least = self.image.h.min(self.image.w);
         if self.boundary == Boundary::Wrap && size > least && least > 0 {
             return Err(err!(
                 InvalidArgument,
-                "{name}: the window is larger than the image, which wraps around once only; take a smaller size, or the \
+                "{name}: the window is larger than the image, which wraps around only once; use a smaller size, or the \
                  boundary clamp"
             ));
         }
         Ok(())
     }
 
-    /// What the variant needs that is not there, if anything.
+    /// Returns the requirement of the variant that the size or device does not meet, if any.
     fn missing(&self, variant: &str, profile: &DeviceProfile) -> Option<String> {
         let (needed, there) = (self.tile_bytes(), profile.limits.max_workgroup_bytes);
         match variant {
@@ -167,7 +176,7 @@ impl Median {
         let size = self.size;
         let fits = |variant: &str| self.missing(variant, profile).is_none();
         if fits("network") {
-            ("network", format!("size {size}: few enough minima and maxima to write them out"))
+            ("network", format!("size {size}: few enough minima and maxima to unroll them"))
         } else if fits("tiled") {
             ("tiled", format!("size {size}: a tile and its surroundings fit workgroup memory"))
         } else {
@@ -175,7 +184,7 @@ impl Median {
         }
     }
 
-    /// Operations an element.
+    /// Returns the operations for each element.
     fn operations(&self, variant: &str, dtype: DType) -> usize {
         match (variant, self.size) {
             ("network", 3) => 12 + 6 * self.groups(),
@@ -260,7 +269,7 @@ impl<T: Element> Op<T> for Median {
         if let Some(what) = self.missing(variant.name, profile).filter(|_| len > 0) {
             return Err(err!(
                 Unsupported,
-                "{name}: the variant `{}` needs {what}; take another on {}",
+                "{name}: the variant `{}` needs {what}; use another variant on {}",
                 variant.name,
                 profile.name
             ));
@@ -346,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_sizes_that_no_driver_finishes() {
+    fn rejects_sizes_that_some_driver_does_not_finish() {
         let lower = |size| {
             let op = Median::new([4, 4], size);
             let profile = DeviceProfile::mesa();

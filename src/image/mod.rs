@@ -1,16 +1,17 @@
-//! Images of `u8` and `f32`, of 1 to 4 channels side by side or in planes: [`Image`].
+//! Images of `u8` and `f32`, with 1 to 4 interleaved or planar channels: [`Image`].
 //!
-//! | want | take |
+//! | to compute | use |
 //! |---|---|
 //! | the brightness of RGB pixels | [`Grey`] |
-//! | the mean of each pixel's surroundings | [`Blur`] |
-//! | the same, weighted by a bell curve | [`Gaussian`] |
-//! | single wrong pixels removed, edges kept | [`Median`] |
+//! | the mean of each neighbourhood | [`Blur`] |
+//! | the Gaussian-weighted mean of each neighbourhood | [`Gaussian`] |
+//! | the median of each neighbourhood, which removes outliers and keeps edges | [`Median`] |
 //! | edges | [`Sobel`] |
 //! | values spread over their whole range | [`Equalize`] |
 //! | any other filter | [`Filter2d`](crate::Filter2d), which takes `u8` too |
 //!
-//! Outside of an image lies the nearest pixel ([`Gaussian`], [`Median`], [`Sobel`]), or what is there does not count ([`Blur`]).
+//! [`Gaussian`], [`Median`] and [`Sobel`] repeat the nearest pixel outside the image; [`Blur`] leaves out pixels
+//! outside.
 
 mod blur;
 mod equalize;

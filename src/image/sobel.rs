@@ -1,4 +1,4 @@
-//! Sobel's gradients.
+//! Sobel gradients.
 
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
@@ -11,24 +11,24 @@ use crate::program::{
 };
 use crate::shader::{Fragment, Spec};
 
-/// Which gradient.
+/// The gradient to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Gradient {
     /// `sqrt(gx^2 + gy^2)`.
     #[default]
     Magnitude,
-    /// `gx`, to the right; of u8 without its sign.
+    /// `gx`, to the right; its magnitude for u8.
     X,
-    /// `gy`, downwards; of u8 without its sign.
+    /// `gy`, downwards; its magnitude for u8.
     Y,
 }
 
 impl Gradient {
-    /// All of them.
+    /// All values.
     pub const ALL: [Gradient; 3] = [Self::Magnitude, Self::X, Self::Y];
 
-    /// Name, as on the command line of the `op` example.
+    /// Returns the name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Magnitude => "magnitude",
@@ -37,55 +37,59 @@ impl Gradient {
         }
     }
 
-    /// The gradient of that name.
+    /// Returns the gradient of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|g| g.name() == name)
     }
 }
 
-/// `output[y, x] = sqrt(gx^2 + gy^2)`, each channel by itself, where `gx` is the sum of the window of 3 x 3 pixels around
-/// `(y, x)` times `-1 0 1, -2 0 2, -1 0 1` (row by row), and `gy` the same transposed.
+/// Computes the gradient of each channel: `output[y, x] = sqrt(gx^2 + gy^2)`, where `gx` is the sum of the window
+/// of 3 x 3 pixels around `(y, x)` times `-1 0 1, -2 0 2, -1 0 1` (row by row), and `gy` the same transposed.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[0u8, 0, 10, 0, 0, 10, 0, 0, 10])?, gpu.alloc::<u8>(9)?);
+/// let edges = Sobel::new([3, 3]).plan::<u8>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// edges.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [0, 40, 40, 0, 40, 40, 0, 40, 40]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
 /// `input` and `output` are the [`Image`]; any extent may be 0. The two must be different wgpu buffers.
 ///
 /// # Boundary
-/// Outside of the image lies the nearest pixel, as in SciPy's and scikit-image's default (for this window `reflect` and
-/// `nearest` are the same) and OpenCV with `BORDER_REPLICATE`. `gx` and `gy` are those of SciPy and OpenCV;
-/// scikit-image divides them by 4 and the magnitude by a further `sqrt(2)`.
+/// The nearest pixel is repeated outside the image, as in SciPy's and scikit-image's default (for this window
+/// `reflect` and `nearest` are the same) and OpenCV with `BORDER_REPLICATE`. `gx` and `gy` are those of SciPy and
+/// OpenCV; scikit-image divides them by 4 and the magnitude by a further `sqrt(2)`.
 ///
 /// # Types, precision and determinism
-/// u8: exact, rounded to the nearest whole number and saturated to 255; [`Gradient::X`] and `Y` lose their sign: every
-/// variant and device gives the same bytes. f32: sums of f32, and a root that WGSL lets be off by a few units in the
-/// last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The same device gives the same bits.
-/// Pixels on the axis are no terms of a gradient, be they NaN.
+/// u8: exact, rounded to the nearest whole number and saturated to 255; [`Gradient::X`] and `Y` lose their sign.
+/// Every variant and device gives the same bytes. f32: sums in f32, and a root that WGSL lets err by a few units in
+/// the last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The same device gives the same
+/// bits. Pixels on the axis are no terms of a gradient, even if they are NaN.
 ///
 /// # Cost
-/// 14 operations an element; with `rows` each is read about three times from the cache, once from memory. One dispatch,
-/// no scratch.
+/// 14 operations an element; with `rows` each element is read about three times from the cache, once from memory.
+/// One dispatch, no scratch.
 ///
 /// # Variants
 /// `naive` and `rows`; `auto` (the default) takes `rows`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels of other than 1 to 4 channels, an unknown variant;
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
+///   unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
 ///
 /// # Algorithm
-/// I. Sobel and G. Feldman, 1968. Both windows are products of lines, and share the sums along x:
-/// `shaders/image/sobel_rows.wgsl`; `sobel_naive.wgsl` sums anew for each row.
-///
-/// # Example
-/// ```
-/// use tilework::image::{Gradient, Sobel};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let edges = Sobel::new([1080, 1920]).gradient(Gradient::Magnitude);
-/// let program = Op::<u8>::lower(&edges, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.variant(), program.dispatches.len()), ("rows", 1));
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// I. Sobel and G. Feldman, 1968. Both windows are products of lines and share the sums along x:
+/// `shaders/image/sobel_rows.wgsl`; `sobel_naive.wgsl` computes all sums for each row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sobel {
     pub(crate) image: Image,
@@ -100,30 +104,30 @@ const VARIANTS: &[Variant] = &[
 
 const WORKGROUP_SIZE: usize = 256;
 
-/// Rows that an invocation of `rows` walks down.
+/// Rows that a thread of `rows` walks down.
 const ROWS: usize = 8;
 
 impl Sobel {
-    /// Of an image.
+    /// Filters an image.
     pub fn new(image: impl Into<Image>) -> Self {
         Self { image: image.into(), gradient: Gradient::Magnitude, variant: "auto".into() }
     }
 
-    /// Which gradient. The default is [`Gradient::Magnitude`].
+    /// Selects the gradient. The default is [`Gradient::Magnitude`].
     #[must_use]
     pub fn gradient(mut self, gradient: Gradient) -> Self {
         self.gradient = gradient;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -177,7 +181,7 @@ impl<T: Element> Op<T> for Sobel {
         let operands =
             image.operands(&format!("sobel of {}", image.name()), dtype, image.channels, profile)?;
         let (_, decision) = choose("sobel", &self.variant, VARIANTS, profile, || {
-            ("rows", "reads every row once and keeps what it adds up to".to_owned())
+            ("rows", "reads every row once and keeps its sums".to_owned())
         })?;
         let mut program = Program::new("sobel", decision);
         let len = operands[0].len;

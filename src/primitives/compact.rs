@@ -1,4 +1,4 @@
-//! What select, partition, unique and run-length share: elements that are kept move to the front, in order.
+//! Kernels that select, partition, unique and run-length share: kept elements move to the front, in order.
 
 use super::lookback::Posts;
 use crate::element::DType;
@@ -16,38 +16,38 @@ const HIERARCHICAL: Variant =
 const SUBGROUP: Variant =
     Variant::subgroups("subgroup", "count, scan, scatter; ranks from ballots of subgroups");
 const LOOKBACK: Variant =
-    Variant::portable("lookback", "one pass: each tile looks back at the counts of those before it");
+    Variant::portable("lookback", "one pass: each tile looks back at the counts of earlier tiles");
 
-/// What can be done in one pass, or in two.
+/// Variants of ops that can run in one pass.
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, SUBGROUP, LOOKBACK];
-/// What must know the number of all kept elements before it moves any.
+/// Variants of ops that need the number of all kept elements before they move any.
 pub(super) const TWO_PASSES: &[Variant] = &[HIERARCHICAL, SUBGROUP];
 
-/// Which elements are kept, as a value of the element decides it.
+/// Decides by its value which elements to keep.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Predicate {
-    /// Elements that are not 0; NaN is not.
+    /// Keeps elements that are not 0; NaN is kept.
     NonZero,
-    /// The user's own: WGSL that defines `fn keep(x: T) -> bool`, where `T` is the element type. It is
-    /// validated, and runs as [`CustomOp`](crate::CustomOp) says.
+    /// Keeps elements for which your WGSL function `fn keep(x: T) -> bool` returns true, where `T` is the element type
+    /// (`f32` for f16). It is validated, and runs as [`CustomOp`](crate::CustomOp) says.
     Custom(Arc<str>),
 }
 
 impl Predicate {
-    /// The user's own.
+    /// Creates a predicate from the text of [`Custom`](Self::Custom).
     pub fn custom(wgsl: &str) -> Self {
         Self::Custom(wgsl.into())
     }
 }
 
-/// How it is decided which elements are kept.
+/// The rule that decides which elements are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// Those whose flag is not 0: the second operand.
+    /// Elements with a nonzero flag, the second operand.
     Flagged,
     Where(Predicate),
-    /// Those that differ from the one before.
+    /// Elements that differ from the one before.
     Heads,
 }
 
@@ -65,27 +65,27 @@ const BLOCK: u64 = 2048;
 /// A compaction of `n` elements of `dtype`.
 pub(super) struct Compaction<'a> {
     pub(super) op: &'static str,
-    /// The kernel that puts elements in their places.
+    /// The kernel that moves elements to their places.
     pub(super) scatter: &'static str,
     pub(super) keep: &'a Keep,
     pub(super) variant: &'a str,
     pub(super) variants: &'static [Variant],
-    /// For tests: in `lookback`, one in so many tiles posts nothing; 0 for none.
+    /// For tests: in `lookback`, one tile in `leave_out` posts nothing; 0 turns this off.
     pub(super) leave_out: u32,
     pub(super) n: usize,
-    /// Whether an operand `length` says how many of the `n` there are.
+    /// Reads the number of elements, at most `n`, from an operand `length`.
     pub(super) counted: bool,
     pub(super) dtype: DType,
-    /// What is written for each kept element, or each element.
+    /// Operands written once for each kept element, or for each element.
     pub(super) outputs: &'a [(&'static str, DType)],
 }
 
-/// What the last steps of an op need to know of the program.
+/// The state of the program before the last steps of an op.
 pub(super) struct Compacted {
     pub(super) program: Program,
     /// The number of kept elements.
     pub(super) total: Binding,
-    /// The kernel that scatters, its first bindings, and the number of the next one.
+    /// Spec and first bindings of the kernel that scatters.
     pub(super) spec: Spec,
     pub(super) bindings: Vec<Binding>,
     grid: Grid,
@@ -93,7 +93,7 @@ pub(super) struct Compacted {
     scatter: &'static str,
 }
 
-/// Invocations of a workgroup of `lookback`, and elements of an invocation: up to 32.
+/// Threads of a workgroup of `lookback`, and elements of a thread: up to 32.
 fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
     if profile.quirks.serial_workgroups {
         return (64, 16);
@@ -110,19 +110,20 @@ fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
 }
 
 impl Compaction<'_> {
-    /// Operands, and the steps up to the one that moves elements.
+    /// Adds the operands and all dispatches before the one that moves elements.
     pub(super) fn lower(self, profile: &DeviceProfile) -> Result<Compacted> {
         let Self { op, n, dtype, .. } = self;
         if !matches!(dtype, DType::F32 | DType::F16 | DType::I32 | DType::U32) {
-            return Err(err!(Unsupported, "{op}: no kernel for {dtype}; there are f32, f16, i32 and u32"));
+            return Err(err!(Unsupported, "{op}: elements of {dtype}; convert them to f32, f16, i32 or u32"));
         }
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
         let (variant, decision) = choose(op, self.variant, self.variants, profile, || {
             if one_pass && !profile.quirks.waiting_starves {
-                ("lookback", "reads every element once, and waits for no workgroup without end".into())
+                ("lookback", "reads every element once, and never waits forever for another workgroup".into())
             } else if profile.features.subgroups && n < 1 << 22 {
-                // Partition of 2^20 u32 on an H100 (Vulkan, driver 580.159.04): 19.7 us against 21.4; of 2^28 1593 us against 1419.
+                // Partition of 2^20 u32 on an H100 (Vulkan, driver 580.159.04): 19.7 us against 21.4; of 2^28 1593 us
+                // against 1419.
                 ("subgroup", "ballots rank a subgroup of elements at once".into())
             } else {
                 ("hierarchical", "bit masks in workgroup memory need no subgroups".into())
@@ -145,8 +146,8 @@ impl Compaction<'_> {
             program.operands.push(operand(name, dtype, n, Access::Write));
         }
         program.operands.push(operand("count", DType::U32, 1, Access::Write));
-        profile.check_bindings(op, &program.operands, "work in pieces")?;
-        // How much is written is known only when it is done: what is read counts.
+        profile.check_bindings(op, &program.operands, "split the arrays into chunks, a call each")?;
+        // The number of kept elements is known only at the end, so the cost counts only reads.
         let read = program.operands.iter().filter(|o| o.access == Access::Read);
         program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };
         let total = Binding::operand(program.operands.len() - 1, &program.operands);
@@ -180,7 +181,7 @@ impl Compaction<'_> {
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {
-            let all = Posts { tiles, counted: false, pieces: 1 };
+            let all = Posts { tiles, counted: false, chunks: 1 };
             let posts = program.scratch(4 * all.words());
             all.clear(&mut program, posts);
             bindings.extend([posts, total]);
@@ -213,13 +214,13 @@ impl Compaction<'_> {
 }
 
 impl Compacted {
-    /// The binding of the operand `name`.
+    /// Returns the binding of the operand `name`.
     pub(super) fn operand(&self, name: &str) -> Option<Binding> {
         let index = self.program.operands.iter().position(|o| o.name == name)?;
         Some(Binding::operand(index, &self.program.operands))
     }
 
-    /// Tiles of the kernel that moves elements.
+    /// Returns the tiles of the kernel that moves elements.
     pub(super) fn tiles(&self) -> u32 {
         self.params.tiles
     }

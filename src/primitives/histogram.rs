@@ -1,4 +1,4 @@
-//! Histograms: how many elements fall into each of a row of bins.
+//! Histograms: the number of elements in each bin.
 
 mod bins;
 mod lowering;
@@ -15,65 +15,73 @@ use crate::program::{
 use half::f16;
 use lowering::HistogramLowering;
 
-/// `counts[i]` = number of elements `x` with `edge[i] <= x < edge[i + 1]`; the last bin has its upper edge too.
+/// Counts the elements in each bin: `counts[i]` is the number of elements `x` with `edge[i] <= x < edge[i + 1]`;
+/// the last bin includes its upper edge.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, counts) = (gpu.upload(&[0.1f32, 0.2, 0.9, 1.0, 7.0])?, gpu.alloc::<u32>(2)?);
+/// let histogram = Histogram::new(5, 2).range(0.0, 1.0).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// histogram.record(&mut rec, &x, &counts)?;
+/// rec.submit()?;
+/// assert_eq!(counts.read()?, [2, 2]); // 7.0 lies in no bin
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input` has `n` elements, from 0 to the largest buffer: what is above the device's largest binding is taken in
-/// pieces. `counts` has one u32 a bin, 1 to 2^20 bins, and is overwritten. The two must be different wgpu buffers.
+/// `input` has `n` elements, from 0 to the largest buffer; an input above the device's largest binding is processed
+/// in chunks. `counts` has one u32 a bin, for 1 to 2^20 bins, and is overwritten. The two must be different wgpu
+/// buffers.
 ///
 /// # Types
 /// u8, i8, u32, i32, f32 and f16.
 ///
 /// # Bins
-/// - [`new`](Histogram::new) alone, for integers: the bins 0, 1, ..., `bins - 1`, so bin = value. As everywhere, the upper
-///   end, the value `bins`, counts into the last bin.
-/// - [`range`](Histogram::range): edges `lo + i (hi - lo) / bins`. Between whole numbers the edges of integer input are
-///   exact fractions; otherwise they are computed in f64, and for floating input rounded to f32.
-/// - [`with_edges`](Histogram::with_edges): edges of your own; elements are compared with them exactly.
+/// - [`new`](Histogram::new) alone, for integers: the bins are 0, 1, ..., `bins - 1`, so bin = value. The upper
+///   end, the value `bins`, counts into the last bin, as with every kind of bins.
+/// - [`range`](Histogram::range): edges `lo + i (hi - lo) / bins`. Between whole numbers the edges of integer input
+///   are exact fractions; otherwise they are computed in f64, and for floating input rounded to f32.
+/// - [`with_edges`](Histogram::with_edges): your own edges; elements are compared with them exactly.
 ///
-/// An element below the first edge, above the last, or NaN is not counted. `-0` is 0. That is NumPy's `histogram`. Where
-/// rounding makes edges equal, an element on them belongs to the last of their bins.
+/// An element below the first edge or above the last is not counted, and neither is NaN. `-0` is 0. These are the
+/// rules of NumPy's `histogram`. If rounding makes edges equal, an element on them belongs to the last of their
+/// bins.
 ///
 /// # Precision and determinism
-/// Exact on every device, and the same bits in every run: a quotient in f32 only proposes the bin, comparison of
-/// integers decides. The counters are 32 bits wide, which no buffer can overflow.
+/// Exact, with the same bits in every run on every device: a quotient in f32 only proposes the bin, and a
+/// comparison of integers decides. The counters are 32 bits wide, which no buffer can overflow.
 ///
 /// # Cost
-/// Each element is read once (`multipass`: once for every 8192 or, on larger devices, 24576 bins, from a cache but for
-/// the first time; `partitioned`: twice, and two bytes are written and read again); one dispatch clears the counts and
-/// one for each piece counts (`partitioned`: five). No scratch but for `partitioned`, which takes up to three bytes an
-/// element. Unless bins are a power of two of whole numbers wide, the plan keeps a table of 4 bytes a bin. Equal bins take
-/// constant time an element, edges of your own `log2(bins)` steps.
+/// Each element is read once. `multipass` reads it once for every 8192 or, on larger devices, 24576 bins, from a
+/// cache after the first time. `partitioned` reads it twice, and writes and reads two bytes more. One dispatch
+/// clears the counts and one counts each chunk (`partitioned`: five). Only `partitioned` takes scratch, up to three
+/// bytes an element. Unless every bin is a power of two of whole numbers wide, the plan keeps a table of 4 bytes a
+/// bin. Bins of equal width take constant time an element, your own edges `log2(bins)` steps.
+///
+/// # Variants
+/// See [`Histogram::variants`]. `auto` (the default) takes `coarsened` while the bins fit workgroup memory, then
+/// `multipass`, and for many more `partitioned` or `cached`; on processors `global`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or, for floating
-/// input, missing, fewer than two edges, an edge that is NaN or not above the one before;
-/// [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): u64 input, or more bins than the workgroup memory of a `privatized`,
-/// `coarsened` or `aggregated` histogram holds (4096 on every device; bytes always fit), or than a small device's
-/// `partitioned` one has buckets for.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or,
+///   for floating input, missing; fewer than two edges; an edge that is NaN or not above the one before; an unknown
+///   variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): more than 2^20 bins, or an input above the largest buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): u64 input; more bins than fit the workgroup memory of
+///   `privatized`, `coarsened` or `aggregated` (4096 fit every device; bytes always fit); or, on small devices,
+///   more bins than `partitioned` has buckets for.
 ///
 /// # Algorithm
 /// Privatisation, coarsening and aggregation as in W. Hwu, D. Kirk, I. El Hajj, *Programming Massively Parallel
-/// Processors*, chapter 9; copies by lane, so that equal elements do not meet in one bank;
-/// `shaders/primitives/histogram_private.wgsl`. Bytes are counted by value, and sorted into bins at the end. More bins than
-/// fit: two counters in a word, `shaders/primitives/histogram_packed.wgsl`, and many more: one step of a radix sort
-/// without its order, `histogram_scatter.wgsl`, before `histogram_bucketed.wgsl` counts.
-///
-/// # Example
-/// ```
-/// use tilework::Histogram;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let profile = DeviceProfile::h100();
-/// let of_bytes = Histogram::new(1_000_000, 256);
-/// assert_eq!(Op::<u8>::lower(&of_bytes, &profile)?.variant(), "coarsened");
-/// let of_floats = Histogram::new(1_000_000, 100).range(-1.0, 1.0);
-/// assert_eq!(Op::<f32>::lower(&of_floats, &profile)?.operands[1].len, 100);
-/// let decades = Histogram::with_edges(1_000_000, [1.0, 10.0, 100.0, 1000.0]);
-/// assert_eq!(Op::<u32>::lower(&decades, &profile)?.operands[1].len, 3);
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// Processors*, chapter 9, with a copy of the counters for each lane, so that equal elements do not meet in one
+/// bank: `shaders/primitives/histogram_private.wgsl`. Bytes are counted by value and sorted into bins at the end.
+/// For more bins than fit, `histogram_packed.wgsl` keeps two counters in a word; for many more,
+/// `histogram_scatter.wgsl` moves elements into buckets (a radix sort step without its order) and
+/// `histogram_bucketed.wgsl` counts each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     n: usize,
@@ -83,53 +91,54 @@ pub struct Histogram {
     packing: Option<(u32, u64, u32, u32)>,
 }
 
-/// Where the bins of a histogram lie.
+/// The edges of the bins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edges {
     /// From 0 to the number of bins.
     Default,
     /// Equal, from the first number to the second.
     Range(f64, f64),
-    /// As listed: one more than bins.
+    /// The listed edges, one more than bins.
     List(Vec<f64>),
 }
 
 impl Histogram {
-    /// `n` elements into `bins` bins.
+    /// Counts `n` elements in `bins` bins.
     pub fn new(n: usize, bins: usize) -> Self {
         Self { n, bins, edges: Edges::Default, variant: "auto".into(), packing: None }
     }
 
-    /// `n` elements into bins between neighbours of `edges`. f32 and integers up to 2^53 are numbers of f64.
+    /// Counts `n` elements in the bins between neighbouring `edges`. f64 holds every f32 and every integer up to
+    /// 2^53.
     pub fn with_edges(n: usize, edges: impl Into<Vec<f64>>) -> Self {
         let edges = edges.into();
         Self { bins: edges.len().saturating_sub(1), edges: Edges::List(edges), ..Self::new(n, 0) }
     }
 
-    /// Bins of equal width from `lo` to `hi`. For integers the default is 0 and the number of bins.
+    /// Sets bins of equal width from `lo` to `hi`. The default for integers is 0 to the number of bins.
     #[must_use]
     pub fn range(mut self, lo: f64, hi: f64) -> Self {
         self.edges = Edges::Range(lo, hi);
         self
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Invocations of a workgroup, workgroups, words of two counters and vec4 in flight, instead of what the device's policy
-    /// has for `multipass` and `partitioned`: for tuning.
+    /// Sets the threads of a workgroup, workgroups, words of two counters and vec4 in flight of `multipass` and
+    /// `partitioned`, for tuning. The default is that of the device's policy.
     #[doc(hidden)]
     #[must_use]
-    pub fn packing(mut self, invocations: u32, workgroups: u64, words: u32, loads: u32) -> Self {
-        self.packing = Some((invocations, workgroups, words, loads));
+    pub fn packing(mut self, threads: u32, workgroups: u64, words: u32, loads: u32) -> Self {
+        self.packing = Some((threads, workgroups, words, loads));
         self
     }
 
-    /// Number of bins: the length of `counts`.
+    /// Returns the number of bins, the length of `counts`.
     pub fn bins(&self) -> usize {
         self.bins
     }
@@ -138,17 +147,17 @@ impl Histogram {
         &self.edges
     }
 
-    /// Every way to count.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
             Variant::portable(
                 "global-contiguous",
-                "atomics in device memory, each invocation a range of its own: the baseline",
+                "atomics in device memory, each thread on its own range: the baseline",
             ),
-            Variant::portable("global", "atomics in device memory, neighbours read neighbouring elements"),
+            Variant::portable("global", "atomics in device memory, neighbouring threads read neighbouring elements"),
             Variant::portable(
                 "privatized",
-                "each workgroup counts one element an invocation in its own memory",
+                "each workgroup counts one element a thread in its own memory",
             ),
             Variant::portable(
                 "coarsened",
@@ -156,11 +165,11 @@ impl Histogram {
             ),
             Variant::portable(
                 "aggregated",
-                "coarsened, and an invocation adds up runs of equal elements first",
+                "coarsened, and each thread first adds up runs of equal elements",
             ),
             Variant::portable(
                 "multipass",
-                "coarsened, for more bins than fit: counters of 16 bits, passes over the input beside each other",
+                "coarsened, for more bins than fit: counters of 16 bits, passes over the input side by side",
             ),
             Variant::portable(
                 "cached",
@@ -174,7 +183,7 @@ impl Histogram {
         VARIANTS
     }
 
-    /// Refuses bins that are none.
+    /// Rejects invalid bin edges.
     ///
     /// # Errors
     /// See [`Histogram`].
@@ -183,7 +192,7 @@ impl Histogram {
             if edges.len() < 2 {
                 return Err(err!(
                     InvalidArgument,
-                    "histogram: {} edges are given; one bin has two",
+                    "histogram: {} edges; a histogram needs at least 2",
                     edges.len()
                 ));
             }
@@ -206,14 +215,14 @@ impl Histogram {
         if self.bins > MAX_BINS {
             return Err(err!(
                 TooLarge,
-                "histogram: {} bins; {MAX_BINS} are the most; sort the elements and count runs",
+                "histogram: {} bins; the maximum is {MAX_BINS}; sort the elements and count runs",
                 self.bins
             ));
         }
         match self.edges {
             Edges::Default if dtype.is_float() => Err(err!(
                 InvalidArgument,
-                "histogram: elements of {dtype} need a range (lo, hi) or edges; only integers have a default"
+                "histogram: elements of {dtype} need a range (lo, hi) or edges; only integers have a default range"
             )),
             Edges::Range(lo, hi) => {
                 if !(lo.is_finite() && hi.is_finite() && lo < hi) {
@@ -226,8 +235,8 @@ impl Histogram {
                 if dtype.is_float() && !(near_lo < near_hi && near_lo.is_finite() && near_hi.is_finite()) {
                     return Err(err!(
                         InvalidArgument,
-                        "histogram: the range {lo:?} to {hi:?} is {near_lo:?} to {near_hi:?} in f32, in which elements of {dtype} \
-                         are compared; both ends must be finite and different there"
+                        "histogram: the range {lo:?} to {hi:?} is {near_lo:?} to {near_hi:?} in f32, in which elements of \
+                         {dtype} are compared; both ends must be finite and different in f32"
                     ));
                 }
                 Ok(())
@@ -275,28 +284,28 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-const PACKING: Setting = Setting::text("packing", "INVOCATIONS,WORKGROUPS,WORDS,LOADS", "");
+const PACKING: Setting = Setting::text("packing", "THREADS,WORKGROUPS,WORDS,LOADS", "");
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let input = asked.any("input")?;
     let mut op = binned(asked, &input)?.variant(asked.variant());
-    if let Some([invocations, workgroups, words, loads]) =
+    if let Some([threads, workgroups, words, loads]) =
         asked.settings().given_numbers::<u32, 4>(&PACKING)?
     {
-        op = op.packing(invocations, workgroups.into(), words, loads);
+        op = op.packing(threads, workgroups.into(), words, loads);
     }
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
 }
 
-/// The bins that the options say.
+/// Reads the bins from the options.
 fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
     let (settings, n) = (asked.settings(), input.len());
     if let Some(edges) = settings.array("edges") {
         if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| settings.has(key)) {
             return Err(err!(
                 InvalidArgument,
-                "histogram: --{key} and --edges are given; the edges say where the bins lie"
+                "histogram: both --{key} and --edges are given; give one of them"
             ));
         }
         let [_] = asked.dims("edges", edges)?;
@@ -308,7 +317,7 @@ fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
         (None, None) => Ok(op),
         (Some(lo), Some(hi)) => Ok(op.range(lo, hi)),
         _ if input.dtype().is_float() => {
-            Err(err!(InvalidArgument, "histogram: of --lo and --hi one is given; floats need both"))
+            Err(err!(InvalidArgument, "histogram: only one of --lo and --hi is given; floats need both"))
         }
         (lo, hi) => Ok(op.range(lo.unwrap_or(0.0), hi.unwrap_or(bins as f64))),
     }
@@ -338,10 +347,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
-/// Segments that a subgroup loads.
+/// Counts the memory segments that one load of a subgroup touches.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (_, interface) = subject.kernel("histogram_global_count")?;
-    // Before it the counts are cleared.
+    // The dispatch before it clears the counts.
     let of_counting = |d: &&Dispatch| subject.program.kernels[d.kernel].entry == "histogram_global_count";
     let counting = subject.program.dispatches.iter().find(of_counting)?;
     let (n, parts) = (u64::from(counting.param("n")?), u64::from(counting.param("parts")?));
@@ -360,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_that_are_none_are_refused() {
+    fn rejects_invalid_bins() {
         let bad = ErrorKind::InvalidArgument;
         assert_eq!(kind::<u32>(&Histogram::new(9, 0)), bad);
         assert_eq!(kind::<f32>(&Histogram::new(9, 4)), bad);
@@ -400,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_follows_the_bins() {
+    fn auto_follows_the_number_of_bins() {
         let chosen = |bins, profile: &DeviceProfile| {
             Op::<u32>::lower(&Histogram::new(1 << 20, bins), profile).unwrap().variant()
         };
@@ -420,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_cover_the_input() {
+    fn chunks_cover_the_input() {
         let profile = DeviceProfile::webgpu_defaults();
         let program = Op::<u8>::lower(&Histogram::new(200_000_001, 256), &profile).unwrap();
         let parts: Vec<_> = program.dispatches[1..].iter().map(|d| d.bindings[1]).collect();

@@ -1,13 +1,13 @@
-//! What a single pass posts for the tiles after each: shaders/primitives/scan_lookback.wgsl.
+//! Scratch in which the tiles of a single pass post their totals: `shaders/primitives/scan_lookback.wgsl`.
 
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
 use crate::shader::Spec;
 
-/// Neighbouring tiles post so many places apart, see the shader.
+/// Distance between the posts of neighbouring tiles, see the shader.
 const SPREAD: u64 = 64;
 const LEAST_ROWS: u64 = 16;
 
-/// Invocations of the kernel that sets posts to not ready.
+/// Threads of a workgroup of the kernel that sets posts to not ready.
 const CLEAR_SIZE: u64 = 256;
 
 kernel_params! { struct ClearPostsParams { words: u32 } }
@@ -15,32 +15,32 @@ kernel_params! { struct ClearPostsParams { words: u32 } }
 /// The posts of `tiles` tiles.
 pub(super) struct Posts {
     pub(super) tiles: u64,
-    /// Whether a number of heads goes with each value.
+    /// A number of heads goes with each value.
     pub(super) counted: bool,
-    /// Dispatches, each of which hands its total to the next.
-    pub(super) pieces: u64,
+    /// Dispatches; each passes its total to the next.
+    pub(super) chunks: u64,
 }
 
 impl Posts {
     /// Words of scratch.
     pub(super) fn words(&self) -> u64 {
         let places = 2 * SPREAD * self.tiles.div_ceil(SPREAD).max(LEAST_ROWS);
-        1 + if self.counted { 2 * places } else { places + self.pieces }
+        1 + if self.counted { 2 * places } else { places + self.chunks }
     }
 
-    /// Sets them to not ready; one tile alone looks at none.
+    /// Sets the posts to not ready; a single tile reads none.
     pub(super) fn clear(&self, program: &mut Program, posts: Binding) {
         if self.tiles > 1 {
             clear_words(program, posts, self.words());
         }
     }
 
-    /// The spec of a kernel that looks back at posts bound at `binding`. After SPINS looks at one that is not made
-    /// it is made by who looks; for tests, one tile in `leave_out` posts nothing (0: none).
+    /// Returns the spec of a kernel that looks back at posts bound at `binding`. After SPINS reads of a missing post the
+    /// reader computes it itself. For tests, one tile in `leave_out` posts nothing; 0 turns this off.
     pub(super) fn spec(&self, spec: Spec, profile: &DeviceProfile, binding: u32, leave_out: u32) -> Spec {
         let spins = if profile.quirks.waiting_starves { 4 } else { 32 };
-        // A GPU begins workgroups by rising index, near enough: a ticket, which makes sure of it, costs an H100 3 %. The
-        // threads of a processor each take a range of them, and would make half of the posts for others.
+        // A GPU starts workgroups almost in order of their index; a ticket that guarantees the order costs an H100 3 %.
+        // Each core of a processor takes a range of workgroups, and would compute half of the posts for others.
         let ticket = self.tiles > 1 && profile.quirks.unordered_workgroups;
         let spec = spec.flag("TICKET", ticket).constant("POSTS_BINDING", binding).constant("SPINS", spins);
         if leave_out == 0 {

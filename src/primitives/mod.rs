@@ -1,21 +1,21 @@
-//! Device-wide primitives: what CUB is to CUDA.
+//! Device-wide primitives, as CUB has them for CUDA.
 //!
-//! | want | take |
+//! | to compute | use |
 //! |---|---|
-//! | one number from many, or one a row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
-//! | where the extreme is | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
-//! | how many elements fall into each bin | [`Histogram`] |
-//! | another associative operator | [`Reduce`] with [`CustomOp`] |
-//! | all prefixes, of one array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
-//! | prefixes that begin anew at flags | [`SegmentedScan`] |
-//! | some of the elements, close together | [`Select`]; [`Partition`] keeps the others behind them |
-//! | runs of equal neighbours | [`Unique`]; with their lengths [`RunLength`] |
-//! | one number for each run of equal keys | [`ReduceByKey`]; for each segment by flags [`SegmentedReduce`] |
+//! | one number from an array, or one from each row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
+//! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
+//! | the number of elements in each bin | [`Histogram`] |
+//! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
+//! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
+//! | prefixes that restart at flags | [`SegmentedScan`] |
+//! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
+//! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
+//! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
-//! | the few largest or smallest, and where they are | [`TopK`] |
+//! | the `k` largest or smallest elements and their positions | [`TopK`] |
 //!
-//! Counts of results stay on the device. [`RadixSort::counted`] takes one, and so does a kernel of one's own:
-//! [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
+//! The number of results stays on the device. [`RadixSort::counted`] and [`Select::counted`] read it there, and so
+//! does your own kernel: [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
 
 mod compact;
 mod histogram;
@@ -54,9 +54,9 @@ pub use unique::Unique;
 use crate::element::DType;
 use crate::program::Operation;
 
-/// What scans and compactions take.
+/// Element types of scans and compactions.
 const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::I32, DType::U32];
-/// What sorts and reductions of runs take.
+/// Element types of top-k and of reductions of runs.
 const WORDS: [DType; 3] = [DType::F32, DType::I32, DType::U32];
 
 /// The ops of this family.

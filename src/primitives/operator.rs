@@ -1,4 +1,4 @@
-//! The operators that reductions and scans combine elements with.
+//! Operators that reductions and scans combine elements with.
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -7,44 +7,50 @@ use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::sync::Arc;
 
-/// Sum. Integers wrap modulo 2^32; bytes sum to 32 bits; f16 is summed in f32 and rounded at the end.
+/// Adds elements. Integers wrap modulo 2^32; bytes sum to 32 bits; f16 is summed in f32 and rounded at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Sum;
-/// Product. Integers wrap modulo 2^32; bytes multiply to 32 bits; f16 is multiplied in f32.
+/// Multiplies elements. Integers wrap modulo 2^32; bytes multiply to 32 bits; f16 is multiplied in f32 and rounded
+/// at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Prod;
-/// Minimum. NaN if any element is NaN.
+/// Takes the minimum. The result is NaN if any element is NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Min;
-/// Maximum. NaN if any element is NaN.
+/// Takes the maximum. The result is NaN if any element is NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Max;
-/// First position of the minimum; of the first NaN if there is one.
+/// Finds the first position of the minimum, or of the first NaN if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ArgMin;
-/// First position of the maximum; of the first NaN if there is one.
+/// Finds the first position of the maximum, or of the first NaN if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ArgMax;
 
-/// An associative operator of the user's own, in WGSL.
-///
-/// The text defines `fn op_identity() -> T` and `fn op_combine(a: T, b: T) -> T`, where `T` is `f32`
-/// (also for f16 elements), `i32` or `u32`. It need not commute. It is validated. If it declares nothing else, and has
-/// no loop, no index but literals and no variables of module scope, it runs at full speed; otherwise the
-/// kernel runs with all runtime checks.
+/// Combines elements by your own associative operator, written in WGSL.
 ///
 /// ```
-/// use tilework::{CustomOp, Reduce};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let greatest_size = CustomOp::new(
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[3.0f32, -7.0, 5.0])?, gpu.alloc::<f32>(1)?);
+/// let largest_magnitude = CustomOp::new(
 ///     "fn op_identity() -> T { return T(0); }
 ///      fn op_combine(a: T, b: T) -> T { return max(abs(a), abs(b)); }",
 /// ).commutative();
-/// let program = Op::<f32>::lower(&Reduce::new(greatest_size, 1000), &DeviceProfile::h100())?;
-/// assert_eq!(program.variant(), "coarsened");
+/// let reduce = Reduce::new(largest_magnitude, 3).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// reduce.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [7.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// The text defines `fn op_identity() -> T` and `fn op_combine(a: T, b: T) -> T`, where `T` is `f32` (also for f16
+/// elements), `i32` or `u32`. The operator need not commute. The text is validated when the op is planned. It runs
+/// at full speed if it declares nothing else and has no loop, no index but literals and no variables of module
+/// scope; otherwise the kernel runs with all runtime checks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CustomOp {
     wgsl: Arc<str>,
@@ -52,12 +58,12 @@ pub struct CustomOp {
 }
 
 impl CustomOp {
-    /// An operator that keeps the order of its operands.
+    /// Creates an operator whose operands keep their order.
     pub fn new(wgsl: &str) -> Self {
         Self { wgsl: wgsl.into(), commutative: false }
     }
 
-    /// Promises that `op_combine(a, b)` is `op_combine(b, a)`: faster kernels may be used.
+    /// Promises that `op_combine(a, b)` equals `op_combine(b, a)`, which allows faster kernels.
     #[must_use]
     pub fn commutative(mut self) -> Self {
         self.commutative = true;
@@ -65,7 +71,7 @@ impl CustomOp {
     }
 }
 
-/// An operator, as a value.
+/// Names an operator by a value instead of a type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// [`Sum`].
@@ -84,11 +90,11 @@ pub enum Operator {
     Custom(CustomOp),
 }
 
-/// Operators that reduce elements of type `T`, with the type of the result.
+/// Implemented by operators that reduce elements of type `T`; gives the type of the result.
 pub trait Reducer<T: Element> {
     /// Element type of the result.
     type Output: Element;
-    /// The operator as a value.
+    /// Returns the operator as a value.
     fn operator(&self) -> Operator;
 }
 
@@ -121,7 +127,7 @@ macro_rules! custom_reducer {
 }
 custom_reducer!(f32, f16, i32, u32);
 
-/// What an accumulator is in the shader.
+/// The accumulator of a shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accumulator {
     /// One 32-bit word: a number or an ordered key.
@@ -139,13 +145,13 @@ impl Accumulator {
     }
 }
 
-/// The operators of runs and prefixes by their names: those without positions.
+/// The option `op` of scans and reductions of runs: built-in operators that return no position.
 pub(super) const OP: Setting = Setting::word("op", || {
     let words = Operator::BUILT_IN.into_iter().filter(|op| op.accumulator() == Accumulator::Word);
     words.map(|op| op.name()).collect()
 });
 
-/// `$body` with `$op` bound to the operator that the option `op` names, one of those in brackets.
+/// Evaluates `$body` with `$op` bound to the operator that the option `op` names, one of those in brackets.
 macro_rules! by_operator {
     ($asked:expr, [$($kind:ident),+], $op:ident => $body:expr) => {
         match $asked.settings().choice("op")? {
@@ -153,7 +159,7 @@ macro_rules! by_operator {
                 let $op = $crate::primitives::$kind;
                 $body
             })+
-            other => Err($crate::error::err!(InvalidArgument, "{}: no operator {other}", $asked.name())),
+            other => Err($crate::error::err!(InvalidArgument, "{}: the operator {other} is unknown", $asked.name())),
         }
     };
 }
@@ -164,7 +170,7 @@ impl Operator {
     pub(crate) const BUILT_IN: [Operator; 6] =
         [Self::Sum, Self::Prod, Self::Min, Self::Max, Self::ArgMin, Self::ArgMax];
 
-    /// Name, as in `op reduce --op NAME`.
+    /// Returns the name, as in `op reduce --op NAME`.
     pub fn name(&self) -> &'static str {
         match self {
             Operator::Sum => "sum",
@@ -177,23 +183,23 @@ impl Operator {
         }
     }
 
-    /// Whether operands may change places.
+    /// Returns true if operands may change places.
     pub fn commutes(&self) -> bool {
         !matches!(self, Operator::Custom(CustomOp { commutative: false, .. }))
     }
 
-    /// Whether the operator has a value for no elements at all.
+    /// Returns true if the reduction of no elements is defined.
     pub fn has_identity(&self) -> bool {
         matches!(self, Operator::Sum | Operator::Prod | Operator::Custom(_))
     }
 
-    /// Whether different orders of combination may round differently.
+    /// Returns true if the order of combination may change the rounding.
     pub(crate) fn rounds(&self, input: DType) -> bool {
         matches!(self, Operator::Custom(_))
             || (input.is_float() && matches!(self, Operator::Sum | Operator::Prod))
     }
 
-    /// Element type of the result of reducing elements of type `input`.
+    /// Returns the element type of the result of reducing elements of type `input`.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the operator does not take.

@@ -9,32 +9,9 @@ use crate::program::{
 };
 use half::f16;
 
-/// The elements that are kept, in order, then the others, in order.
+/// Copies the elements with a nonzero flag, or those a predicate keeps, to the front, and the others behind them,
+/// both in order.
 ///
-/// # Shapes
-/// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
-/// [`by`](Self::by) has no `flags`. The count stays on the device: read it, or bind it as the
-/// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
-///
-/// # Precision and determinism
-/// Elements move as bits; a predicate sees f16 as f32. Same inputs, same result, in every variant: the order is kept.
-/// NaN, infinities, zeros of both signs and subnormal numbers are moved as they are.
-///
-/// # Cost
-/// What decides is read twice, all else once, and outputs are written once; `4 n / 4096` bytes of scratch; four
-/// dispatches. One pass cannot know where the others begin.
-///
-/// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
-/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
-/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
-///
-/// # Algorithm
-/// Count, scan, scatter (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
-/// `shaders/primitives/compact_count.wgsl`, `compact_scan.wgsl`, `partition.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -49,6 +26,34 @@ use half::f16;
 /// assert_eq!((parted.read()?, count.read()?), (vec![2, 4, 1, 3], vec![2]));
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `input`, `flags` (`u32`) and `output` have `n` elements each, and `count` has one `u32`, the number of kept
+/// elements. [`by`](Self::by) has no `flags`. The count stays on the device: read it, or bind it as the length of
+/// the next op. `output` and `count` must not share a buffer with the others. `n` may be 0.
+///
+/// # Precision and determinism
+/// Elements move as bits; a predicate sees f16 as f32. Every variant gives the same result in every run, and keeps
+/// the order. NaN, infinities, zeros of both signs and subnormal numbers move unchanged.
+///
+/// # Cost
+/// The flags, or the elements a predicate tests, are read twice, all else once; outputs are written once; `4 n /
+/// 4096` bytes of scratch; four dispatches. One pass cannot know where the others begin.
+///
+/// # Variants
+/// `hierarchical` and `subgroup`; `auto` (the default) takes `subgroup` on devices with subgroups for fewer than
+/// 2^22 elements.
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+///   variant that the device cannot run.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+///
+/// # Algorithm
+/// Count, scan, scatter (G. E. Blelloch, *Prefix Sums and Their Applications*, 1990):
+/// `shaders/primitives/compact_count.wgsl`, `compact_scan.wgsl`, `partition.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     n: usize,
@@ -57,25 +62,24 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Parts `n` elements by flags: those whose flag is not 0 are kept.
+    /// Partitions `n` elements by flags: a nonzero flag keeps its element.
     pub fn new(n: usize) -> Self {
         Self { n, keep: Keep::Flagged, variant: "auto".to_owned() }
     }
 
-    /// Parts `n` elements by what `predicate` says of them. There are no flags then, and plans are recorded by
-    /// `record_by`.
+    /// Partitions `n` elements by `predicate`. Such a plan has no flags and is recorded by `record_by`.
     pub fn by(n: usize, predicate: Predicate) -> Self {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         TWO_PASSES
     }

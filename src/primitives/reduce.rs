@@ -15,47 +15,61 @@ use crate::program::{
 use half::f16;
 use lowering::ReduceLowering;
 
-/// `output[r] = input[r, 0] + input[r, 1] + ... + input[r, n - 1]`, for any associative operator.
+/// Reduces each row to one value: `output[r] = input[r, 0] + input[r, 1] + ... + input[r, n - 1]`, for any
+/// associative operator in place of `+`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[3.0f32, 1.0, 4.0, 1.0, 5.0, 9.0])?;
+/// let (sum, largest) = (gpu.alloc::<f32>(1)?, gpu.alloc::<u32>(2)?);
+/// let all = Reduce::new(Sum, 6).plan::<f32>(&gpu)?;
+/// let by_rows = Reduce::rows(ArgMax, 2, 3).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// all.record(&mut rec, &x, &sum)?;
+/// by_rows.record(&mut rec, &x, &largest)?;
+/// rec.submit()?;
+/// assert_eq!(sum.read()?, [23.0]);
+/// assert_eq!(largest.read()?, [2, 2]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input` has `rows * n` elements, row-major; `output` has `rows`. [`Reduce::new`] is one row. Any
-/// length from 0 to the largest buffer: what is above the device's largest binding is taken in pieces.
+/// `input` has `rows * n` elements, row-major; `output` has `rows`. [`Reduce::new`] takes one row. The length may
+/// be anything from 0 to the largest buffer; an input above the device's largest binding is processed in chunks.
 /// The two must be different wgpu buffers.
 ///
 /// # Types
-/// f32, f16, i32, u32, u8 and i8. Sums and products of bytes have 32 bits; [`ArgMin`] and [`ArgMax`]
-/// give u32; [`CustomOp`] takes f32, f16, i32 and u32.
+/// f32, f16, i32, u32, u8 and i8. Sums and products of bytes have 32 bits; [`ArgMin`] and [`ArgMax`] return u32;
+/// [`CustomOp`] takes f32, f16, i32 and u32.
 ///
 /// # Precision and determinism
-/// Floats are combined in f32, in a tree: the error of a sum is at most about
-/// `(log2(n) + n / (workgroups * 256)) * 2^-24 * sum |x|`. Same device, same bits, except in the variant
-/// `atomic` for floating sums and products, which [`deterministic`](Reduce::deterministic) rules out. Integers wrap. `Min` and
-/// `Max` give NaN if there is one, `ArgMin` and `ArgMax` the first position, NaN before all.
+/// Floats are combined in f32, in a tree: the error of a sum is at most about `(log2(n) + n / (workgroups * 256)) *
+/// 2^-24 * sum |x|`. The same device gives the same bits in every run, except for floating sums and products in the
+/// variant `atomic`, which [`deterministic`](Reduce::deterministic) rules out. Integers wrap. `Min` and `Max`
+/// return NaN if there is one; `ArgMin` and `ArgMax` return the first position, and a NaN comes before all numbers.
 ///
 /// # Cost
-/// `rows * (n - 1)` operations, every element read once. Two dispatches (one where a row needs one
-/// workgroup; the ladder variants take one for every factor of 256 or 512), and scratch of at most
-/// 16 KiB a row (the ladder variants: a 64th of the input).
+/// `rows * (n - 1)` operations; every element is read once. Two dispatches (one if a row needs one workgroup; the
+/// ladder variants take one for every factor of 256 or 512), and scratch of at most 16 KiB a row (the ladder
+/// variants: a 64th of the input).
+///
+/// # Variants
+/// See [`Reduce::variants`]. `auto` (the default) takes `coarsened`, or `sequential` for rows that fit one
+/// workgroup.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) for a minimum, maximum or position of nothing;
-/// [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a type or variant that operator or device do not have.
+/// - [`Shape`](crate::ErrorKind::Shape): a minimum, maximum or position of 0 elements.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not take, or a variant that the
+///   operator or the device does not have.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// Two-pass tree reduction, M. Harris (2007), as in CUB's `DeviceReduce`; `shaders/primitives/reduce_coarsened.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::{ArgMax, Reduce, Sum};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let all = Reduce::new(Sum, 1_000_000);
-/// let by_rows = Reduce::rows(ArgMax, 1000, 1000).variant("subgroup");
-/// assert_eq!(Op::<f32>::lower(&all, &DeviceProfile::h100())?.variant(), "coarsened");
-/// assert_eq!(Op::<f32>::lower(&by_rows, &DeviceProfile::h100())?.operands[1].len, 1000);
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// Two-pass tree reduction, M. Harris (2007), as in CUB's `DeviceReduce`;
+/// `shaders/primitives/reduce_coarsened.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reduce<O = Sum> {
     op: O,
@@ -66,17 +80,17 @@ pub struct Reduce<O = Sum> {
 }
 
 impl<O> Reduce<O> {
-    /// All of an array of `n` elements to one value.
+    /// Reduces an array of `n` elements to one value.
     pub fn new(op: O, n: usize) -> Self {
         Self::rows(op, 1, n)
     }
 
-    /// Each of `rows` rows of `n` elements to one value.
+    /// Reduces each of `rows` rows of `n` elements to one value.
     pub fn rows(op: O, rows: usize, n: usize) -> Self {
         Self { op, rows, n, variant: "auto".into(), deterministic: false }
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
@@ -87,7 +101,7 @@ impl<O> Reduce<O> {
 }
 
 impl Reduce {
-    /// Every way to run a reduction: the ladder, and `coarsened`, which is the fast one.
+    /// Lists the variants: the ladder of the textbook, and `coarsened`, the fast one.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
             Variant::portable(
@@ -96,9 +110,9 @@ impl Reduce {
             ),
             Variant::portable(
                 "sequential",
-                "tree with strides n/2, n/4, ...: active invocations stay together",
+                "tree with strides n/2, n/4, ...: active threads stay together",
             ),
-            Variant::portable("shared", "each invocation adds two elements on loading, then the tree"),
+            Variant::portable("shared", "each thread adds two elements on loading, then the tree"),
             Variant::subgroups("subgroup", "the tree's last steps are shuffles in a subgroup"),
             Variant::subgroups(
                 "two-stage-subgroup",
@@ -168,7 +182,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let custom = CustomOp::new(
         "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
     );
-    // All in one piece and in two passes; by short rows; by long rows; too short for a vec4.
+    // One row in two passes; short rows; long rows; too short for a vec4.
     for (rows, n) in [(1, 1 << 20), (5000, 40), (3, 70_000), (1, 1)] {
         macro_rules! lower {
             ($($op:expr => $($t:ty),*;)*) => {$($(
@@ -193,7 +207,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
-/// Of the trees: how many subgroups run both sides of the branch, over all steps.
+/// Counts joins and, for the trees, the subgroups that run both sides of the branch, over all steps.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let n = subject.program.operands.first()?.len as u64;
     let rows = subject.program.operands.get(1)?.len as u64;
@@ -229,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_above_one_binding_is_taken_in_pieces() {
+    fn splits_an_input_above_the_largest_binding() {
         let profile = DeviceProfile::webgpu_defaults();
         let program = lower(&Reduce::new(Sum, 50_000_000), &profile).unwrap();
         assert_eq!(program.dispatches.len(), 3);
@@ -244,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_defined_is_refused() {
+    fn rejects_undefined_requests() {
         let profile = DeviceProfile::webgpu_defaults();
         let kind = |r: Result<Program>| r.unwrap_err().kind();
         assert_eq!(kind(lower(&Reduce::new(Min, 0), &profile)), ErrorKind::Shape);
@@ -261,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_no_rows_are_defined_where_there_is_an_identity() {
+    fn empty_rows_need_an_identity_and_no_rows_need_nothing() {
         let profile = DeviceProfile::webgpu_defaults();
         assert_eq!(lower(&Reduce::new(Sum, 0), &profile).unwrap().dispatches.len(), 1);
         assert!(lower(&Reduce::rows(Min, 0, 9), &profile).unwrap().dispatches.is_empty());

@@ -12,54 +12,16 @@ use crate::program::{
 };
 use std::marker::PhantomData;
 
-/// `results[r] = values[h] + ... + values[e]`, where `h..=e` is run `r` of equal neighbours among the keys, for any
-/// associative operator.
+/// Reduces the values of each run of equal keys: `results[r] = values[h] + ... + values[e]`, where `h..=e` is run
+/// `r` of equal neighbours among the keys, for any associative operator in place of `+`.
 ///
-/// # Shapes
-/// `keys`, `values`, `keys_out` and `results` have `n` elements, `count` has one `u32`: the number of runs, which stays
-/// on the device. `keys_out` and `results` are written up to there, and left as they are behind it. Equal keys that
-/// are not neighbours are two runs: sort first ([`RadixSort`](crate::RadixSort)) where each key shall have one.
-/// Runs may have any length from 1 to `n`, at the same speed. `n` may be 0. Each output must be another wgpu
-/// buffer than every other operand.
-///
-/// # Types
-/// Values of f32, i32 and u32, with [`Sum`], [`Prod`](crate::Prod), [`Min`](crate::Min), [`Max`](crate::Max) and
-/// [`CustomOp`], which need not commute: its operands keep their order. Keys are u32, or what
-/// [`with_keys`](ReduceByKey::with_keys) says: i32, or f32, which are compared by value: -0 equals +0, and NaN
-/// equals nothing. A run has the bits of its first key.
-///
-/// # Precision and determinism
-/// As [`Scan`](crate::Scan) of each run by itself. Same device, same bits, by `auto` and by `hierarchical`; what
-/// rounds (floating sums, products and operators of one's own) may vary in the variant `lookback`, for runs that span
-/// tiles, which [`deterministic`](ReduceByKey::deterministic) rules out.
-///
-/// # Cost
-/// About `2 n` operations. `lookback` reads every key and value once, in two dispatches; `hierarchical` reads keys
-/// twice, and once more those values that belong to the last run of each tile, in three dispatches. One dispatch
-/// where a tile holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for
-/// `lookback`.
-///
-/// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the operator does not have.
-/// [`Shape`](crate::ErrorKind::Shape), on recording, for operands of another length.
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// A scan of triples (number of heads, value since the last one), G. Blelloch (1990), single-pass with decoupled
-/// look-back and fallback as in [`Scan`](crate::Scan), or in three kernels; who meets a head writes what it ends.
-/// `shaders/primitives/runs_tiles.wgsl` and `reduce_by_key.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;
-/// let keys = gpu.upload(&[7u32, 7, 3, 3, 3, 7])?;
-/// let values = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
-/// let (keys_out, sums) = (gpu.alloc::<u32>(6)?, gpu.alloc::<f32>(6)?);
-/// let count = gpu.alloc::<u32>(1)?;
+/// let (keys, values) = (gpu.upload(&[7u32, 7, 3, 3, 3, 7])?, gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?);
+/// let (keys_out, sums, count) = (gpu.alloc::<u32>(6)?, gpu.alloc::<f32>(6)?, gpu.alloc::<u32>(1)?);
 /// let plan = ReduceByKey::new(Sum, 6).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &keys, &values, &keys_out, &sums, &count)?;
@@ -69,6 +31,44 @@ use std::marker::PhantomData;
 /// assert_eq!(sums.slice(..runs)?.read()?, [3.0, 12.0, 6.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `keys`, `values`, `keys_out` and `results` have `n` elements; `count` has one `u32`, the number of runs, which
+/// stays on the device. Only the first `count` elements of `keys_out` and `results` are written. Equal keys that
+/// are not neighbours form separate runs: sort first ([`RadixSort`](crate::RadixSort)) to get one result for each
+/// key. Runs may have any length from 1 to `n`, at the same speed. `n` may be 0. Each output must be another wgpu
+/// buffer than every other operand.
+///
+/// # Types
+/// Values of f32, i32 and u32, with [`Sum`], [`Prod`](crate::Prod), [`Min`](crate::Min), [`Max`](crate::Max) and
+/// [`CustomOp`], which need not commute: operands keep their order. Keys are u32;
+/// [`with_keys`](ReduceByKey::with_keys) selects i32 or f32. Float keys are compared by value: -0 equals +0, and
+/// NaN equals nothing. A run has the bits of its first key.
+///
+/// # Precision and determinism
+/// As [`Scan`](crate::Scan) of each run by itself. `auto` and `hierarchical` give the same bits in every run on the
+/// same device. In the variant `lookback` the rounding of runs that span tiles may vary (floating sums and
+/// products, and custom operators on floats); [`deterministic`](ReduceByKey::deterministic) rules that out.
+///
+/// # Cost
+/// About `2 n` operations. `lookback` reads every key and value once, in two dispatches. `hierarchical` takes
+/// three: it reads keys twice, and the values of the last run of each tile once more. One dispatch if one tile
+/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`.
+///
+/// # Variants
+/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
+/// rounds, else `hierarchical`.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// A scan of triples (number of heads, value since the last one), G. Blelloch (1990), single-pass with decoupled
+/// look-back and fallback as in [`Scan`](crate::Scan), or in three kernels. The thread that meets a head writes the
+/// result of the run that ends there. `shaders/primitives/runs_tiles.wgsl` and `reduce_by_key.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReduceByKey<O = Sum, K = u32> {
     op: O,
@@ -79,12 +79,12 @@ pub struct ReduceByKey<O = Sum, K = u32> {
 }
 
 impl<O> ReduceByKey<O> {
-    /// Of `n` values, with keys of u32.
+    /// Reduces `n` values, with keys of u32.
     pub fn new(op: O, n: usize) -> Self {
         Self { op, n, form: ScanForm::new(), tile: None, keys: PhantomData }
     }
 
-    /// Takes keys of another type: u32, i32 or f32.
+    /// Selects the type of keys: u32, i32 or f32.
     #[must_use]
     pub fn with_keys<K: Element>(self) -> ReduceByKey<O, K> {
         let Self { op, n, form, tile, keys: _ } = self;
@@ -93,7 +93,7 @@ impl<O> ReduceByKey<O> {
 }
 
 impl<O, K> ReduceByKey<O, K> {
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.form.variant);
@@ -102,11 +102,12 @@ impl<O, K> ReduceByKey<O, K> {
 
     deterministic!(form.deterministic);
 
-    /// Invocations of a workgroup and vec4 of an invocation, instead of what the device's policy has: for tuning.
+    /// Sets the threads of a workgroup and the vec4 of a thread, for tuning. The default is that of the device's
+    /// policy.
     #[doc(hidden)]
     #[must_use]
-    pub fn tile(mut self, workgroup_size: u32, quads: u32) -> Self {
-        self.tile = Some((workgroup_size, quads));
+    pub fn tile(mut self, workgroup_size: u32, vec4s: u32) -> Self {
+        self.tile = Some((workgroup_size, vec4s));
         self
     }
 
@@ -120,7 +121,7 @@ impl<O, K> ReduceByKey<O, K> {
 }
 
 impl ReduceByKey {
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -175,7 +176,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if !WORDS.contains(&of_keys) {
         return Err(err!(
             Unsupported,
-            "reduce-by-key: the keys are of {of_keys}; the op takes u32, i32 and f32"
+            "reduce-by-key: the keys are {of_keys}; convert them to u32, i32 or f32"
         ));
     }
     let (form, tile) = (ScanForm::of(asked), tile(asked)?);
@@ -211,7 +212,7 @@ mod tests {
     use crate::program::Determinism;
 
     #[test]
-    fn what_is_not_defined_is_refused() {
+    fn rejects_undefined_requests() {
         let profile = DeviceProfile::webgpu_defaults();
         let kind = |r: Result<Program>| r.unwrap_err().kind();
         let sum = |n| ReduceByKey::new(Sum, n);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_repeat_unless_lookback_is_asked_for() {
+    fn bits_repeat_unless_lookback_is_selected() {
         let profile = DeviceProfile::h100();
         let sum = ReduceByKey::new(Sum, 1 << 24);
         let floats = Op::<f32>::lower(&sum, &profile).unwrap();

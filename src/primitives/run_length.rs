@@ -15,38 +15,15 @@ kernel_params! {
     struct CloseParams { n: u32, tiles: u32 }
 }
 
-/// The first element of each run of equal neighbours, and how many elements the run has.
+/// Encodes runs of equal neighbours: the first element of each run, and the length of the run.
 ///
-/// # Shapes
-/// Operands `input`, `values` and `counts` (`u32`), `n` elements each, and `count`, one `u32`, the number of runs.
-/// `values` and `counts` are left as they are behind the runs. Operands must not share a buffer. `n` may be 0.
-///
-/// # Precision and determinism
-/// Floats are compared by value: -0 equals +0, and NaN equals nothing, so that each is a run of its own; a run
-/// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
-///
-/// # Cost
-/// That of [`Unique`](crate::Unique), and one small dispatch more, for runs that end in another tile than they begin in;
-/// 8 bytes of scratch for each tile.
-///
-/// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
-/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
-/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// [`Select`](crate::Select) of the heads of runs; `shaders/primitives/unique.wgsl` finds them. Each head gives the length
-/// of the run before it, `shaders/primitives/run_length.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;
 /// let x = gpu.upload(&[7u32, 7, 3, 3, 3, 7])?;
-/// let (values, counts) = (gpu.alloc::<u32>(6)?, gpu.alloc::<u32>(6)?);
-/// let runs = gpu.alloc::<u32>(1)?;
+/// let (values, counts, runs) = (gpu.alloc::<u32>(6)?, gpu.alloc::<u32>(6)?, gpu.alloc::<u32>(1)?);
 /// let plan = RunLength::new(6).plan::<u32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &x, &values, &counts, &runs)?;
@@ -56,6 +33,32 @@ kernel_params! {
 /// assert_eq!(counts.slice(..n)?.read()?, [2, 3, 1]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `input`, `values` and `counts` (`u32`) have `n` elements each, and `count` has one `u32`, the number of runs.
+/// Elements of `values` and `counts` behind the runs are not written. Operands must not share a buffer. `n` may be
+/// 0.
+///
+/// # Precision and determinism
+/// Floats are compared by value: -0 equals +0, and NaN equals nothing, so each NaN is a run of its own. A run has
+/// the bits of its first element. Integers are compared by bits. Every variant gives the same result in every run.
+///
+/// # Cost
+/// As [`Unique`](crate::Unique), with one more small dispatch for runs that end in another tile than they begin in,
+/// and 8 bytes of scratch for each tile.
+///
+/// # Variants
+/// As [`Select`](crate::Select).
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+///   variant that the device cannot run.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// As [`Unique`](crate::Unique). Each head writes the length of the run before it:
+/// `shaders/primitives/run_length.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLength {
     n: usize,
@@ -63,19 +66,19 @@ pub struct RunLength {
 }
 
 impl RunLength {
-    /// Of `n` elements.
+    /// Encodes the runs of `n` elements.
     pub fn new(n: usize) -> Self {
         Self { n, variant: "auto".to_owned() }
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }

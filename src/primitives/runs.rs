@@ -1,4 +1,4 @@
-//! What reduce-by-key and segmented reduction share: one result a run, close together.
+//! Kernels and options that reduce-by-key and segmented reduction share: one result for each run, packed.
 
 use super::lookback::{self, Posts};
 use super::operator::{Accumulator, OP, Operator};
@@ -14,11 +14,11 @@ use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
-const TILE: Setting = Setting::text("tile", "INVOCATIONS,QUADS", "");
-/// The options of both.
+const TILE: Setting = Setting::text("tile", "THREADS,VEC4S", "");
+/// The options of both ops.
 pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), TILE];
 
-/// The tile that is asked for.
+/// Reads the option `tile`.
 pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
     Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, quads]| (workgroup_size, quads)))
 }
@@ -26,13 +26,13 @@ pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
 /// Where runs begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Labels {
-    /// Where a key differs from the one before.
+    /// A key that differs from the one before begins a run.
     Keys(DType),
-    /// Where a flag is not 0.
+    /// A nonzero flag begins a run.
     Heads,
 }
 
-/// A reduction of runs of any kind.
+/// A reduction of runs.
 pub(super) struct RunsJob<'a> {
     pub(super) name: &'static str,
     pub(super) op: &'a Operator,
@@ -40,13 +40,13 @@ pub(super) struct RunsJob<'a> {
     pub(super) labels: Labels,
     pub(super) n: usize,
     pub(super) form: &'a ScanForm,
-    /// Invocations of a workgroup and vec4 of an invocation, instead of the policy's.
+    /// Threads of a workgroup and vec4 of a thread, instead of the policy's.
     pub(super) tile: Option<(u32, u32)>,
 }
 
 fn policy(profile: &DeviceProfile, n: u64) -> ScanPolicy {
     // Runs of 8 at 2^28 on an H100 (Vulkan, driver 580.159.04): 1363 us (256 x 4 1423, 512 x 2 1546, 1024 x 4 1446).
-    // An invocation holds keys and values: twice the registers of a scan's.
+    // A thread holds keys and values: twice the registers of a scan.
     let tile = match n {
         0..0x4_0000 => (256, 2),
         0x4_0000..0x40_0000 => (512, 2),
@@ -61,7 +61,7 @@ impl RunsJob<'_> {
         if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() == Accumulator::Pair {
             return Err(err!(
                 Unsupported,
-                "{name}: {} of {dtype}; sum, prod, min, max and operators of one's own reduce f32, i32 and u32",
+                "{name}: {} of {dtype}; sum, prod, min, max and custom operators reduce f32, i32 and u32",
                 op.name()
             ));
         }
@@ -71,21 +71,21 @@ impl RunsJob<'_> {
         {
             return Err(err!(
                 InvalidArgument,
-                "{name}: tiles of {size} invocations with {quads} vec4 each; take a power of two from 32 to {most} of \
-                 them, with 1, 2, 4 or 8"
+                "{name}: a tile of {size} threads with {quads} vec4 each; threads must be a power of two from 32 to {most}, \
+                 and vec4 1, 2, 4 or 8"
             ));
         }
         let rounds = dtype.is_float() && op.rounds(dtype);
         let bits = Bits { rounds, deterministic: form.deterministic };
         let (variant, decision) = choose_with(name, &form.variant, VARIANTS, profile, bits, || {
             if rounds {
-                ("hierarchical", "the order of combination is fixed, so that bits repeat".into())
+                ("hierarchical", "the order of combination is fixed, so bits repeat".into())
             } else if n < 1 << 18 {
-                ("lookback", "two dispatches, and it waits for no workgroup without end".into())
+                ("lookback", "two dispatches, and it never waits forever for another workgroup".into())
             } else {
                 // Runs of 8 on an H100 (Vulkan, driver 580.159.04): 2^16 in 13.4 us by look-back; 2^20 in 18.8 against
                 // 20.6 us, 2^28 in 1363 against 1793 us.
-                ("hierarchical", "the values of whole tiles wait for no look-back".into())
+                ("hierarchical", "the values of whole tiles do not wait for look-back".into())
             }
         })?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
@@ -104,10 +104,10 @@ impl RunsJob<'_> {
         program
             .operands
             .extend([operand("results", dtype, n, write), operand("count", DType::U32, 1, write)]);
-        profile.check_bindings(name, &program.operands, "work in pieces")?;
-        // Tiles reach beyond the end.
+        profile.check_bindings(name, &program.operands, "split the arrays at the start of a run")?;
+        // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
-        // How much is written is known only when it is done: what is read counts.
+        // The number of results is known only at the end, so the cost counts only reads.
         program.cost = Cost { flop: 2.0 * n as f64, bytes: 8.0 * n as f64 };
         program.determinism = variant.determinism(rounds);
         self.dispatch(profile, variant.name == "lookback", &mut program);
@@ -139,16 +139,16 @@ impl RunsJob<'_> {
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("QUADS", quads)
             .flag("SUBGROUPS", profile.features.subgroups);
-        // The last 256 bytes or less are bound as words: any array of words will do, and none overlap.
+        // The last 256 bytes or less are bound as words, so the array may have any length and no bindings overlap.
         let main = (4 * n - 1) / 256 * 256;
-        let mut in_quads = |name| {
+        let mut as_vec4 = |name| {
             let all = whole(name);
-            // Never touched where the tail holds everything, but it must be bound.
+            // Never accessed if the tail holds everything, but it must be bound.
             let quads = if main > 0 { Binding { size: main, ..all } } else { program.scratch(16) };
             [quads, Binding { offset: main, size: 4 * n - main, ..all }]
         };
         let labels_name = if labels == Labels::Heads { "heads" } else { "keys" };
-        let inputs = [in_quads("values"), in_quads(labels_name)].concat();
+        let inputs = [as_vec4("values"), as_vec4(labels_name)].concat();
         let params = ScanTilesParams {
             tiles: tiles as u32,
             first_tile: 0,
@@ -162,7 +162,7 @@ impl RunsJob<'_> {
         let carry_binding = if labels == Labels::Heads { 7u32 } else { 8 };
         let mut carry = None;
         if lookback {
-            let all = Posts { tiles, counted: true, pieces: 1 };
+            let all = Posts { tiles, counted: true, chunks: 1 };
             let posts = program.scratch(4 * all.words());
             all.clear(program, posts);
             tile_spec = all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, form.leave_out);

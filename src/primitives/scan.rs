@@ -22,57 +22,73 @@ use crate::program::{
 use crate::shape::elements;
 use half::f16;
 
-/// `output[r, i] = input[r, 0] + ... + input[r, i]`, for any associative operator.
+/// Computes all prefixes of each row: `output[r, i] = input[r, 0] + ... + input[r, i]`, for any associative
+/// operator in place of `+`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[3u32, 1, 4, 1])?, gpu.alloc::<u32>(4)?);
+/// let offsets = Scan::new(Sum, 4).exclusive().plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// offsets.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [0, 3, 4, 8]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input` and `output` have `rows * n` elements, row-major, and each row is scanned by itself.
-/// [`Scan::new`] is one row. Any length from 0 to the largest buffer: what is above the device's largest
-/// binding is taken in pieces. The two must be different wgpu buffers.
+/// `input` and `output` have `rows * n` elements, row-major, and each row is scanned by itself. [`Scan::new`] takes
+/// one row. The length may be anything from 0 to the largest buffer; arrays above the device's largest binding are
+/// processed in chunks. The two must be different wgpu buffers.
 ///
 /// # Forms
-/// [`exclusive`](Scan::exclusive) leaves the element itself out: a row begins with the identity (0, 1, and
-/// for `Min` and `Max` the greatest and least value of the type, infinities for floats).
-/// [`reverse`](Scan::reverse) runs from the end of each row. The two combine.
+/// [`exclusive`](Scan::exclusive) leaves out the element itself: a row begins with the identity (0, 1, and for
+/// `Min` and `Max` the greatest and least value of the type, infinities for floats). [`reverse`](Scan::reverse)
+/// scans from the end of each row. The two combine.
 ///
 /// # Types
 /// f32, f16, i32 and u32, with [`Sum`], [`Prod`], [`Min`], [`Max`] and [`CustomOp`], which need not commute.
 ///
 /// # Precision and determinism
-/// Floats are combined in f32 and rounded to f16, if that is the type, at the end. The error of a sum is at
-/// most `depth * 2^-24 * sum |x|` over what it covers, with a depth of about `64 + 3 log2(n) + n / 256`.
-/// Integers wrap. `Min` and `Max` are NaN from the first NaN on. Same device, same bits, except for what
-/// rounds (floating sums, products and operators of one's own) in the variant `lookback`, whose order of
-/// combination depends on timing: [`deterministic`](Scan::deterministic) rules that out, and `auto` then
+/// Floats are combined in f32; f16 results are rounded once, at the end. The error of a sum is at most `depth *
+/// 2^-24 * sum |x|` over the elements it covers, with a depth of about `64 + 3 log2(n) + n / 256`. Integers wrap.
+/// `Min` and `Max` are NaN from the first NaN on. The same device gives the same bits in every run, except for
+/// operators that round (floating sums and products, and custom operators on floats) in the variant `lookback`,
+/// whose order of combination depends on timing. [`deterministic`](Scan::deterministic) rules that out: `auto` then
 /// takes `hierarchical`.
 ///
 /// # Cost
-/// About `2 n` operations; `lookback` reads every element once, all others twice. Scratch: two words for
-/// each tile of 2048 to 32768 elements (the ladder variants: of 256 words). Two dispatches, three for all but `lookback`,
-/// one where a tile holds everything; and as many more as there are pieces.
+/// About `2 n` operations; `lookback` reads every element once, all others twice. Scratch: two words for each tile
+/// of 2048 to 32768 elements (the ladder variants: of 256 words). `lookback` takes two dispatches, the others
+/// three; one dispatch if one tile holds everything; and the same again for each further chunk.
 ///
-/// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a type or variant that operator or device do not have.
+/// # Variants
+/// See [`Scan::variants`]. `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
 ///
-/// # Algorithm
-/// Single-pass scan with decoupled look-back, Merrill and Garland (2016), made independent of forward
-/// progress by decoupled fallback, Smith, Levien and Owens (2025); `shaders/primitives/scan_tiles.wgsl` and
-/// `scan_lookback.wgsl`. Rows are segments: the same kernels scan them at the same speed whatever their length.
-///
-/// # Example
 /// ```
-/// use tilework::{Scan, Sum};
 /// use tilework::program::{DeviceProfile, Op};
+/// use tilework::{Scan, Sum};
 ///
-/// let offsets = Scan::new(Sum, 1_000_000).exclusive();
-/// let by_rows = Scan::rows(Sum, 1000, 1000).variant("kogge-stone");
 /// let same_bits = Scan::new(Sum, 1_000_000).deterministic();
-/// assert_eq!(Op::<u32>::lower(&offsets, &DeviceProfile::h100())?.variant(), "lookback");
-/// assert_eq!(Op::<u32>::lower(&by_rows, &DeviceProfile::h100())?.dispatches.len(), 3);
-/// assert_eq!(Op::<u32>::lower(&same_bits, &DeviceProfile::h100())?.variant(), "lookback");
-/// assert_eq!(Op::<f32>::lower(&same_bits, &DeviceProfile::h100())?.variant(), "hierarchical");
+/// let h100 = DeviceProfile::h100();
+/// assert_eq!(Op::<u32>::lower(&same_bits, &h100)?.variant(), "lookback");
+/// assert_eq!(Op::<f32>::lower(&same_bits, &h100)?.variant(), "hierarchical");
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
+///   operator or the device does not have.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// Single-pass scan with decoupled look-back, Merrill and Garland (2016), made independent of forward progress by
+/// decoupled fallback, Smith, Levien and Owens (2025); `shaders/primitives/scan_tiles.wgsl` and
+/// `scan_lookback.wgsl`. Rows are segments: the same kernels scan them at the same speed whatever their length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan<O = Sum> {
     op: O,
@@ -81,14 +97,14 @@ pub struct Scan<O = Sum> {
     form: ScanForm,
 }
 
-/// What scans and segmented scans have in common.
+/// The options that scans and segmented scans share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScanForm {
     pub(super) exclusive: bool,
     pub(super) reverse: bool,
     pub(super) variant: String,
     pub(super) deterministic: bool,
-    /// One in so many tiles posts nothing; 0 for none.
+    /// For tests: one tile in `leave_out` posts nothing; 0 turns this off.
     pub(super) leave_out: u32,
 }
 
@@ -97,7 +113,7 @@ impl ScanForm {
         Self { exclusive: false, reverse: false, variant: "auto".into(), deterministic: false, leave_out: 0 }
     }
 
-    /// What the options say; those that an op does not have are not given.
+    /// Reads the options; an option that the op lacks is off.
     pub(super) fn of(asked: &Asked<'_>) -> Self {
         let [exclusive, reverse, deterministic] =
             ["exclusive", "reverse", "deterministic"].map(|flag| asked.settings().has(flag));
@@ -106,17 +122,18 @@ impl ScanForm {
 }
 
 impl<O> Scan<O> {
-    /// All of an array of `n` elements.
+    /// Scans an array of `n` elements.
     pub fn new(op: O, n: usize) -> Self {
         Self::rows(op, 1, n)
     }
 
-    /// Each of `rows` rows of `n` elements.
+    /// Scans each of `rows` rows of `n` elements.
     pub fn rows(op: O, rows: usize, n: usize) -> Self {
         Self { op, rows, n, form: ScanForm::new() }
     }
 
-    /// Result i combines the elements before i; the first is the operator's identity. By default element i is included.
+    /// Combines only the elements before `i` into result `i`; the first result is the identity. The default
+    /// includes element `i`.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.form.exclusive = true;
@@ -130,7 +147,7 @@ impl<O> Scan<O> {
         self
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.form.variant);
@@ -139,8 +156,8 @@ impl<O> Scan<O> {
 
     deterministic!(form.deterministic);
 
-    /// For tests: in the variant `lookback`, one tile in `one_in` posts nothing, as if its workgroup had been
-    /// stopped. The results must be the same.
+    /// For tests: in the variant `lookback`, one tile in `one_in` posts nothing, as if its workgroup were stopped.
+    /// The results must be the same.
     #[doc(hidden)]
     #[must_use]
     pub fn leave_out_posts(mut self, one_in: u32) -> Self {
@@ -151,22 +168,22 @@ impl<O> Scan<O> {
 
 #[cfg(feature = "cuda")]
 impl<O> Scan<O> {
-    /// Rows and elements of each.
+    /// Rows, and elements of each.
     pub(crate) fn shape(&self) -> (usize, usize) {
         (self.rows, self.n)
     }
 
-    /// Whether it is exclusive, and whether it runs from the end.
+    /// The switches `exclusive` and `reverse`.
     pub(crate) fn direction(&self) -> (bool, bool) {
         (self.form.exclusive, self.form.reverse)
     }
 
-    /// The variant asked for.
+    /// The variant selected by name.
     pub(crate) fn asked(&self) -> &str {
         &self.form.variant
     }
 
-    /// The operator, as a value.
+    /// The operator as a value.
     pub(crate) fn operator<T: Element>(&self) -> super::Operator
     where
         O: Reducer<T>,
@@ -176,12 +193,12 @@ impl<O> Scan<O> {
 }
 
 impl Scan {
-    /// Every way to run a scan: the ladder, and `lookback`, which is the fast one.
+    /// Lists the variants: the ladder of the textbook, `hierarchical`, and `lookback`, the fast one.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
             Variant::portable(
                 "kogge-stone",
-                "a workgroup scans a word a lane in log2 n steps of n joins; three kernels",
+                "a workgroup scans one word a thread in log2 n steps of n joins; three kernels",
             ),
             Variant::portable(
                 "kogge-stone-double",
@@ -191,7 +208,7 @@ impl Scan {
             Variant::subgroups("subgroup", "subgroups scan by shuffles, then their totals: one barrier"),
             Variant::portable(
                 "coarsened",
-                "each invocation walks eight words staged in workgroup memory, then Kogge-Stone",
+                "each thread scans eight words staged in workgroup memory, then Kogge-Stone",
             ),
             HIERARCHICAL,
             LOOKBACK,
@@ -206,7 +223,7 @@ pub(super) const HIERARCHICAL: Variant = Variant::portable(
 );
 pub(super) const LOOKBACK: Variant = Variant::portable(
     "lookback",
-    "one pass: each tile looks back at what those before it posted, and totals a silent one itself",
+    "one pass: each tile looks back at the totals that earlier tiles posted, and totals a silent tile itself",
 )
 .in_any_order();
 
@@ -255,7 +272,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         _ => {
             return Err(err!(
                 Shape,
-                "scan: input is {input}; it must be an array or a matrix, whose rows are scanned"
+                "scan: input is {input}; it must have 1 dimension, or 2 to scan each row; reshape it"
             ));
         }
     };
@@ -278,7 +295,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.push(Op::<$t>::lower(&scan, profile)?);
         })*)*};
     }
-    // Every type and operator; every form, in several tiles, in one, by rows, in large tiles.
+    // Every type and operator, then every form: several tiles, one tile, rows, large tiles.
     lower! { 1, 100_000, false, false;
         Sum => f32, f16, u32, i32;
         Prod => f32, u32;
@@ -298,7 +315,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
-/// Of the trees: joins for a tile, against those of one after the other.
+/// Counts the joins and steps of a tree for one tile, beside those of a sequential scan.
 pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (_, interface) = subject.kernel("scan_ladder")?;
     let n = u64::from(interface.workgroup_size[0]);
@@ -307,10 +324,10 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
         "brent-kung" => (brent_kung_operations(n), brent_kung_steps(n)),
         _ => return None,
     };
-    let of = format!("for a tile of {n} words; one after the other it is {}", reduction_operations(n));
+    let of = format!("for a tile of {n} words; a sequential scan takes {}", reduction_operations(n));
     Some(vec![
         fact("joins", joins as f64, of),
-        fact("steps", steps as f64, "of the tree, one after the other"),
+        fact("steps", steps as f64, "of the tree, one after another"),
     ])
 }
 
@@ -322,7 +339,7 @@ mod tests {
     use crate::program::Determinism;
 
     #[test]
-    fn pieces_cover_every_element_in_the_order_of_the_scan() {
+    fn chunks_cover_every_element_in_the_order_of_the_scan() {
         let profile = DeviceProfile::webgpu_defaults();
         for reverse in [false, true] {
             let scan = Scan::new(Sum, 60_000_001).when(reverse, |op| op.reverse());
@@ -338,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_defined_is_refused() {
+    fn rejects_undefined_requests() {
         let profile = DeviceProfile::webgpu_defaults();
         let kind = |r: Result<Program>| r.unwrap_err().kind();
         assert_eq!(kind(Op::<u32>::lower(&Scan::new(ArgMin, 9), &profile)), ErrorKind::Unsupported);
@@ -354,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nothing_to_do() {
+    fn empty_input_dispatches_nothing() {
         let profile = DeviceProfile::webgpu_defaults();
         for (rows, n) in [(1, 0), (0, 5), (5, 0)] {
             assert!(Op::<f32>::lower(&Scan::rows(Sum, rows, n), &profile).unwrap().dispatches.is_empty());

@@ -11,38 +11,9 @@ use crate::program::{
     deterministic, operands,
 };
 
-/// `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`: from one head to the next, for any
-/// associative operator.
+/// Reduces each segment to one value: `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`, for
+/// any associative operator in place of `+`.
 ///
-/// # Shapes
-/// `values`, `heads` (u32) and `results` have `n` elements, `count` has one `u32`: the number of segments, which
-/// stays on the device. What is not 0 in `heads` begins a segment; element 0 does, whatever its flag. `results` is
-/// written up to `count`, and left as it is behind it. Segments may have any length from 1 to `n`, at the same speed.
-/// `n` may be 0. Each output must be another wgpu buffer than every other operand.
-///
-/// # Types, precision and determinism
-/// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order; same
-/// device, same bits, except for what rounds in the variant `lookback`, which
-/// [`deterministic`](SegmentedReduce::deterministic) rules out.
-/// NaN and infinities stay within their segment.
-///
-/// # Cost
-/// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches; `hierarchical` reads flags
-/// twice, and once more those values that belong to the last segment of each tile, in three dispatches. One
-/// dispatch where a tile holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for
-/// `lookback`.
-///
-/// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that the operator does not have.
-/// [`Shape`](crate::ErrorKind::Shape), on recording, for flags of another length.
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// That of [`ReduceByKey`](crate::ReduceByKey), with flags in place of keys: `shaders/primitives/runs_tiles.wgsl`
-/// and `segmented_reduce.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -59,6 +30,36 @@ use crate::program::{
 /// assert_eq!(largest.slice(..segments)?.read()?, [2, 4, 5]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `values`, `heads` (u32) and `results` have `n` elements; `count` has one `u32`, the number of segments, which
+/// stays on the device. A nonzero value in `heads` begins a segment; element 0 always does. Only the first `count`
+/// elements of `results` are written. Segments may have any length from 1 to `n`, at the same speed. `n` may be 0.
+/// Each output must be another wgpu buffer than every other operand.
+///
+/// # Types, precision and determinism
+/// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order. The same
+/// device gives the same bits in every run, except for operators that round in the variant `lookback`, which
+/// [`deterministic`](SegmentedReduce::deterministic) rules out. NaN and infinities stay within their segment.
+///
+/// # Cost
+/// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches. `hierarchical` takes
+/// three: it reads flags twice, and the values of the last segment of each tile once more. One dispatch if one tile
+/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`.
+///
+/// # Variants
+/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
+/// rounds, else `hierarchical`.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// As [`ReduceByKey`](crate::ReduceByKey), with flags in place of keys: `shaders/primitives/runs_tiles.wgsl` and
+/// `segmented_reduce.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentedReduce<O = Sum> {
     op: O,
@@ -68,12 +69,12 @@ pub struct SegmentedReduce<O = Sum> {
 }
 
 impl<O> SegmentedReduce<O> {
-    /// Of `n` values.
+    /// Reduces the segments of `n` values.
     pub fn new(op: O, n: usize) -> Self {
         Self { op, n, form: ScanForm::new(), tile: None }
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.form.variant);
@@ -82,11 +83,12 @@ impl<O> SegmentedReduce<O> {
 
     deterministic!(form.deterministic);
 
-    /// Invocations of a workgroup and vec4 of an invocation, instead of what the device's policy has: for tuning.
+    /// Sets the threads of a workgroup and the vec4 of a thread, for tuning. The default is that of the device's
+    /// policy.
     #[doc(hidden)]
     #[must_use]
-    pub fn tile(mut self, workgroup_size: u32, quads: u32) -> Self {
-        self.tile = Some((workgroup_size, quads));
+    pub fn tile(mut self, workgroup_size: u32, vec4s: u32) -> Self {
+        self.tile = Some((workgroup_size, vec4s));
         self
     }
 
@@ -100,7 +102,7 @@ impl<O> SegmentedReduce<O> {
 }
 
 impl SegmentedReduce {
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }

@@ -1,4 +1,4 @@
-//! Prefix sums that begin anew where a flag says so.
+//! Prefix sums that restart at flags.
 
 use super::operator::{OP, Reducer, Sum, by_operator};
 use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
@@ -12,48 +12,57 @@ use crate::program::{
 };
 use half::f16;
 
-/// `output[i] = input[h] + ... + input[i]`, where `h <= i` is the last head: a segment's first element.
+/// Computes all prefixes of each segment: `output[i] = input[h] + ... + input[i]`, where `h <= i` is the first
+/// element of the segment of `i`, for any associative operator in place of `+`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, heads) = (gpu.upload(&[1u32, 2, 3, 4, 5])?, gpu.upload(&[1u32, 0, 0, 1, 0])?);
+/// let y = gpu.alloc::<u32>(5)?;
+/// let scan = SegmentedScan::new(Sum, 5).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// scan.record(&mut rec, &x, &heads, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [1, 3, 6, 4, 9]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input`, `heads` (u32) and `output` have `n` elements each. What is not 0 in `heads` begins a segment;
-/// element 0 does, whatever its flag. Segments may have any length from 1 to `n`, at the same speed.
-/// `output` must be another wgpu buffer than the two inputs. Any length from 0 to the largest buffer: what is
-/// above the device's largest binding is taken in pieces.
+/// `input`, `heads` (u32) and `output` have `n` elements each. A nonzero value in `heads` begins a segment; element
+/// 0 always does. Segments may have any length from 1 to `n`, at the same speed. `output` must be another wgpu
+/// buffer than the two inputs. The length may be anything from 0 to the largest buffer; arrays above the device's
+/// largest binding are processed in chunks.
 ///
 /// # Forms
-/// [`exclusive`](SegmentedScan::exclusive) leaves the element itself out: a segment begins with the identity.
+/// [`exclusive`](SegmentedScan::exclusive) leaves out the element itself: a segment begins with the identity.
 ///
 /// # Types, precision and determinism
-/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator; rounding may vary from run to
-/// run in the variant `lookback`, where a segment spans tiles, unless
-/// [`deterministic`](SegmentedScan::deterministic) is asked for.
-/// NaN and infinities stay within their segment.
+/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator. In the variant `lookback` the
+/// rounding of segments that span tiles may vary from run to run, which
+/// [`deterministic`](SegmentedScan::deterministic) rules out. NaN and infinities stay within their segment.
 ///
 /// # Cost
-/// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048 to
-/// 32768 elements. Two dispatches, three for `hierarchical`, one where a tile holds everything; and as many more
-/// as there are pieces.
+/// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048
+/// to 32768 elements. `lookback` takes two dispatches, `hierarchical` three; one dispatch if one tile holds
+/// everything; and the same again for each further chunk.
+///
+/// # Variants
+/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for a type or variant that operator or device do not have;
-/// [`Shape`](crate::ErrorKind::Shape), on recording, for flags of another length.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
+///   operator or the device does not have.
+/// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// A scan of pairs (flag, value), G. Blelloch (1990), by the kernels of [`Scan`](crate::Scan);
-/// `shaders/primitives/scan_tiles.wgsl` and `segmented_scan_heads.wgsl`. A tile with a head in it posts what
-/// it leaves behind at once: look-back ends there.
-///
-/// # Example
-/// ```
-/// use tilework::{SegmentedScan, Sum};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let positions = SegmentedScan::new(Sum, 1_000_000).exclusive();
-/// let program = Op::<u32>::lower(&positions, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.operands[1].name), ("lookback", "heads"));
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `shaders/primitives/scan_tiles.wgsl` and `segmented_scan_heads.wgsl`. A tile that contains a head posts its
+/// final value at once, and look-back ends there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentedScan<O = Sum> {
     op: O,
@@ -62,19 +71,19 @@ pub struct SegmentedScan<O = Sum> {
 }
 
 impl<O> SegmentedScan<O> {
-    /// Of `n` elements.
+    /// Scans `n` elements.
     pub fn new(op: O, n: usize) -> Self {
         Self { op, n, form: ScanForm::new() }
     }
 
-    /// Result i combines the elements of its segment before i; the first is the operator's identity.
+    /// Combines only the elements of the segment before `i` into result `i`; the first result is the identity.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.form.exclusive = true;
         self
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.form.variant);
@@ -93,7 +102,7 @@ impl<O> SegmentedScan<O> {
 }
 
 impl SegmentedScan {
-    /// Every way to run a segmented scan.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
         VARIANTS
@@ -173,7 +182,7 @@ mod tests {
     use crate::ErrorKind;
 
     #[test]
-    fn what_is_not_defined_is_refused() {
+    fn rejects_undefined_requests() {
         let profile = DeviceProfile::webgpu_defaults();
         let of = |scan: SegmentedScan| Op::<f32>::lower(&scan, &profile).unwrap_err().kind();
         assert_eq!(of(SegmentedScan::new(Sum, 9).variant("kogge-stone")), ErrorKind::InvalidArgument);

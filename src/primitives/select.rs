@@ -10,36 +10,8 @@ use crate::program::{
 };
 use half::f16;
 
-/// The elements that are kept, in order, close together.
+/// Copies the elements with a nonzero flag, or those a predicate keeps, to the front of the output, in order.
 ///
-/// # Shapes
-/// Operands `input`, `flags` (`u32`), `output` with `n` elements each, and `count`, one `u32`.
-/// [`by`](Self::by) has no `flags`. `output` is left as it is behind the kept elements. The count stays on the device: read it, or bind it as the
-/// length of what follows. `output` and `count` must not share a buffer with the others. `n` may be 0.
-/// With [`counted`](Self::counted) an operand `length` of one u32 says on the device how many of the
-/// `n` there are.
-///
-/// # Precision and determinism
-/// Elements move as bits; a predicate sees f16 as f32. Same inputs, same result, in every variant: the order is kept.
-/// NaN, infinities, zeros of both signs and subnormal numbers are moved as they are.
-///
-/// # Cost
-/// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements;
-/// the others read what decides twice, in four dispatches and 4 bytes for 4096 elements. Outputs are written once.
-///
-/// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
-/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
-/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-/// [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
-///
-/// # Algorithm
-/// Single pass with decoupled look-back, D. Merrill and M. Garland (2016), made independent of forward progress by
-/// decoupled fallback, T. Smith, R. Levien and J. Owens (2025): `shaders/primitives/compact_scatter.wgsl` and
-/// `scan_lookback.wgsl`. The other variants count, scan and scatter (G. E. Blelloch, *Prefix Sums and Their
-/// Applications*, 1990): `compact_count.wgsl`, `compact_scan.wgsl`, `compact_scatter.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -56,6 +28,38 @@ use half::f16;
 /// assert_eq!(kept.slice(..n)?.read()?, [3.0, 4.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `input`, `flags` (`u32`) and `output` have `n` elements each, and `count` has one `u32`. [`by`](Self::by) has no
+/// `flags`. Elements of `output` behind the kept ones are not written. The count stays on the device: read it, or
+/// bind it as the length of the next op. `output` and `count` must not share a buffer with the others. `n` may be
+/// 0. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
+///
+/// # Precision and determinism
+/// Elements move as bits; a predicate sees f16 as f32. Every variant gives the same result in every run, and keeps
+/// the order. NaN, infinities, zeros of both signs and subnormal numbers move unchanged.
+///
+/// # Cost
+/// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements.
+/// The others read the flags, or the elements a predicate tests, twice, in four dispatches and 4 bytes for each
+/// 4096 elements. Outputs are written once.
+///
+/// # Variants
+/// `hierarchical`, `subgroup` and `lookback`; `auto` (the default) takes `lookback`, except on devices where a
+/// waiting workgroup may starve the others.
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+///   variant that the device cannot run.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shader`](crate::ErrorKind::Shader): a predicate that does not compile.
+///
+/// # Algorithm
+/// Single pass with decoupled look-back, D. Merrill and M. Garland (2016), made independent of forward progress by
+/// decoupled fallback, T. Smith, R. Levien and J. Owens (2025): `shaders/primitives/compact_scatter.wgsl` and
+/// `scan_lookback.wgsl`. The other variants count, scan and scatter (G. E. Blelloch, *Prefix Sums and Their
+/// Applications*, 1990): `compact_count.wgsl`, `compact_scan.wgsl`, `compact_scatter.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Select {
     n: usize,
@@ -66,19 +70,18 @@ pub struct Select {
 }
 
 impl Select {
-    /// Selects from `n` elements by flags: those whose flag is not 0 are kept.
+    /// Selects from `n` elements by flags: a nonzero flag keeps its element.
     pub fn new(n: usize) -> Self {
         Self { n, keep: Keep::Flagged, counted: false, variant: "auto".to_owned(), leave_out: 0 }
     }
 
-    /// Selects from `n` elements by what `predicate` says of them. There are no flags then, and plans are recorded by
-    /// `record_by`.
+    /// Selects from `n` elements by `predicate`. Such a plan has no flags and is recorded by `record_by`.
     pub fn by(n: usize, predicate: Predicate) -> Self {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
-    /// Takes the number of elements, at most `n`, from the device: an operand `length` of one u32, which plans take by
-    /// `with_length`. A number above `n` counts as `n`; elements and flags behind it are not looked at.
+    /// Reads the number of elements, at most `n`, from the device: an operand `length` of one u32, which plans take by
+    /// `with_length`. A number above `n` counts as `n`; elements and flags behind it are ignored.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -101,7 +104,7 @@ impl Select {
         self
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
@@ -116,7 +119,7 @@ impl Select {
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -127,7 +130,7 @@ impl Select {
         if self.counted && self.keep != Keep::Flagged {
             return Err(err!(
                 Unsupported,
-                "select of {} elements: a length from the device goes with flags, not with a predicate; write the flags",
+                "select of {} elements: a length from the device works with flags, not with a predicate; write flags",
                 self.n
             ));
         }
@@ -154,7 +157,7 @@ operands! {
     impl[T: Element,] Select, T {
         fn record(input: T, flags: u32, output: T, count: u32);
         fn record_by(input: T, output: T, count: u32);
-        /// How many elements there are.
+        /// Takes the number of elements from the device.
         optional with_length(length: u32);
     }
 }

@@ -15,50 +15,60 @@ use crate::program::{
 use crate::shader::Spec;
 use std::ops::Range;
 
-/// Stable sort of keys: `keys_out[i]` is the `i`-th of `keys` in order; values go with their keys.
+/// Sorts keys, stably: `keys_out[i]` is the `i`-th of `keys` in order. Values move with their keys.
 ///
-/// # Shapes
-/// `keys` and `keys_out` have `n` elements; [`with_values`](RadixSort::with_values) adds `values` and
-/// `values_out`, as many of u32. Inputs keep their contents, and lie in other wgpu buffers than the outputs;
-/// [`in_place`](RadixSort::in_place) has one read-write operand for both. Any length from 0 to the largest
-/// buffer. With [`counted`](RadixSort::counted) an operand `count` of one u32 says on the device how many of
-/// the `n` are sorted; what lies behind them is not touched in the output.
-///
-/// # Types and order
-/// Keys of u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep their
-/// order either way. f32 has the total order -inf ... -0, +0 ... +inf; every NaN is last, ascending and
-/// descending, and NaNs keep their order and their bits. [`bits`](RadixSort::bits) sorts by some bits of the
-/// key's place in that order only, which takes fewer passes.
-///
-/// # Precision and determinism
-/// Keys and values are moved, never computed with. Same input, same bits, on every device.
-///
-/// # Cost
-/// A pass for each 8 bits. `onesweep` reads the keys once, and reads and writes keys and values once a pass:
-/// 3 dispatches and one a pass. `counting` reads keys twice a pass: 3 dispatches a pass. Scratch is one
-/// more of keys and values (none for a single pass that is not in place), and 2 KiB a tile or 1 KiB a block.
-///
-/// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for keys of another type or a variant that the device cannot
-/// run; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for bits that keys do not have;
-/// [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer, or, for `onesweep`, the largest binding.
-///
-/// # Algorithm
-/// Least significant digit first. `onesweep`: A. Adinets and D. Merrill, *Onesweep* (2022), with look-back that
-/// needs no forward progress, after T. Smith, R. Levien and J. Owens, *Decoupled Fallback* (2025);
-/// `shaders/primitives/sort_onesweep.wgsl`. `counting`: `shaders/primitives/sort_scatter.wgsl`.
-///
-/// # Example
 /// ```
-/// use tilework::RadixSort;
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let keys = RadixSort::new(1_000_000);
-/// let pairs = RadixSort::new(1_000_000).descending().bits(0..16).with_values();
-/// assert_eq!(Op::<f32>::lower(&keys, &DeviceProfile::h100())?.variant(), "onesweep");
-/// assert_eq!(Op::<u32>::lower(&pairs, &DeviceProfile::webgpu_defaults())?.operands.len(), 4);
+/// let gpu = Gpu::new()?;
+/// let (keys, values) = (gpu.upload(&[3.0f32, -1.0, 2.0])?, gpu.upload(&[10u32, 11, 12])?);
+/// let (keys_out, values_out) = (gpu.alloc::<f32>(3)?, gpu.alloc::<u32>(3)?);
+/// let sort = RadixSort::new(3).with_values().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// sort.with_values(&values, &values_out).record(&mut rec, &keys, &keys_out)?;
+/// rec.submit()?;
+/// assert_eq!(keys_out.read()?, [-1.0, 2.0, 3.0]);
+/// assert_eq!(values_out.read()?, [11, 12, 10]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `keys` and `keys_out` have `n` elements; [`with_values`](RadixSort::with_values) adds `values` and `values_out`
+/// of `n` u32 each. Inputs keep their contents and must be other wgpu buffers than the outputs;
+/// [`in_place`](RadixSort::in_place) takes one read-write operand for both. The length may be anything from 0 to
+/// the largest buffer. With [`counted`](RadixSort::counted) an operand `count` of one u32 holds the number of keys
+/// to sort, at most `n`; the output behind them is not written.
+///
+/// # Types and order
+/// Keys of u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep their order
+/// either way. f32 has the total order -inf ... -0, +0 ... +inf. Every NaN comes last, ascending and descending,
+/// and NaNs keep their order and their bits. [`bits`](RadixSort::bits) sorts by some bits of the key only, which
+/// takes fewer passes.
+///
+/// # Precision and determinism
+/// Keys and values are moved, never computed with. The same input gives the same bits on every device.
+///
+/// # Cost
+/// One pass for each 8 bits. `onesweep` reads the keys once to count digits, then reads and writes keys and values
+/// once a pass: 3 dispatches, and one more a pass. `counting` reads keys twice a pass: 3 dispatches a pass.
+/// Scratch: one copy of keys and values (none for a single pass that is not in place), and 2 KiB a tile or 1 KiB a
+/// block.
+///
+/// # Variants
+/// `counting` and `onesweep`; `auto` (the default) takes `onesweep` on devices with subgroups, except on
+/// processors.
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, or a variant that the device cannot run.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, or an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, for `onesweep`, the largest
+///   binding.
+///
+/// # Algorithm
+/// Radix sort, least significant digit first. `onesweep`: A. Adinets and D. Merrill, *Onesweep* (2022), with
+/// look-back that needs no forward progress, after T. Smith, R. Levien and J. Owens, *Decoupled Fallback* (2025);
+/// `shaders/primitives/sort_onesweep.wgsl`. `counting`: `shaders/primitives/sort_scatter.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RadixSort {
     n: usize,
@@ -84,21 +94,21 @@ impl RadixSort {
         }
     }
 
-    /// Moves a value of u32 with each key: operands `values` and `values_out`, which plans take by `with_values`.
+    /// Moves a u32 value with each key: operands `values` and `values_out`, which plans take by `with_values`.
     #[must_use]
     pub fn with_values(mut self) -> Self {
         self.form.values = true;
         self
     }
 
-    /// Sorts where the keys lie: plans are recorded by `record_in_place`, and take values by `with_values_in_place`.
+    /// Sorts the keys in place: plans are recorded by `record_in_place`, and take values by `with_values_in_place`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.form.in_place = true;
         self
     }
 
-    /// Takes the number of keys, at most `n`, from the device: an operand `count` of one u32, which plans take by
+    /// Reads the number of keys, at most `n`, from the device: an operand `count` of one u32, which plans take by
     /// `with_count`. A number above `n` counts as `n`.
     #[must_use]
     pub fn counted(mut self) -> Self {
@@ -106,7 +116,7 @@ impl RadixSort {
         self
     }
 
-    /// Every way to run a sort.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
             Variant::portable("counting", "each pass counts digits, scans the counts and scatters"),
@@ -125,8 +135,8 @@ impl RadixSort {
         self
     }
 
-    /// Sorts by these bits only, counted from the least significant; the default is all of them. Bits of
-    /// signed and of floating keys are those of their place in the order, counted from 0.
+    /// Sorts by these bits only, counted from the least significant. The default is all bits. The bits of a signed or
+    /// floating key are those of its position in the order of the type, counted from 0.
     ///
     /// ```
     /// use tilework::RadixSort;
@@ -141,15 +151,15 @@ impl RadixSort {
         self
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Invocations of a workgroup and keys of an invocation, instead of what the device's policy has: for
-    /// tuning, and for tests with many small tiles.
+    /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
+    /// The default is that of the device's policy.
     #[doc(hidden)]
     #[must_use]
     pub fn tile(mut self, workgroup_size: u32, items_per_thread: u32) -> Self {
@@ -157,7 +167,7 @@ impl RadixSort {
         self
     }
 
-    /// Lets one tile of `onesweep` in so many post nothing, as a device might that never runs it: for tests.
+    /// For tests: one tile of `onesweep` in `one_in` posts nothing, as if the device never ran it.
     #[doc(hidden)]
     #[must_use]
     pub fn leave_out_posts(mut self, one_in: u32) -> Self {
@@ -170,11 +180,11 @@ operands! {
     impl[T: Element,] RadixSort, T {
         fn record(keys: T, keys_out: T);
         fn record_in_place(keys: T);
-        /// Values that go with the keys.
+        /// Takes values that move with the keys.
         optional with_values(values: u32, values_out: u32);
-        /// Values that go with keys that are sorted where they lie.
+        /// Takes values that move with keys sorted in place.
         optional with_values_in_place(values: u32);
-        /// How many keys there are.
+        /// Takes the number of keys from the device.
         optional with_count(count: u32);
     }
 }
@@ -187,7 +197,7 @@ impl<T: Element> Op<T> for RadixSort {
     }
 }
 
-/// What operands there are.
+/// The optional operands of a sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SortForm {
     values: bool,
@@ -195,10 +205,10 @@ struct SortForm {
     counted: bool,
 }
 
-/// How `sort_key.wgsl` makes an unsigned number of a key.
+/// Returns the spec by which `sort_key.wgsl` converts a key to an unsigned number.
 pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
     let all = if descending { u32::MAX } else { 0 };
-    // A padding key has the largest number there is; of floats, it is a NaN.
+    // A padding key has the largest number; for floats it is a NaN.
     let spec = |flip: u32, pad: u32| Spec::new().constant("FLIP", flip).constant("PAD", pad);
     Ok(match dtype {
         DType::U32 => spec(all, !all),
@@ -208,7 +218,7 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
         _ => {
             return Err(err!(
                 Unsupported,
-                "sort: keys of {dtype} are not sorted; convert them to u32, i32, f32 or u64"
+                "sort: keys of {dtype} have no kernel; convert them to u32, i32, f32 or u64"
             ));
         }
     })
@@ -236,7 +246,7 @@ pub(super) const INFO: Operation = Operation {
 };
 
 const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
-const TILE: Setting = Setting::text("tile", "INVOCATIONS,KEYS", "");
+const TILE: Setting = Setting::text("tile", "THREADS,KEYS", "");
 
 fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
     let settings = asked.settings();
@@ -283,7 +293,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     programs.push(Op::<u32>::lower(&keys().counted(), profile)?);
     programs.push(Op::<u32>::lower(&keys().with_values().in_place().counted(), profile)?);
     programs.push(Op::<u32>::lower(&keys().leave_out_posts(2), profile)?);
-    // Subgroups above 32 lanes, as some cards have.
+    // Subgroups above 32 lanes, as some GPUs have.
     let large = DeviceProfile { subgroup_sizes: (32, 64), ..profile.clone() };
     programs.push(Op::<u32>::lower(&keys(), &large)?);
     Ok(programs)

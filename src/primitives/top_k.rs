@@ -13,51 +13,59 @@ use crate::program::{
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
 
-/// The `k` best of `n` elements, in order: `values[i]` is the `i`-th largest (or smallest) element, and stood
-/// at `indices[i]` of the input.
+/// Finds the `k` largest (or smallest) of `n` elements, in order: `values[i]` is the `i`-th largest element, and
+/// `indices[i]` its position in the input.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[3.0f32, 9.0, -1.0, 7.0])?;
+/// let (values, indices) = (gpu.alloc::<f32>(2)?, gpu.alloc::<u32>(2)?);
+/// let top = TopK::new(4, 2).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// top.record(&mut rec, &x, &values, &indices)?;
+/// rec.submit()?;
+/// assert_eq!((values.read()?, indices.read()?), (vec![9.0, 7.0], vec![1, 3]));
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `input` has `n` elements, `values` and `indices` (u32) have `k`, from 1 to `n`. The outputs lie in other wgpu
-/// buffers than the input, and than each other.
+/// `input` has `n` elements; `values` and `indices` (u32) have `k`, from 1 to `n`. The outputs must be other wgpu
+/// buffers than the input and each other.
 ///
 /// # Types and order
 /// f32, i32 and u32; largest first, or [`smallest`](TopK::smallest) first. The order is that of
-/// [`RadixSort`](crate::RadixSort): -inf ... -0, +0 ... +inf; NaN is the worst either way, so it is among the `k`
-/// best only where there are too few numbers. Of equal elements, the one with the lower index comes first, and of
-/// NaNs too.
+/// [`RadixSort`](crate::RadixSort): -inf ... -0, +0 ... +inf. NaN is the worst either way, so NaN appears only if
+/// there are fewer than `k` numbers. Of equal elements, and of NaNs, the one with the lower index comes first.
 ///
 /// # Precision and determinism
-/// Elements are moved, never computed with: NaN keeps its bits. Same input, same bits, on every device.
+/// Elements are moved, never computed with: NaN keeps its bits. The same input gives the same bits on every device.
 ///
 /// # Cost
-/// `filter` and `subgroup` read the input once: 2 dispatches for `k` up to 1024 with scratch of n / c words,
-/// where c, from 64 to 4096, is about sqrt(3 n / k); about 30 dispatches and k c words more above. `radix` reads it
-/// 4 to 5 times, and sorts `k` pairs. `sort` sorts all pairs. `single` is one dispatch of one workgroup.
+/// `filter` and `subgroup` read the input once. For `k` up to 1024 they take 2 dispatches and scratch of n / c
+/// words, where c, from 64 to 4096, is about sqrt(3 n / k); above, about 30 dispatches and k c words more. `radix`
+/// reads the input 4 to 5 times and sorts `k` pairs. `sort` sorts all pairs. `single` is one dispatch of one
+/// workgroup.
+///
+/// # Variants
+/// See [`TopK::variants`]. `auto` (the default) takes `single` for few elements, `subgroup` or `filter` while `k`
+/// is small beside `n`, then `radix`, and `sort` if `k` is at least half of `n`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `k` is 0 or above `n`;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for elements of another type, or a variant that the device cannot
-/// run or that does not take so large a `k` or `n`; [`TooLarge`](crate::ErrorKind::TooLarge) above the largest
-/// buffer, or, of scratch, above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type, or a variant that the device cannot
+///   run or that does not take this `k` or `n`.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, or scratch above the largest
+///   binding.
 ///
 /// # Algorithm
-/// The k best elements lie in the k chunks whose best elements are best (of equal ones, the first): `filter` and
-/// `subgroup` find the best of each chunk, the k best chunks, and the k best of their elements. So many chunks and so
-/// few elements are left that one workgroup does the rest for k up to 1024
-/// (`shaders/primitives/top_k_finish.wgsl`); for more, a radix select finds the k-th best, what is no worse is
-/// collected in order of position, and a stable sort puts it in order. `radix` does that with all elements.
-///
-/// # Example
-/// ```
-/// use tilework::TopK;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let best = TopK::new(1 << 26, 100);
-/// let lowest = TopK::new(1000, 10).smallest();
-/// assert_eq!(Op::<f32>::lower(&best, &DeviceProfile::h100())?.variant(), "subgroup");
-/// assert_eq!(Op::<u32>::lower(&lowest, &DeviceProfile::webgpu_defaults())?.dispatches.len(), 1);
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// The k best elements lie in the k chunks with the best maxima (of equal ones, the first). `filter` and `subgroup`
+/// find the best of each chunk, the k best chunks, and the k best of their elements. For k up to 1024 one workgroup
+/// does all but the first step (`shaders/primitives/top_k_finish.wgsl`). For more, a radix select finds the k-th
+/// best, everything at least as good is collected in order of position, and a stable sort puts it in order. `radix`
+/// does that with all elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopK {
     n: usize,
@@ -68,27 +76,27 @@ pub struct TopK {
 }
 
 impl TopK {
-    /// The `k` largest of `n` elements.
+    /// Finds the `k` largest of `n` elements.
     pub fn new(n: usize, k: usize) -> Self {
         Self { n, k, smallest: false, variant: "auto".into(), chunk: None }
     }
 
-    /// Selects the smallest elements. The default is the largest.
+    /// Finds the smallest elements. The default is the largest.
     #[must_use]
     pub fn smallest(mut self) -> Self {
         self.smallest = true;
         self
     }
 
-    /// Takes a variant by name; the default is `auto`.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Elements of a chunk of `filter` and `subgroup`, instead of what the policy has: a power of two from 64 to
-    /// 4096, for tuning and for tests.
+    /// Sets the elements of a chunk of `filter` and `subgroup`, for tuning and tests: a power of two from 64 to
+    /// 4096. The default is that of the policy.
     #[doc(hidden)]
     #[must_use]
     pub fn chunk(mut self, elements: u32) -> Self {
@@ -96,7 +104,7 @@ impl TopK {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
             Variant::portable("single", "one workgroup, for few elements and k up to 1024"),
@@ -133,13 +141,13 @@ kernel_params! { struct GatherParams { n: u32, first: u32, len: u32, count: u32 
 kernel_params! { struct PlaceParams { first: u32, len: u32 } }
 kernel_params! { struct FrontParams { len: u32 } }
 
-/// The most that one workgroup puts in order.
+/// Maximum of elements that one workgroup puts in order.
 const CAPACITY: usize = 1024;
 /// The smallest and the largest chunk.
 const CHUNKS: (u32, u32) = (64, 4096);
-/// Invocations of the kernels that have no policy of their own.
+/// Threads of a workgroup of the kernels without a policy.
 const THREADS: u64 = 256;
-/// Keys of a tile where the k best are collected.
+/// Keys of a tile of the kernel that collects the k best.
 const TILE: u64 = 4096;
 /// Digits of the radix select, from the highest: the lowest bit of each, and the bits above it.
 const DIGITS: [(u32, u32); 3] = [(21, 0), (10, 11), (0, 22)];
@@ -149,13 +157,13 @@ const BINS: u64 = 2048;
 struct TopKPolicy {
     /// Workgroups that read the input, for the best of chunks or for digits.
     readers: u64,
-    /// Invocations of the only workgroup of `top_k_finish`.
+    /// Threads of the only workgroup of `top_k_finish`.
     finishers: u32,
-    /// Candidates that this workgroup sees at the most, chunks and elements together.
+    /// Maximum of candidates of this workgroup, chunks and elements together.
     most: u64,
-    /// Elements up to which `single` is chosen.
+    /// Maximum of elements for which `auto` takes `single`.
     single: usize,
-    /// Invocations that share a chunk at the most.
+    /// Maximum of threads that share a chunk.
     team: u32,
 }
 
@@ -163,33 +171,33 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> TopKPolicy {
     let (smallest, _) = profile.subgroup_sizes;
     let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
     if profile.quirks.serial_workgroups {
-        // Barriers are dear on processors: where they would be needed, an invocation has a chunk of its own.
-        // Of `most` an invocation has far fewer than the rounds that every driver runs.
+        // Barriers are costly on processors: without subgroups, each thread has its own chunk.
+        // A share of `most` takes a thread far fewer rounds than every driver runs.
         let team = if subgroups { team } else { 1 };
         return TopKPolicy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };
     }
     let finishers = if profile.limits.max_invocations >= 1024 { 1024 } else { 256 };
     // f32 on an H100 (Vulkan, driver 580.159.04). 100 of 2^16: 27.7 us, `single` 35.4. The last workgroup takes about
-    // 0.45 us for 1024 candidates (1000 of 2^26 346 us, 100 of 2^26 151 us), the way of many workgroups some 150 us
+    // 0.45 us for 1024 candidates (1000 of 2^26 346 us, 100 of 2^26 151 us), many workgroups about 150 us
     // for any number (10,000 of 2^26 248 us).
     TopKPolicy { readers: 2112, finishers, most: 400 * u64::from(finishers), single: 1 << 14, team }
 }
 
-/// The first `count` words.
+/// Binds the first `count` words.
 fn whole(resource: Resource, count: u64) -> Binding {
     BoundChunk { first: 0, count }.of(resource, 4)
 }
 
-/// What a radix select chooses from, and where it puts what it chooses.
+/// Input and output of a radix select.
 struct Selection {
     keys: Resource,
     len: u64,
-    /// How keys become numbers.
+    /// Spec of the conversion of keys to numbers.
     order: Spec,
     positions: Binding,
-    /// Where the keys go, if they are wanted.
+    /// Output of the keys, if any.
     chosen: Option<Binding>,
-    /// The chunks that the keys lie in, and how many keys each has, if not all are there.
+    /// The chunks that hold the keys, and keys of a chunk, unless all keys take part.
     chunks: Option<(Binding, u32)>,
 }
 
@@ -212,12 +220,12 @@ impl<'a> TopKLowering<'a> {
     fn new(desc: &TopK, dtype: DType, profile: &'a DeviceProfile) -> Result<Self> {
         let TopK { n, k, .. } = *desc;
         if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) {
-            return Err(err!(Unsupported, "top-k: no kernel for {dtype}; there are f32, i32 and u32"));
+            return Err(err!(Unsupported, "top-k: elements of {dtype}; convert them to f32, i32 or u32"));
         }
         if k == 0 || k > n {
             return Err(err!(
                 InvalidArgument,
-                "top-k is {k} of {n} elements; it must be from 1 to the number of elements"
+                "top-k: k is {k} and n is {n}; k must be from 1 to n"
             ));
         }
         index_u32("top-k", "n", n)?;
@@ -228,7 +236,7 @@ impl<'a> TopKLowering<'a> {
             Some(chunk) => {
                 return Err(err!(
                     InvalidArgument,
-                    "top-k: chunks of {chunk}; a power of two from 64 to 4096"
+                    "top-k: chunks of {chunk} elements; a chunk must be a power of two from 64 to 4096"
                 ));
             }
             None => chunk_len(n, k),
@@ -238,7 +246,7 @@ impl<'a> TopKLowering<'a> {
         let single = if k > CAPACITY || n as u64 > most(false) || input > binding {
             Err(err!(
                 Unsupported,
-                "top-k: `single` takes k up to {CAPACITY} of up to {} elements here, not {k} of {n}; take `filter` or \
+                "top-k: `single` takes k up to {CAPACITY} of up to {} elements here, not {k} of {n}; use `filter` or \
                  `radix`",
                 most(false).min(binding / 4)
             ))
@@ -248,20 +256,20 @@ impl<'a> TopKLowering<'a> {
         let filter = if chunks < k {
             Err(err!(
                 Unsupported,
-                "top-k: `filter` and `subgroup` need at least k chunks of {chunk}, not k {k} of {n} elements; take \
+                "top-k: `filter` and `subgroup` need at least k chunks of {chunk}, not k {k} of {n} elements; use \
                  `radix`"
             ))
         } else {
             let what = format_args!("{k} chunks of {chunk} elements");
-            profile.check_scratch("top-k", what, 4 * k as u64 * u64::from(chunk), "take `radix`")
+            profile.check_scratch("top-k", what, 4 * k as u64 * u64::from(chunk), "use `radix`")
         };
-        let radix = profile.check_scratch("top-k", format_args!("{k} indices"), 4 * k as u64, "take `sort`");
+        let radix = profile.check_scratch("top-k", format_args!("{k} indices"), 4 * k as u64, "use `sort`");
         let (variant, decision) = choose("top-k", &desc.variant, TopK::variants(), profile, || {
             let in_chunks = filter.is_ok() && k <= n / 128;
-            // Where chunks do not pay, one workgroup is worth more than the many dispatches of a radix select.
+            // Where chunks do not pay, one workgroup is cheaper than the many dispatches of a radix select.
             let single_up_to = policy(profile, false).single << if in_chunks { 0 } else { 3 };
             if single.is_ok() && n <= single_up_to {
-                ("single", "one workgroup has few elements to see".into())
+                ("single", "few elements: one workgroup suffices".into())
             } else if in_chunks {
                 if profile.features.subgroups {
                     ("subgroup", format!("reads once, in chunks of {chunk}; joins by shuffles"))
@@ -269,9 +277,9 @@ impl<'a> TopKLowering<'a> {
                     ("filter", format!("reads once, in chunks of {chunk}; the device has no subgroups"))
                 }
             } else if radix.is_ok() && k < n / 2 {
-                ("radix", "k is too large a part of n for chunks, and too small to sort all".into())
+                ("radix", "k is too large beside n for chunks, and too small to sort all elements".into())
             } else {
-                ("sort", "k is at least half of n, or above a binding: all are sorted".into())
+                ("sort", "k is at least half of n, or above a binding: sorts all elements".into())
             }
         })?;
         match variant.name {
@@ -285,7 +293,7 @@ impl<'a> TopKLowering<'a> {
         program.operands.push(operand("input", dtype, n, Access::Read));
         program.operands.push(operand("values", dtype, k, Access::Write));
         program.operands.push(operand("indices", DType::U32, k, Access::Write));
-        profile.check_buffers("top-k", &program.operands, "work in pieces")?;
+        profile.check_buffers("top-k", &program.operands, "find the k best of chunks, then the k best of those")?;
         let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
         program.cost = Cost { flop: n as f64, bytes };
         let subgroups = variant.requires.subgroups;
@@ -343,24 +351,24 @@ impl<'a> TopKLowering<'a> {
         self.n.div_ceil(u64::from(self.chunk))
     }
 
-    /// Cuts `n` words into parts that one binding holds each; they begin at multiples of the largest chunk and of a tile.
+    /// Splits `n` words into parts that each fit one binding and begin at multiples of the largest chunk and of a tile.
     fn parts(&self, n: u64) -> impl Iterator<Item = BoundChunk> + use<> {
         BoundChunk::full(n, (self.profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
     }
 
-    /// A part of the input as vec4, which may leave up to three elements over.
-    fn quads(&mut self, part: BoundChunk) -> Binding {
+    /// Binds a part of the input as vec4, which leaves out up to three elements.
+    fn as_vec4(&mut self, part: BoundChunk) -> Binding {
         match part.count / 4 {
-            // No kernel needs what is there.
+            // Never accessed, but it must be bound.
             0 => self.program.scratch(16),
-            quads => BoundChunk { count: 4 * quads, ..part }.of(INPUT, 4),
+            vec4s => BoundChunk { count: 4 * vec4s, ..part }.of(INPUT, 4),
         }
     }
 
-    /// The best number of each chunk, in scratch.
+    /// Writes the best number of each chunk to scratch.
     fn best_of_chunks(&mut self) -> Binding {
         let bests = self.program.scratch(round_up(4 * self.chunks(), 16));
-        // Each invocation loads at least four vec4 of its chunk.
+        // Each thread loads at least four vec4 of its chunk.
         let team = self.policy.team.min(self.chunk / 16);
         let team = 1 << team.max(1).ilog2();
         let threads = THREADS as u32;
@@ -383,14 +391,14 @@ impl<'a> TopKLowering<'a> {
                 first_chunk: (part.first / u64::from(self.chunk)) as u32,
                 workgroups: workgroups as u32,
             };
-            let quads = self.quads(part);
-            let bindings = vec![quads, part.of(INPUT, 4), bests];
+            let vec4s = self.as_vec4(part);
+            let bindings = vec![vec4s, part.of(INPUT, 4), bests];
             self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         }
         bests
     }
 
-    /// One workgroup does what is left to do.
+    /// Finishes in one workgroup.
     fn finish(&mut self, bests: Option<Binding>) {
         let spec = self
             .order
@@ -404,13 +412,13 @@ impl<'a> TopKLowering<'a> {
         let chunks = if bests.is_some() { self.chunks() as u32 } else { 0 };
         let params = FinishParams { n: self.n as u32, k: self.k as u32, chunks };
         let (n, k) = (self.n, self.k);
-        let quads = self.quads(BoundChunk { first: 0, count: n });
-        let operands = [quads, whole(INPUT, n), whole(VALUES, k), whole(INDICES, k)];
+        let vec4s = self.as_vec4(BoundChunk { first: 0, count: n });
+        let operands = [vec4s, whole(INPUT, n), whole(VALUES, k), whole(INDICES, k)];
         let bindings = operands.into_iter().chain(bests).collect();
         self.program.dispatch(kernel, &params, bindings, Grid::fold(1));
     }
 
-    /// The k best chunks, their elements, and the k best of these.
+    /// Selects the k best chunks, gathers their elements, and selects the k best of these.
     fn select_by_chunks(&mut self, keys: Binding, positions: Binding) {
         let bests = self.best_of_chunks();
         let chosen = self.program.scratch(4 * self.k);
@@ -419,7 +427,7 @@ impl<'a> TopKLowering<'a> {
         self.select(&Selection {
             keys: bests.resource,
             len: self.chunks(),
-            // They are numbers already.
+            // The keys are numbers already.
             order: Spec::new(),
             positions: chosen,
             chosen: None,
@@ -447,7 +455,7 @@ impl<'a> TopKLowering<'a> {
         });
     }
 
-    /// Finds the k-th best key by its digits, and collects what is no worse, in order of position.
+    /// Finds the k-th best key by its digits, and collects all keys at least as good, in order of position.
     fn select(&mut self, from: &Selection) {
         let parts: Vec<_> = self.parts(from.len).collect();
         let bins = self.program.scratch(4 * BINS);
@@ -497,7 +505,7 @@ impl<'a> TopKLowering<'a> {
         }
     }
 
-    /// All elements with their positions, in order; the front of them is the result.
+    /// Sorts all elements with their positions, and copies the first k.
     fn sort_all(&mut self, sorted: Program) {
         let places = self.program.scratch(4 * self.n);
         let write = Kernel::library("primitives/top_k_places", "top_k_places", Spec::new());
@@ -540,7 +548,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
     let settings = asked.settings();
     let k = settings.maybe("k")?.ok_or_else(|| {
-        err!(InvalidArgument, "top-k: --k is missing; it says how many elements, from 1 to {n}")
+        err!(InvalidArgument, "top-k: --k is missing; give the number of elements to find, from 1 to {n}")
     })?;
     let mut op = TopK::new(n, k).when(settings.has("smallest"), |op| op.smallest()).variant(asked.variant());
     op.chunk = settings.maybe("chunk")?;
@@ -574,7 +582,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
-/// Elements of a chunk: reading the best of all chunks a few times costs as much as reading the k best chunks.
+/// Elements of a chunk, such that reading the best of all chunks a few times costs as much as reading the k best chunks.
 fn chunk_len(n: usize, k: usize) -> u32 {
     let ideal = (3.0 * n as f64 / k as f64).sqrt();
     let nearest = 2f64.powf(ideal.log2().round());

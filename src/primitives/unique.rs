@@ -1,4 +1,4 @@
-//! Runs of equal neighbours, one element each.
+//! The first element of each run of equal neighbours.
 
 use super::DTYPES;
 use super::compact::{Compaction, Keep, VARIANTS};
@@ -9,29 +9,8 @@ use crate::program::{
 };
 use half::f16;
 
-/// The first element of each run of equal neighbours, in order.
+/// Copies the first element of each run of equal neighbours to the front of the output, in order.
 ///
-/// # Shapes
-/// Operands `input` and `output`, `n` elements each, and `count`, one `u32`, the number of runs. `output` is left as
-/// it is behind the runs. Operands must not share a buffer. `n` may be 0. Sorted input gives each value once.
-///
-/// # Precision and determinism
-/// Floats are compared by value: -0 equals +0, and NaN equals nothing, so that each is a run of its own; a run
-/// has the bits of its first element. Integers are compared by bits. Same inputs, same result, in every variant.
-///
-/// # Cost
-/// `lookback` reads inputs once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more elements;
-/// the others read what decides twice, in four dispatches and 4 bytes for 4096 elements. Outputs are written once.
-///
-/// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type than `f32`, `f16`, `i32` and `u32`, or a
-/// variant that the device cannot run. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest
-/// binding. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// [`Select`](crate::Select) of the heads of runs; `shaders/primitives/unique.wgsl` finds them.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -47,6 +26,32 @@ use half::f16;
 /// assert_eq!(heads.slice(..n)?.read()?, [7, 3, 7]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `input` and `output` have `n` elements each, and `count` has one `u32`, the number of runs. Elements of `output`
+/// behind the runs are not written. Operands must not share a buffer. `n` may be 0. Sorted input gives each value
+/// once.
+///
+/// # Precision and determinism
+/// Floats are compared by value: -0 equals +0, and NaN equals nothing, so each NaN is a run of its own. A run has
+/// the bits of its first element. Integers are compared by bits. Every variant gives the same result in every run.
+///
+/// # Cost
+/// `lookback` reads the input once, in two dispatches and 8 bytes of scratch for each tile of 8192 or more
+/// elements. The others read it twice, in four dispatches and 4 bytes for each 4096 elements. Outputs are written
+/// once.
+///
+/// # Variants
+/// As [`Select`](crate::Select).
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type other than `f32`, `f16`, `i32` and `u32`, or a
+///   variant that the device cannot run.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// As [`Select`](crate::Select); `shaders/primitives/unique.wgsl` keeps the heads of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unique {
     n: usize,
@@ -54,19 +59,19 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// Of `n` elements.
+    /// Keeps one element of each run among `n`.
     pub fn new(n: usize) -> Self {
         Self { n, variant: "auto".to_owned() }
     }
 
-    /// Runs the variant of that name; `auto`, the default, lets the device decide.
+    /// Selects a variant by name. The default, `auto`, lets the device decide.
     #[must_use]
     pub fn variant(mut self, name: &str) -> Self {
         name.clone_into(&mut self.variant);
         self
     }
 
-    /// Every way to run the op.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }

@@ -1,26 +1,26 @@
-//! Which bin a value belongs to: edges of any kind as keys that a kernel compares.
+//! The bin of a value: edges of any kind as keys that a kernel compares.
 
 use super::{Edges, Histogram};
 use crate::element::DType;
 
-/// How a kernel finds the bin of a value.
+/// The way a kernel finds the bin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Bins of a power of two of whole numbers.
+    /// Shifts the value: each bin is a power of two of whole numbers wide.
     Shift,
-    /// A quotient, corrected by the table.
+    /// Computes a quotient, and corrects it by the table.
     Uniform,
-    /// Search in the table.
+    /// Searches the table.
     Search,
 }
 
-/// The bins as a kernel sees them: in keys, u32 in the order of the elements.
+/// The bins as keys: u32 in the order of the elements.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
     pub(super) mode: Mode,
     /// Key of the lowest value that counts.
     pub(super) least: u32,
-    /// Keys from there to that of the highest.
+    /// Distance from there to the key of the highest value that counts.
     pub(super) span: u32,
     /// Distance from the first edge to the lowest value that counts.
     pub(super) bias: u32,
@@ -32,7 +32,7 @@ pub(super) struct Rule {
     pub(super) table: Vec<u32>,
 }
 
-/// Least and greatest whole number of a type, and what added to a number gives its key; nothing for floats.
+/// Returns the least and greatest whole number of a type, and the offset from a number to its key; `None` for floats.
 fn whole_numbers(dtype: DType) -> Option<(i64, i64, i64)> {
     match dtype {
         DType::U8 => Some((0, 255, 0)),
@@ -43,13 +43,13 @@ fn whole_numbers(dtype: DType) -> Option<(i64, i64, i64)> {
     }
 }
 
-/// Key of an f32: unsigned numbers in the order of the floats.
+/// Returns the key of an f32: unsigned numbers in the order of the floats.
 fn float_key(x: f32) -> u32 {
     let bits = x.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 0x8000_0000 }
 }
 
-/// Key of the lowest value that is at least `e`; 2^32 or beyond the type's keys if there is none.
+/// Returns the key of the lowest value that is at least `e`; 2^32, or a key above those of the type, if there is none.
 fn lowest_key(e: f64, dtype: DType) -> u64 {
     match whole_numbers(dtype) {
         Some((min, max, offset)) => (e.ceil().clamp(min as f64, (max + 1) as f64) as i64 + offset) as u64,
@@ -62,7 +62,7 @@ fn lowest_key(e: f64, dtype: DType) -> u64 {
     }
 }
 
-/// Key of the highest value that is at most `e`, if there is one.
+/// Returns the key of the highest value that is at most `e`, if there is one.
 fn highest_key(e: f64, dtype: DType) -> Option<u32> {
     match whole_numbers(dtype) {
         Some((min, max, offset)) => {
@@ -78,7 +78,7 @@ fn highest_key(e: f64, dtype: DType) -> Option<u32> {
 }
 
 impl Rule {
-    /// Nothing if no value of the type lies in any bin.
+    /// Returns `None` if no value of the type lies in any bin.
     pub(super) fn of(desc: &Histogram, dtype: DType) -> Option<Self> {
         let bins = desc.bins;
         match &desc.edges {
@@ -91,7 +91,7 @@ impl Rule {
         }
     }
 
-    /// Bins that begin at these keys; `highest` is the key of the highest value that counts.
+    /// Creates a rule for bins that begin at these keys; `highest` is the key of the highest value that counts.
     fn search(table: impl Iterator<Item = u64>, highest: u32) -> Option<Self> {
         let table: Vec<u32> =
             table.take_while(|&key| key <= u64::from(highest)).map(|key| key as u32).collect();
@@ -153,7 +153,7 @@ impl Rule {
         let table = (0..bins).map(|i| lowest_key(rounded(i), DType::F32));
         let mut rule = Self::search(table, highest_key(f64::from(near_hi), DType::F32)?)?;
         let scale = bins as f64 / (hi - lo);
-        // Outside, the quotient might overflow or vanish.
+        // Outside this range the quotient might overflow or underflow.
         let sound = 1e-20..1e20;
         let largest = near_lo.abs().max(near_hi.abs());
         if sound.contains(&scale) && sound.contains(&(hi - lo)) {
@@ -164,10 +164,9 @@ impl Rule {
         Some(rule)
     }
 
-    /// Lets a quotient propose the bin, if that is right to the neighbour. `rounding` is how far edges are from where
-    /// they would be in numbers without end, in bins.
+    /// Uses a quotient if it is off by at most one bin. `rounding` is the rounding error of the edges, in bins.
     fn quotient(&mut self, lo: f32, scale: f64, bins: usize, rounding: f64) {
-        // Difference, factor and product are each rounded, in whatever direction.
+        // Difference, factor and product are each rounded, in any direction.
         let margin = 3.0 * 2f64.powi(-23) * bins as f64 + rounding;
         if margin < 0.7 {
             self.mode = Mode::Uniform;

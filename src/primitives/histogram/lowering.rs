@@ -1,4 +1,4 @@
-//! The kernels and dispatches of a histogram, a way to count each.
+//! The kernels and dispatches of a histogram, by variant.
 
 use super::Histogram;
 use super::bins::{Mode, Rule};
@@ -19,10 +19,10 @@ const WORKGROUP_SIZE: u64 = 256;
 /// Offsets of bindings are multiples of this.
 const CUT: u64 = 256;
 
-/// Elements of a piece, so that indices stay below 2^32 while they are stepped.
+/// Maximum of elements in a chunk: indices stay below 2^32 after a step beyond the end.
 const MAX_IN_CHUNK: u64 = 1 << 31;
 
-/// Rounds of the loops of an invocation, as far as they are counted; every driver runs them all.
+/// Maximum of loop rounds of a thread; every driver runs them all.
 const MAX_ITERATIONS: u64 = 40_000;
 const _: () = assert!(runs_everywhere(3 * MAX_ITERATIONS as usize / 2));
 
@@ -54,7 +54,7 @@ kernel_params! {
 
 pub(super) struct HistogramLowering<'a> {
     dtype: DType,
-    /// `partitioned`: buckets of bins, and scratch for it.
+    /// `partitioned`: buckets of bins, and scratch.
     buckets: u64,
     moved: Option<[Binding; 4]>,
     bytes: u64,
@@ -70,20 +70,20 @@ impl<'a> HistogramLowering<'a> {
         if matches!(dtype, DType::U64 | DType::Bf16) {
             return Err(err!(
                 Unsupported,
-                "histogram: elements of {dtype}; it takes u8, i8, u32, i32, f32 and f16"
+                "histogram: elements of {dtype}; convert them to u8, i8, u32, i32, f32 or f16"
             ));
         }
         desc.check(dtype)?;
         let n = elements("histogram", "input", &[desc.n])?;
         let mut policy = policy(profile);
         if let Some((size, workgroups, words, loads)) = desc.packing {
-            // 16 bits do not hold more additions than these between two barriers.
+            // Counters of 16 bits limit the additions between two barriers.
             let additions = u64::from(size) * u64::from(loads);
             if words < 1024 || workgroups == 0 || additions == 0 || additions > 4096 {
                 return Err(err!(
                     InvalidArgument,
-                    "histogram: packing of {size} invocations, {workgroups} workgroups, {words} words, {loads} vec4; words \
-                     must be 1024 or more, and invocations times vec4 1 to 4096"
+                    "histogram: packing of {size} threads, {workgroups} workgroups, {words} words, {loads} vec4; words \
+                     must be at least 1024, and threads times vec4 from 1 to 4096"
                 ));
             }
             policy.packed_size = size;
@@ -98,7 +98,7 @@ impl<'a> HistogramLowering<'a> {
         let (variant, decision) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
             if slots > most && profile.quirks.serial_workgroups {
-                ("global", format!("{slots} bins; atomics of a processor hardly collide"))
+                ("global", format!("{slots} bins; atomics rarely collide on processors"))
             } else if slots > most {
                 let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
                 if passes > policy.passes && n as u64 >= policy.partitioned {
@@ -109,7 +109,7 @@ impl<'a> HistogramLowering<'a> {
                     ("multipass", format!("{slots} bins, two to a word, take {passes} passes"))
                 }
             } else {
-                ("coarsened", format!("{copies} copies of {slots} bins a workgroup keep elements apart"))
+                ("coarsened", format!("{copies} copies of {slots} bins in each workgroup avoid collisions"))
             }
         })?;
         let variant = variant.name;
@@ -117,7 +117,7 @@ impl<'a> HistogramLowering<'a> {
             return Err(err!(
                 Unsupported,
                 "histogram: the variant `{variant}` keeps all bins in workgroup memory, {most} on {}, and {slots} are asked \
-                 for; take `multipass`, `cached` or `global`",
+                 for; use `multipass`, `cached` or `global`",
                 profile.name
             ));
         }
@@ -126,7 +126,7 @@ impl<'a> HistogramLowering<'a> {
             Operand { name: "input", dtype, len: n, access: Access::Read },
             Operand { name: "counts", dtype: DType::U32, len: desc.bins, access: Access::Write },
         ];
-        profile.check_buffers("histogram", &program.operands[..1], "add up the histograms of pieces")?;
+        profile.check_buffers("histogram", &program.operands[..1], "add up the histograms of chunks")?;
         let bytes = program.operands[0].bytes();
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
@@ -183,24 +183,24 @@ impl<'a> HistogramLowering<'a> {
             .flag("SIGNED", matches!(self.dtype, DType::I32 | DType::I8))
             .flag("SHIFT", rule.mode == Mode::Shift)
             .flag("UNIFORM", rule.mode == Mode::Uniform);
-        // Loops that one element takes.
+        // Loop rounds of one element.
         let loops = match rule.mode {
             Mode::Search => 2 + u64::from(reached.max(1).ilog2()),
             Mode::Shift | Mode::Uniform => 1,
         };
-        for piece in self.pieces() {
-            let bindings = [counts, piece].into_iter().chain(edges).collect();
+        for part in self.parts() {
+            let bindings = [counts, part].into_iter().chain(edges).collect();
             match self.program.variant() {
-                "global" | "global-contiguous" => self.global(&base, &spec, loops, piece, bindings),
-                "partitioned" => self.partitioned(&base, &spec, loops, piece, bindings)?,
-                "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, piece, bindings),
-                _ => self.walk(&base, &spec, loops, piece, bindings),
+                "global" | "global-contiguous" => self.global(&base, &spec, loops, part, bindings),
+                "partitioned" => self.partitioned(&base, &spec, loops, part, bindings)?,
+                "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, part, bindings),
+                _ => self.walk(&base, &spec, loops, part, bindings),
             }
         }
         Ok(self.program)
     }
 
-    /// Sets as many counters to 0.
+    /// Sets `count` counters to 0.
     fn clear(&mut self, base: &BinsParams, counters: Binding, count: u64) {
         let spec = Spec::new().flag("SHIFT", true);
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_clear", spec);
@@ -209,12 +209,12 @@ impl<'a> HistogramLowering<'a> {
         self.program.dispatch(kernel, &params, vec![counters], Grid::fold(count.div_ceil(WORKGROUP_SIZE)));
     }
 
-    /// Parts of the input that one binding each holds.
-    fn pieces(&self) -> Vec<Binding> {
+    /// Splits the input into chunks that each fit one binding.
+    fn parts(&self) -> Vec<Binding> {
         let size = self.dtype.size() as u64;
         let mut most = self.profile.limits.max_storage_binding;
         if self.program.variant() == "partitioned" {
-            // What is moved takes less than three bytes an element.
+            // The moved elements take less than three bytes each.
             most = most / 3 * size.min(3);
         }
         let most = most.min(MAX_IN_CHUNK * size) / CUT * CUT;
@@ -223,43 +223,43 @@ impl<'a> HistogramLowering<'a> {
         BoundChunk::full(self.bytes, step).map(|part| part.of(Resource::Operand(0), 1)).collect()
     }
 
-    /// Atomics in device memory.
-    fn global(&mut self, base: &BinsParams, spec: &Spec, loops: u64, piece: Binding, bindings: Vec<Binding>) {
+    /// Counts by atomics in device memory.
+    fn global(&mut self, base: &BinsParams, spec: &Spec, loops: u64, part: Binding, bindings: Vec<Binding>) {
         let spec = spec.clone().flag("CONTIGUOUS", self.program.variant() == "global-contiguous");
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_count", spec);
         let kernel = self.program.kernel(kernel);
-        let n = piece.size / self.dtype.size() as u64;
+        let n = part.size / self.dtype.size() as u64;
         let least = (n * loops).div_ceil(WORKGROUP_SIZE * MAX_ITERATIONS);
         let parts = n.div_ceil(WORKGROUP_SIZE).min(self.policy.workgroups).max(least);
         let params = BinsParams { n: n as u32, parts: parts as u32, ..*base };
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
     }
 
-    /// Loops of a processor's invocation bound what a workgroup can take of `vectors`: the least number of workgroups.
+    /// Returns the least number of workgroups for `vectors`, such that no thread exceeds the maximum of loop rounds.
     fn least_parts(&self, vectors: u64, loops: u64, size: u64) -> u64 {
-        // 16 bytes hold as many elements as loops run over, and the loop over vec4s is one more.
+        // One round for each element of 16 bytes, and one for the loop over vec4.
         let per_vector = 16 / self.dtype.size() as u64;
         (vectors * (per_vector * loops + 5)).div_ceil(size * MAX_ITERATIONS)
     }
 
-    /// Two counters in each word of workgroup memory.
+    /// Counts with two counters in each word of workgroup memory.
     fn packed(
         &mut self,
         base: &BinsParams,
         spec: &Spec,
         loops: u64,
-        piece: Binding,
+        part: Binding,
         mut bindings: Vec<Binding>,
     ) {
         let policy = &self.policy;
         let size = u64::from(policy.packed_size);
         let most = u64::from(policy.packed_words);
         let passes = self.bins.div_ceil(2 * most);
-        // As many in each pass; rounded, so that few numbers of bins need kernels of their own.
+        // The same number in each pass, rounded so that many bin counts share a kernel.
         let words = self.bins.div_ceil(2 * passes).next_multiple_of(1024).min(most);
         let passes = self.bins.div_ceil(2 * words);
-        let n = piece.size / self.dtype.size() as u64;
-        let vectors = piece.size / 16;
+        let n = part.size / self.dtype.size() as u64;
+        let vectors = part.size / 16;
         let workgroups = (policy.packed_workgroups / passes).max(1);
         let many = vectors >= u64::from(policy.packed_loads) * size * workgroups;
         let loads = if many { policy.packed_loads } else { 1 };
@@ -274,40 +274,40 @@ impl<'a> HistogramLowering<'a> {
         let kernel =
             self.program.kernel(Kernel::library("primitives/histogram_packed", "histogram_packed", spec));
         if vectors > 0 {
-            bindings.push(Binding { size: vectors * 16, ..piece });
+            bindings.push(Binding { size: vectors * 16, ..part });
         }
         let params = BinsParams { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
     }
 
-    /// Elements into buckets of bins, whose counters workgroup memory holds.
+    /// Moves elements into buckets of bins, whose counters fit workgroup memory, and counts each bucket.
     fn partitioned(
         &mut self,
         base: &BinsParams,
         spec: &Spec,
         loops: u64,
-        piece: Binding,
+        part: Binding,
         mut bindings: Vec<Binding>,
     ) -> Result<()> {
         let policy = &self.policy;
         let memory = self.profile.limits.max_workgroup_bytes;
-        // Beside the counters there is something for each bucket.
+        // Leave room for one entry for each bucket.
         let counters = u64::from(memory / 4).saturating_sub(256).max(256).min(policy.bucket_words) / 4 * 4;
         let slots = 2 * counters;
         let buckets = self.bins.div_ceil(slots);
         if buckets > u64::from(policy.packed_size) {
             return Err(err!(
                 Unsupported,
-                "histogram: {} bins are {buckets} buckets of {slots}, and a workgroup of `partitioned` has {} invocations on {}; \
-                 take `cached`",
+                "histogram: {} bins are {buckets} buckets of {slots}, and a workgroup of `partitioned` has {} threads on {}; \
+                 use `cached`",
                 self.bins,
                 policy.packed_size,
                 self.profile.name
             ));
         }
-        let n = piece.size / self.dtype.size() as u64;
-        let vectors = piece.size / 16;
-        // 16 elements an invocation of a tile, in words of workgroup memory.
+        let n = part.size / self.dtype.size() as u64;
+        let vectors = part.size / 16;
+        // Workgroup memory holds one word for each element of a tile: 16 a thread.
         let size = if memory >= 40 << 10 { 512 } else { 128 };
         let size = policy.packed_size.min(size);
         let size = size.max((buckets as u32).next_multiple_of(32));
@@ -315,7 +315,7 @@ impl<'a> HistogramLowering<'a> {
         let tiles = (vectors * 16 / self.dtype.size() as u64).div_ceil(tile).max(1);
         let room = (n + buckets * (tiles + 8)).div_ceil(8) * 4;
 
-        // The first piece is the largest.
+        // The first chunk is the largest.
         let room_words = 4 * room;
         let [totals, starts, ends, words] = *self.moved.get_or_insert_with(|| {
             [4 * buckets, 4 * buckets, 4 * buckets, room_words].map(|bytes| self.program.scratch(bytes))
@@ -325,7 +325,7 @@ impl<'a> HistogramLowering<'a> {
 
         let mut of_buckets = bindings.clone();
         of_buckets[0] = totals;
-        self.walk(base, spec, loops, piece, of_buckets);
+        self.walk(base, spec, loops, part, of_buckets);
 
         let own = Spec::new().constant("BUCKETS", buckets as u32);
         let place = Kernel::library("primitives/histogram_starts", "histogram_starts", own.clone());
@@ -335,7 +335,7 @@ impl<'a> HistogramLowering<'a> {
 
         let mut next = 1 + bindings.len() as u32;
         if vectors > 0 {
-            bindings.extend([Binding { size: vectors * 16, ..piece }, ends, words]);
+            bindings.extend([Binding { size: vectors * 16, ..part }, ends, words]);
             next += 1;
         }
         let scatter = spec
@@ -353,7 +353,7 @@ impl<'a> HistogramLowering<'a> {
         self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
 
         let policy = &self.policy;
-        // Words of a step of the workgroup; a chunk pays for the counters.
+        // Words of a step of the workgroup; a chunk must be large enough to pay for clearing the counters.
         let step = u64::from(4 * policy.packed_loads * policy.packed_size);
         let chunk = n.div_ceil(2 * policy.packed_workgroups).max(slots).next_multiple_of(step);
         let count = own
@@ -374,7 +374,7 @@ impl<'a> HistogramLowering<'a> {
         base: &BinsParams,
         spec: &Spec,
         loops: u64,
-        piece: Binding,
+        part: Binding,
         mut bindings: Vec<Binding>,
     ) {
         let policy = &self.policy;
@@ -382,8 +382,8 @@ impl<'a> HistogramLowering<'a> {
         let (coarsened, cached) = (variant != "privatized", variant == "cached");
         let by_value = self.dtype.size() == 1 && !cached && self.buckets == 0;
         let size = u64::from(policy.workgroup_size);
-        let n = piece.size / self.dtype.size() as u64;
-        let vectors = if coarsened { piece.size / 16 } else { 0 };
+        let n = part.size / self.dtype.size() as u64;
+        let vectors = if coarsened { part.size / 16 } else { 0 };
         let slots = if by_value { 256 } else { self.bins.next_power_of_two().max(64) };
         let slots = if self.buckets > 0 { self.buckets } else { slots };
         let slots = slots.min(u64::from(policy.counters));
@@ -417,7 +417,7 @@ impl<'a> HistogramLowering<'a> {
         };
         let kernel = self.program.kernel(kernel);
         if vectors > 0 {
-            bindings.push(Binding { size: vectors * 16, ..piece });
+            bindings.push(Binding { size: vectors * 16, ..part });
         }
         let params = BinsParams { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));

@@ -1,40 +1,40 @@
-//! How a histogram uses a device: workgroups, counters, and when bins are too many for a way to count.
+//! Workgroups and counters of a histogram, and the limits of each variant, by device.
 
 use crate::program::DeviceProfile;
 
 /// Constants that depend on the device.
 pub(super) struct HistogramPolicy {
-    /// Invocations of a workgroup that counts in its own memory.
+    /// Threads of a workgroup that counts in its own memory.
     pub(super) workgroup_size: u32,
-    /// The most workgroups that walk a piece of the input.
+    /// Maximum of workgroups that walk a chunk of the input.
     pub(super) workgroups: u64,
     /// Counters that one workgroup keeps, a power of two.
     pub(super) counters: u32,
-    /// The most copies of a workgroup's counts, a power of two.
+    /// Maximum of copies of a workgroup's counters, a power of two.
     pub(super) copies: u32,
     /// Passes of `multipass` above which elements are partitioned, or, if they are fewer than the next, bins cached.
     pub(super) passes: u64,
     pub(super) partitioned: u64,
-    /// Words of two counters that a workgroup of `multipass` has at the most.
+    /// Maximum of words of two counters in a workgroup of `multipass`.
     pub(super) packed_words: u32,
-    /// Invocations of such a workgroup, and how many of these there are.
+    /// Threads of such a workgroup, and number of workgroups.
     pub(super) packed_size: u32,
     pub(super) packed_workgroups: u64,
-    /// vec4s that an invocation of it has in flight.
+    /// vec4 that a thread of it has in flight.
     pub(super) packed_loads: u32,
-    /// Elements that it has at the least for each of its counters.
+    /// Minimum of elements for each of its counters.
     pub(super) packed_elements_per_slot: u64,
-    /// Words of two counters of a workgroup that counts one bucket of `partitioned`, at the most.
+    /// Maximum of words of two counters in a workgroup that counts one bucket of `partitioned`.
     pub(super) bucket_words: u64,
-    /// Elements that a workgroup has at the least for each of its counters.
+    /// Minimum of elements of a workgroup for each of its counters.
     pub(super) elements_per_slot: u64,
-    /// Whether an invocation has four loads in flight.
+    /// Keeps four loads of a thread in flight.
     pub(super) wide: bool,
 }
 
 pub(super) fn policy(profile: &DeviceProfile) -> HistogramPolicy {
     if profile.quirks.serial_workgroups {
-        // Invocations of a processor do not collide, and long kernels compile slowly.
+        // Threads of a processor do not collide, and long kernels compile slowly.
         return HistogramPolicy {
             workgroup_size: 256,
             workgroups: 64,
@@ -55,10 +55,10 @@ pub(super) fn policy(profile: &DeviceProfile) -> HistogramPolicy {
     // GB/s of 2^28 items on an H100 80GB HBM3, Vulkan, driver 580.159.04, random, equal, Zipf: u8 in 256 bins 2625,
     // 2622, 2619 (aggregated 813, 2496, 750); u32 in 1024 bins 2893, 2897, 2887 (2329, 2830, 2247), in 8192 bins
     // 2886, 2908, 2888 (2362, 2818, 2297), so runs are never added up first. In 65536 bins multipass 1154, 1023, 1139
-    // (with 512 invocations 773, 1027, 828; one pass after the other, counters of 32 bits, 347, 365, 354), cached 272,
+    // (with 512 threads 773, 1027, 828; one pass after the other, counters of 32 bits, 347, 365, 354), cached 272,
     // 2067, 423, partitioned 459, 560, 454; in 2^18 partitioned 481, 550, 477, multipass in 11 passes 229, 330, 234; in
     // 2^20 partitioned 491, 540, 480, cached 339, 2060, 301.
-    // A third of the memory at the most, so that three workgroups hide each other's latency.
+    // At most a third of the memory, so that three workgroups hide each other's latency.
     let counters = (profile.limits.max_workgroup_bytes / 4).clamp(1, 8192);
     let packed_size = profile.limits.max_invocations.clamp(1, 1024);
     HistogramPolicy {

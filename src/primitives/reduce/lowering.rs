@@ -36,7 +36,7 @@ const WORKGROUP_SIZE: u64 = 256;
 
 /// Constants that depend on the device.
 struct ReducePolicy {
-    /// Workgroups that together walk the input of the coarsened variant.
+    /// Workgroups that share the input in the variant `coarsened`.
     workgroups: u64,
 }
 
@@ -47,14 +47,14 @@ fn policy(profile: &DeviceProfile) -> ReducePolicy {
     } else {
         // Six a multiprocessor. GB/s of sum, min, arg-max of 2^28 f32 on an H100 80GB HBM3, Vulkan, driver
         // 580.159.04: 528 gives 3058, 3033, 2994; 792 gives 3069, 3049, 3008; 1056 gives 3070, 3058, 2664; 2112
-        // gives 3040, 2977, 2864; each a range of its own instead of every 792nd step: at most 3030.
+        // gives 3040, 2977, 2864; each workgroup a range of its own instead of every 792nd step: at most 3030.
         ReducePolicy { workgroups: 792 }
     }
 }
 
-/// A part of the input that one binding holds: some whole rows, or a range of columns of one row.
+/// A chunk of the input that fits one binding: some whole rows, or a range of columns of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ReducePiece {
+struct ReduceChunk {
     first_row: u64,
     rows: u64,
     column: u64,
@@ -70,7 +70,7 @@ pub(super) struct ReduceLowering<'a> {
     n: u64,
     variant: &'static str,
     profile: &'a DeviceProfile,
-    pieces: Vec<ReducePiece>,
+    chunks: Vec<ReduceChunk>,
     program: Program,
 }
 
@@ -87,8 +87,8 @@ impl<'a> ReduceLowering<'a> {
         if desc.n == 0 && desc.rows > 0 && !op.has_identity() {
             return Err(err!(
                 Shape,
-                "reduce: the {name} of 0 elements is not defined (input {} x 0); only sum, prod and operators with an \
-                 identity reduce nothing",
+                "reduce: the {name} of 0 elements is not defined (input {} x 0); only sum, prod and custom operators reduce \
+                 0 elements",
                 desc.rows
             ));
         }
@@ -96,7 +96,7 @@ impl<'a> ReduceLowering<'a> {
         let (variant, decision) =
             choose_with("reduce", &desc.variant, Reduce::variants(), profile, bits, || {
                 if len <= WORKGROUP_SIZE as usize && op.commutes() {
-                    ("sequential", "one workgroup with one element an invocation".into())
+                    ("sequential", "one workgroup with one element a thread".into())
                 } else {
                     ("coarsened", "reads by vec4 at the speed of memory".into())
                 }
@@ -106,14 +106,14 @@ impl<'a> ReduceLowering<'a> {
         if !op.commutes() && !matches!(variant, "interleaved" | "coarsened") {
             return Err(err!(
                 Unsupported,
-                "reduce: the variant `{variant}` changes the order of operands, and this operator was not declared \
-                 commutative; declare it, or take `interleaved` or `coarsened`"
+                "reduce: the variant `{variant}` changes the order of operands, and this operator is not declared \
+                 commutative; declare it, or use `interleaved` or `coarsened`"
             ));
         }
         if variant == "atomic" && op.accumulator() == Accumulator::Pair {
             return Err(err!(
                 Unsupported,
-                "reduce: the variant `atomic` keeps 32 bits a row, and {name} needs a key and an index; take `coarsened`"
+                "reduce: the variant `atomic` keeps 32 bits a row, and {name} needs a key and an index; use `coarsened`"
             ));
         }
         let (rows, n) = (desc.rows as u64, desc.n as u64);
@@ -123,7 +123,7 @@ impl<'a> ReduceLowering<'a> {
             operand("input", dtype, len, Access::Read),
             operand("output", output, desc.rows, Access::Write),
         ];
-        profile.check_buffers("reduce", &program.operands, "reduce in pieces")?;
+        profile.check_buffers("reduce", &program.operands, "reduce chunks, then their results")?;
         let what = format_args!("{rows} results");
         profile.check_scratch("reduce", what, rows * 4, "reduce fewer rows at a time")?;
         if op.accumulator() == Accumulator::Pair {
@@ -134,8 +134,8 @@ impl<'a> ReduceLowering<'a> {
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
         };
         program.determinism = determinism;
-        let pieces = split(rows, n, profile.chunk_room() / dtype.size() as u64);
-        Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, variant, profile, pieces, program })
+        let chunks = split(rows, n, profile.chunk_room() / dtype.size() as u64);
+        Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, variant, profile, chunks, program })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
@@ -169,24 +169,24 @@ impl<'a> ReduceLowering<'a> {
         self.op.specialise(Spec::new(), self.dtype)
     }
 
-    /// Binding of the input that covers `piece`, and where the piece begins in it, in elements.
-    fn bind(&self, piece: ReducePiece) -> (Binding, u32) {
+    /// Returns the binding of the input that covers `chunk`, and the first element of the chunk in it.
+    fn bind(&self, chunk: ReduceChunk) -> (Binding, u32) {
         let size = self.dtype.size() as u64;
-        let first = piece.first_row * self.n + piece.column;
-        let count = if piece.rows == 1 { piece.len } else { piece.rows * self.n };
+        let first = chunk.first_row * self.n + chunk.column;
+        let count = if chunk.rows == 1 { chunk.len } else { chunk.rows * self.n };
         let span = BoundSpan::new(first * size, count * size);
         (span.of(Resource::Operand(0)), (span.before / size) as u32)
     }
 
-    /// A scratch area for one accumulator for each of `count` results.
+    /// Allocates scratch for one accumulator for each of `count` results.
     fn partials(&mut self, count: u64) -> Result<Binding> {
         let bytes = count * self.acc.bytes();
         let what = format_args!("the partial results of `{}`", self.variant);
-        self.profile.check_scratch("reduce", what, bytes, "take `coarsened`")?;
+        self.profile.check_scratch("reduce", what, bytes, "use `coarsened`")?;
         Ok(self.program.scratch(bytes))
     }
 
-    /// One element (or two) an invocation, level after level.
+    /// Reduces one or two elements a thread, level by level.
     fn ladder(&mut self, words: Binding) -> Result<()> {
         let (tree, items, subgroups) = match self.variant {
             "interleaved" => ("workgroup/reduce_interleaved", 1, false),
@@ -209,7 +209,7 @@ impl<'a> ReduceLowering<'a> {
         let mut parts: u64 = self.parts_per_row(parts_of);
         let mut source = if parts == 1 { words } else { self.partials(self.rows * parts)? };
         let first = kernel(&mut self.program, false, parts == 1);
-        self.each_piece(first, &[], source, parts, parts_of, |_, _| 0);
+        self.each_chunk(first, &[], source, parts, parts_of, |_, _| 0);
         while parts > 1 {
             let next = parts.div_ceil(tile);
             let target = if next == 1 { words } else { self.partials(self.rows * next)? };
@@ -231,49 +231,49 @@ impl<'a> ReduceLowering<'a> {
         Ok(())
     }
 
-    /// Results that one row gives, over all pieces that hold a part of it.
+    /// Partial results of one row, over all chunks that hold a part of it.
     fn parts_per_row(&self, parts_of: impl Fn(u64) -> u64) -> u64 {
-        let of_row_0 = self.pieces.iter().filter(|p| p.first_row == 0);
+        let of_row_0 = self.chunks.iter().filter(|p| p.first_row == 0);
         of_row_0.map(|p| parts_of(p.len)).sum()
     }
 
-    /// Dispatches `kernel` over every piece: one workgroup for each part of each row. `extra` are bindings
-    /// after the output that show the input again.
-    fn each_piece(
+    /// Dispatches `kernel` over every chunk, one workgroup for each part of each row. `extra` follows the output and
+    /// binds the input again.
+    fn each_chunk(
         &mut self,
         kernel: usize,
         extra: &[fn(Binding) -> Binding],
         target: Binding,
         part_stride: u64,
         parts_of: impl Fn(u64) -> u64,
-        rows_per_workgroup: impl Fn(&ReducePiece, u64) -> u64,
+        rows_per_workgroup: impl Fn(&ReduceChunk, u64) -> u64,
     ) {
-        let mut done = 0; // parts of the current row that earlier pieces gave
-        for piece in self.pieces.clone() {
-            if piece.column == 0 {
+        let mut done = 0; // parts of the current row that earlier chunks wrote
+        for chunk in self.chunks.clone() {
+            if chunk.column == 0 {
                 done = 0;
             }
-            let parts = parts_of(piece.len);
-            let (input, origin) = self.bind(piece);
+            let parts = parts_of(chunk.len);
+            let (input, origin) = self.bind(chunk);
             let params = ReduceParams {
-                rows: piece.rows as u32,
-                row_stride: if piece.rows == 1 { 0 } else { self.n as u32 },
-                len: piece.len as u32,
-                column: piece.column as u32,
+                rows: chunk.rows as u32,
+                row_stride: if chunk.rows == 1 { 0 } else { self.n as u32 },
+                len: chunk.len as u32,
+                column: chunk.column as u32,
                 origin,
                 parts: parts as u32,
-                part_len: piece.len.div_ceil(parts) as u32,
+                part_len: chunk.len.div_ceil(parts) as u32,
                 part_stride: part_stride as u32,
-                first: (piece.first_row * part_stride + done) as u32,
+                first: (chunk.first_row * part_stride + done) as u32,
             };
-            let rows = piece.rows.div_ceil(rows_per_workgroup(&piece, parts).max(1));
+            let rows = chunk.rows.div_ceil(rows_per_workgroup(&chunk, parts).max(1));
             let bindings = [input, target].into_iter().chain(extra.iter().map(|view| view(input))).collect();
             self.program.dispatch(kernel, &params, bindings, Grid::fold(rows * parts));
             done += parts;
         }
     }
 
-    /// A bounded number of workgroups walks the input; a second pass joins their results.
+    /// Reduces the input by a bounded number of workgroups; a second pass joins their results.
     fn coarsened(&mut self, words: Binding) -> Result<()> {
         let ordered = !self.op.commutes();
         let bytes = self.n * self.rows * self.dtype.size() as u64;
@@ -287,7 +287,7 @@ impl<'a> ReduceLowering<'a> {
             if lanes < WORKGROUP_SIZE {
                 return 1;
             }
-            // At least two steps of four vec4 a lane, or a second pass costs more than it brings.
+            // Fewer than two steps of four vec4 a thread do not pay for a second pass.
             let useful = len.div_ceil(per_vector * WORKGROUP_SIZE * 8);
             (workgroups / rows).clamp(1, useful.max(1))
         };
@@ -308,7 +308,7 @@ impl<'a> ReduceLowering<'a> {
         let first = kernel(self, lanes, vectors, false, parts == 1);
         let whole_vectors: fn(Binding) -> Binding = |b| Binding { size: b.size / 16 * 16, ..b };
         let extra: &[_] = if vectors { &[whole_vectors] } else { &[] };
-        self.each_piece(first, extra, target, parts, parts_of, |_, _| WORKGROUP_SIZE / lanes);
+        self.each_chunk(first, extra, target, parts, parts_of, |_, _| WORKGROUP_SIZE / lanes);
         if parts > 1 {
             let lanes = lanes_per_row(rows, parts.div_ceil(4));
             let k = kernel(self, lanes, false, true, true);
@@ -333,7 +333,7 @@ impl<'a> ReduceLowering<'a> {
         Ok(())
     }
 
-    /// Identity, combine by atomics, finish.
+    /// Writes the identity, combines totals by atomics, and converts the result.
     fn atomic(&mut self, words: Binding) -> Result<()> {
         let native = match (self.op, self.dtype.is_float()) {
             (Operator::Sum, false) => Some("NATIVE_ADD"),
@@ -360,19 +360,19 @@ impl<'a> ReduceLowering<'a> {
         };
         let by_row = Grid::fold(self.rows.div_ceil(WORKGROUP_SIZE));
         self.program.dispatch(begin, &all, vec![totals], by_row);
-        for piece in self.pieces.clone() {
-            let (input, origin) = self.bind(piece);
-            let parts = piece.len.div_ceil(2 * WORKGROUP_SIZE).min((workgroups / self.rows).max(1));
+        for chunk in self.chunks.clone() {
+            let (input, origin) = self.bind(chunk);
+            let parts = chunk.len.div_ceil(2 * WORKGROUP_SIZE).min((workgroups / self.rows).max(1));
             let params = ReduceAtomicParams {
-                rows: piece.rows as u32,
-                row_stride: if piece.rows == 1 { 0 } else { self.n as u32 },
-                len: piece.len as u32,
+                rows: chunk.rows as u32,
+                row_stride: if chunk.rows == 1 { 0 } else { self.n as u32 },
+                len: chunk.len as u32,
                 origin,
                 parts: parts as u32,
-                first: piece.first_row as u32,
+                first: chunk.first_row as u32,
             };
             if parts > 0 {
-                self.program.dispatch(combine, &params, vec![totals, input], Grid::fold(piece.rows * parts));
+                self.program.dispatch(combine, &params, vec![totals, input], Grid::fold(chunk.rows * parts));
             }
         }
         self.program.dispatch(end, &all, vec![totals, words], by_row);
@@ -380,23 +380,23 @@ impl<'a> ReduceLowering<'a> {
     }
 }
 
-/// Lanes that share a row of `vectors` vec4: as many as have four each to keep in flight, all 256 for one row.
+/// Threads that share a row of `vectors` vec4: each has at least four in flight; one row takes all 256.
 fn lanes_per_row(rows: u64, vectors: u64) -> u64 {
     if rows == 1 { WORKGROUP_SIZE } else { (vectors / 4).next_power_of_two().min(WORKGROUP_SIZE) }
 }
 
-/// Cuts the input into pieces of at most `most` elements.
-fn split(rows: u64, n: u64, most: u64) -> Vec<ReducePiece> {
+/// Splits the input into chunks of at most `most` elements.
+fn split(rows: u64, n: u64, most: u64) -> Vec<ReduceChunk> {
     if rows * n <= most || n == 0 {
-        return vec![ReducePiece { first_row: 0, rows, column: 0, len: n }];
+        return vec![ReduceChunk { first_row: 0, rows, column: 0, len: n }];
     }
-    // Pieces of about equal size, so that none is too small for a vec4.
+    // Chunks of about equal size, so that none is too small for a vec4.
     if n <= most {
-        let of = |c: BoundChunk| ReducePiece { first_row: c.first, rows: c.count, column: 0, len: n };
+        let of = |c: BoundChunk| ReduceChunk { first_row: c.first, rows: c.count, column: 0, len: n };
         return BoundChunk::even(rows, most / n).map(of).collect();
     }
     let of_row = |row| {
-        let of = move |c: BoundChunk| ReducePiece { first_row: row, rows: 1, column: c.first, len: c.count };
+        let of = move |c: BoundChunk| ReduceChunk { first_row: row, rows: 1, column: c.first, len: c.count };
         BoundChunk::even(n, most).map(of)
     };
     (0..rows).flat_map(of_row).collect()
@@ -407,16 +407,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_every_element_once() {
+    fn chunks_cover_every_element_once() {
         for (rows, n, most) in
             [(1, 1000, 1 << 18), (7, 300, 192), (3, 5000, 448), (1, 100_000, 3840), (5, 0, 192)]
         {
-            let pieces = split(rows, n, most);
+            let chunks = split(rows, n, most);
             let mut seen = 0;
-            for p in &pieces {
+            for p in &chunks {
                 assert_eq!(p.first_row * n + p.column, seen, "{p:?}");
                 assert!(p.rows == 1 || (p.column == 0 && p.len == n));
-                assert!(p.rows * p.len <= most || pieces.len() == 1, "{p:?}");
+                assert!(p.rows * p.len <= most || chunks.len() == 1, "{p:?}");
                 seen += p.rows * p.len;
             }
             assert_eq!(seen, rows * n);

@@ -27,20 +27,20 @@ kernel_params! {
     }
 }
 
-/// Where scans begin anew.
+/// Where a scan restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::primitives) enum Segments {
     /// Nowhere.
     One,
-    /// At every row of so many elements.
+    /// At each row of this many elements.
     Rows(usize),
     /// Where operand 1 has a flag.
     Heads,
 }
 
-/// Words a lane of the coarsened ladder variant.
+/// Words a thread of the ladder variant `coarsened` scans.
 const COARSE_WORDS: u32 = 8;
-/// Lanes of the ladder variants and of the kernel that scans totals.
+/// Threads of a workgroup of the ladder variants and of the kernel that scans totals.
 const WORKGROUP_SIZE: u32 = 256;
 
 /// A scan of any kind.
@@ -53,13 +53,13 @@ pub(in crate::primitives) struct ScanJob<'a> {
     pub(in crate::primitives) form: &'a ScanForm,
 }
 
-/// A part of the array that bindings can hold.
+/// A chunk of the array that fits one binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ScanPiece {
+struct ScanChunk {
     first: u64,
     len: u64,
     tiles: u64,
-    /// Its number, and that of its first tile, in the order of the scan.
+    /// Number of the chunk, and of its first tile, in the order of the scan.
     number: u64,
     first_tile: u64,
 }
@@ -83,14 +83,14 @@ impl ScanJob<'_> {
         {
             return Err(err!(
                 Unsupported,
-                "{name}: {} of {dtype}; sum, prod, min, max and operators of one's own scan f32, f16, i32 and u32",
+                "{name}: {} of {dtype}; sum, prod, min, max and custom operators scan f32, f16, i32 and u32",
                 op.name()
             ));
         }
         let rounds = dtype.is_float() && op.rounds(dtype);
         let bits = Bits { rounds, deterministic: form.deterministic };
         let (variant, decision) = choose_with(name, &form.variant, variants, profile, bits, || {
-            ("lookback", "reads every element once, and waits for no workgroup without end".into())
+            ("lookback", "reads every element once, and never waits forever for another workgroup".into())
         })?;
         let operand = |name, dtype, access| Operand { name, dtype, len, access };
         let mut program = Program::new(name, decision);
@@ -99,8 +99,8 @@ impl ScanJob<'_> {
             program.operands.push(operand("heads", DType::U32, Access::Read));
         }
         program.operands.push(operand("output", dtype, Access::Write));
-        profile.check_buffers(name, &program.operands, "scan in pieces")?;
-        // Tiles reach beyond the end.
+        profile.check_buffers(name, &program.operands, "scan chunks, and combine each with the total before it")?;
+        // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
         program.cost =
             Cost { flop: 2.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
@@ -126,59 +126,59 @@ impl ScanLowering<'_> {
             .flag("EXCLUSIVE", form.exclusive)
     }
 
-    /// The device's own scan of a subgroup does for sums of values without heads.
+    /// Returns true if the subgroup scan that WGSL has serves: a sum without heads.
     fn native_add(&self) -> bool {
         *self.job.op == Operator::Sum && self.job.segments == Segments::One
     }
 
-    /// Cuts the array into parts that one binding holds each, in the order of the scan.
-    fn pieces(&self, tile: u64) -> Result<Vec<ScanPiece>> {
+    /// Splits the array into chunks that each fit one binding, in the order of the scan.
+    fn chunks(&self, tile: u64) -> Result<Vec<ScanChunk>> {
         let heads = self.job.segments == Segments::Heads;
         let element = if heads { 4 } else { self.job.dtype.size() as u64 };
         self.profile.check_row(
             self.job.name,
             format_args!("a tile"),
             tile * element,
-            "take a variant of smaller tiles",
+            "use a variant with smaller tiles",
         )?;
         let most = self.profile.limits.max_storage_binding / (tile * element) * tile;
         let of = |chunk: BoundChunk| {
             let BoundChunk { first, count: len } = chunk;
-            ScanPiece { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
+            ScanChunk { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
         };
-        let mut pieces: Vec<_> = BoundChunk::full(self.job.len as u64, most).map(of).collect();
+        let mut chunks: Vec<_> = BoundChunk::full(self.job.len as u64, most).map(of).collect();
         if self.job.form.reverse {
-            pieces.reverse();
+            chunks.reverse();
         }
         let mut tiles = 0;
-        for (number, piece) in (0..).zip(&mut pieces) {
-            piece.number = number;
-            piece.first_tile = tiles;
-            tiles += piece.tiles;
+        for (number, chunk) in (0..).zip(&mut chunks) {
+            chunk.number = number;
+            chunk.first_tile = tiles;
+            tiles += chunk.tiles;
         }
-        Ok(pieces)
+        Ok(chunks)
     }
 
-    fn params(&self, piece: &ScanPiece, all_tiles: u64) -> ScanTilesParams {
+    fn params(&self, chunk: &ScanChunk, all_tiles: u64) -> ScanTilesParams {
         ScanTilesParams {
-            tiles: piece.tiles as u32,
-            first_tile: piece.first_tile as u32,
+            tiles: chunk.tiles as u32,
+            first_tile: chunk.first_tile as u32,
             all_tiles: all_tiles as u32,
             quads: 0,
-            elements: piece.len as u32,
-            first_element: piece.first as u32,
+            elements: chunk.len as u32,
+            first_element: chunk.first as u32,
             row: match self.job.segments {
                 Segments::Rows(n) => n as u32,
                 Segments::One | Segments::Heads => 0,
             },
-            piece: piece.number as u32,
+            piece: chunk.number as u32,
         }
     }
 
-    /// A scratch area of `words` words.
+    /// Allocates scratch of `words` words.
     fn words(&mut self, words: u64) -> Result<Binding> {
         let what = format_args!("the totals of `{}`", self.variant);
-        self.profile.check_scratch(self.job.name, what, words * 4, "take `lookback`")?;
+        self.profile.check_scratch(self.job.name, what, words * 4, "use `lookback`")?;
         Ok(self.program.scratch(words * 4))
     }
 
@@ -186,18 +186,18 @@ impl ScanLowering<'_> {
         if self.job.segments == Segments::One { 1 } else { 2 }
     }
 
-    /// Turns the totals of tiles into what lies before each.
+    /// Replaces the total of each tile by the total of all tiles before it.
     fn scan_totals(&mut self, totals: Binding, all_tiles: u64) {
         let spec = self.spec();
-        // A kernel of totals has no elements, so it has no order and no heads of its own.
+        // The kernel sees totals in the order of the scan: no direction, no heads of its own.
         let spec = spec.flag("REVERSE", false).flag("EXCLUSIVE", false).flag("ROWS", false);
         let kernel = self.program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
-        let all = ScanPiece { first: 0, len: 0, tiles: all_tiles, number: 0, first_tile: 0 };
+        let all = ScanChunk { first: 0, len: 0, tiles: all_tiles, number: 0, first_tile: 0 };
         let params = ScanTilesParams { row: 0, ..self.params(&all, all_tiles) };
         self.program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
     }
 
-    /// A word (or eight) an invocation, in three kernels.
+    /// Scans one word (or eight) a thread, in three kernels.
     fn ladder(&mut self) -> Result<()> {
         let (tree, words, subgroups) = match self.variant {
             "kogge-stone" => ("workgroup/scan_kogge_stone", 1, false),
@@ -217,15 +217,15 @@ impl ScanLowering<'_> {
         }
         let size = self.job.dtype.size() as u64;
         let tile = u64::from(WORKGROUP_SIZE * words) * 4 / size;
-        let pieces = self.pieces(tile)?;
-        let all_tiles = pieces.iter().map(|p| p.tiles).sum();
+        let chunks = self.chunks(tile)?;
+        let all_tiles = chunks.iter().map(|p| p.tiles).sum();
         let carried = all_tiles > 1;
         let totals = if carried { Some(self.words(all_tiles * self.total_words())?) } else { None };
         let output = self.program.operands.len() - 1;
-        let bind = |operand, piece: &ScanPiece| Binding {
+        let bind = |operand, chunk: &ScanChunk| Binding {
             resource: Resource::Operand(operand),
-            offset: piece.first * size,
-            size: piece.len * size,
+            offset: chunk.first * size,
+            size: chunk.len * size,
         };
         if let Some(totals) = totals {
             let kernel = self.program.kernel(Kernel::library(
@@ -233,23 +233,23 @@ impl ScanLowering<'_> {
                 "scan_ladder_reduce",
                 spec.clone().flag("REDUCE", true),
             ));
-            for piece in &pieces {
-                let params = self.params(piece, all_tiles);
-                self.program.dispatch(kernel, &params, vec![bind(0, piece), totals], Grid::fold(piece.tiles));
+            for chunk in &chunks {
+                let params = self.params(chunk, all_tiles);
+                self.program.dispatch(kernel, &params, vec![bind(0, chunk), totals], Grid::fold(chunk.tiles));
             }
             self.scan_totals(totals, all_tiles);
         }
         let spec = spec.flag("CARRIED", carried);
         let kernel = self.program.kernel(Kernel::library("primitives/scan_ladder", "scan_ladder", spec));
-        for piece in &pieces {
-            let params = self.params(piece, all_tiles);
-            let bindings = [bind(0, piece), bind(output, piece)].into_iter().chain(totals).collect();
-            self.program.dispatch(kernel, &params, bindings, Grid::fold(piece.tiles));
+        for chunk in &chunks {
+            let params = self.params(chunk, all_tiles);
+            let bindings = [bind(0, chunk), bind(output, chunk)].into_iter().chain(totals).collect();
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(chunk.tiles));
         }
         Ok(())
     }
 
-    /// Tiles in registers, in one pass or three kernels.
+    /// Scans tiles in registers, in one pass or three kernels.
     fn fast(&mut self) -> Result<()> {
         let dtype = self.job.dtype;
         let pack = 4 / dtype.size() as u64;
@@ -266,14 +266,14 @@ impl ScanLowering<'_> {
             spec = spec.flag("NATIVE_ADD", self.native_add());
         }
         let tile = u64::from(workgroup_size * quads) * 4 * pack;
-        let pieces = self.pieces(tile)?;
-        let all_tiles: u64 = pieces.iter().map(|p| p.tiles).sum();
+        let chunks = self.chunks(tile)?;
+        let all_tiles: u64 = chunks.iter().map(|p| p.tiles).sum();
         let several = all_tiles > 1;
         let lookback = self.variant == "lookback";
-        let grids: Vec<_> = pieces.iter().map(|p| self.bind_in_quads(p)).collect();
+        let grids: Vec<_> = chunks.iter().map(|p| self.bind_as_vec4(p)).collect();
         let mut scratch = None;
         if lookback {
-            let all = Posts { tiles: all_tiles, counted: false, pieces: pieces.len() as u64 };
+            let all = Posts { tiles: all_tiles, counted: false, chunks: chunks.len() as u64 };
             let posts = self.words(all.words())?;
             all.clear(&mut self.program, posts);
             scratch = Some(posts);
@@ -284,53 +284,53 @@ impl ScanLowering<'_> {
             let reduce = spec.clone().flag("REDUCE", true);
             let kernel =
                 self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles_reduce", reduce));
-            for (piece, (quads, bound)) in pieces.iter().zip(&grids) {
-                let params = ScanTilesParams { quads: *quads, ..self.params(piece, all_tiles) };
+            for (chunk, (quads, bound)) in chunks.iter().zip(&grids) {
+                let params = ScanTilesParams { quads: *quads, ..self.params(chunk, all_tiles) };
                 let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.into_iter().flatten());
-                self.program.dispatch(kernel, &params, inputs.collect(), Grid::fold(piece.tiles));
+                self.program.dispatch(kernel, &params, inputs.collect(), Grid::fold(chunk.tiles));
             }
             self.scan_totals(totals, all_tiles);
             spec = spec.flag("CARRIED", true);
             scratch = Some(totals);
         }
         let kernel = self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles", spec));
-        for (piece, (quads, bound)) in pieces.iter().zip(&grids) {
-            let params = ScanTilesParams { quads: *quads, ..self.params(piece, all_tiles) };
+        for (chunk, (quads, bound)) in chunks.iter().zip(&grids) {
+            let params = ScanTilesParams { quads: *quads, ..self.params(chunk, all_tiles) };
             let inputs_and_outputs = bound.input.into_iter().chain(bound.output);
             let bindings = inputs_and_outputs.chain(bound.heads.into_iter().flatten()).chain(scratch);
-            self.program.dispatch(kernel, &params, bindings.collect(), Grid::fold(piece.tiles));
+            self.program.dispatch(kernel, &params, bindings.collect(), Grid::fold(chunk.tiles));
         }
         Ok(())
     }
 
-    /// Bindings of the piece as vec4, and as words from the last multiple of 256 bytes on: no two that
-    /// are written overlap, and any array of words will do. And how many vec4 that makes.
-    fn bind_in_quads(&mut self, piece: &ScanPiece) -> (u32, ScanBindings) {
+    /// Binds the chunk as vec4 and, from the last multiple of 256 bytes on, as words: no two written bindings overlap,
+    /// and the array may have any length. Also returns the number of vec4.
+    fn bind_as_vec4(&mut self, chunk: &ScanChunk) -> (u32, ScanBindings) {
         let size = self.job.dtype.size() as u64;
-        let bytes = (piece.len * size).next_multiple_of(4);
+        let bytes = (chunk.len * size).next_multiple_of(4);
         let main = (bytes - 1) / 256 * 256;
         let mut pair = |operand, offset, main: u64, bytes: u64| {
             let resource = Resource::Operand(operand);
             let quads = if main > 0 {
                 Binding { resource, offset, size: main }
             } else {
-                // Never touched, but it must be bound.
+                // Never accessed, but it must be bound.
                 self.program.scratch(16)
             };
             [quads, Binding { resource, offset: offset + main, size: bytes - main }]
         };
         let heads = self.job.segments == Segments::Heads;
-        let input = pair(0, piece.first * size, main, bytes);
-        let output = pair(if heads { 2 } else { 1 }, piece.first * size, main, bytes);
-        let heads = heads.then(|| pair(1, piece.first * 4, main / size * 4, piece.len * 4));
+        let input = pair(0, chunk.first * size, main, bytes);
+        let output = pair(if heads { 2 } else { 1 }, chunk.first * size, main, bytes);
+        let heads = heads.then(|| pair(1, chunk.first * 4, main / size * 4, chunk.len * 4));
         ((main / 16) as u32, ScanBindings { input, output, heads })
     }
 }
 
-/// The spec of kernels that scan elements of `dtype`.
+/// Returns the spec of kernels that scan elements of `dtype`.
 pub(in crate::primitives) fn monoid(op: &Operator, dtype: DType) -> Spec {
     let spec = op.specialise(Spec::new(), dtype);
-    // An order's keys have room for infinity, which is the identity of floats.
+    // Ordered keys hold infinity, which is the identity of floats.
     match (op, dtype.is_float()) {
         (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
         (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),

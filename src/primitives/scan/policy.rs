@@ -5,15 +5,15 @@ use crate::program::DeviceProfile;
 /// Constants that depend on the device.
 pub(in crate::primitives) struct ScanPolicy {
     pub(in crate::primitives) workgroup_size: u32,
-    /// vec4 that an invocation holds: 1, 2, 4 or 8.
+    /// vec4 that a thread holds: 1, 2, 4 or 8.
     pub(in crate::primitives) quads: u32,
 }
 
 impl ScanPolicy {
-    /// With the invocations and vec4 that suit a card, as far as this device has them.
+    /// Takes the threads and vec4 that suit a GPU, within the limits of this device.
     pub(in crate::primitives) fn of(profile: &DeviceProfile, (workgroup_size, quads): (u32, u32)) -> Self {
         if profile.quirks.serial_workgroups {
-            // Barriers are costly there, and so are long kernels to compile.
+            // On processors barriers are costly, and long kernels compile slowly.
             return Self { workgroup_size: 64, quads: 2 };
         }
         let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };

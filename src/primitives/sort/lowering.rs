@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Words before the counts in the globals of `onesweep`.
 const HEAD: u64 = 64;
-/// The most keys or words that an invocation takes: a key has several rounds, and every driver runs all of them.
+/// Maximum of keys or words that a thread takes: each takes several loop rounds, and every driver must run them all.
 const MAX_STEPS: u64 = 2048;
 const _: () = assert!(runs_everywhere(24 * MAX_STEPS as usize));
 
@@ -39,14 +39,14 @@ kernel_params! {
 }
 kernel_params! { struct SweepParams { pass_index: u32, shift: u32, mask: u32, items: u32 } }
 
-/// How keys are sorted: a variant, its name resolved.
+/// A variant, its name resolved.
 #[derive(Debug, Clone, Copy)]
 enum SortWay {
     Counting,
     Onesweep,
 }
 
-/// Keys, and the values that go with them.
+/// Keys and their values.
 #[derive(Debug, Clone, Copy)]
 struct SortItems {
     keys: Resource,
@@ -89,7 +89,7 @@ impl<'a> SortLowering<'a> {
         if bits.start > bits.end || bits.end > width {
             return Err(err!(
                 InvalidArgument,
-                "sort: bits {} to {} of keys of {dtype}, which have {width}; begin and end must be in order and at most that",
+                "sort: bits {} to {} of keys of {dtype}; begin must not be above end, nor end above {width}, the bits of a key",
                 bits.start,
                 bits.end
             ));
@@ -102,12 +102,12 @@ impl<'a> SortLowering<'a> {
         let sweeps = check_sweep(desc, dtype, &policy, profile);
         let (variant, decision) =
             choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
-                Ok(()) if profile.quirks.serial_workgroups => ("counting", "processors run it faster".into()),
-                Ok(()) => ("onesweep", "one reading and writing a pass".into()),
+                Ok(()) if profile.quirks.serial_workgroups => ("counting", "faster on processors".into()),
+                Ok(()) => ("onesweep", "reads and writes once a pass".into()),
                 Err(_) if !profile.features.subgroups => {
                     ("counting", "the device has no subgroup operations".into())
                 }
-                Err(_) => ("counting", "`onesweep` has too many keys for a binding, or no tile here".into()),
+                Err(_) => ("counting", "`onesweep` needs all keys in one binding and a tile that fits this device".into()),
             })?;
         let way = match variant.name {
             "onesweep" => sweeps.map(|()| SortWay::Onesweep)?,
@@ -129,8 +129,8 @@ impl<'a> SortLowering<'a> {
                 program.operands.push(operand("values_out", DType::U32, Access::Write));
             }
         }
-        profile.check_buffers("sort", &program.operands, "sort in pieces and merge")?;
-        // In place, keys must end where they began, so the passes are of an even number.
+        profile.check_buffers("sort", &program.operands, "sort chunks and merge them")?;
+        // In place, the number of passes is even, so keys end where they began.
         let fewest = (bits.end - bits.start).div_ceil(8).max(1);
         let passes = if form.in_place { fewest.next_multiple_of(2) } else { fewest };
         let digit_bits = (bits.end - bits.start).div_ceil(passes);
@@ -161,7 +161,7 @@ impl<'a> SortLowering<'a> {
         }
         let input = self.operands("keys", "values");
         let output = if self.form.in_place { input } else { self.operands("keys_out", "values_out") };
-        // Keys go back and forth between the output and scratch, and end in the output.
+        // Passes alternate between the output and scratch, and end in the output.
         let spare = if self.passes > 1 { Some(self.spare()) } else { None };
         let targets = (0..self.passes).map(|pass| {
             let rest = self.passes - 1 - pass;
@@ -177,13 +177,13 @@ impl<'a> SortLowering<'a> {
         Ok(self.program)
     }
 
-    /// Operands by name.
+    /// Returns operands by name.
     fn operands(&self, keys: &str, values: &str) -> SortItems {
         let find = |name| self.program.operands.iter().position(|o| o.name == name).map(Resource::Operand);
         SortItems { keys: find(keys).unwrap_or(Resource::Operand(0)), values: find(values) }
     }
 
-    /// Scratch for all keys and values.
+    /// Allocates scratch for all keys and values.
     fn spare(&mut self) -> SortItems {
         let keys = self.program.scratch(self.n * self.key_size).resource;
         let values = self.form.values.then(|| self.program.scratch(self.n * 4).resource);
@@ -213,7 +213,7 @@ impl<'a> SortLowering<'a> {
         self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", spec))
     }
 
-    /// The kernel that moves a tile of keys, with the steps of its invocations written out or in loops.
+    /// Adds the kernel that moves a tile of keys, with the steps of a thread unrolled or in loops.
     fn tile_kernel(
         &mut self,
         file: &'static str,
@@ -231,11 +231,11 @@ impl<'a> SortLowering<'a> {
         self.program.kernel(Kernel::library(file, entry, spec))
     }
 
-    /// Count, scan, scatter, for each pass.
+    /// Counts, scans and scatters in each pass.
     fn counting(&mut self, moves: &[(SortItems, SortItems)]) -> Result<()> {
         let tile = self.policy.block_tile;
         let (threads, tile_len) = (u64::from(tile.0), u64::from(tile.0) * u64::from(tile.1));
-        // Parts begin at multiples of 256 bytes, of keys and of values.
+        // Chunks begin at multiples of 256 bytes, of keys and of values.
         let most = self.profile.limits.max_storage_binding / self.key_size / 64 * 64;
         let parts: Vec<_> = BoundChunk::full(self.n, most).collect();
         let block_len = self.n.div_ceil(self.policy.blocks).min(MAX_STEPS * threads);
@@ -245,7 +245,7 @@ impl<'a> SortLowering<'a> {
         let counts = self.program.scratch(4 * RADIX * all_blocks);
         let totals = self.program.scratch(4 * RADIX);
         let what = format_args!("the counts of {} keys", self.n);
-        self.profile.check_scratch("sort", what, counts.size, "sort in pieces and merge")?;
+        self.profile.check_scratch("sort", what, counts.size, "sort chunks and merge them")?;
         let spec = self.spec.clone().flag("COUNTED", self.form.counted);
         let count = self.program.kernel(Kernel::library(
             "primitives/sort_count",
@@ -296,7 +296,7 @@ impl<'a> SortLowering<'a> {
         Ok(())
     }
 
-    /// Counts of all passes at once, then one kernel a pass.
+    /// Counts the digits of all passes at once, then runs one kernel a pass.
     fn onesweep(&mut self, moves: &[(SortItems, SortItems)]) {
         let tile = self.policy.sweep_tile;
         let tiles = sweep_tiles(self.n, tile);
@@ -342,7 +342,7 @@ impl<'a> SortLowering<'a> {
         self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
         let rows = SortScanParams { first: HEAD as u32, len: RADIX as u32, rows: self.passes };
         self.program.dispatch(scan, &rows, vec![globals, totals], Grid::fold(u64::from(passes)));
-        // Tickets number the tiles, so the grid may have any shape of enough workgroups.
+        // Tickets number the tiles, so the grid may have any shape with enough workgroups.
         let lines = tiles.div_ceil(u64::from(self.profile.limits.max_workgroups_per_dimension).min(65535));
         let grid = Grid::Direct([tiles.div_ceil(lines) as u32, lines as u32, 1]);
         for (pass, &(from, to)) in (0..).zip(moves) {

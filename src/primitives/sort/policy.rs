@@ -6,31 +6,31 @@ use crate::error::{Result, err};
 use crate::program::DeviceProfile;
 
 pub(super) const RADIX: u64 = 256;
-/// Counts of `onesweep` have 30 bits beside two of flags.
-const SWEEP_MOST: u64 = (1 << 30) - 1;
-/// Keys of an invocation whose steps are written out.
+/// Maximum of keys of `onesweep`: counts have 30 bits beside two bits of flags.
+const MAX_SWEEP: u64 = (1 << 30) - 1;
+/// Maximum of keys of a thread whose steps are unrolled.
 const MAX_ITEMS: u32 = 64;
 
 /// Constants that depend on the device.
 pub(super) struct SortPolicy {
-    /// Invocations and keys of an invocation in a tile of `counting`.
+    /// Threads of a tile of `counting`, and keys of a thread.
     pub(super) block_tile: (u32, u32),
     /// Workgroups that share the keys in `counting`.
     pub(super) blocks: u64,
-    /// The same of a tile of `onesweep`.
+    /// Threads of a tile of `onesweep`, and keys of a thread.
     pub(super) sweep_tile: (u32, u32),
     /// Workgroups that count digits for `onesweep`.
     pub(super) counters: u64,
-    /// Invocations of the kernels that walk keys, counts or words without a tile.
+    /// Threads of a workgroup of the kernels that walk keys, counts or words without a tile.
     pub(super) walkers: u32,
-    /// Whether the steps over the keys of an invocation are written out.
+    /// Unrolls the steps over the keys of a thread.
     pub(super) written_out: bool,
 }
 
 pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortPolicy {
     let (_, largest) = profile.subgroup_sizes;
     if profile.quirks.serial_workgroups {
-        // Barriers are dear on processors, and each invocation pays; more workgroups than cores gain nothing.
+        // On processors each thread pays for a barrier; more workgroups than cores gain nothing.
         let sweep_tile = (2 * largest.clamp(4, 32), 16);
         let block_tile = (8, 64);
         return SortPolicy {
@@ -65,7 +65,7 @@ pub(super) fn policy(profile: &DeviceProfile, key_size: u64, keys: u64) -> SortP
     SortPolicy { block_tile, blocks: 1056, sweep_tile, counters: 1056, walkers: 256, written_out: true }
 }
 
-/// Refuses a tile that no variant has.
+/// Rejects an invalid tile.
 pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) -> Result<()> {
     let most = profile.limits.max_invocations;
     let rows = threads.is_multiple_of(32) || matches!(threads, 8 | 16);
@@ -74,12 +74,12 @@ pub(super) fn check_tile((threads, items): (u32, u32), profile: &DeviceProfile) 
     }
     Err(err!(
         InvalidArgument,
-        "sort: tiles of {threads} invocations with {items} keys each; take 8, 16 or a multiple of 32 up to {most} of \
-         them, with 1 to {MAX_ITEMS}"
+        "sort: a tile of {threads} threads with {items} keys each; threads must be 8, 16 or a multiple of 32 up to \
+         {most}, and keys 1 to {MAX_ITEMS}"
     ))
 }
 
-/// Refuses `onesweep` where the keys, its posts or its tile do not fit the device.
+/// Rejects `onesweep` if the keys, its posts or its tile do not fit the device.
 pub(super) fn check_sweep(
     desc: &RadixSort,
     dtype: DType,
@@ -88,16 +88,16 @@ pub(super) fn check_sweep(
 ) -> Result<()> {
     let key_size = dtype.size() as u64;
     let limits = &profile.limits;
-    let largest = limits.max_storage_binding.min(SWEEP_MOST * 4);
+    let largest = limits.max_storage_binding.min(MAX_SWEEP * 4);
     let bytes = (desc.n as u64).saturating_mul(key_size);
-    // Of the counts that tiles post.
+    // Bytes of the counts that tiles post.
     let posts = sweep_tiles(desc.n as u64, policy.sweep_tile).saturating_mul(4 * RADIX);
     if !profile.features.subgroups {
         Err(err!(Unsupported, "sort: no subgroup operations"))
     } else if posts > largest {
         Err(err!(
             TooLarge,
-            "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the most on {} are {largest}; take \
+            "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the limit on {} is {largest}; use \
              `counting`",
             desc.n,
             profile.name
@@ -105,8 +105,8 @@ pub(super) fn check_sweep(
     } else if bytes > largest {
         Err(err!(
             TooLarge,
-            "sort: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the most on {} are \
-             {largest}; take `counting`",
+            "sort: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the limit on {} is \
+             {largest}; use `counting`",
             desc.n,
             profile.name
         ))
@@ -116,7 +116,7 @@ pub(super) fn check_sweep(
         Err(err!(
             Unsupported,
             "sort: the variant `onesweep` has no tile for {}, with subgroups of {} to {} and {} bytes of workgroup \
-             memory; take `counting`",
+             memory; use `counting`",
             profile.name,
             profile.subgroup_sizes.0,
             profile.subgroup_sizes.1,
@@ -127,7 +127,7 @@ pub(super) fn check_sweep(
     }
 }
 
-/// Rows of the counts of a tile of `onesweep`: its subgroups, if they are as small as they can be.
+/// Rows of the counts of a tile of `onesweep`: the maximum of its subgroups.
 pub(super) fn sweep_rows(profile: &DeviceProfile, workgroup_size: u32) -> u32 {
     workgroup_size / profile.subgroup_sizes.0.max(1)
 }
@@ -137,11 +137,11 @@ pub(super) fn sweep_tiles(n: u64, (workgroup, each): (u32, u32)) -> u64 {
     n.div_ceil((u64::from(workgroup) * u64::from(each)).max(1))
 }
 
-/// Whether the device has the invocations and workgroup memory for a tile of `onesweep`.
+/// Returns true if the device has the threads and workgroup memory for a tile of `onesweep`.
 fn fits(profile: &DeviceProfile, (workgroup_size, items): (u32, u32), key_size: u64) -> bool {
     let rows = u64::from(sweep_rows(profile, workgroup_size));
     let keys = u64::from(workgroup_size) * u64::from(items);
-    // Counts of rows or the tile, sums of rows, three words for each digit, and some besides.
+    // Counts of rows or the tile, sums of rows, three words for each digit, and a few more words.
     let bytes = (rows * 4 * RADIX).max(keys * key_size) + rows * 4 + 12 * RADIX + 32;
     workgroup_size <= profile.limits.max_invocations.min(profile.limits.max_workgroup_size[0])
         && bytes <= u64::from(profile.limits.max_workgroup_bytes)
