@@ -1,4 +1,8 @@
-//! CUB and BLAS for every GPU: tiled WGSL kernels on wgpu, planned once and recorded into your encoder or ours.
+//! Hand-written compute kernels for every GPU: sorts, scans, matrix products, sparse matrices, convolution, attention.
+//!
+//! tilework runs on [wgpu](https://wgpu.rs), and so on Vulkan, Metal, Direct3D 12 and OpenGL. You plan an op once,
+//! record it into your command encoder or ours, and read the result when you need it. Nothing panics on bad input:
+//! each call returns an [`Error`] that names the sizes, the limit and the remedy.
 //!
 //! # A first program
 //!
@@ -6,7 +10,7 @@
 //! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 //! use tilework::prelude::*;
 //!
-//! let gpu = Gpu::new()?;
+//! let gpu = Gpu::new()?; // the best adapter
 //! let x = gpu.upload(&[1.0f32, -2.0, 3.0, -4.0])?;
 //! let y = gpu.map(&x, MapFn::Abs)?; // one line: plan, allocate, record, submit
 //! let total = gpu.reduce(&y, Sum)?;
@@ -14,8 +18,7 @@
 //! # Ok::<(), tilework::Error>(())
 //! ```
 //!
-//! One-line calls allocate their result each time. A program that does the same work often plans it once and
-//! records it into one submission:
+//! One-line calls allocate their result each time. To repeat work, plan it once and record it into one submission:
 //!
 //! ```
 //! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -39,69 +42,75 @@
 //!
 //! # What to use when
 //!
-//! | you want | take |
+//! | you want to | use |
 //! |---|---|
-//! | a function of every element, or of two | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL ([`elementwise`]) |
-//! | a sum, an extreme, its place; of all or by rows | [`Reduce`] ([`primitives`]) |
-//! | all prefixes, of an array by rows or by flags | [`Scan`], [`SegmentedScan`] ([`primitives`]) |
-//! | one number for each run of equal keys, or segment | [`ReduceByKey`], [`SegmentedReduce`] ([`primitives`]) |
-//! | how many elements fall into each bin | [`Histogram`] ([`primitives`]) |
-//! | keys in order, stable, alone or with values | [`RadixSort`] ([`primitives`]) |
-//! | the few largest or smallest, and where they are | [`TopK`] ([`primitives`]) |
-//! | products of matrices, layers of networks | [`Gemm`] ([`dense`]) |
-//! | products of matrices of bytes, with scales | [`GemmInt8`] ([`quantize`]) |
-//! | products of many small matrices, or of many pairs | [`GemmBatched`] ([`dense`]) |
-//! | a matrix times a vector, transposed or not | [`Gemv`] ([`dense`]) |
-//! | the transpose of a matrix, or of each of a batch | [`Transpose`] ([`dense`]) |
-//! | a sparse matrix times a vector, in any format | [`Spmv`] ([`sparse`]) |
-//! | a sparse matrix times a dense one, in any format | [`Spmm`] ([`sparse`]) |
-//! | a sparse matrix in another format | [`Spconvert`], [`Gpu::convert_matrix`] ([`sparse`]) |
-//! | x with A x = b, A sparse; eigenvalues; ranks in a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
-//! | a filter along a line, over an image or a volume | [`Filter1d`], [`Filter2d`], [`Filter3d`] ([`conv`]) |
-//! | the brightness of pixels, a box or Gaussian blur, medians, edges, equalised histograms | [`Grey`], [`Blur`], [`Gaussian`], [`Median`], [`Sobel`], [`Equalize`] ([`image`]) |
-//! | rows as probabilities; rows normalised | [`Softmax`], [`LogSoftmax`], [`LayerNorm`], [`RmsNorm`] ([`nn`]) |
-//! | the largest, or the mean, of windows of images | [`Pool2d`], [`Pool2dBackward`] ([`nn`]) |
-//! | attention of any kind, and the cache that decoding grows | [`Attention`], [`attention::KvAppend`] ([`mod@attention`]) |
-//! | losses, gradients, steps of training; networks of layers | [`nn::Sequential`] and others ([`nn`]) |
-//! | work on as much as the device has counted | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted), [`Select::counted`], [`RadixSort::counted`] |
-//! | a kernel of your own beside ours | [`Gpu::kernel`](Gpu::kernel) ([`gpu::OwnKernel`]) |
-//! | an NVIDIA card through CUDA, tensor cores, `bf16` | the feature `cuda`: `cuda::CudaGpu` |
-//! | CUDA on buffers of wgpu, without a copy | the feature `cuda`: `cuda::Bridge`, `Gpu::alloc_shared` |
-//! | a device that your program owns | [`Gpu::from_wgpu`], [`Gpu::wrap`], [`Gpu::recorder_in`] |
-//! | to know what a plan will do | [`Plan::report`]: variant and why, bytes, flop, intensity, scratch, workgroups, predicted time |
-//! | time on the device | [`Gpu::time`], [`Gpu::measure`] |
-//! | which op and which dispatch took it; a trace for a viewer | [`Gpu::profile_work`] |
-//! | work on more than the device holds, copies beside kernels | [`Gpu::streamed`], [`stream::Pipeline`] ([`stream`]) |
-//! | the fastest variant on this very device, measured and kept | [`mod@tune`], [`gpu::Tuning`] |
-//! | a line in your program's log for each op that is recorded | the crate `log`: target `tilework`, level debug |
-//! | what a kernel would cost on paper: reuse, occupancy, divergence | [`analysis`] |
-//! | what is wrong with a kernel, and what it costs, without a GPU | [`sim`], and the `sanitize` example |
-//! | what a machine has | [`Gpu::adapters`], and the `device` example |
-//! | results to check against | [`mod@reference`], with error bounds |
+//! | **arrays** | |
+//! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL: [`MapFn::custom`] |
+//! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
+//! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`] |
+//! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`] |
+//! | sort keys, alone or with values | [`RadixSort`] |
+//! | find the k largest or smallest | [`TopK`] |
+//! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
+//! | count elements by bin | [`Histogram`] |
+//! | look up rows of a table by index | [`nn::GatherRows`] |
+//! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
+//! | **matrices** | |
+//! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of bytes: [`GemmInt8`] |
+//! | multiply a matrix by a vector; transpose | [`Gemv`], [`Transpose`] |
+//! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
+//! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
+//! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
+//! | convert between sparse formats | [`Spconvert`], [`Gpu::convert_matrix`] |
+//! | **images and signals** | |
+//! | filter a line, an image or a volume | [`Filter1d`], [`Filter2d`], [`Filter3d`] |
+//! | convert to grey, blur, take medians, find edges, equalise | [`Grey`], [`Blur`], [`Gaussian`], [`Median`], [`Sobel`], [`Equalize`] |
+//! | **networks** | |
+//! | run convolution layers, pooling, norms, softmax | [`Conv2d`], [`ConvTranspose2d`], [`Pool2d`], [`nn::BatchNorm`], [`LayerNorm`], [`RmsNorm`], [`Softmax`], [`LogSoftmax`] |
+//! | run transformers | [`Attention`], [`attention::KvAppend`], [`nn::Rope`], [`nn::MeanPool`] |
+//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`] |
+//! | **programs** | |
+//! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
+//! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
+//! | trade accuracy for speed, or get the same bits in every run | [`Precision`]; guide [`precision`](guides::precision) |
+//! | launch work on a count that the device computed | [`OwnKernel::record_counted`](gpu::OwnKernel::record_counted); guide [`device_counts`](guides::device_counts) |
+//! | find out what takes the time | [`Plan::report`], [`Gpu::profile_work`]; guide [`profiling`](guides::profiling) |
+//! | choose the fastest variant on your device | [`mod@tune`]; guide [`profiling`](guides::profiling) |
+//! | process more data than the device holds | [`Gpu::streamed`]; guide [`larger_than_memory`](guides::larger_than_memory) |
+//! | use CUDA and tensor cores on an NVIDIA card | the feature `cuda`; guide [`cuda`](guides::cuda) |
+//! | find races in a kernel without a GPU | [`sim`]; guide [`testing_kernels`](guides::testing_kernels) |
+//! | check results | [`mod@reference`]: sequential versions with error bounds |
+//! | list the machine's adapters | [`Gpu::adapters`], and the example `device` |
 //!
-//! # The way of a call
+//! The [`guides`] have a page for each of these tasks. [`architecture`] explains how the crate is built.
+//!
+//! # How it works
 //!
 //! A descriptor (`Reduce::new(Sum, n)`) is plain data. Planning lowers it for one device to a
-//! [`Program`](program::Program), plain data too: which kernels run, specialised how, on what grids, and why. Kernels
-//! are WGSL files put together by [`shader`], compiled once a device. Recording binds buffers, checks them, and
-//! appends dispatches to an open compute pass. Nothing blocks until something is read.
+//! [`Program`](program::Program): kernels, constants, grids, and the reason for each choice. Kernels are WGSL files,
+//! compiled once a device and kept on disk. Recording checks the operands, binds them, and adds dispatches to an
+//! open compute pass. Nothing waits before a `read`.
+//!
+//! [`Plan`] lists `record` for each op with its operands by name: inputs first, then outputs. [`Gpu`] lists the one-line
+//! calls.
 //!
 //! # Errors
 //!
-//! Whatever a program can get wrong comes back as an [`Error`] with an [`ErrorKind`] and a text that names operation,
-//! operands, sizes, limit and remedy: no panic, and no wgpu error that reaches the device's handler. A refused op
-//! leaves the recorder as it was. On a lost device every call says so.
+//! An [`Error`] has an [`ErrorKind`] to match on, and a text that names the op, its operands, sizes, the limit and
+//! the remedy. A refused op leaves the recorder unchanged. On a lost device every call returns
+//! [`DeviceLost`](ErrorKind::DeviceLost).
 //!
 //! # Precision
 //!
-//! Each op's page states what is rounded where, its error bound, and whether the same input gives the same bits again.
-//! WGSL lets devices flush subnormal numbers and err by a few units in the last place in functions such as `exp`;
-//! the bounds count that in.
+//! The page of each op states its rounding, its error bound, and whether the same input gives the same bits again.
+//! WGSL lets devices flush subnormal numbers and compute functions such as `exp` with errors of a few units in the
+//! last place. The bounds include that.
 //!
-//! # Features of the device
+//! # Devices
 //!
-//! Every op has a variant that needs only WebGPU's default limits and no optional feature. Subgroups, f16, 64-bit
-//! integers and timestamps are used where they are there; `auto`, the default variant, chooses, and says why.
+//! Every op has a variant that needs only WebGPU's default limits and no optional feature. Faster variants use
+//! subgroups, f16, 64-bit integers and timestamps if the device has them. The default variant, `auto`, chooses, and
+//! its report says why.
 
 pub mod analysis;
 mod api;
@@ -117,6 +126,7 @@ mod element;
 pub mod elementwise;
 mod error;
 pub mod gpu;
+pub mod guides;
 pub mod image;
 pub mod io;
 pub mod nn;
@@ -160,7 +170,17 @@ pub use primitives::{ReduceByKey, SegmentedReduce};
 pub use quantize::GemmInt8;
 pub use sparse::{Spconvert, Spmm, Spmv};
 
-/// Everything that a program which records ops wants in scope.
+/// The names that most programs use: `use tilework::prelude::*;`.
+///
+/// # Where a name is
+///
+/// - Each public name has one home: the module of its family ([`dense`], [`sparse`], ...) or of its task ([`gpu`],
+///   [`stream`], [`mod@tune`], ...).
+/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and the descriptors that a
+///   program plans, with the types that their constructors take.
+/// - The prelude repeats names of the root that appear in most programs: the runtime, descriptors, their operators
+///   and options, and the traits that their methods need. Errors, reports, host arrays and the catalogue are at the
+///   root only.
 pub mod prelude {
     pub use crate::GemmInt8;
     pub use crate::gpu::Arg;

@@ -1,5 +1,7 @@
-//! The README's tables match the committed measurements and the registry of variants. `UPDATE_README=1` writes
-//! them.
+//! The tables and the chart of the README, of `benches/RESULTS.md` and of the guides, made of the committed measurements and
+//! the catalogue of ops. `UPDATE_README=1` writes them.
+
+mod families;
 
 use serde_json::Value;
 use std::fs;
@@ -18,13 +20,13 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or(f64::NAN)
 }
 
-/// Formats a number with three digits and a unit.
+/// Three digits and a unit.
 fn time(seconds: f64) -> String {
     let (value, unit) = if seconds < 1e-3 { (seconds * 1e6, "us") } else { (seconds * 1e3, "ms") };
     format!("{value:.*} {unit}", if value < 10.0 { 2 } else { usize::from(value < 100.0) })
 }
 
-/// GFLOP/s if arithmetic bounds the op, otherwise GB/s.
+/// GFLOP/s where arithmetic bounds the op, GB/s elsewhere.
 fn rate(row: &Value) -> String {
     let (gflops, gbps) = (number(row, "gflops"), number(row, "gbps"));
     match text(row, "op").starts_with("gemm") || gflops > 10.0 * gbps {
@@ -34,28 +36,28 @@ fn rate(row: &Value) -> String {
     }
 }
 
-/// Whether CUDA kernels were measured: they have their own lines.
+/// Whether kernels of CUDA were measured: what they and those of WGSL do stands in lines of its own.
 fn by_cuda(row: &Value) -> bool {
     text(row, "backend").starts_with("cuda")
 }
 
-/// The name of a case without its size; products and convolutions keep theirs, since their sizes differ in kind.
+/// What a case is without its size; products and convolutions stay apart, whose sizes are not more of the same.
 fn kind(row: &Value) -> ([String; 3], bool) {
     let sized = ["gemm", "conv"].iter().any(|op| text(row, "op").starts_with(op));
     let size = text(row, "size").replace(|c: char| !sized && c.is_ascii_digit(), "");
     ([text(row, "op").to_owned(), text(row, "dtype").to_owned(), size], by_cuda(row))
 }
 
-/// The fastest variant of each case with a peer; of several sizes the last, which is the largest.
-fn peers() -> String {
+/// The fastest variant of each case that has a peer; of several sizes the last, which is the largest.
+fn best() -> Vec<Value> {
     let mut best: Vec<Value> = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| !path.ends_with("matrix.json")); // which has a table of its own
     files.sort();
     let files = files.iter().map(|path| rows(path));
-    // Matrices that fit a cache are multiplied faster than the peer's host can launch: that compares hosts.
-    // Tiles that were tried, with numbers after the variant's name, are not what a user gets.
+    // Matrices that a cache holds are multiplied faster than the peer's host asks for it: that compares hosts.
+    // And tiles that were tried, with numbers behind the variant's name, are not what a user gets.
     let tried = |r: &Value| {
         text(r, "variant").split(' ').skip(1).any(|form| form.contains(|c: char| c.is_ascii_digit()))
     };
@@ -72,7 +74,12 @@ fn peers() -> String {
         }
     }
     let last = |i: &usize| !best[i + 1..].iter().any(|other| kind(other) == kind(&best[*i]));
-    let best: Vec<_> = (0..best.len()).filter(last).map(|i| &best[i]).collect();
+    let kept: Vec<_> = (0..best.len()).filter(last).collect();
+    kept.into_iter().map(|i| best[i].clone()).collect()
+}
+
+/// A row for each of the fastest variants, beside its peer.
+fn peers(best: &[Value]) -> String {
     let mut table =
         "| op | type | size | variant | tilework | rate | peer | its time | its time / ours |\n|---|---|---:|---|---:|---:|---|---:|---:|\n"
             .to_owned();
@@ -92,17 +99,19 @@ fn peers() -> String {
     table
 }
 
-/// Every op and solver, with its types.
+/// Every op and solver, with the types that it takes.
 fn ops() -> String {
     let mut table = "| op | what it computes | types |\n|---|---|---|\n".to_owned();
     for op in tilework::operations() {
         let types: Vec<_> = op.types.iter().map(|t| t.name()).collect();
-        table += &format!("| `{}` | {} | {} |\n", op.name, op.about.replace('|', "\\|"), types.join(", "));
+        // Brackets would be links of the documentation.
+        let about = op.about.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]");
+        table += &format!("| `{}` | {about} | {} |\n", op.name, types.join(", "));
     }
     table
 }
 
-/// The variants that are not translated for every compiler, with the reason.
+/// The variants that are not translated for every compiler, and why.
 fn translations() -> String {
     let ops = tilework::operations();
     let variants = ops.flat_map(|op| (op.variants)().iter().map(move |v| (op, v)));
@@ -120,25 +129,54 @@ fn translations() -> String {
     table
 }
 
-#[test]
-fn tables_match_measurements_and_variants() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let mut readme = fs::read_to_string(&path).unwrap();
-    let written = readme.clone();
-    for (mark, table) in [
-        ("ops", ops()),
-        ("peers", peers()),
-        ("matrix", crate::matrix::table()),
-        ("translations", translations()),
-    ] {
-        let mark = format!("<!-- {mark} -->\n");
-        let begin = readme.find(&mark).unwrap() + mark.len();
-        let end = begin + readme[begin..].find("<!-- end -->").unwrap();
-        readme.replace_range(begin..end, &table);
+/// The limits that the catalogue knows: which ops take which types.
+fn types() -> String {
+    let all: Vec<_> = tilework::operations().filter(|op| !op.types.is_empty()).collect();
+    let with = |name: &str| all.iter().filter(|op| op.types.iter().any(|t| t.name() == name)).count();
+    let ([f32, f16, words, bytes], ops) = (["f32", "f16", "u32", "u8"].map(with), all.len());
+    format!(
+        "- Of {ops} ops, {f32} take f32, {f16} f16, {words} 32-bit integers, and {bytes} bytes: \
+         [the list](src/guides/ops.md).\n"
+    )
+}
+
+/// `text` with each table between its marks.
+fn filled(file: &str, mut text: String, tables: &[(&str, String)]) -> String {
+    for (mark, table) in tables {
+        let open = format!("<!-- {mark} -->\n");
+        let begin = text.find(&open).unwrap_or_else(|| panic!("{file} has no {open}")) + open.len();
+        let end = begin + text[begin..].find("<!-- end -->").unwrap();
+        text.replace_range(begin..end, table);
     }
-    if std::env::var_os("UPDATE_README").is_some() {
-        fs::write(&path, &readme).unwrap();
-    } else {
-        assert!(readme == written, "README.md differs; run this test with UPDATE_README=1");
+    text
+}
+
+#[test]
+fn tables_are_those_of_measurements_and_variants() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let best = best();
+    let families = families::grouped(&best);
+    let written = [
+        ("README.md", vec![("families", families::table(&families)), ("types", types())]),
+        (
+            "benches/RESULTS.md",
+            vec![
+                ("peers", peers(&best)),
+                ("matrix", crate::matrix::table()),
+                ("translations", translations()),
+            ],
+        ),
+        ("src/guides/ops.md", vec![("ops", ops())]),
+    ];
+    let mut files: Vec<_> =
+        written.iter().map(|(file, tables)| (*file, filled(file, read(file), tables))).collect();
+    files.push(("benches/results.svg", families::chart(&families)));
+    for (file, text) in files {
+        if std::env::var_os("UPDATE_README").is_some() {
+            fs::write(root.join(file), text).unwrap();
+        } else {
+            assert!(text == read(file), "{file} differs; run this test with UPDATE_README=1");
+        }
     }
 }
