@@ -152,7 +152,7 @@ fn filled(file: &str, mut text: String, tables: &[(&str, String)]) -> String {
 }
 
 #[test]
-fn tables_are_those_of_measurements_and_variants() {
+fn tables_match_measurements_and_variants() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let best = best();

@@ -1,6 +1,6 @@
 //! Every variant of `Attention` against the reference.
 
-use crate::support::coverage::sample;
+use crate::support::coverage::{all, sample};
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
@@ -297,6 +297,9 @@ fn further_shapes_match_reference_on_the_first_device() {
     Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
     Case::new([1, 1, 1, 66, 40, 256], |op| op.causal()).check::<f32, f32>(device);
     Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
+    if !all() {
+        return;
+    }
     Case::new([1, 8, 1, 2, 1000, 64], |op| op.causal().window(300)).check::<f32, f16>(device);
     Case::new([3, 8, 2, 1, 300, 80], |op| op).paged(100).check::<f32, f32>(device);
 }

@@ -196,7 +196,7 @@ fn batch_strides_may_leave_gaps_pack_or_overlap() {
 #[test]
 fn activations_match_reference_in_every_variant() {
     let Some(device) = devices().first() else { return };
-    for (i, activation) in Activation::ALL.into_iter().enumerate() {
+    for (i, &activation) in sample(&Activation::ALL, 2).iter().enumerate() {
         let shape = Shape { batch: 3, m: 20, n: 12 + i, k: 9, trans: [false, false], gap: Some(0) };
         let op = shape.op().activation(activation).beta(-1.0);
         check_in::<f32>(device, names(20, 16), &op, &shape.random(i as u64));
