@@ -1,4 +1,4 @@
-//! The gradient of a convolution layer by its weights, and by its bias.
+//! The gradient of a convolution layer with respect to its weights and its bias.
 
 use super::conv::{Conv2d, sample_layers};
 use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
@@ -14,47 +14,56 @@ use crate::program::{
 use crate::shader::Spec;
 use std::ops::Range;
 
-/// The gradient of a [`Conv2d`] by its weights: `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j]
-/// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`; and by its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
+/// Computes the gradient of a [`Conv2d`] with respect to its weights,
+/// `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j] x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`,
+/// and its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
 ///
-/// # Shapes
-/// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C / groups, R, S). Operands are `x`, `dy`, `dw`;
-/// [`with_bias`](Self::with_bias) adds `db`, M elements. `dy` is the gradient by what the activation is applied to.
-///
-/// # Types, precision and determinism
-/// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
-/// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv2d`].
-/// What is not finite reaches the weights whose products it is a factor of; of `dy` also by the zeros around x.
-///
-/// # Cost
-/// As of [`Conv2d`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch
-/// of N M elements.
-///
-/// # Variants
-/// `direct`: by definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel gathers.
-/// `winograd`: for 3 x 3 with stride and dilation 1, tiles of gradients and of cells
-/// transformed, a quarter of the products; up to 256 MiB of scratch. `auto` (the default) takes it from 32 channels on and
-/// `direct` for groups of few filters and short windows.
-///
-/// # Errors
-/// As of [`Conv2d`].
-///
-/// # Algorithm
-/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as of [`Gemm`](crate::Gemm);
-/// `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
-///
-/// # Example
 /// ```
-/// use tilework::conv::{Conv2d, Conv2dBackwardWeights};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let layer = Conv2d::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
-/// let op = Conv2dBackwardWeights::new(&layer).with_bias();
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// let lens: Vec<_> = program.operands[2..].iter().map(|o| (o.name, o.len)).collect();
-/// assert_eq!(lens, [("dw", 64 * 64 * 9), ("db", 64)]);
+/// let gpu = Gpu::new()?;
+/// let layer = Conv2d::new([1, 1, 1, 3], 1, [1, 2]);
+/// let (x, dy) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[1.0f32, 10.0])?);
+/// let (dw, db) = (gpu.alloc::<f32>(2)?, gpu.alloc::<f32>(1)?);
+/// let gradient = Conv2dBackwardWeights::new(&layer).with_bias().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// gradient.with_db(&db).record(&mut rec, &x, &dy, &dw)?;
+/// rec.submit()?;
+/// assert_eq!(dw.read()?, [21.0, 32.0]);
+/// assert_eq!(db.read()?, [11.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// In one call: [`Gpu::conv_backward_weights`](crate::Gpu::conv_backward_weights).
+///
+/// # Shapes
+/// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C /
+/// groups, R, S). Operands are `x`, `dy`, `dw`, in this order; [`with_bias`](Self::with_bias) adds `db`, M
+/// elements. `dy` is the gradient before the activation.
+///
+/// # Precision and determinism
+/// Elements are f32. Each gradient is a sum of `N P Q` products in an order that depends on variant, shape and
+/// device, never by atomics; the same device gives the same bits. The error is at most `gamma(N P Q + 4)` times the
+/// sum of the products' magnitudes; with `winograd` up to 256 times as much, as for [`Conv2d`]. A NaN or infinity
+/// reaches the weights whose products it enters; one in `dy` also through the zeros around x.
+///
+/// # Cost
+/// As [`Conv2d`]. The sum is split into slices that fill the device. Each slice takes a slab of scratch of the size
+/// of `dw`, and a second dispatch adds the slabs. `db` takes scratch of N M elements.
+///
+/// # Variants
+/// `direct`: the definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel
+/// gathers. `winograd`: for 3 x 3 with stride and dilation 1; transforms tiles of gradients and of cells and
+/// computes a quarter of the products, with up to 256 MiB of scratch. `auto` (the default) takes `winograd` from 32
+/// channels on, `direct` for groups of few filters and short windows, and `implicit` otherwise.
+///
+/// # Errors
+/// As [`Conv2d`].
+///
+/// # Algorithm
+/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as for [`Gemm`](crate::Gemm);
+/// `conv_backward_weights_winograd.wgsl`; `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv2dBackwardWeights {
     layer: Layer,
@@ -63,7 +72,7 @@ pub struct Conv2dBackwardWeights {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("direct", "one invocation a weight and slice, by definition"),
+    Variant::portable("direct", "one thread for each weight and slice, by the definition"),
     Variant::portable("implicit", "a matrix product of dy and windows of x, gathered while they are staged"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 gradients, 36 matrix products"),
 ];
@@ -76,14 +85,14 @@ kernel_params! {
     }
 }
 
-/// Outputs that an invocation of `direct` adds up.
+/// Outputs that a thread of `direct` adds.
 const SLICE: usize = 1 << 12;
 
-/// Bytes of slabs.
+/// Maximum bytes of slabs.
 const SLABS: u64 = 128 << 20;
 
 impl Conv2dBackwardWeights {
-    /// Of this layer.
+    /// Creates the gradient of this layer.
     pub fn new(layer: &Conv2d) -> Self {
         Self {
             layer: Layer { op: "conv-backward-weights", ..layer.layer.clone() },
@@ -92,7 +101,7 @@ impl Conv2dBackwardWeights {
         }
     }
 
-    /// Adds the gradient by the bias: an operand `db` of M elements, which plans take by `with_db`.
+    /// Adds the gradient with respect to the bias: an operand `db` of M elements. A plan takes it with `with_db`.
     #[must_use]
     pub fn with_bias(mut self) -> Self {
         self.bias = true;
@@ -106,12 +115,12 @@ impl Conv2dBackwardWeights {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The layer, and whether sums may be Winograd's.
+    /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
         (&self.layer, self.variant == "auto" || self.variant == "winograd")
     }
@@ -128,7 +137,7 @@ impl Conv2dBackwardWeights {
             } else if winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
                 ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
             } else {
-                ("implicit", "each window that is loaded serves several filters".to_owned())
+                ("implicit", "each loaded window serves several filters".to_owned())
             }
         })?;
         if variant.name == "winograd" && !winograd::fits(&c) {
@@ -177,15 +186,15 @@ impl Conv2dBackwardWeights {
     }
 }
 
-/// Scratch of so many bytes: that of the piece before, if it is as large.
+/// Returns scratch of `size` bytes: that of the chunk before, if it is as large.
 fn scratch(program: &mut Program, held: &mut Option<Binding>, size: u64) -> Binding {
     let binding = held.filter(|held| held.size >= size).unwrap_or_else(|| program.scratch(size));
     *held = Some(binding);
     Binding { size, ..binding }
 }
 
-/// Adds `count` slabs to `output`, which they begin if they are the `first`. An invocation walks them all: in as many
-/// dispatches as its loop needs.
+/// Adds `count` slabs to `output`, overwriting it if they are the `first`. A thread walks over all slabs, in as
+/// many dispatches as its loop needs.
 fn sum(
     program: &mut Program,
     slabs: Binding,
@@ -222,7 +231,7 @@ fn direct(
     if !profile.runs_rounds(2 * slice as u64) {
         return Err(err!(
             TooLarge,
-            "{}: slabs of {} bytes leave slices of {slice} outputs, of which {} adds up at most {}; take `implicit` or fewer \
+            "{}: slabs of {} bytes leave slices of {slice} outputs, but {} adds at most {}; take `implicit` or fewer \
              images",
             c.op,
             output.size,
@@ -237,7 +246,7 @@ fn direct(
     let kernel = program.kernel(kernel);
     let count = weights * slices;
     let bindings = vec![piece.x, piece.y, slabs];
-    // Invocations of a bounded time.
+    // Threads of a bounded time.
     let band = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
     for Range { start, end } in program.bands(count as u64, band)? {
         let mut params = c.params(piece, end as usize);
@@ -274,7 +283,7 @@ fn implicit(
     sum(program, slabs, output, slices, piece.first == 0, profile)
 }
 
-/// The gradient by the bias: every plane of dy to a slab of its image.
+/// Writes the gradient with respect to the bias: each plane of dy adds to a slab of its image.
 fn planes(
     program: &mut Program,
     c: &Correlation,
@@ -284,13 +293,13 @@ fn planes(
     profile: &DeviceProfile,
 ) -> Result<()> {
     let count = piece.images * c.groups * c.to;
-    // A workgroup of 256 walks a plane.
+    // A workgroup of 256 walks over a plane.
     let rounds = (c.pixels() as u64).div_ceil(256) + 16;
     if !profile.runs_rounds(rounds) {
         return Err(err!(
             TooLarge,
-            "{}: planes of {} outputs take {rounds} rounds of loops to add up; {} ends the loops of an invocation after {}; \
-             take parts of the planes",
+            "{}: planes of {} outputs need {rounds} loop rounds to add; {} ends the loops of a thread after {}; split the \
+             planes",
             c.op,
             c.pixels(),
             profile.name,
@@ -308,7 +317,7 @@ fn planes(
 operands! {
     impl[T: Element,] Conv2dBackwardWeights, T {
         fn record(x: T, dy: T, dw: T);
-        /// The gradient by the bias.
+        /// The gradient with respect to the bias.
         optional with_db(db: T);
     }
 }
@@ -344,7 +353,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// What the option `shape` is: that of the gradient.
+/// The value of the option `shape`: the shape of the gradient.
 const SHAPE: &str = "M,C/groups,R,S";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
@@ -356,7 +365,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if wanted != weights {
         return Err(err!(
             Shape,
-            "{}: --shape says weights of {}; of this x they are {}",
+            "{}: --shape gives weights of {}, but this x needs {}",
             asked.name(),
             shape_text(&weights),
             shape_text(&wanted)

@@ -2,7 +2,7 @@
 //! need not be matrices in memory.
 
 use super::layer::{Correlation, ImageChunk};
-use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_bands};
+use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_chunks};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
@@ -179,7 +179,7 @@ impl LayerProduct {
         let suits = |p: &LayerProduct| {
             let ProductTile { m, n, .. } = p.form.tile;
             let slices = if kind == ProductKind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
-            let invocations = p.form.invocations() as usize;
+            let invocations = p.form.threads() as usize;
             inside(m, p.m)
                 && inside(n, p.n)
                 && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
@@ -231,7 +231,7 @@ impl LayerProduct {
 
     /// Elements of k of a slice: as many slices as fill the device, of which a slab has `slab` bytes.
     pub(super) fn slice(&self, slab: u64, profile: &DeviceProfile) -> usize {
-        let all = self.tiles() * self.form.invocations() as usize;
+        let all = self.tiles() * self.form.threads() as usize;
         let most = (profile.limits.max_storage_binding / slab.max(1)).clamp(1, 1 << 12) as usize;
         let wanted = (fill(profile) / all.max(1)).min(self.k / LEAST_SLICE).clamp(1, most);
         let slice = self.k.div_ceil(wanted).next_multiple_of(2 * self.form.tile.k as usize);
@@ -383,7 +383,7 @@ impl LayerProduct {
         let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        dispatch_bands(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
+        dispatch_chunks(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
             ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params }
         })
     }

@@ -3,7 +3,7 @@
 
 use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
-use crate::dense::dispatch_bands;
+use crate::dense::dispatch_chunks;
 use crate::error::Result;
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
@@ -149,7 +149,7 @@ impl Tiled {
         for piece in pieces {
             let all = (piece.images * tiles) as u64;
             let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();
-            dispatch_bands(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
+            dispatch_chunks(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
                 let mut params = c.params(piece, end as usize);
                 params.first = start as u32;
                 params

@@ -332,7 +332,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn bias_and_mixed_types_change_operands_and_bytes() {
         let h100 = DeviceProfile::h100();
         let gemm = Gemm::new(3, 5, 7);
@@ -355,7 +354,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn empty_result_needs_no_dispatch() {
         for (m, n) in [(0, 5), (5, 0), (0, 0)] {
             for variant in std::iter::once("auto").chain(on(&DeviceProfile::mesa()).map(|v| v.name)) {
@@ -368,7 +366,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn unused_factors_are_not_bound() {
         for gemm in
             [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0), Gemm::new(40, 50, 60).alpha(-0.0)]
@@ -385,7 +382,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn c_is_read_only_if_beta_is_not_0() {
         for (beta, reads) in [(0.0, false), (-0.0, false), (1.0, true), (f32::NAN, true)] {
             let program = lower(&Gemm::new(9, 9, 9).beta(beta), &DeviceProfile::h100()).unwrap();
@@ -396,7 +392,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn rejects_f16_on_a_device_without_it() {
         let e = Op::<f16>::lower(&Gemm::new(4, 4, 4), &DeviceProfile::swiftshader()).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Unsupported);
@@ -405,7 +400,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn rejects_an_unknown_variant_and_lists_the_names() {
         let (kind, text) = refusal(&Gemm::new(4, 4, 4).variant("fast"), &DeviceProfile::h100());
         assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, naive, tiled"), "{text}");

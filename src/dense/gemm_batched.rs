@@ -186,7 +186,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn bias_and_mixed_types_change_operands_and_bytes() {
         let h100 = DeviceProfile::h100();
         let op = GemmBatched::new(10, 4, 5, 6);
@@ -208,7 +207,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn rejects_sizes_above_the_limits_with_the_numbers() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let (kind, text) = refusal(&GemmBatched::new(1 << 16, 32, 32, 32), &mesa);
@@ -231,7 +229,6 @@ mod tests {
         }
         for products in [0, 1000] {
             let (kind, text) = refusal(&small.clone().products(products), &h100);
-|SRC|
             assert!(kind == ErrorKind::TooLarge && text.contains("64 threads"), "{text}");
         }
         let (kind, text) = refusal(&GemmBatched::new(1, 2, 2, 100_000).variant("naive"), &mesa);

@@ -81,7 +81,6 @@ pub struct Gemv {
 }
 
 const VARIANTS: &[Variant] = &[
-|SRC|
     Variant::portable("naive", "one thread sums a row (or a column) alone"),
     Variant::portable(
         "tiled",
@@ -170,7 +169,6 @@ impl Gemv {
             Operand { name: "x", dtype, len: x_len, access: Access::Read },
             Operand { name: "y", dtype, len: y_len, access: Access::ReadWrite },
         ];
-|SRC|
         let remedy = "multiply blocks of A in separate calls, with beta = 1 for blocks that add up";
         profile.check_buffers(&name, &operands[..1], remedy)?;
         profile.check_count(&name, &operands[0], u32::MAX as usize, remedy)?;
@@ -210,10 +208,8 @@ impl Gemv {
         if !profile.quirks.serial_workgroups {
             ("tiled", "reads A once, by vec4 where its rows allow, at the speed of memory".to_owned())
         } else if self.trans && self.m >= LONG_COLUMN {
-|SRC|
             ("tiled", "eight rows at a time use a processor's caches better".to_owned())
         } else {
-|SRC|
             ("naive", "a processor's caches hold x, and its barriers are slow".to_owned())
         }
     }
@@ -336,10 +332,8 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn a_matrix_above_one_binding_is_cut_into_chunks_that_cover_every_row_once() {
         let webgpu = DeviceProfile::webgpu_defaults();
-|SRC|
         for (gemv, chunks) in [
             (Gemv::new(5000, 10_001), 2),
             (Gemv::new(5000, 10_001).trans(), 2),
@@ -350,7 +344,6 @@ mod tests {
             for variant in ["naive", "tiled"] {
                 let program = lower(&gemv.clone().variant(variant), &webgpu).unwrap();
                 let of_a = |d: &&crate::program::Dispatch| d.bindings[0].resource == Resource::Operand(0);
-|SRC|
                 assert_eq!(program.dispatches.iter().filter(of_a).count(), chunks, "{gemv:?}");
                 let mut next = 0;
                 for (i, d) in program.dispatches.iter().enumerate().filter(|(_, d)| of_a(d)) {
@@ -364,7 +357,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn rejects_sizes_above_the_limits_with_the_numbers() {
         let webgpu = DeviceProfile::webgpu_defaults();
         let (kind, text) = refusal(&Gemv::new(3, 5).lda(4), &webgpu);
@@ -382,7 +374,6 @@ mod tests {
     }
 
     #[test]
-|SRC|
     fn operands_with_factor_0_are_not_bound() {
         for gemv in [Gemv::new(40, 0), Gemv::new(0, 40).trans(), Gemv::new(40, 7).alpha(0.0)] {
             for variant in ["naive", "tiled"] {

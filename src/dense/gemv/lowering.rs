@@ -260,7 +260,12 @@ impl GemvLowering<'_> {
         let outputs = self.gemv.lengths().1 as u64;
         let bytes = 4 * outputs * parts;
         let what = format_args!("{parts} parts of {outputs} sums");
-        self.profile.check_scratch(&self.name, what, bytes, "multiply blocks of columns in separate calls")?;
+        self.profile.check_scratch(
+            &self.name,
+            what,
+            bytes,
+            "multiply blocks of columns in separate calls",
+        )?;
         Ok(self.program.scratch(bytes))
     }
 
