@@ -159,27 +159,27 @@ impl Conv2dBackwardWeights {
         add_operands(&mut program, &operands, profile)?;
         program.cost =
             Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let pieces = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
+        let chunks = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
         let mut slabs = None;
         match variant.name {
-            "winograd" => winograd::weights(&mut program, &c, &pieces, whole, profile)?,
+            "winograd" => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
             "direct" => {
-                for piece in &pieces {
-                    direct(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                for chunk in &chunks {
+                    direct(&mut program, &c, chunk, whole, &mut slabs, profile)?;
                 }
             }
             _ => {
-                for piece in &pieces {
-                    implicit(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                for chunk in &chunks {
+                    implicit(&mut program, &c, chunk, whole, &mut slabs, profile)?;
                 }
             }
         }
         if let Some(bias) = bias {
             let mut slabs = None;
-            for piece in &pieces {
-                planes(&mut program, &c, piece, bias, &mut slabs, profile)?;
+            for chunk in &chunks {
+                planes(&mut program, &c, chunk, bias, &mut slabs, profile)?;
             }
         }
         Ok(program)
@@ -220,12 +220,12 @@ fn sum(
 fn direct(
     program: &mut Program,
     c: &Correlation,
-    piece: &ImageChunk,
+    chunk: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let (weights, all) = ((output.size / 4) as usize, piece.images * c.pixels());
+    let (weights, all) = ((output.size / 4) as usize, chunk.images * c.pixels());
     let most = (profile.limits.max_storage_binding.min(SLABS) / output.size).max(1) as usize;
     let slice = SLICE.max(all.div_ceil(most));
     if !profile.runs_rounds(2 * slice as u64) {
@@ -245,54 +245,54 @@ fn direct(
     let kernel = Kernel::library("conv/conv_backward_weights_direct", "conv_backward_weights_direct", spec);
     let kernel = program.kernel(kernel);
     let count = weights * slices;
-    let bindings = vec![piece.x, piece.y, slabs];
+    let bindings = vec![chunk.x, chunk.y, slabs];
     // Threads of a bounded time.
-    let band = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-    for Range { start, end } in program.bands(count as u64, band)? {
-        let mut params = c.params(piece, end as usize);
+    let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
+    for Range { start, end } in program.bands(count as u64, each)? {
+        let mut params = c.params(chunk, end as usize);
         params.first = start as u32;
         program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
     }
-    sum(program, slabs, output, slices, piece.first == 0, profile)
+    sum(program, slabs, output, slices, chunk.first == 0, profile)
 }
 
 fn implicit(
     program: &mut Program,
     c: &Correlation,
-    piece: &ImageChunk,
+    chunk: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let product = LayerProduct::weights(c, piece, profile);
-    let all = piece.images * c.pixels();
+    let product = LayerProduct::weights(c, chunk, profile);
+    let all = chunk.images * c.pixels();
     let slice = product.slice(output.size, profile);
     let slices = all.div_ceil(slice);
-    if piece.first == 0 {
+    if chunk.first == 0 {
         program.decision.because(format_args!("{}, {slices} slices", product.text()));
     }
-    let bound = |c| ProductBindings { a: piece.y, b: piece.x, c: vec![c] };
-    if slices == 1 && piece.first == 0 && piece.images == c.images {
-        return product.gradients(program, (c, piece, slice), bound(output), profile);
+    let bound = |c| ProductBindings { a: chunk.y, b: chunk.x, c: vec![c] };
+    if slices == 1 && chunk.first == 0 && chunk.images == c.images {
+        return product.gradients(program, (c, chunk, slice), bound(output), profile);
     }
     let bytes = output.size * slices as u64;
     let what = format_args!("the slabs of {slices} slices");
     profile.check_scratch(c.op, what, bytes, "take fewer images at a time")?;
     let slabs = scratch(program, held, bytes);
-    product.gradients(program, (c, piece, slice), bound(slabs), profile)?;
-    sum(program, slabs, output, slices, piece.first == 0, profile)
+    product.gradients(program, (c, chunk, slice), bound(slabs), profile)?;
+    sum(program, slabs, output, slices, chunk.first == 0, profile)
 }
 
 /// Writes the gradient with respect to the bias: each plane of dy adds to a slab of its image.
 fn planes(
     program: &mut Program,
     c: &Correlation,
-    piece: &ImageChunk,
+    chunk: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let count = piece.images * c.groups * c.to;
+    let count = chunk.images * c.groups * c.to;
     // A workgroup of 256 walks over a plane.
     let rounds = (c.pixels() as u64).div_ceil(256) + 16;
     if !profile.runs_rounds(rounds) {
@@ -310,8 +310,8 @@ fn planes(
     let kernel =
         Kernel::library("conv/conv_backward_weights_bias", "conv_backward_weights_bias", Spec::new());
     let kernel = program.kernel(kernel);
-    program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
-    sum(program, slabs, output, piece.images, piece.first == 0, profile)
+    program.dispatch(kernel, &c.params(chunk, count), vec![chunk.y, slabs], Grid::fold(count as u64));
+    sum(program, slabs, output, chunk.images, chunk.first == 0, profile)
 }
 
 operands! {
