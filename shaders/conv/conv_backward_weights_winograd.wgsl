@@ -1,6 +1,6 @@
 // Gradients of windows of 3 x 3, G^T u G of the 36 sums that stand for each, added up over `images` slices; added to
 // what a dispatch before left where `first` is not 0.
-// One invocation computes one window; a workgroup WORKGROUP_SIZE of them.
+// One thread computes one window; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_params
 
 const PLACES: u32 = 6u;

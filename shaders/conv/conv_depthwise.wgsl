@@ -1,4 +1,4 @@
-// A layer whose groups have one channel in, with its sums in registers. One invocation computes 4 x ROWS outputs of a
+// A layer whose groups have one channel in, with its sums in registers. One thread computes 4 x ROWS outputs of a
 // channel. It loads each row of cells that they need once and adds it to every sum that it is part of. Neighbours in a
 // row are neighbours in the workgroup, so that loads coalesce.
 // Every product is written out: no compiler here can be told to unroll a loop, and sums that a loop indexes live in slow

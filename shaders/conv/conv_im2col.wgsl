@@ -1,6 +1,6 @@
 // The cells under each window, as columns of a matrix: rows are channels and cells of a window, in the order of the
 // weights, columns the outputs of all images, from number `first` on.
-// One invocation writes one element; a workgroup WORKGROUP_SIZE of them.
+// One thread writes one element; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 
 @group(0) @binding(2) var<storage, read_write> columns: array<f32>;

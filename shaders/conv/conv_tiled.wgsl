@@ -1,6 +1,6 @@
 // A convolution layer with tiles of x, with their halo, and of the weights in workgroup memory, and sums in registers.
-// One invocation computes 8 outputs of a row for CHANNELS channels. A workgroup has GROUPS such groups of channels, and
-// DOWN x ACROSS invocations for each. Of each row of cells an invocation reads as many as the window reaches over once,
+// One thread computes 8 outputs of a row for CHANNELS channels. A workgroup has GROUPS such groups of channels, and
+// DOWN x ACROSS threads for each. Of each row of cells a thread reads as many as the window reaches over once,
 // and shifts them from weight to weight. That takes fewer reads of workgroup memory for each multiply-add than a matrix
 // product does, and computes no index of a cell more than once a tile.
 // VECTORS: workgroup memory is made of vectors. STORES: rows of outputs are whole vectors.

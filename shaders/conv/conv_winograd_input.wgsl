@@ -1,6 +1,6 @@
 // Tiles of 6 x 6 cells, B^T d B: 36 numbers each (Lavin and Gray, 2016), a matrix for each of their places, of which
 // rows are channels and columns tiles. Tiles overlap by two cells.
-// One invocation transforms the cells of one tile of one channel; a workgroup WORKGROUP_SIZE of them.
+// One thread transforms the cells of one tile of one channel; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 #import conv/conv_winograd_tiles
 

@@ -1,5 +1,5 @@
 // Tiles of 4 x 4 outputs, A^T m A of the 36 sums that stand for each (Lavin and Gray, 2016), bias and activation.
-// One invocation computes one tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are
+// One thread computes one tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are
 // whole vectors.
 #import conv/conv_winograd_tiles
 #import conv/conv_end

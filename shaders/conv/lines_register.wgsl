@@ -1,4 +1,4 @@
-// A filter that is a product of lines, with its sums in registers. One invocation computes 4 x ROWS x PLANES outputs. It
+// A filter that is a product of lines, with its sums in registers. One thread computes 4 x ROWS x PLANES outputs. It
 // loads each row of inputs that they need once and sums it along x. That sum goes to every sum along y that it is part
 // of, and those go to the sums along z. It needs neither workgroup memory nor barriers.
 // Every product is written out, as in `stencil_register`. Rows are multiples of 4 long, and neighbours along x stand APART

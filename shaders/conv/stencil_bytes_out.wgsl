@@ -9,7 +9,7 @@ fn put_word(p: vec3<u32>, bytes: u32) {
     output[(p.z * params.h + p.y) * params.groups + p.x / PACK] = bytes;
 }
 #else
-// A word may belong to two rows, and so to two invocations: each changes only its own bytes.
+// A word may belong to two rows, and so to two threads: each changes only its own bytes.
 @group(0) @binding(2) var<storage, read_write> output: array<atomic<u32>>;
 
 fn put_bytes(word: u32, mask: u32, bytes: u32) {

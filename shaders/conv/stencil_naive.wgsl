@@ -1,4 +1,4 @@
-// A stencil, as the definition says it: one invocation computes one output (u8: the four of a group) and reads
+// A stencil, as the definition says it: one thread computes one output (u8: the four of a group) and reads
 // all that it needs from memory. The filter lies in a storage buffer, or with UNIFORM in constant memory.
 #import conv/stencil_params
 #import conv/stencil_floats as element

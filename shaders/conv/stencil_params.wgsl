@@ -1,4 +1,4 @@
-// What every stencil kernel knows of the work: output(p) = sum over taps t of input(p + t - radius) * weight(t).
+// What every stencil kernel shares: output(p) = sum over taps t of input(p + t - radius) * weight(t).
 #import workgroup/index
 #import conv/stencil_fold
 

@@ -1,6 +1,6 @@
-// A stencil with its sums in registers. One invocation computes PACK x ROWS x PLANES outputs. It loads each row of inputs
+// A stencil with its sums in registers. One thread computes PACK x ROWS x PLANES outputs. It loads each row of inputs
 // that they need once, with its neighbours along x, and adds the row to every sum that it is part of. It needs neither
-// workgroup memory nor barriers. Invocations of a workgroup stand along x first, so that their loads coalesce and caches
+// workgroup memory nor barriers. Threads of a workgroup stand along x first, so that their loads coalesce and caches
 // serve their overlap.
 // Every product is written out: no compiler here can be told to unroll a loop, and sums that a loop indexes live in slow
 // memory.
