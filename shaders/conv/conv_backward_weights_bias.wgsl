@@ -1,4 +1,5 @@
-// The gradient of a layer by its bias, of one image: sums of the planes of dy, a slab for every image.
+// The gradient of a layer with respect to its bias, for each image: sums of the planes of dy, one slab for every
+// image.
 // A workgroup adds one plane, by strides and then a tree.
 #import conv/conv_params
 

@@ -1,4 +1,4 @@
-// The sum of slabs, in their order; added to what a dispatch before left, but for the first.
+// The sum of slabs, in their order, added to the result of earlier dispatches, except in the first.
 // One thread adds one element; a workgroup WORKGROUP_SIZE of them.
 #import workgroup/index
 

@@ -1,4 +1,4 @@
-// A convolution layer, or its gradient by x, by the definition.
+// A convolution layer, or its gradient with respect to x, by the definition.
 // One thread computes one output, channel by channel of its group; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 #import conv/conv_weight as weight

@@ -11,7 +11,7 @@ fn conv_im2col(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     if at >= params.count * params.columns {
         return;
     }
-    // What is behind the last output is never used.
+    // Columns after the last output are never used.
     let pixels = params.p * params.q;
     let column = min(params.first + at % params.columns, params.images * pixels - 1u);
     let row = at / params.columns;

@@ -1,4 +1,4 @@
-// What kernels know that treat rows by groups of four elements, where neighbours along x stand `step` apart: the
+// The parameters of kernels that take rows by groups of four elements. Neighbours along x stand `step` apart: the
 // channels of a pixel may lie between them.
 #import workgroup/index
 #import conv/stencil_fold

@@ -8,12 +8,12 @@
 // each block of C is a variable of its own, c_ROW_COLUMN.
 //
 // These choices were measured on an H100. Storage is read by 16 bytes, which become halves on their way to workgroup
-// memory. Rows there are PAD elements longer than the tile, which spreads blocks over the banks. The loop over k has no
-// condition inside: the first step takes the remainder of k, and the loads after the last step read it again.
+// memory. Rows there are PAD elements longer than the tile, which spreads blocks over the banks. The loop over k has
+// no condition inside: the first step takes the remainder of k, and the loads after the last step read it again.
 //
-// Tensor cores truncate when they add to a long sum, instead of rounding. With FRESH each step of k has sums of its own,
-// and an addition of f32 adds them to those of C. With LOW the product is that of the high halves and the two mixed
-// ones, always with sums of its own for each step.
+// Tensor cores truncate when they add to a long sum instead of rounding. With FRESH each step of k has sums of its
+// own, and an addition of f32 adds them to those of C. With LOW the product is that of the high halves and the two
+// mixed ones, always with sums of its own for each step.
 //
 // Blocks go straight to C with WHOLE_BLOCKS, where C is made of whole ones, and with DIRECT in tiles inside C. All
 // others go through workgroup memory, where threads reach single elements.

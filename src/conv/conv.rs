@@ -9,8 +9,8 @@ use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Op,
 use crate::program::{Variant, by_type, operands};
 
 /// Applies a convolution layer:
-/// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad, j stride + b dilation - pad])`:
-/// correlation, as in every framework.
+/// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad,
+/// j stride + b dilation - pad])`: correlation, as in every framework.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

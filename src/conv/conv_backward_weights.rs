@@ -15,8 +15,8 @@ use crate::shader::Spec;
 use std::ops::Range;
 
 /// Computes the gradient of a [`Conv2d`] with respect to its weights,
-/// `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j] x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`,
-/// and its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
+/// `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j] x[n, c, i stride + a dilation - pad, j stride + b dilation -
+/// pad]`, and its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -144,8 +144,8 @@ impl Conv2dBackwardWeights {
             let [r, s] = c.kernel;
             return Err(err!(
                 Unsupported,
-                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with \
-                 stride {:?} and dilation {:?}; take `implicit` or `auto`",
+                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} \
+                 with stride {:?} and dilation {:?}; take `implicit` or `auto`",
                 c.op,
                 c.stride,
                 c.dilation
@@ -298,8 +298,8 @@ fn planes(
     if !profile.runs_rounds(rounds) {
         return Err(err!(
             TooLarge,
-            "{}: planes of {} outputs need {rounds} loop rounds to add; {} ends the loops of a thread after {}; split the \
-             planes",
+            "{}: planes of {} outputs need {rounds} loop rounds to add; {} ends the loops of a thread after {}; \
+             split the planes",
             c.op,
             c.pixels(),
             profile.name,

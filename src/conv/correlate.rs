@@ -101,7 +101,8 @@ pub(super) fn variant(
             c.stride, c.dilation
         ),
         "tiled" if !Tiled::fits(c) => format!(
-            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
+            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and \
+             dilation {:?}",
             Tiled::MAX_CELLS,
             c.stride,
             c.dilation
@@ -114,7 +115,8 @@ pub(super) fn variant(
             profile.max_rounds()
         ),
         "depthwise" if !Depthwise::fits(c) => format!(
-            "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of {} channels",
+            "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of \
+             {} channels",
             Depthwise::MAX_CELLS,
             c.from
         ),

@@ -37,7 +37,8 @@ impl WindowAxis {
         if cells == 0 || step == 0 || gap == 0 {
             return Err(err!(
                 Shape,
-                "{op}: along {name} the window has {cells} cells, stride {step} and dilation {gap}; each must be at least 1"
+                "{op}: along {name} the window has {cells} cells, stride {step} and dilation {gap}; each must be at \
+                 least 1"
             ));
         }
         if [size, cells, step, gap, before, after].into_iter().any(|e| e > MAX_EXTENT)
@@ -52,7 +53,8 @@ impl WindowAxis {
         if span > room {
             return Err(err!(
                 Shape,
-                "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and {after}"
+                "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and \
+                 {after}"
             ));
         }
         Ok((room - span) / step + 1)

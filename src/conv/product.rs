@@ -61,8 +61,9 @@ kernel_params! {
 /// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
 /// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
 /// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
-/// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8 29.2
-/// and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured: 19.6.
+/// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8
+/// 29.2 and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured:
+/// 19.6.
 const CARD: &[Division] = &[
     Division::new([128, 128, 8], [8, 8]),
     Division::new([64, 128, 8], [8, 8]),

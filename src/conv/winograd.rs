@@ -1,4 +1,5 @@
-//! Winograd's convolution for windows of 3 x 3: 4 x 4 outputs from 6 x 6 cells, F(4 x 4, 3 x 3) of Lavin and Gray, 2016.
+//! Winograd's convolution for windows of 3 x 3: 4 x 4 outputs from 6 x 6 cells, F(4 x 4, 3 x 3) of Lavin and Gray,
+//! 2016.
 //!
 //! Weights and tiles of cells are transformed to 36 numbers each. For each of these places one matrix product sums
 //! the channels, and the sums are transformed back. 36 products replace 144.
@@ -17,8 +18,8 @@ const SIDE: usize = 4;
 const PLACES: usize = 36;
 
 /// Bytes of transformed cells and sums of a chunk of images. On an H100, 64 channels of 56 x 56, 64 images: 32 MiB
-/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32 images:
-/// 76.5, 102, 106 and 107.
+/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32
+/// images: 76.5, 102, 106 and 107.
 const SCRATCH: u64 = 256 << 20;
 
 /// Says if windows are of 3 x 3 with stride and dilation 1.
@@ -67,8 +68,8 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChu
     if !room(1) || weights_bytes > limit {
         return Err(err!(
             TooLarge,
-            "{}: `winograd` takes {} bytes of scratch for an image and {weights_bytes} for the weights; {} binds {limit}; \
-             take `implicit`",
+            "{}: `winograd` takes {} bytes of scratch for an image and {weights_bytes} for the weights; {} binds \
+             {limit}; take `implicit`",
             c.op,
             bytes(tiles, from.max(to)),
             profile.name

@@ -138,8 +138,8 @@ impl Transpose {
         if profile.quirks.serial_workgroups {
             ("naive", "a processor's caches replace tiles, and its barriers are slow".to_owned())
         } else if m <= 4 || n <= 4 {
-            // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461 and
-            // 377, 8 x 8 2076 and 196, 32 x 32 1650 and 2031, 64 x 2^22 1352 and 2955, 16384 x 16384 487 and 2890.
+            // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461
+            // and 377, 8 x 8 2076 and 196, 32 x 32 1650 and 2031, 64 x 2^22 1352 and 2955, 16384 x 16384 487 and 2890.
             ("naive", format!("{m} x {n} is flat: neighbours stay close in memory"))
         } else if m * n <= 8 * per_line {
             ("naive", format!("the {} elements of a matrix fit a few cache lines", m * n))

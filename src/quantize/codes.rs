@@ -72,8 +72,8 @@ impl Spans {
         match self.scales {
             Scales::Group(group) if !(32..=128).contains(&group) || !n.is_multiple_of(group) => Err(err!(
                 InvalidArgument,
-                "{op}: groups of {group} in rows of {n}; a group needs 32 to 128 elements and must divide the row; change \
-                 the group, or take Scales::Row"
+                "{op}: groups of {group} in rows of {n}; a group needs 32 to 128 elements and must divide the row; \
+                 change the group, or take Scales::Row"
             )),
             _ => Ok(len),
         }

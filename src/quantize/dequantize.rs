@@ -211,8 +211,8 @@ fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
             let before = shape_text(before);
             return Err(err!(
                 Shape,
-                "dequantize: x is {x}, scale is {scale}; scale must be {before} for rows, () for all, or {before} and the \
-                 number of groups of a row"
+                "dequantize: x is {x}, scale is {scale}; scale must be {before} for rows, () for all, or {before} \
+                 and the number of groups of a row"
             ));
         }
     };

@@ -267,8 +267,8 @@ impl GemmInt8 {
         if k > MAX_K {
             return Err(err!(
                 TooLarge,
-                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MAX_K}; add the products of parts \
-                 of k"
+                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MAX_K}; add the products of \
+                 parts of k"
             ));
         }
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
@@ -341,8 +341,8 @@ impl GemmInt8 {
         };
         if !right || m == 0 || n == 0 || k == 0 {
             let has = if registers {
-                "threads compute multiples of 4 up to 16 in rows and columns, the tile is made of whole thread tiles, and \
-                 its last side is a multiple of 16"
+                "threads compute multiples of 4 up to 16 in rows and columns, the tile is made of whole thread \
+                 tiles, and its last side is a multiple of 16"
             } else {
                 "threads compute 1 x 1, and the last side is a multiple of 4"
             };
@@ -418,8 +418,8 @@ impl GemmInt8 {
         if variant == "tiled" && !profile.runs_rounds(rounds) {
             return Err(err!(
                 Unsupported,
-                "{name}: the tile {} x {} x {} of `tiled` takes {rounds} rounds of loops; {} ends the loops of a thread \
-                 after {}; take a larger last side, or `auto`",
+                "{name}: the tile {} x {} x {} of `tiled` takes {rounds} rounds of loops; {} ends the loops of a \
+                 thread after {}; take a larger last side, or `auto`",
                 tile.m,
                 tile.n,
                 4 * tile.k,

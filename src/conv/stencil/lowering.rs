@@ -138,8 +138,8 @@ impl StencilLowering<'_> {
         let lines = lines::factors(stencil.filter, &stencil.weights).map_err(|(place, off)| {
             err!(
                 Unsupported,
-                "{}: the variant `separable` needs a filter that is a product of lines; weight {place} is {off:.1e} off \
-                 that of the lines through the largest weight, above {:.1e} of it; use `auto`",
+                "{}: the variant `separable` needs a filter that is a product of lines; weight {place} is {off:.1e} \
+                 off that of the lines through the largest weight, above {:.1e} of it; use `auto`",
                 self.name,
                 lines::TOLERANCE
             )

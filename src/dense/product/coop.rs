@@ -172,8 +172,8 @@ impl CoopForm {
         let whole = |x: u32, of: u32| x > 0 && x.is_multiple_of(of);
         if !whole(rows, side) || !whole(columns, side) || !whole(k, side) {
             return Some(format!(
-                "the sides of a subgroup's part, {rows} x {columns}, and the step of k, {k}, must be multiples of {side}, \
-                 the side of a cooperative matrix"
+                "the sides of a subgroup's part, {rows} x {columns}, and the step of k, {k}, must be multiples of \
+                 {side}, the side of a cooperative matrix"
             ));
         }
         if rows.saturating_mul(columns) > 128 * 128 || k > 128 {

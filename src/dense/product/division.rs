@@ -3,7 +3,8 @@
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, row_name};
 
-/// The tile of a matrix product: a workgroup computes `m` x `n` elements of C, `k` steps of the inner extent at a time.
+/// The tile of a matrix product: a workgroup computes `m` x `n` elements of C, `k` steps of the inner extent at a
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProductTile {
     /// Rows of C.
@@ -94,8 +95,8 @@ impl Division {
         if m % rows != 0 || n % columns != 0 {
             return Err(err!(
                 InvalidArgument,
-                "{} is not made of whole thread tiles of {rows} x {columns}, which `{variant}` needs; take multiples of \
-                 them",
+                "{} is not made of whole thread tiles of {rows} x {columns}, which `{variant}` needs; take multiples \
+                 of them",
                 self.text(name)
             ));
         }

@@ -223,8 +223,8 @@ impl ProductJob<'_> {
         }
         Err(err!(
             TooLarge,
-            "{}: the sums of its slices of k need {bytes} bytes of scratch, above the {limit} bytes of the largest storage \
-             binding of {}; compute blocks of C in separate calls",
+            "{}: the sums of its slices of k need {bytes} bytes of scratch, above the {limit} bytes of the largest \
+             storage binding of {}; compute blocks of C in separate calls",
             self.name,
             self.profile.name
         ))

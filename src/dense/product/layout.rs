@@ -89,9 +89,9 @@ impl Product {
         if self.batch > 1 && stride < span && !side_by_side {
             return Err(err!(
                 InvalidArgument,
-                "{name}: with a stride of {stride} the matrices of c ({rows} x {cols}, ldc = {ld}) overlap; take a stride \
-                 of at least {span}, the elements of one, or place them side by side: a stride of at least {cols} and an \
-                 ldc of at least (batch - 1) * stride + {cols}"
+                "{name}: with a stride of {stride} the matrices of c ({rows} x {cols}, ldc = {ld}) overlap; take a \
+                 stride of at least {span}, the elements of one, or place them side by side: a stride of at least \
+                 {cols} and an ldc of at least (batch - 1) * stride + {cols}"
             ));
         }
         Ok(layouts)

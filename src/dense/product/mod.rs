@@ -55,7 +55,7 @@ pub(crate) struct Product {
     pub(crate) activation: Activation,
     /// There is a bias.
     pub(crate) bias: bool,
-    /// The bias has an element for each row of C instead of each column.
+    /// The bias has an element for each row of C rather than each column.
     pub(crate) row_bias: bool,
     /// The bias and C are of f32, whatever the type of A and B.
     pub(crate) mixed: bool,
@@ -202,8 +202,8 @@ impl Product {
         if !matches!(self.variant.as_str(), "auto" | "coop") {
             return Err(err!(
                 InvalidArgument,
-                "{name}: `{}` computes in f32, which is Precision::Strict; only `coop` offers {precision}; take that, or \
-                 `auto`",
+                "{name}: `{}` computes in f32, which is Precision::Strict; only `coop` offers {precision}; take \
+                 that, or `auto`",
                 self.variant
             ));
         }
