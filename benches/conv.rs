@@ -1,4 +1,4 @@
-//! Stencils and convolution layers.
+//! Filters and convolution layers.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn family(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures one stencil; one that does not fit is left out.
+/// Measures one filter; skips one that does not fit.
 fn measure<T: Element, D: Op<T>>(
     bench: &mut Bench,
     (op, variant, size): (&str, &str, String),
@@ -120,7 +120,7 @@ fn filter3d(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Candidates for the policy of `register`: rows and planes of outputs an invocation.
+/// Candidates for the policy of `register`: rows and planes of outputs for each thread.
 fn outputs(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let (side, edge) = bench.scale((8192, 512), (256, 32));
@@ -148,7 +148,8 @@ fn outputs(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The layers of the comparison with their gradients: the variants that are chosen first, then all others that fit.
+/// The layers of the comparison with their gradients: the automatic choices first, then all other variants that
+/// fit.
 fn conv(bench: &mut Bench) -> Result<()> {
     conv_layers(bench, true)?;
     conv_layers(bench, false)
@@ -188,7 +189,7 @@ fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
             let op = data.clone().variant(v.name);
             layer_case(bench, ("conv-backward-data", v.name, &size), [&data, &op], chosen, [&y, &w, &dx])?;
         }
-        // By definition every weight walks through all images: minutes on large layers.
+        // By the definition every weight walks over all images: minutes on large layers.
         let names = Conv2dBackwardWeights::variants().iter().map(|v| v.name);
         for name in names.filter(|name| depthwise || *name != "direct") {
             let auto = Conv2dBackwardWeights::new(&layer);

@@ -45,7 +45,7 @@ fn family(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Factors and result of a shape.
+/// The factors and the result of a shape.
 struct Matrices<T: Element> {
     shape: [usize; 3],
     a: Buffer<T>,
@@ -59,7 +59,7 @@ impl<T: Element> Matrices<T> {
         Ok(Self { shape: [m, n, k], a, b, c: gpu.alloc(m * n)? })
     }
 
-    /// Measures the product as `form` sets it up, under the name `variant`.
+    /// Measures the product that `form` sets up, under the name `variant`.
     fn measure(&self, bench: &mut Bench, variant: &str, form: impl FnOnce(Gemm) -> Gemm) -> Result<()>
     where
         Gemm: Op<T>,
@@ -67,7 +67,7 @@ impl<T: Element> Matrices<T> {
         let [m, n, k] = self.shape;
         let plan = form(Gemm::new(m, n, k)).plan::<T>(&bench.gpu)?;
         let (mut size, mut dtype) = (format!("{m}x{n}x{k}"), T::DTYPE.to_string());
-        // What is rounded to f16, and what makes single precision out of f16, stay apart from f32.
+        // Products that round to f16, and those that make single precision from f16, stay apart from f32.
         if T::DTYPE == DType::F32 && variant.starts_with("coop") {
             dtype += if variant.contains("split") { " split" } else { " tensor" };
         }
@@ -80,13 +80,13 @@ impl<T: Element> Matrices<T> {
     }
 }
 
-/// Every variant on squares, and what is chosen for other shapes.
+/// Every variant on squares, and the automatic choice for other shapes.
 fn gemm(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     for side in bench.scale(vec![256, 512, 1024, 2048, 4096], vec![256]) {
         let matrices = Matrices::new(&gpu, [side; 3], centred)?;
         for v in Gemm::variants().iter().filter(|v| v.requires.missing(gpu.profile()).is_none()) {
-            // At 4096 the first takes a second a run.
+            // At 4096 `naive` takes a second a run.
             if side < 4096 || v.name != "naive" {
                 matrices.measure(bench, v.name, |gemm| gemm.variant(v.name))?;
             }
@@ -131,7 +131,7 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Tensor cores by CUDA: every variant on squares of every type.
+/// Tensor cores on CUDA: every variant on squares of every type.
 #[cfg(feature = "cuda")]
 fn gemm_on_cuda(bench: &mut Bench) -> Result<()> {
     let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
@@ -159,7 +159,7 @@ where
     let (c, stream) = (cuda.alloc::<T>(side * side)?, cuda.stream()?);
     for variant in Gemm::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
         let op = Gemm::new(side, side, side).precision(precision).variant(variant.name);
-        // Not every variant has every type.
+        // Not every variant takes every type.
         let plan = match op.plan::<T>(cuda) {
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => continue,
             plan => plan?,
@@ -171,7 +171,7 @@ where
     Ok(())
 }
 
-/// Measures a product of halves whose C is of f32.
+/// Measures a product of f16 whose C is of f32.
 fn widened(
     bench: &mut Bench,
     halves: &Matrices<f16>,
@@ -216,7 +216,7 @@ fn name(what: &str, ([m, n, k], [rows, columns]): Tile) -> String {
     format!("{what} {m}x{n}x{k}/{rows}x{columns}")
 }
 
-/// Tiles for `double` on squares, and what else a kernel with sums in registers leaves open.
+/// Tiles for `double` on squares, and the other options of kernels with sums in registers.
 fn gemm_tiles(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let small: Tile = ([32, 32, 4], [4, 4]);
@@ -273,7 +273,7 @@ fn gemm_split(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Forms of `coop` to choose from: tile, and what a subgroup computes of it.
+/// Forms of `coop` to choose from: the tile, and the part of a subgroup.
 const COOP_TILES: [Tile; 10] = [
     ([128, 256, 48], [64, 64]),
     ([128, 256, 32], [64, 64]),
@@ -318,7 +318,7 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
         let forms = COOP_TILES.map(|tile| (name("coop", tile), tiled(tensor.clone(), tile)));
         let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
         for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
-            // With room for the edges of C some take more workgroup memory than there is.
+            // With room for the edges of C some need more workgroup memory than there is.
             if op.clone().mixed_precision().plan::<f16>(&gpu).is_ok() {
                 widened(bench, &halves, &variant, |_| op)?;
             }
@@ -350,7 +350,7 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// How long the driver compiles a kernel of unrolled text that it has not seen: its activation is new.
+/// The time in which the driver compiles an unrolled kernel that it has not seen: its activation is new.
 fn gemm_compile(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     for tile in bench.scale(TILES.to_vec(), vec![([16, 16, 4], [4, 4])]) {
@@ -358,7 +358,7 @@ fn gemm_compile(bench: &mut Bench) -> Result<()> {
     }
     for (precision, tiles) in [(Precision::Tensor, &COOP_TILES[..]), (Precision::Split, &COOP_SPLIT_TILES)] {
         for tile in bench.scale(tiles, &[]) {
-            // With edges, and so with both ends.
+            // With edges, and so with both epilogues.
             let op = tiled(Gemm::new(1000, 1000, 1000).precision(precision), *tile);
             planned::<f32>(&gpu, &name(&format!("coop {precision:?}"), *tile), &op);
             if precision == Precision::Tensor {
@@ -383,7 +383,7 @@ where
     }
 }
 
-/// Products of small matrices, and of some that a workgroup does not hold; the last shape is one of no round sides.
+/// Products of small matrices, and of some that exceed a workgroup; the last shape has odd sides.
 fn gemm_batched(bench: &mut Bench) -> Result<()> {
     batches(bench, false)
 }
@@ -447,7 +447,7 @@ where
         }
     }
     for (variant, op) in cases {
-        // So many products may be more than a workgroup takes.
+        // A workgroup may not take this number of products.
         let Ok(plan) = op.plan::<T>(&gpu) else { continue };
         let size = format!("{batch}x{m}x{n}x{k}");
         let case = Case {
@@ -462,7 +462,7 @@ where
     Ok(())
 }
 
-/// Square, of no round size, flat and tall; the last two are one long sum and many short ones.
+/// Square, of odd size, flat and tall; the last two are one long sum and many short ones.
 fn gemv(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let shapes = bench.scale(
@@ -487,7 +487,7 @@ fn gemv(bench: &mut Bench) -> Result<()> {
     let (x, y) = (random(&gpu, longest, centred)?, gpu.alloc::<f32>(longest)?);
     for &(m, k) in &shapes {
         for v in Gemv::variants() {
-            // The baseline takes long where a sum is one invocation's.
+            // The baseline takes long if one thread computes a long sum.
             if v.name != "naive" || m.max(k) <= 1 << 18 {
                 one_gemv(bench, v.name, (m, k), &a, &x, &y)?;
             }

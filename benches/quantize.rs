@@ -35,7 +35,7 @@ fn family(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// A matrix, what has a scale in it, and the case's name for that.
+/// A matrix, its scales, and the name of the case.
 type Matrix = ((usize, usize), Scales, &'static str);
 
 fn matrices(bench: &Bench) -> Vec<Matrix> {
@@ -128,7 +128,7 @@ where
     Ok(())
 }
 
-/// Factors and result of an m x n x k product of bytes.
+/// The factors and the result of an m x n x k product of bytes.
 struct Factors {
     shape: [usize; 3],
     a: Buffer<i8>,
@@ -149,7 +149,7 @@ impl Factors {
         form: impl FnOnce(GemmInt8) -> GemmInt8,
     ) -> Result<()> {
         let [m, n, k] = self.shape;
-        // A tile may be more than the device has.
+        // A tile may exceed the device's limits.
         let Ok(plan) = form(GemmInt8::new(m, n, k)).plan::<i32>(&bench.gpu) else { return Ok(()) };
         let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
         let case = Case { op: "gemm-int8", variant, dtype: "i8", size, cost };
@@ -162,7 +162,7 @@ fn gemm_int8(bench: &mut Bench) -> Result<()> {
     for side in bench.scale(vec![512, 1024, 2048, 4096], vec![256]) {
         let factors = Factors::new(&bench.gpu, [side; 3])?;
         for v in GemmInt8::variants() {
-            // At 4096 the first takes long.
+            // At 4096 `naive` takes long.
             if side < 4096 || v.name != "naive" {
                 factors.measure(bench, v.name, |gemm| gemm.trans_b().variant(v.name))?;
             }

@@ -1,5 +1,6 @@
-// The gradient of a layer by its bias, of one image: sums of the planes of dy, a slab for every image.
-// A workgroup adds up one plane, by strides and then a tree.
+// The gradient of a layer with respect to its bias, for each image: sums of the planes of dy, one slab for every
+// image.
+// A workgroup adds one plane, by strides and then a tree.
 #import conv/conv_params
 
 @group(0) @binding(1) var<storage, read> gradients: array<f32>;

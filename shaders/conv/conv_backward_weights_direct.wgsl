@@ -1,5 +1,6 @@
-// The gradient of a layer by its weights, by definition, of a slice of the outputs of all images: slices have a slab
-// each. One invocation computes one weight of a slab; a workgroup WORKGROUP_SIZE of them.
+// The gradient of a layer with respect to its weights, by the definition, over a slice of the outputs of all
+// images. Each slice has a slab.
+// One thread computes one weight of a slab; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 
 const SLICE: u32 = 1u;

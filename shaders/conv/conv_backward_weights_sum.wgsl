@@ -1,5 +1,5 @@
-// The sum of slabs, in their order; added to what a dispatch before left, but for the first.
-// One invocation adds up one element; a workgroup WORKGROUP_SIZE of them.
+// The sum of slabs, in their order, added to the result of earlier dispatches, except in the first.
+// One thread adds one element; a workgroup WORKGROUP_SIZE of them.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,5 +1,5 @@
-// Tiles of 4 x 4 gradients, A d A^T: 36 numbers each, as those that stand for cells; of a column that stands for no tile zeros.
-// One invocation transforms one tile of one channel; a workgroup WORKGROUP_SIZE of them.
+// Tiles of 4 x 4 gradients, A d A^T: 36 numbers each, like those of cells. A padding column is zeros.
+// One thread transforms one tile of one channel; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_winograd_tiles
 
 const PLACES: u32 = 6u;

@@ -1,6 +1,6 @@
-// Gradients of windows of 3 x 3, G^T u G of the 36 sums that stand for each, added up over `images` slices; added to
-// what a dispatch before left where `first` is not 0.
-// One invocation computes one window; a workgroup WORKGROUP_SIZE of them.
+// Gradients of windows of 3 x 3, G^T u G of 36 sums each, added over `images` slices, and to the result of earlier
+// dispatches where `first` is not 0.
+// One thread computes one window; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_params
 
 const PLACES: u32 = 6u;
@@ -16,7 +16,7 @@ fn narrow(u: array<f32, 6>) -> vec3<f32> {
     return vec3(0.25 * u[0] + near + far, slope, near + 4.0 * far + u[5]);
 }
 
-// Over all slices; `place` is a place's first, of windows one after the other.
+// The sum over all slices; `place` is the first of a place, with windows one after the other.
 fn added(place: u32) -> f32 {
     var sum = 0.0;
     for (var slice = 0u; slice < params.images; slice++) {

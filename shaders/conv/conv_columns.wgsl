@@ -1,4 +1,4 @@
-// A convolution layer: the register-tiled product of weights and columns that lie in memory.
+// A convolution layer: the register-tiled product of weights and columns in memory.
 #import conv/conv_product
 #import conv/conv_product_weights
 

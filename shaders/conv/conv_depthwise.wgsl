@@ -1,9 +1,9 @@
-// A layer whose groups have one channel in, with its sums in registers. One invocation computes 4 x ROWS outputs of a
-// channel. It loads each row of cells that they need once and adds it to every sum that it is part of. Neighbours in a
-// row are neighbours in the workgroup, so that loads coalesce.
-// Every product is written out: no compiler here can be told to unroll a loop, and sums that a loop indexes live in slow
+// A layer whose groups have one input channel, with its sums in registers. One thread computes 4 x ROWS outputs of
+// a channel. It loads each row of cells once and adds it to every sum that it is part of. Neighbours in a row are
+// neighbours in the workgroup, so that loads coalesce.
+// Every product is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow
 // memory.
-// VECTORS: rows of x are whole vectors, and are loaded by fours. STORES: rows of outputs are whole vectors.
+// VECTORS: rows of x are whole vec4s, and load as such. STORES: rows of outputs are whole vec4s.
 #import conv/conv_params
 #import conv/conv_weight as weight
 #import conv/conv_end
@@ -17,8 +17,8 @@ const DILATION_W: u32 = 1u;
 const WIDE: u32 = 4u;
 const ROWS: u32 = 4u;
 
-// Loads of a row are counted from the one with the first cell of all windows, which is its cell number LEAD. FIRST is
-// that load, counted from the place of the first output; what is negative wraps.
+// Loads of a row are counted from the one with the first cell of all windows, which is its cell number LEAD. FIRST
+// is that load, relative to the place of the first output; negative values wrap.
 const FIRST: u32 = 0u;
 const LEAD: u32 = 0u;
 #if VECTORS
@@ -33,8 +33,8 @@ const REACH_W: u32 = (WINDOW_W - 1u) * DILATION_W;
 const LOADS: u32 = (LEAD + (WIDE - 1u) * STRIDE_W + REACH_W) / PACK + 1u;
 const CELL_ROWS: u32 = (ROWS - 1u) * STRIDE_H + REACH_H + 1u;
 
-// Strides and dilations leave out loads and rows of cells. LOADED_k_t says whether an output before number t of a row needs
-// load k: whether its window has more columns up to the last cell of that load than before the first.
+// Strides and dilations skip loads and rows of cells. LOADED_k_t: an output before number t of a row needs load k,
+// since its window has more columns up to the last cell of that load than before the first.
 #for k in LOADS
 const LOADED_{k}_0: bool = false;
 #for t in WIDE
@@ -43,7 +43,7 @@ const BEFORE_{k}_{t}: i32 = {(max(PACK * k - LEAD - t * STRIDE_W, 0) + DILATION_
 const LOADED_{k}_{t + 1}: bool = LOADED_{k}_{t} || UP_TO_{k}_{t} > BEFORE_{k}_{t};
 #end
 #end
-// USED_y_row says whether row `row` of outputs needs row y of cells, NEEDED_y_row whether one before it does.
+// USED_y_row: row `row` of outputs needs row y of cells. NEEDED_y_row: a row before it does.
 #for y in CELL_ROWS
 const NEEDED_{y}_0: bool = false;
 #for row in ROWS
@@ -89,7 +89,7 @@ fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     var sum{row} = vec4<f32>();
 #end
 
-    // Where the loads of a row lie in it, and whether they lie inside: what is before the first wraps.
+    // The places of the loads of a row, and if they lie inside: those before the first wrap.
 #for k in LOADS
 #if LOADED_{k}_{WIDE}
 #if VECTORS

@@ -1,5 +1,5 @@
-// A convolution layer, or its gradient by x, by definition.
-// One invocation computes one output, channel by channel of its group; a workgroup WORKGROUP_SIZE of them.
+// A convolution layer, or its gradient with respect to x, by the definition.
+// One thread computes one output, channel by channel of its group; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 #import conv/conv_weight as weight
 #import conv/conv_end

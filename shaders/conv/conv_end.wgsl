@@ -1,4 +1,4 @@
-// The end of a layer: bias by channel, and activation.
+// The epilogue of a layer: bias by channel, and activation.
 #import activation/none as activation
 
 const BIAS_BINDING: u32 = 3u;

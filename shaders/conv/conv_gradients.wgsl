@@ -1,6 +1,6 @@
-// The gradient of a convolution layer by its weights: the register-tiled product of dy and windows that are gathered
-// from x while they are staged. k counts the outputs of all images. A row of A is a channel of dy, which has a piece in
-// every image. VEC_A: pieces are whole numbers of four.
+// The gradient of a convolution layer with respect to its weights: the register-tiled product of dy and windows
+// that are gathered from x while they are staged. k counts the outputs of all images. A row of A is a channel of
+// dy, one part in every image. VEC_A: these parts are whole vec4s.
 #import conv/conv_product_windows
 
 #if VEC_A

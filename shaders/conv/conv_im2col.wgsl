@@ -1,6 +1,6 @@
 // The cells under each window, as columns of a matrix: rows are channels and cells of a window, in the order of the
 // weights, columns the outputs of all images, from number `first` on.
-// One invocation writes one element; a workgroup WORKGROUP_SIZE of them.
+// One thread writes one element; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 
 @group(0) @binding(2) var<storage, read_write> columns: array<f32>;
@@ -11,7 +11,7 @@ fn conv_im2col(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     if at >= params.count * params.columns {
         return;
     }
-    // What is behind the last output is never used.
+    // Columns after the last output are never used.
     let pixels = params.p * params.q;
     let column = min(params.first + at % params.columns, params.images * pixels - 1u);
     let row = at / params.columns;

@@ -1,5 +1,5 @@
-// A convolution layer, or its gradient by x: the register-tiled product of weights and windows that are gathered from x
-// while they are staged.
+// A convolution layer, or its gradient with respect to x: the register-tiled product of weights and windows that
+// are gathered from x while they are staged.
 #import conv/conv_product_windows
 #import conv/conv_product_weights
 

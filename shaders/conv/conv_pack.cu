@@ -1,7 +1,8 @@
-// Planes of channels to pixels of channels, as the windows of a convolution are read: from [image][group][channel][pixel]
-// to [image][pixel][group][channel], where a group has `padded` channels, whole pieces of 16 bytes, those beyond `channels`
-// 0. A block of 256 threads turns 64 channels of 64 pixels through shared memory, those of `from` from `skip` on. BYTES is
-// the size of an element; with PAIRS planes have an even number of pixels.
+// Reorders planes of channels to pixels of channels, as the windows of a convolution are read: from
+// [image][group][channel][pixel] to [image][pixel][group][channel]. A group has `padded` channels, multiples of 16
+// bytes; those from `channels` on are 0. A block of 256 threads turns 64 channels of 64 pixels through shared
+// memory, those of `from` from `skip` on. BYTES is the size of an element; with PAIRS planes have an even number of
+// pixels.
 #if BYTES == 2
 typedef unsigned short Word;
 typedef unsigned Pair;

@@ -1,10 +1,10 @@
-// What the kernels of a convolution layer know of the work. x is `groups` times `channels_in` channels of h x w,
-// the result `groups` times `channels_out` of p x q, the filters r x s.
-// A kernel computes things of its own kind, from number `first` to below `count`.
+// The parameters of the kernels of a convolution layer. x is `groups` times `channels_in` channels of h x w, the
+// result `groups` times `channels_out` of p x q, the filters r x s. A kernel computes items of its own kind, from
+// number `first` to below `count`.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-// Cells between those of x are 0, so far apart.
+// Cells of x are spread this far apart, with zeros between them.
 const UP_H: u32 = 1u;
 const UP_W: u32 = 1u;
 

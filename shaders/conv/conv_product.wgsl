@@ -1,9 +1,9 @@
-// A convolution layer as a product C = A B of each group: what a workgroup computes of it, and where results go.
-// Of the gradient by weights k is long, and split: each slice has a slab of its own. IMAGES: columns are the outputs
-// of all images, from first_n on, and rows channels.
+// A convolution layer as a product C = A B of each group: the part of a workgroup, and the places of results. In
+// the gradient with respect to weights k is long and split: each slice has a slab of its own. IMAGES: columns are
+// the outputs of all images, from first_n on, and rows channels.
 #import workgroup/index
 
-// Elements of the factors in memory, and what they are multiplied as.
+// Elements of the factors in memory, and the type in which they are multiplied.
 alias T = f32;
 alias F = f32;
 
@@ -22,31 +22,31 @@ struct Params {
     tiles_n: u32,
     groups: u32,
     slice_k: u32,
-    // Columns of this dispatch: the first among all, and how many those are.
+    // Columns of this dispatch: the first among all, and their number.
     first_n: u32,
     all_n: u32,
-    // Where A, B and C begin, and how far it is from group to group.
+    // The first elements of A, B and C, and the distance from group to group.
     a_at: u32,
     b_at: u32,
     c_at: u32,
     group_a: u32,
     group_b: u32,
     group_c: u32,
-    // Of C: outputs of a channel, elements of an image, and of a slab.
+    // For C: outputs of a channel, elements of an image, and of a slab.
     pixels: u32,
     image_c: u32,
     slab: u32,
-    // Of A that is walked: from the end of a channel to the same channel of the next image, and a step of TILE_K.
+    // For a walked A: from the end of a channel to the same channel of the next image, and a step of TILE_K.
     jump_a: u32,
     step_pixels: u32,
     step_a: u32,
-    // Of B that is walked, the plane: its width, and its extents when spread.
+    // For a walked B, the plane: its width, and its extents when spread.
     w: u32,
     bound_h: u32,
     bound_w: u32,
     pad_h: u32,
     pad_w: u32,
-    // Columns and k count places in a plane and planes: how many across and down, and how far apart.
+    // Columns and k count places in a plane and planes: the numbers across and down, and the distances.
     n_across: u32,
     n_down: u32,
     n_plane: u32,
@@ -57,7 +57,7 @@ struct Params {
     k_plane: u32,
     k_step_h: u32,
     k_step_w: u32,
-    // A step of TILE_K: so much across, down, and between planes.
+    // A step of TILE_K: across, down, and between planes.
     step_across: u32,
     step_down: u32,
     step_plane: u32,
@@ -70,7 +70,7 @@ var<private> base_c: u32;
 var<private> group_row: u32;
 
 struct Part {
-    // Row and column of C where the tile begins.
+    // The first row and column of the tile in C.
     origin: vec2<u32>,
     first_k: u32,
     end_k: u32,

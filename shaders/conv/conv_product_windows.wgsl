@@ -1,17 +1,17 @@
-// A product whose B is gathered from the windows of x while it is staged: a column stands for the output (or the
-// cell of a window) at one place, a step of k for a cell of a window (or an output). Both have digits: across, down
-// and plane. Those of k count on by TILE_K with carries, without a division.
+// A product whose B is gathered from the windows of x while it is staged. A column is an output (or the cell of a
+// window) at one place, a step of k a cell of a window (or an output). Both have digits: across, down and plane.
+// Those of k advance by TILE_K with carries, without a division.
 #import conv/conv_product
 
 const WALKED_b: bool = true;
 
-// Cells between those of x are 0, so far apart.
+// Cells of x are spread this far apart, with zeros between them.
 const UP_H: u32 = 1u;
 const UP_W: u32 = 1u;
 
 @group(0) @binding(2) var<storage, read> b: array<f32>;
 
-// What a column, or a step of k, adds: to the place in the plane, and to the index.
+// The part of a column or of a step of k: in the place in the plane, and in the index.
 struct Place {
     y: u32,
     x: u32,
@@ -68,7 +68,7 @@ fn step_b(from_: Place) -> Place {
 fn load_b(line: Place, k: Place) -> f32 {
     let y = line.y + k.y;
     let x = line.x + k.x;
-    // Before the first these wrap, which is beyond the last.
+    // Places before the first wrap to beyond the last.
     if y >= params.bound_h || x >= params.bound_w {
         return 0.0;
     }

@@ -1,9 +1,9 @@
-// A convolution layer with tiles of x, with their halo, and of the weights in workgroup memory, and sums in registers.
-// One invocation computes 8 outputs of a row for CHANNELS channels. A workgroup has GROUPS such groups of channels, and
-// DOWN x ACROSS invocations for each. Of each row of cells an invocation reads as many as the window reaches over once,
-// and shifts them from weight to weight. That takes fewer reads of workgroup memory for each multiply-add than a matrix
-// product does, and computes no index of a cell more than once a tile.
-// VECTORS: workgroup memory is made of vectors. STORES: rows of outputs are whole vectors.
+// A convolution layer with tiles of x, with their halo, and of the weights in workgroup memory, and sums in
+// registers. One thread computes 8 outputs of a row for CHANNELS channels. A workgroup has GROUPS groups of
+// channels, and DOWN x ACROSS threads for each.
+// A thread reads each row of cells once and shifts the cells from weight to weight. That takes fewer reads of
+// workgroup memory for each multiply-add than a matrix product, and one index computation for each cell and tile.
+// VECTORS: workgroup memory is made of vec4s. STORES: rows of outputs are whole vec4s.
 #import conv/conv_input
 #import conv/conv_weight as weight
 #import conv/conv_end
@@ -23,7 +23,8 @@ const WIDE: u32 = 8u;
 const TILE_M: u32 = GROUPS * CHANNELS;
 const TILE_Q: u32 = ACROSS * WIDE;
 
-// Rows of x of a tile, and cells from one to the next: an odd number of vectors, which spreads a column over the banks.
+// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the
+// banks.
 const X_ROWS: u32 = DOWN + WINDOW_H - 1u;
 const X_PITCH: u32 = ((TILE_Q + WINDOW_W + 2u) / 4u / 2u * 2u + 1u) * 4u;
 const X_CELLS: u32 = STAGED * X_ROWS * X_PITCH;
@@ -75,7 +76,7 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
 #end
 
     for (var first = 0u; first < params.channels_in; first += STAGED) {
-        // The tiles before may still be read.
+        // Other threads may still read the tiles before.
         workgroupBarrier();
         for (var to = lane; to < X_CELLS; to += LANES) {
             let channel = first + to / (X_ROWS * X_PITCH);
@@ -106,7 +107,7 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
         }
         workgroupBarrier();
 
-        // Rows of the windows of all channels that are staged; places of vectors.
+        // Rows of the windows of all staged channels; places of vec4s.
         for (var row = 0u; row < STAGED * WINDOW_H; row++) {
             let x_at = ((row / WINDOW_H * X_ROWS + row % WINDOW_H + lane_p) * X_PITCH + lane_q * WIDE) / 4u;
             let w_at = (row * (WINDOW_W * W_PITCH) + lane_m * CHANNELS) / 4u;

@@ -1,5 +1,5 @@
-// The weights of a layer as its gradient by x has them: channels in and out exchanged, windows turned.
-// One invocation moves one weight; a workgroup WORKGROUP_SIZE of them.
+// The weights of a layer for its gradient with respect to x: input and output channels swapped, windows turned.
+// One thread moves one weight; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_params
 #import conv/conv_backward_data_weight as weight
 

@@ -1,8 +1,8 @@
-// Weights as a layer has them: M, C / groups, R, S.
+// Weights in the order of a layer: M, C / groups, R, S.
 const WEIGHTS_BINDING: u32 = 2u;
 @group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
 
-// Of the window of channel `to` of a group over its channel `channel`, cell number `tap`.
+// The weight of cell `tap` in the window of output channel `to` of a group over its input channel `channel`.
 fn weight(group: u32, to: u32, channel: u32, tap: u32) -> f32 {
     let row = (group * params.channels_out + to) * params.channels_in + channel;
     return weights[row * params.r * params.s + tap];

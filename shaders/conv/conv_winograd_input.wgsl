@@ -1,6 +1,6 @@
-// Tiles of 6 x 6 cells, B^T d B: 36 numbers each (Lavin and Gray, 2016), a matrix for each of their places, of which
-// rows are channels and columns tiles. Tiles overlap by two cells.
-// One invocation transforms the cells of one tile of one channel; a workgroup WORKGROUP_SIZE of them.
+// Tiles of 6 x 6 cells, B^T d B: 36 numbers each (Lavin and Gray, 2016), one matrix for each of the 36 places, with
+// channels as rows and tiles as columns. Tiles overlap by two cells.
+// One thread transforms the cells of one tile of one channel; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_input
 #import conv/conv_winograd_tiles
 
@@ -36,7 +36,7 @@ fn conv_winograd_input(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(loc
     let channels = params.groups * params.channels_in;
     let tile = tile_of(at, channels);
     let plane = params.x_at + (tile.image * channels + tile.channel) * params.h * params.w;
-    // A column that stands for no tile is one of zeros: its rows lie beyond the last.
+    // A padding column is zeros: its rows lie beyond the last.
     let beyond = select(0u, 0x40000000u, tile.image >= params.all_images);
     let y = tile.y - params.pad_h + beyond;
     let x0 = tile.x - params.pad_w;

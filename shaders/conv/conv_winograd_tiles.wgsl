@@ -1,5 +1,6 @@
-// Tiles of 4 x 4 outputs of some images: columns of a matrix for each of 36 places, whose rows are channels. Columns are
-// padded to whole vectors. Images come in slices of `images`, all matrices of a slice before those of the next.
+// Tiles of 4 x 4 outputs of some images: columns of one matrix for each of 36 places, with channels as rows.
+// Columns are padded to whole vec4s. Images come in slices of `images`, all matrices of a slice before those of the
+// next.
 #import conv/conv_params
 
 struct Tile {

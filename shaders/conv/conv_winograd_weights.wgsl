@@ -1,5 +1,6 @@
-// Weights of windows of 3 x 3, G g G^T: 36 numbers each (Lavin and Gray, 2016), a matrix for each of their places.
-// One invocation transforms one window; a workgroup WORKGROUP_SIZE of them.
+// Weights of windows of 3 x 3, G g G^T: 36 numbers each (Lavin and Gray, 2016), one matrix for each of the 36
+// places.
+// One thread transforms one window; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_params
 #import conv/conv_weight as weight
 

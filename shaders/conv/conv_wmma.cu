@@ -1,7 +1,7 @@
-// A convolution layer on tensor cores: output = activation(w windows + bias), a matrix product whose windows are gathered
-// while they are staged (implicit GEMM; cuDNN, Chetlur and others, 2014). Weights and x come packed by conv_pack.cu, so that
-// 16 bytes are channels of one cell: k counts cells of a window, and the channels of each. A block of threads computes
-// TILE_M filters of one group for TILE_N pixels of the output, counted through all images.
+// A convolution layer on tensor cores: output = activation(w windows + bias), a matrix product whose windows are
+// gathered while they are staged (implicit GEMM; cuDNN, Chetlur et al., 2014). conv_pack.cu packs weights and x, so
+// that 16 bytes are channels of one cell: k counts cells of a window, and the channels of each. A block of threads
+// computes TILE_M filters of one group for TILE_N pixels of the output, counted through all images.
 #define TRANS_A 0
 #define TRANS_B 1
 #include "cuda/product.cuh"
@@ -10,7 +10,7 @@
 struct Windows {
     const Factor *x;
     int images, h, w;
-    // Channels of a pixel of x, and of those that a group has.
+    // Channels of a pixel of x, and of a group.
     int channels, group_channels;
     int cells_h, cells_w;
     int stride_h, stride_w;
@@ -32,7 +32,7 @@ struct CopyWindows {
     int column;
     // The next cell of the windows, and its channel.
     int cell_h, cell_w, channel;
-    // The first cell of each window, and where it would lie.
+    // The first cell of each window, and its place.
     int y[ROUNDS], x[ROUNDS], at[ROUNDS];
     uint4 held[HAS_ASYNC ? 1 : ROUNDS];
 
@@ -48,7 +48,7 @@ struct CopyWindows {
             const unsigned pixel = first_pixel + line + i * STEP;
             const unsigned image = pixel / pixels, inside = pixel - image * pixels;
             const unsigned row = inside / of.q;
-            // Windows of images that are not there lie outside.
+            // Windows of images beyond the last lie outside.
             y[i] = image < of.images ? (int)row * of.stride_h - of.pad_h : -(1 << 30);
             x[i] = (int)(inside - row * of.q) * of.stride_w - of.pad_w;
             at[i] = image < of.images ? (((int)image * of.h + y[i]) * of.w + x[i]) * of.channels + first_channel : 0;
@@ -99,7 +99,7 @@ struct CopyWindows {
     }
 };
 
-// What is left of the weights from the first filter on.
+// The rest of the weights from the first filter on.
 struct Left {
     int m, k;
 

@@ -1,5 +1,5 @@
-// Sums across x: of four elements in a row along the other axis, each of which is a group. What is read once
-// goes to every sum that it is part of.
+// Sums across x: of four elements in a row along the other axis, each of which is a group. A value is read once and
+// added to every sum that it is part of.
 struct Four {
     a: vec4<f32>,
     b: vec4<f32>,

@@ -1,4 +1,4 @@
-// What kernels know that treat rows by groups of four elements, where neighbours along x stand `step` apart: the
+// The parameters of kernels that take rows by groups of four elements. Neighbours along x stand `step` apart: the
 // channels of a pixel may lie between them.
 #import workgroup/index
 #import conv/stencil_fold
@@ -10,7 +10,7 @@ struct Params {
     groups: u32,   // groups of 4 elements in a row
     tiles_x: u32,  // tiles along x and along y
     tiles_y: u32,
-    tiles: u32,    // workgroups (or invocations) with work
+    tiles: u32,    // workgroups (or threads) with work
     step: u32,
     radius_x: u32,
     radius_y: u32, // of the line across, whatever its axis

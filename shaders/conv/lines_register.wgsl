@@ -1,8 +1,8 @@
-// A filter that is a product of lines, with its sums in registers. One invocation computes 4 x ROWS x PLANES outputs. It
+// A filter that is a product of lines, with its sums in registers. One thread computes 4 x ROWS x PLANES outputs. It
 // loads each row of inputs that they need once and sums it along x. That sum goes to every sum along y that it is part
 // of, and those go to the sums along z. It needs neither workgroup memory nor barriers.
-// Every product is written out, as in `stencil_register`. Rows are multiples of 4 long, and neighbours along x stand APART
-// elements from each other. BYTES: elements are u8.
+// Every product is written out, as in `stencil_register`. Rows are multiples of 4 long, and neighbours along x stand
+// APART elements from each other. BYTES: elements are u8.
 #import conv/lines_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
@@ -20,14 +20,15 @@ const LANES_Y: u32 = TILE_Y / ROWS;
 const LANES_Z: u32 = TILE_Z / PLANES;
 const WORKGROUP_SIZE: u32 = LANES_X * LANES_Y * LANES_Z;
 
-// A row takes LOADS loads of four, from left to right; number OWN is the outputs' own. Tap 0 of the first output reads
-// element FIRST of all that is loaded.
+// A row takes LOADS loads of vec4s, from left to right; number OWN is the outputs' own. Tap 0 of the first output
+// reads element FIRST of all loaded ones.
 const OWN: u32 = (LINE_X / 2u * APART + 3u) / 4u;
 const LOADS: u32 = 2u * OWN + 1u;
 const FIRST: u32 = 4u * OWN - LINE_X / 2u * APART;
 
 #if APART == 3 && !ZERO && !WRAP
-// Four elements beyond the end of a row of pixels of three channels: the pixel at the end, repeated, from `channel` on.
+// Four elements beyond the end of a row of pixels of three channels: the pixel at the end, repeated, from `channel`
+// on.
 fn turned(pixel: vec3<f32>, channel: u32) -> vec4<f32> {
     return select(select(pixel.zxyz, pixel.yzxy, channel == 1u), pixel.xyzx, channel == 0u);
 }
@@ -53,8 +54,8 @@ fn lines_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
 #end
 #end
 
-    // Where the loads of a row lie in it, and whether they lie inside. Of pixels of three channels also with which channel
-    // they begin: each four elements a channel further; whole pixels are added, so that nothing is below 0.
+    // The places of the loads of a row, and if they lie inside. For pixels of three channels also their first
+    // channel: each load begins a channel further. Whole pixels are added, so that nothing is below 0.
     let column = i32(p.x / 4u);
 #for k in LOADS
     let x{k} = fold(column + ({k - OWN}), params.groups);
@@ -72,9 +73,10 @@ fn lines_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
 #endif
 #end
 
-    // Row y of plane z of the inputs: its loads, what is beyond an end replaced, then what each tap along x reads, their sum,
-    // and the sums along y of which that is part. Without a line along z these are the results.
-    // A load beyond an end got the four at the end; without ZERO and WRAP their outermost element, or pixel, is repeated.
+    // Row y of plane z of the inputs: its loads, with elements beyond an end replaced, then the reads of each tap
+    // along x, their sum, and the sums along y that it is part of. Without a line along z these are the results. A
+    // load beyond an end got the four elements at the end; without ZERO and WRAP their outermost element, or pixel,
+    // is repeated.
 #for z in PLANES + LINE_Z - 1
     let z{z} = fold(i32(p.z) + ({z - LINE_Z / 2}), params.d) * params.h;
 #if ZERO

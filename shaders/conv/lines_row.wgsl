@@ -1,4 +1,4 @@
-// Four elements of a row, anywhere, also outside.
+// Four elements of a row, anywhere, also outside the input.
 
 // Element `e` of the row that begins at `row`. It is less than radius_x pixels before the row.
 fn element(row: u32, e: i32) -> f32 {

@@ -1,5 +1,5 @@
-// A filter that is a product of two lines, by tiles of 32 groups x `extent` rows: a workgroup puts the sums
-// along x of its rows and of those above and below into workgroup memory, and then adds these up along y.
+// A filter that is a product of two lines, by tiles of 32 groups x `extent` rows: a workgroup writes the sums along
+// x of its rows and of those above and below to workgroup memory, and then adds these along y.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_floats_out as target
@@ -9,7 +9,7 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 const WIDTH: u32 = 32u; // groups
-const ROWS: u32 = 32u;  // of a tile with those above and below, at the most
+const ROWS: u32 = 32u;  // of a tile with those above and below, at most
 
 alias Group = vec4<f32>;
 

@@ -1,5 +1,4 @@
-// A filter that is a product of lines: its line along x. One invocation computes a group of four sums, which
-// stay f32.
+// A filter that is a product of lines: its line along x. One thread computes a group of four sums, stored as f32.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_along

@@ -1,5 +1,5 @@
 // A filter that is a product of lines: its line along y or, with DEPTH, along z, of sums that an earlier kernel
-// wrote. One invocation computes four groups along that axis.
+// wrote. One thread computes four groups along that axis.
 #import conv/lines_params
 #import conv/lines_floats_out as target
 #import conv/finish_plain as finish

@@ -1,4 +1,4 @@
-// The input anywhere, also outside, and an output group at a time.
+// The input anywhere, also outside, and the output by groups.
 fn at(p: vec3<i32>) -> f32 {
     let x = fold(p.x, params.w);
     let y = fold(p.y, params.h);

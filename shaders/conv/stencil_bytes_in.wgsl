@@ -12,7 +12,7 @@ fn numbers(word: u32) -> vec4<f32> {
 // The four elements of word `i`.
 fn load_group(i: u32) -> vec4<f32> { return numbers(input[i]); }
 
-// The four elements from `i` on, all of which the input has.
+// The four elements from `i` on, all inside the input.
 fn load_four(i: u32) -> vec4<f32> {
     let shift = 8u * (i % 4u);
     var word = input[i / 4u] >> shift;

@@ -1,4 +1,4 @@
-// Elements of f32: one alone, or with VECTORS, where rows are multiples of 4 long, four at a time.
+// Elements of f32: one alone, or with VECTORS, where rows are multiples of 4 long, by vec4s.
 #if VECTORS
 alias Group = vec4<f32>;
 const PACK: u32 = 4u;

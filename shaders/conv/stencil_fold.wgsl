@@ -1,8 +1,8 @@
 // Coordinates beyond the ends.
 fn extents() -> vec3<u32> { return vec3(params.w, params.h, params.d); }
 
-// Where coordinate `i` of an axis reads; always inside. Under WRAP no filter is longer than its axis, so one
-// period is all that it can be off by where the value counts.
+// The place that coordinate `i` of an axis reads; always inside. Under WRAP no filter is longer than its axis, so a
+// coordinate that counts is off by at most one period.
 fn fold(i: i32, extent: u32) -> u32 {
     let n = i32(extent);
 #if WRAP
@@ -13,7 +13,7 @@ fn fold(i: i32, extent: u32) -> u32 {
 #endif
 }
 
-// Whether coordinate `i` of an axis counts: what is outside is 0 under the boundary ZERO.
+// If coordinate `i` of an axis counts: elements outside are 0 under the boundary ZERO.
 fn counts(i: i32, extent: u32) -> bool {
 #if ZERO
     return i >= 0 && i < i32(extent);

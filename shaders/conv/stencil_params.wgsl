@@ -1,4 +1,4 @@
-// What every stencil kernel knows of the work: output(p) = sum over taps t of input(p + t - radius) * weight(t).
+// The parameters of every filter kernel: output(p) = sum over taps t of input(p + t - radius) * weight(t).
 #import workgroup/index
 #import conv/stencil_fold
 
@@ -25,7 +25,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 #if UNIFORM
-// The filter in "constant memory": lanes that ask for one weight together get it by one broadcast.
+// The filter in "constant memory": lanes that read one weight together get it by one broadcast.
 const WEIGHT_VECTORS: u32 = 16u;
 
 fn weight(tap: u32) -> f32 { return params.weights[tap / 4u][tap % 4u]; }

@@ -1,10 +1,8 @@
-// A stencil with its sums in registers. One invocation computes PACK x ROWS x PLANES outputs. It loads each row of inputs
-// that they need once, with its neighbours along x, and adds the row to every sum that it is part of. It needs neither
-// workgroup memory nor barriers. Invocations of a workgroup stand along x first, so that their loads coalesce and caches
-// serve their overlap.
-// Every product is written out: no compiler here can be told to unroll a loop, and sums that a loop indexes live in slow
-// memory.
-// VECTORS: rows are multiples of 4 long, and are loaded by fours. BYTES: elements are u8. The weights are in the uniform.
+// A filter with its sums in registers. One thread computes PACK x ROWS x PLANES outputs. It loads each row of inputs
+// once, with its neighbours along x, and adds it to every sum that it is part of, without workgroup memory or barriers.
+// Threads of a workgroup stand along x first, so that their loads coalesce and caches serve their overlap. Every product
+// is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow memory.
+// VECTORS: rows are multiples of 4 long, loaded by vec4s. BYTES: elements are u8. The weights are in the uniform.
 #import conv/stencil_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
@@ -16,8 +14,8 @@ const LANES_Y: u32 = TILE_Y / ROWS;
 const LANES_Z: u32 = TILE_Z / PLANES;
 const WORKGROUP_SIZE: u32 = LANES_X * LANES_Y * LANES_Z;
 
-// A row takes LOADS loads, from left to right; number OWN holds the first of the outputs' own places. Tap 0 of the first
-// output reads element FIRST of all that is loaded.
+// A row takes LOADS loads, from left to right; number OWN holds the first of the outputs' own places. Tap 0 of the
+// first output reads element FIRST of all loaded ones.
 #if VECTORS
 const OWN: u32 = (RADIUS_X + 3u) / 4u;
 const LOADS: u32 = 2u * OWN + 1u;
@@ -53,7 +51,7 @@ fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
 #end
 #end
 
-    // Where the loads of a row lie in it, and whether they lie inside.
+    // The places of the loads of a row, and if they lie inside.
 #if VECTORS
     let column = i32(p.x / 4u);
 #for k in LOADS
@@ -78,9 +76,10 @@ fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
 #endif
 #end
 
-    // Row y of plane z of the inputs: its loads, what is beyond an end replaced, then what each tap along x reads, and last
-    // the sums of which the row is part. For the outputs of row `row` it stands under row y - row of the filter.
-    // A load by fours beyond an end got the four at the end; without ZERO and WRAP the outermost of them is repeated.
+    // Row y of plane z of the inputs: its loads, with elements beyond an end replaced, then the reads of each tap
+    // along x, and last the sums that the row is part of. For the outputs of row `row` it stands under row y - row
+    // of the filter. A load of a vec4 beyond an end got the four elements at the end; without ZERO and WRAP the
+    // outermost is repeated.
 #for z in PLANES + FILTER_Z - 1
     let z{z} = fold(i32(p.z) + ({z - RADIUS_Z}), params.d) * params.h;
 #if ZERO

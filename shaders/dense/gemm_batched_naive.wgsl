@@ -1,6 +1,6 @@
-// C[b] = activate(alpha * op(A[b]) op(B[b]) + beta * C[b]), as the definition says it.
-// One invocation computes one element and reads its row of op(A[b]) and its column of op(B[b]) from storage;
-// a workgroup computes WORKGROUP_SIZE elements that follow each other through the matrices of the batch.
+// C[b] = activate(alpha * op(A[b]) op(B[b]) + beta * C[b]). The definition.
+// One thread computes one element and reads its row of op(A[b]) and its column of op(B[b]) from storage. A
+// workgroup computes WORKGROUP_SIZE elements that follow each other through the matrices of the batch.
 // Requires f16 where T is f16.
 #import dense/gemm_factors
 #import dense/gemm_epilogue

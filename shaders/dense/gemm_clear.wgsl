@@ -1,5 +1,5 @@
-// Zeros for the m x n sums that the slices of a matrix product are added to.
-// One invocation clears one element; a workgroup TILE_M x TILE_N of them.
+// Writes zeros to the m x n sums that collect the slices of a matrix product.
+// One thread clears one element; a workgroup TILE_M x TILE_N of them.
 #import dense/gemm_params
 
 @group(0) @binding(1) var<storage, read_write> partial: array<f32>;

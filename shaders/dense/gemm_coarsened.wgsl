@@ -1,8 +1,8 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), through tiles in workgroup memory, coarsened (Kirk and
 // Hwu, "Programming Massively Parallel Processors", thread coarsening).
-// One invocation computes one row of C in COARSENING neighbouring tiles of columns, so an element of A that is
+// One thread computes one row of C in COARSENING neighbouring tiles of columns, so an element of A that is
 // read from workgroup memory serves for all of them; a workgroup TILE_M x TILE_N elements by TILE_M x WIDTH
-// invocations. Edges and loads as in gemm_tiled. Requires f16 where T is f16.
+// threads. Edges and loads as in gemm_tiled. Requires f16 where T is f16.
 #import dense/gemm_tile_loads
 
 #if FOUR

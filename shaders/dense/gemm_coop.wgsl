@@ -1,24 +1,22 @@
-// C = activate(alpha * op(A) op(B) + beta * C + bias) by cooperative matrices, with factors of f16 and sums of f32.
-//
-// A workgroup computes a tile of C of TILE_M x TILE_N, TILE_K steps of k at a time. It stages tiles of A and B through
-// workgroup memory, as they are stored. Each of its subgroups computes PART_M x PART_N elements of the tile. A subgroup
-// holds a cooperative matrix as a whole, and nobody can reach an element of it or index a list of them. So each block of
-// C is a variable of its own, c_ROW_COLUMN.
+// C = activate(alpha * op(A) op(B) + beta * C + bias) on cooperative matrices, with factors of f16 and sums of f32.
+// LOW: each factor comes as a high and a low half (Ootomo and Yokota, 2022: FP32 from Tensor Cores).
+// A workgroup computes TILE_M x TILE_N of C, TILE_K steps of k at a time, with tiles of A and B in workgroup
+// memory. Each of its subgroups computes PART_M x PART_N elements of the tile.
+// Requires f16 and cooperative matrices of f16 with sums of f32.
+
+// A subgroup holds a cooperative matrix as a whole: no thread can reach one element of it or index a list of them. So
+// each block of C is a variable of its own, c_ROW_COLUMN.
 //
 // These choices were measured on an H100. Storage is read by 16 bytes, which become halves on their way to workgroup
-// memory. Rows there are PAD elements longer than the tile, which spreads blocks over the banks. The loop over k has no
-// condition inside: the first step takes what is left over of k, and the loads behind the last step read it again.
+// memory. Rows there are PAD elements longer than the tile, which spreads blocks over the banks. The loop over k has
+// no condition inside: the first step takes the remainder of k, and the loads after the last step read it again.
 //
-// Tensor cores cut off what they add to a long sum instead of rounding it. With FRESH each step of k has sums of its own,
-// and an addition of f32 adds them to those of C.
+// Tensor cores truncate when they add to a long sum instead of rounding. With FRESH each step of k has sums of its
+// own, and an addition of f32 adds them to those of C. With LOW the product is that of the high halves and the two
+// mixed ones, always with sums of its own for each step.
 //
-// With LOW each factor comes as two matrices, the high and the low half of each scaled element. Their product is that of
-// the high halves and the two mixed ones, always with sums of its own for each step: Ootomo and Yokota, Recovering single
-// precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance, 2022.
-//
-// Blocks go to C as they are with WHOLE_BLOCKS, where C is made of whole ones, and with DIRECT in tiles inside of C. All
-// others go through workgroup memory, where an element can be reached.
-// Requires f16 and cooperative matrices of f16 with sums of f32.
+// Blocks go straight to C with WHOLE_BLOCKS, where C is made of whole ones, and with DIRECT in tiles inside C. All
+// others go through workgroup memory, where threads reach single elements.
 #import dense/gemm_order
 #import dense/gemm_end_c
 #if LOW
@@ -34,7 +32,7 @@ const PART_M: u32 = 16u;
 const PART_N: u32 = 16u;
 // Rows and columns of a cooperative matrix: 16 or 8.
 const BLOCK_SIDE: u32 = 16u;
-// Invocations of a subgroup.
+// Threads of a subgroup.
 const LANES: u32 = 32u;
 
 // Elements of a load from storage, and elements that a row in workgroup memory is longer than the tile.
@@ -51,14 +49,14 @@ const BLOCKS: u32 = BLOCKS_M * BLOCKS_N;
 // Blocks of a tile along k.
 const STEPS: u32 = TILE_K / BLOCK_SIDE;
 
-// Elements of what workgroup memory is made of. Metal, where a side is 8, loads no matrix from vectors.
+// The element type of workgroup memory. Metal, where a side is 8, loads no matrix from vectors.
 #if BLOCK_SIDE == 16
 const WIDTH: u32 = 4u;
 #else
 const WIDTH: u32 = 1u;
 #endif
 
-// A factor as it is stored: whether its rows run along k, and the rows of a tile and their elements.
+// A factor as it is stored: if its rows run along k, and the rows of a tile and their elements.
 #if TRANS_A
 const along_k_a: bool = false;
 const lines_a: u32 = TILE_K;
@@ -78,8 +76,8 @@ const lines_b: u32 = TILE_K;
 const across_b: u32 = TILE_N;
 #endif
 
-// Elements from one row to the next in workgroup memory, and how often an invocation loads for a tile: as often for the
-// low halves, where there are any.
+// Elements from one row to the next in workgroup memory, and the number of loads of a thread for a tile; the low
+// halves, if there are any, take as many.
 #for x in a, b
 const pitch_{x}: u32 = across_{x} + PAD;
 const loads_{x}: u32 = lines_{x} * across_{x} / PIECE / INVOCATIONS;
@@ -95,7 +93,7 @@ const loads_{x}_low: u32 = 0u;
 #if LOW
 @group(0) @binding(3) var<storage, read> a_low: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read> b_low: array<vec4<u32>>;
-// Of the rows of A, then of the columns of B.
+// Magnitudes of the rows of A, then of the columns of B.
 @group(0) @binding(5) var<storage, read> magnitudes: array<u32>;
 #endif
 
@@ -111,7 +109,7 @@ var<workgroup> wg_{x}{low}: array<f16, lines_{x} * pitch_{x}>;
 #end
 #end
 
-// The driver makes nothing of the way through f32; there is no cast that does without it.
+// The driver removes the way through f32; no cast does without it.
 fn halves(words: vec2<u32>) -> vec4<f16> {
     return vec4<f16>(vec2<f16>(unpack2x16float(words.x)), vec2<f16>(unpack2x16float(words.y)));
 }
@@ -120,7 +118,7 @@ fn halves(words: vec2<u32>) -> vec4<f16> {
 // A block for each subgroup.
 var<workgroup> wg_end: array<f32, TEAMS_M * TEAMS_N * BLOCK_SIDE * BLOCK_SIDE>;
 
-// The block of C at `row` and `col`, whose sums lie from `begin` on.
+// The block of C at `row` and `col`, whose sums begin at `begin`.
 fn end_block(row: u32, col: u32, begin: u32, lane: u32) {
     for (var x = lane; x < BLOCK_SIDE * BLOCK_SIDE / 4u; x += LANES) {
         let to = vec2(row + x / (BLOCK_SIDE / 4u), col + x % (BLOCK_SIDE / 4u) * 4u);
@@ -151,8 +149,8 @@ fn restored(row: u32, col: u32, sums: vec4<f32>) -> vec4<f32> {
 
 @compute @workgroup_size(INVOCATIONS)
 fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    // As workgroup_index has it, written out: naga holds what a function returns to differ from invocation to
-    // invocation, and the end of some of them to be in the way of the others' matrices.
+    // The same as workgroup_index, written out: naga takes the result of a function to differ between threads, and an
+    // early end of some of them to harm the others' matrices.
     let index = workgroup.x + FOLD * (workgroup.y + FOLD * workgroup.z);
     if index >= params.tiles {
         return;
@@ -169,9 +167,9 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     let over = (part.end_k - part.first_k) % TILE_K;
     let head = select(over, TILE_K, over == 0u);
 
-    // For each load: its row of the tile and the first of its elements there, its first step of k, and where it reads
-    // and stores, which does not change along k. Rows and columns beyond the matrix read its last ones, and what comes
-    // of them is not stored.
+    // For each load: its row of the tile and its first element there, its first step of k, and the places it reads
+    // and stores, which do not change along k. Rows and columns beyond the matrix read its last ones; their results
+    // are not stored.
 #block places(x, axis, lines)
 #for j in loads_{x}
     let {x}_line_{j} = (local + {j}u * INVOCATIONS) / (across_{x} / PIECE);
@@ -189,7 +187,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     var {x}_low_next_{j}: vec4<u32>;
 #endif
 #end
-    // Where the tile begins, how far the next one is, and the last that there is.
+    // The beginning of the tile, the distance to the next, and the last one.
 #if along_k_{x}
     var from_{x} = part.first_k / PIECE;
     let step_{x} = TILE_K / PIECE;
@@ -203,8 +201,8 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #put places(a, x, m)
 #put places(b, y, n)
 
-    // The first step: as many of k as leave whole ones. The others are zeros in both factors: 0 times infinity is no
-    // number.
+    // The first step takes the remainder of k, so that whole steps are left. The rest of it is zeros in both
+    // factors: 0 times infinity is NaN.
 #for x in a, b
 #for low in , _low
 #for j in loads_{x}{low}
@@ -219,7 +217,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     from_{x} = min(from_{x} + head * (params.ld{x} / PIECE), last_{x});
 #endif
 #end
-    // What was loaded goes to workgroup memory: B, which is more, first (3 % on an H100).
+    // Stores the loads to workgroup memory, B first, which is larger (3 % on an H100).
 #block store_loads()
 #for x in b, a
 #for low in , _low
@@ -280,7 +278,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #end
 #end
 #end
-            // Where there are halves, small products come first.
+            // With halves, small products come first.
 #for q in BLOCKS_N
             {
 #for r in BLOCKS_M
@@ -349,7 +347,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
         workgroupBarrier();
     }
 
-    // naga wants the index, stride and value of a block that is stored bound to names.
+    // naga needs names for the index, stride and value of a stored block.
 #block store_block(r, q)
         let value = c_{r}_{q};
         let to = base_c + (part.origin.x + team_row + {r * BLOCK_SIDE}u) * params.ldc + part.origin.y + team_col + {q * BLOCK_SIDE}u;
@@ -376,9 +374,9 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #end
     } else {
 #endif
-    // Blocks go to C one after the other, through one of workgroup memory. Barriers are those of the workgroup: those of
-    // a subgroup are a feature of their own. The loop's end is one that a compiler cannot see: unrolled, the end of an
-    // element is compiled for each block, which takes a card's driver a second.
+    // Blocks go to C one after the other, through one block of workgroup memory. The barriers are the workgroup's:
+    // subgroup barriers are a feature of their own. A compiler cannot see the end of the loop: unrolled, it
+    // compiles the epilogue for each block, which takes a card's driver a second.
     let begin = team * (BLOCK_SIDE * BLOCK_SIDE);
     let lane = local % LANES;
     let stride = BLOCK_SIDE;

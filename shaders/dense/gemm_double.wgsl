@@ -1,5 +1,5 @@
-// As gemm_register, with two tiles of each factor in workgroup memory: the loads of the next are on their way while one
-// is multiplied. Requires f16 where T is f16.
+// As gemm_register, with two tiles of each factor in workgroup memory: the next one loads while the other is
+// multiplied. Requires f16 where T is f16.
 #import dense/gemm_factors
 #import dense/gemm_order
 #import dense/gemm_end_c as end

@@ -1,4 +1,4 @@
-// The end of a matrix product whose k is split over workgroups: all slices of k add to one slab in scratch,
+// The epilogue of a matrix product with k split over workgroups: all slices of k add to one slab in scratch,
 // cleared before, by compare-exchange on the bits of its f32 elements. The order of the additions is free.
 #import dense/gemm_params
 

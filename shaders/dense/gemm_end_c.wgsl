@@ -1,5 +1,5 @@
-// The end of a register-tiled matrix product: four sums of a row become elements of C, all of them inside of C
-// with WHOLE_TILES.
+// The epilogue of a register-tiled matrix product: four sums of a row become elements of C. With WHOLE_TILES all of
+// them lie inside C.
 #import dense/gemm_epilogue as epilogue
 
 fn begin_four(row: u32, col: u32) -> vec4<S> {

@@ -1,5 +1,5 @@
-// The end of a matrix product whose k is split over workgroups: the sums of each slice of k go to a slab of
-// their own in scratch, m x n each, for gemm_slabs to add up. With FOURS rows are whole numbers of four.
+// The epilogue of a matrix product with k split over workgroups: the sums of each slice of k go to a slab of their
+// own in scratch, m x n each, for gemm_slabs to add. With FOURS rows are whole vec4s.
 #import dense/gemm_params
 
 #if FOURS

@@ -1,11 +1,11 @@
-// The end of a matrix product: C = activate(alpha * sum + beta * C + bias).
-// With CARRY, k is cut into slices, a dispatch each: all but the last leave their sum in `partial`. With VEC_C
-// rows of C are whole numbers of four elements, bound as such. The bias is one of columns, with ROW_BIAS of rows.
-// C is read with READ_C alone: not where beta is 0, so that a NaN in it does not reach the result.
+// The epilogue of a matrix product: C = activate(alpha * sum + beta * C + bias).
+// With CARRY, k is cut into slices, one dispatch each: all but the last leave their sum in `partial`. With VEC_C
+// rows of C are whole vec4s, bound as such. The bias belongs to columns, with ROW_BIAS to rows. C is read only with
+// READ_C, never for beta = 0, so that a NaN in it does not reach the result.
 #import dense/gemm_params
 #import activation/none as activation
 
-// Of the bias and C.
+// The type of the bias and C.
 alias R = f32;
 
 const BIAS_BINDING: u32 = 3u;
@@ -24,7 +24,7 @@ const PARTIAL_BINDING: u32 = 4u;
 @group(0) @binding(PARTIAL_BINDING) var<storage, read_write> partial: array<f32>;
 #endif
 
-// What the sum of an element of C begins with.
+// The initial sum of an element of C.
 fn begin_sum(row: u32, col: u32) -> f32 {
 #if CARRY
     if params.first_k > 0u {
@@ -35,7 +35,7 @@ fn begin_sum(row: u32, col: u32) -> f32 {
 }
 
 #if VEC_C
-// Four elements from column `col` on, all of them inside of C.
+// Four elements from column `col` on, all of them inside C.
 fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
 #if CARRY
     if params.end_k < params.k {

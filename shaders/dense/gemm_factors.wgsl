@@ -1,5 +1,5 @@
-// The factors of a matrix product as they lie in memory: elements of op(A) (m x k) and op(B) (k x n).
-// With VEC_A and VEC_B rows are whole numbers of four elements, bound as such.
+// The factors of a matrix product in memory: elements of op(A) (m x k) and op(B) (k x n). With VEC_A and VEC_B rows
+// are whole vec4s, bound as such.
 #import dense/gemm_params
 
 #if VEC_A

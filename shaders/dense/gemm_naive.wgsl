@@ -1,5 +1,5 @@
-// C = activate(alpha * op(A) op(B) + beta * C + bias), as the definition says it.
-// One invocation computes one element of C and reads its row of op(A) and its column of op(B) from
+// C = activate(alpha * op(A) op(B) + beta * C + bias). The definition.
+// One thread computes one element of C and reads its row of op(A) and its column of op(B) from
 // storage. A workgroup computes TILE_M x TILE_N elements, columns along x, so that loads along the rows
 // of B and stores to C coalesce. Requires f16 where T is f16.
 #import dense/gemm_factors

@@ -1,13 +1,13 @@
-// Which part of a matrix product a workgroup of a register-tiled kernel computes. Tiles of C are taken in
-// groups of GROUP_M rows of tiles, down the rows first, so that workgroups that run together share both
-// factors in the cache. With SPLIT a workgroup computes one slice of k of its tile, all tiles of a slice
-// before those of the next; with BATCHED all tiles of a product before those of the next.
+// The part of a matrix product that a workgroup of a register-tiled kernel computes. Tiles of C are taken in groups
+// of GROUP_M rows of tiles, down the rows first, so that workgroups that run together share both factors in the
+// cache. With SPLIT a workgroup computes one slice of k of its tile, all tiles of a slice before those of the next;
+// with BATCHED all tiles of a product before those of the next.
 #import dense/gemm_params
 
 const GROUP_M: u32 = 8u;
 
 struct Part {
-    // Row and column of C where the tile begins.
+    // The first row and column of the tile in C.
     origin: vec2<u32>,
     first_k: u32,
     end_k: u32,

@@ -1,5 +1,6 @@
-// Copies a factor of a matrix product into rows of whole lines along the inner extent: what the copy engine and tensor cores
-// want of one that is transposed, or whose rows start anywhere. FACTOR_TF32: rounded, with SPLIT also what rounding left.
+// Copies a factor of a matrix product into rows of whole lines along the inner extent, as the copy engine and
+// tensor cores need it; for a transposed factor, or rows that start anywhere. FACTOR_TF32: rounded, with SPLIT also
+// the remainder.
 // A block of 256 copies 64 x 64 elements; TRANSPOSE where the inner extent is not innermost in memory.
 #include "cuda/numbers.cuh"
 

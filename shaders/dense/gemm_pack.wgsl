@@ -1,7 +1,7 @@
-// A factor of a matrix product for cooperative matrices: f16, rows of whole pieces of eight elements, zeros where there
-// is no element. With LOW each element, scaled by the power of two of its row or (with POWER_OF_COLUMN) column, becomes
-// two: the nearest f16 and what that leaves.
-// One invocation makes one piece; a workgroup WORKGROUP_SIZE that follow each other. Requires f16.
+// Packs a factor of a matrix product for cooperative matrices: f16, rows of multiples of eight elements, zeros
+// outside the matrix. With LOW each element, scaled by the power of two of its row or (with POWER_OF_COLUMN)
+// column, becomes two: the nearest f16 and the remainder.
+// One thread packs eight elements; a workgroup WORKGROUP_SIZE times as many. Requires f16.
 #import workgroup/index
 #if LOW
 #import dense/gemm_power
@@ -16,10 +16,10 @@ struct Params {
     rows: u32,
     cols: u32,
     ld: u32,
-    // Of the packed matrix.
+    // The size of the packed matrix.
     pieces: u32,
     pieces_of_row: u32,
-    // Where the magnitudes of its rows or columns begin.
+    // The first magnitude of its rows or columns.
     first_magnitude: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -69,7 +69,7 @@ fn finite(x: vec4<f32>) -> vec4<bool> {
     return (bitcast<vec4<u32>>(x) & vec4(0x7fffffffu)) < vec4(0x7f800000u);
 }
 
-// The nearest numbers with the eleven bits of f16, ties to even, by their bits: drivers hold f32(f16(x)) to be x.
+// Rounds to the eleven bits of f16, ties to even, by integers: drivers reduce f32(f16(x)) to x.
 fn rounded(x: vec4<f32>) -> vec4<f32> {
     let bits = bitcast<vec4<u32>>(x);
     return bitcast<vec4<f32>>((bits + 0xfffu + ((bits >> vec4(13u)) & vec4(1u))) & vec4(0xffffe000u));
@@ -87,7 +87,7 @@ fn pack_four(row: u32, col: u32, to: u32) {
     );
     let high = select(y, rounded(y), finite(y));
     packed[to] = vec4<f16>(high);
-    // Infinity less itself is no number.
+    // Infinity minus itself is NaN.
     packed_low[to] = vec4<f16>(select(vec4<f32>(), y - high, finite(y)));
 #else
     packed[to] = vec4<f16>(x);

@@ -1,12 +1,12 @@
-// What every kernel of the matrix product knows of the work. A dispatch computes the tiles of C from
-// first_tile on, `tiles` of them, counted along rows of tiles; and of k the slice first_k to end_k.
+// The parameters of every kernel of the matrix product. A dispatch computes `tiles` tiles of C from first_tile on,
+// counted along rows of tiles, and the slice first_k to end_k of k.
 #import workgroup/index
 #if F16
 enable f16;
 #endif
 
 alias T = f32;
-// What factors are multiplied as, and what sums are of.
+// The types in which factors are multiplied and summed.
 alias F = f32;
 alias S = f32;
 
@@ -26,13 +26,13 @@ struct Params {
     tiles_n: u32,
     first_k: u32,
     end_k: u32,
-    // Steps of k of a slice, where k is split over workgroups.
+    // Steps of k of a slice, if k is split over workgroups.
     slice_k: u32,
-    // Slices of k whose sums are to be added up.
+    // Slices of k whose sums are added.
     slices: u32,
     alpha: f32,
     beta: f32,
-    // Products of a batch, and elements from a matrix to the next.
+    // Products of a batch, and elements from one matrix to the next.
     batch: u32,
     stride_a: u32,
     stride_b: u32,
@@ -40,7 +40,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Where A, B and C begin in their operands: with BATCHED, those of one product of a batch.
+// The first elements of A, B and C in their operands: with BATCHED, those of one product of a batch.
 #if BATCHED
 var<private> base_a: u32;
 var<private> base_b: u32;
@@ -57,7 +57,7 @@ const base_b: u32 = 0u;
 const base_c: u32 = 0u;
 #endif
 
-// Row and column of C where the tile of workgroup number `index` of this dispatch begins.
+// The first row and column in C of the tile of workgroup number `index` of this dispatch.
 fn tile_origin(index: u32) -> vec2<u32> {
     let tile = params.first_tile + index;
     return vec2(tile / params.tiles_n * TILE_M, tile % params.tiles_n * TILE_N);

@@ -1,5 +1,5 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), with sums in registers and tiles of both factors staged through
-// workgroup memory. An invocation computes THREAD_M x THREAD_N elements of C, a workgroup TILE_M x TILE_N, TILE_K steps
+// workgroup memory. A thread computes THREAD_M x THREAD_N elements of C, a workgroup TILE_M x TILE_N, TILE_K steps
 // of k at a time. With BYTES an element of a factor is a word of four signed bytes along k, and sums are of i32.
 // Requires f16 where T is f16.
 #import dense/gemm_factors

@@ -1,7 +1,7 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), with sums in registers and A read straight into one: the
 // baseline of register tiling, whose loads of A do not coalesce (after Volkov and Demmel, 2008).
-// One invocation computes a row of sixteen elements of C; a workgroup TILE_M rows of them, with a tile of
-// TILE_K x 16 of op(B) in workgroup memory. Requires f16 where T is f16.
+// One thread computes a row of sixteen elements of C; a workgroup TILE_M rows of them, with a tile of TILE_K x 16
+// of op(B) in workgroup memory. Requires f16 where T is f16.
 #import dense/gemm_factors
 #import dense/gemm_end_c
 
@@ -25,7 +25,7 @@ fn gemm_register_direct(
     }
     let origin = tile_origin(index);
     let row = origin.x + local_index;
-    // A row beyond the last reads the last: what comes of it is not stored.
+    // A row beyond the last reads the last; its results are not stored.
     let row_of_a = min(row, params.m - 1u);
     var sums_0 = begin_four(row, origin.y);
     var sums_1 = begin_four(row, origin.y + 4u);

@@ -1,9 +1,8 @@
-// The statements of a register-tiled matrix product, which an entry point imports into its body: a workgroup computes
-// its `part` by LANES invocations, of which this one is number `local`. With SMALL a workgroup computes several
-// products, here number `product` of them, and nothing is stored of a `matrix` behind the last.
-//
-// The loop over k has no condition inside: the first step takes what is left over of k and is the only one that checks.
-// Rows and columns beyond C read the last ones, and what comes of them is not stored.
+// The statements of a register-tiled matrix product, which an entry point imports into its body. A workgroup
+// computes its `part` with LANES threads, of which this one is number `local`. With SMALL a workgroup computes
+// several products, here number `product` of them, and stores nothing for a `matrix` after the last.
+// The loop over k has no condition inside: only the first step, which takes the remainder of k, checks. Rows and
+// columns beyond C read the last ones; their results are not stored.
     let patch_index = local / (PATCH_a * PATCH_b);
     let lane = local % (PATCH_a * PATCH_b);
     // Groups of four rows and of four columns within the tile.
@@ -20,9 +19,9 @@
     let head = select(over, TILE_K, over == 0u);
     let head_end = part.first_k + head;
 
-// Load number j of an invocation: from where, and at which step of k (`_i_`) and row or column (`_line_`) of the tile
-// its elements stand. A load `_at_` an index goes along k by additions. Of a factor that is walked all loads of an
-// invocation stand at one k, on several lines: it keeps where each line is from, and one walk along k.
+// Load number j of a thread: its place in memory, and the step of k (`_i_`) and row or column (`_line_`) of the
+// tile of its elements. A load `_at_` an index advances along k by additions. In a walked factor all loads of a
+// thread stand at one k, on several lines: the thread keeps the place of each line, and one walk along k.
 #block places(x, axis, lines, upper)
 #if ALONG_K_{x}
     let from_{x} = base_{x} / WIDTH_{x} + part.first_k / WIDTH_{x};
@@ -78,8 +77,8 @@
 #put places(b, y, n, B)
 #endif
 
-// A round loads a tile of each factor into registers, multiplies the tiles in a buffer of workgroup memory, and stores
-// what it has loaded to a buffer. Of these a round does
+// A round loads a tile of each factor into registers, multiplies the tiles in a buffer of workgroup memory, and
+// stores its loads to a buffer. The rounds are:
 //
 //     round    load         multiply        store to
 //     0        the first    -               FIRST_BUFFER    always
@@ -89,12 +88,12 @@
 //     4        the next     the other       FIRST_BUFFER    the same
 //     5        -            buffer 1        -               after a loop of two buffers
 //
-// With one buffer all are done with it before it is filled again. With two the loads of the next tile are on their way
-// while this one is multiplied. The buffers have names, and the loop takes two steps: 39 TFLOP/s on an H100 with an
-// index that changes became 45. One product follows the loop, of buffer 1, and not one of either (47.6). So the loop
-// ends in the middle of an even number of steps; with ODD_STEPS it begins there. With ANY_STEPS the number differs from
-// workgroup to workgroup, and rounds 1 and 2 may take a step before, rolled up; that too costs (45.1, and 48.0
-// without).
+// With one buffer all threads are done with it before it is filled again. With two the loads of the next tile are
+// in flight while this one is multiplied. The buffers have names, and the loop takes two steps: 39 TFLOP/s on an
+// H100 with an index that changes became 45. One product, of buffer 1, follows the loop, instead of one of either
+// buffer (47.6). So the loop ends in the middle of an even number of steps; with ODD_STEPS it begins there. With
+// ANY_STEPS the number differs from workgroup to workgroup, and rounds 1 and 2 may take a step before, rolled up;
+// that too costs (45.1, and 48.0 without).
 #for round in 6
 #if round == 0 || round < 3 && (BUFFERS == 1 || ANY_STEPS) || round >= 3 && BUFFERS == 2
 #if round == 1 && BUFFERS == 1

@@ -1,32 +1,31 @@
 // A register-tiled matrix product: its tiles, and the workgroup memory that holds them.
-//
-// An invocation computes THREAD_M x THREAD_N elements of C in registers, as variables of four columns each: an array
-// that is indexed would live in memory. A workgroup stages tiles of A and B in workgroup memory, both with the elements
-// of one step of k side by side, so that four at a time go to registers. Invocations are laid out in patches of up to
-// 8 x 4, within which those reads spread over the banks or are one address. What an invocation computes is made of
-// 4 x 4 blocks a patch apart.
-//
-// The importer says before how many BUFFERS there are for the tile of a factor, what F, TILE_M and TILE_N are, and
-// where a factor is no matrix in memory (WALKED_a, WALKED_b). A constant in _a belongs to A and one in _b to B, so that
-// a loop over both writes what they have in common.
+// A thread computes THREAD_M x THREAD_N elements of C in registers, a workgroup TILE_M x TILE_N, with tiles of A
+// and B in workgroup memory. Requires of the importer the number of BUFFERS for the tile of a factor, F, TILE_M and
+// TILE_N, and the factors that are not matrices in memory (WALKED_a, WALKED_b).
+
+// Sums are variables of four columns each: an indexed array would live in memory. The elements of one step of k lie
+// side by side in workgroup memory, so that a vec4 at a time goes to registers. Threads are laid out in patches of
+// up to 8 x 4, within which those reads spread over the banks or are one address. A thread computes 4 x 4 blocks
+// that are a patch apart. A constant in _a belongs to A and one in _b to B, so that a loop over both writes their
+// common part.
 const TILE_K: u32 = 4u;
 const THREAD_M: u32 = 4u;
 const THREAD_N: u32 = 4u;
-// Products of a batch that a workgroup computes side by side, each with its part of the invocations and of workgroup
+// Products of a batch that a workgroup computes side by side, each with its share of the threads and of workgroup
 // memory.
 const PRODUCTS: u32 = 1u;
 
-// Invocations that share a tile: so many down and across.
+// Threads that share a tile, down and across.
 const DOWN: u32 = TILE_M / THREAD_M;
 const ACROSS: u32 = TILE_N / THREAD_N;
 const LANES: u32 = DOWN * ACROSS;
 
-// A patch has PATCH_a invocations down and PATCH_b across: powers of two.
+// A patch has PATCH_a threads down and PATCH_b across: powers of two.
 const PATCH_a: u32 = select(select(select(1u, 2u, DOWN % 2u == 0u), 4u, DOWN % 4u == 0u), 8u, DOWN % 8u == 0u);
 const PATCH_b: u32 = select(select(1u, 2u, ACROSS % 2u == 0u), 4u, ACROSS % 4u == 0u);
 const PATCHES_ACROSS: u32 = ACROSS / PATCH_b;
 
-// Rows (columns) of the tile, and groups of four of them that an invocation computes.
+// Rows (columns) of the tile, and vec4s of them that a thread computes.
 const SIDE_a: u32 = TILE_M;
 const SIDE_b: u32 = TILE_N;
 const GROUPS_a: u32 = THREAD_M / 4u;
@@ -44,7 +43,7 @@ const WIDTH_b: u32 = 4u;
 const WIDTH_b: u32 = 1u;
 #endif
 
-// Whether stored rows run along k.
+// If stored rows run along k.
 #if TRANS_A
 const ALONG_K_a: bool = false;
 #else
@@ -56,9 +55,9 @@ const ALONG_K_b: bool = true;
 const ALONG_K_b: bool = false;
 #endif
 
-// With VECTORS workgroup memory is made of vectors, and a read of four is one instruction for sure. Their components
-// are stored one by one: WGSL lets such a store touch the whole vector, which others store to at the same time, so this
-// is for compilers that do not.
+// With VECTORS workgroup memory is made of vec4s, and a read of four is always one instruction. Their components
+// are stored one by one: WGSL lets such a store touch the whole vector, which other threads store to at the same
+// time, so this is for compilers that do not.
 #if VECTORS
 alias Staged = vec4<F>;
 const UNIT: u32 = 4u;
@@ -67,10 +66,10 @@ alias Staged = F;
 const UNIT: u32 = 1u;
 #endif
 
-// PITCH: elements from one step of k to the next. What is stored along k is turned on the way, and four more spread it
-// over the banks. NEXT: how far the elements of a load are apart, in workgroup memory.
-// ACROSS: loads beside each other in memory. PIECES: loads of a tile. LOADS: those of an invocation, of which the first
-// WHOLE are for every lane.
+// PITCH: elements from one step of k to the next. A factor stored along k is transposed on the way, and four more
+// elements spread it over the banks. NEXT: the distance of the elements of a load in workgroup memory. ACROSS:
+// loads beside each other in memory. PIECES: loads of a tile. LOADS: those of a thread, of which the first WHOLE
+// are for every lane.
 #for x in a, b
 #if ALONG_K_{x}
 const PITCH_{x}: u32 = SIDE_{x} + 4u;

@@ -1,6 +1,6 @@
-// C = activate(beta * C + bias): what is left of a matrix product when alpha or k is 0.
-// One invocation computes one element of C; a workgroup TILE_M x TILE_N of them, columns along x.
-// Requires f16 where T is f16.
+// C = activate(beta * C + bias): the rest of a matrix product when alpha or k is 0.
+// One thread computes one element of C; a workgroup TILE_M x TILE_N of them, columns along x. Requires f16 where T
+// is f16.
 #import dense/gemm_epilogue
 
 @compute @workgroup_size(TILE_N, TILE_M)

@@ -1,11 +1,11 @@
-// The greatest magnitude in each row or (with COLUMNS) column of a stored matrix, by its bits; infinities and what is
-// no number do not count. gemm_scales_clear sets them to zero, gemm_scales takes the maximum.
-// An invocation of the latter goes down or along CHUNK elements at most, neighbours side by side in a row; a workgroup
-// joins what it has and adds it to the result by atomicMax, where others may have been with the rest of the line.
+// The largest magnitude in each row or (with COLUMNS) column of a stored matrix, by its bits; infinities and NaNs
+// do not count. gemm_scales_clear sets them to zero, gemm_scales takes the maximum.
+// A thread of the latter goes down or along at most CHUNK elements, neighbours side by side in a row. A workgroup
+// joins its maxima and adds them to the result by atomicMax, since others may have the rest of the line.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-// Invocations that lie side by side in a row.
+// Threads that lie side by side in a row.
 const ACROSS: u32 = 32u;
 const DOWN: u32 = WORKGROUP_SIZE / ACROSS;
 // Elements of a line that a workgroup takes.
@@ -15,10 +15,10 @@ struct Params {
     rows: u32,
     cols: u32,
     ld: u32,
-    // Where the lines of this factor begin among all, and how many there are in all.
+    // The first line of this factor among all, and the number of all lines.
     first_magnitude: u32,
     magnitudes: u32,
-    // Workgroups, and how many there are along a line.
+    // Workgroups, and the number of them along a line.
     tiles: u32,
     chunks: u32,
 }
@@ -75,7 +75,7 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     wg_most[local] = most;
     workgroupBarrier();
 #if COLUMNS
-    // Columns stay apart: the least stride is a row of invocations.
+    // Columns stay apart: the smallest stride is a row of threads.
     for (var stride = WORKGROUP_SIZE / 2u; stride >= ACROSS; stride /= 2u) {
         if local < stride {
             wg_most[local] = max(wg_most[local], wg_most[local + stride]);

@@ -1,6 +1,6 @@
 // C = activate(alpha * sum + beta * C + bias), where `slabs` holds the sums of params.slices slices of k, m x n
 // each: the second pass of a product whose k is split over workgroups.
-// One invocation adds up one element of C, slice by slice; a workgroup TILE_M x TILE_N of them, columns along
+// One thread adds one element of C, slice by slice; a workgroup TILE_M x TILE_N of them, columns along
 // x. Requires f16 where T is f16.
 #import dense/gemm_epilogue
 

@@ -1,6 +1,6 @@
-// C[b] = activate(alpha * op(A[b]) op(B[b]) + beta * C[b] + bias) of matrices whose C[b] is no larger than a tile: as
-// gemm_register, but a workgroup computes PRODUCTS whole products of the batch side by side. Requires BATCHED, and f16
-// where T is f16.
+// C[b] = activate(alpha * op(A[b]) op(B[b]) + beta * C[b] + bias) for matrices whose C[b] is no larger than a tile.
+// As gemm_register, but a workgroup computes PRODUCTS whole products of the batch side by side. Requires BATCHED,
+// and f16 where T is f16.
 #import dense/gemm_factors
 #import dense/gemm_order
 #import dense/gemm_end_c as end
@@ -18,7 +18,7 @@ fn gemm_small(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
     let local = invocation % LANES;
     let product = invocation / LANES;
     let matrix = (params.first_tile + index) * PRODUCTS + product;
-    // Those behind the last product compute it too, and store nothing.
+    // Threads beyond the last product compute it too, and store nothing.
     begin_matrix(min(matrix, params.batch - 1u));
     let part = Part(vec2(0u), 0u, params.k, 0u);
 #import dense/gemm_register_product

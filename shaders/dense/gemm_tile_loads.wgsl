@@ -1,5 +1,5 @@
-// Tiles of the factors in workgroup memory, loaded by the WORKGROUP_SIZE invocations of a workgroup together:
-// zeros beyond the edges, neighbours in memory by neighbouring invocations whether transposed or not.
+// Tiles of the factors in workgroup memory, loaded by the WORKGROUP_SIZE threads of a workgroup together:
+// zeros beyond the edges, neighbours in memory by neighbouring threads whether transposed or not.
 #import dense/gemm_factors
 #import dense/gemm_epilogue as epilogue
 
@@ -15,7 +15,7 @@ const PITCH_B: u32 = TILE_N;
 var<workgroup> wg_a: array<F, TILE_M * TILE_K>;
 var<workgroup> wg_b: array<F, TILE_K * PITCH_B>;
 
-// Where row `row` and column `i` of the tile of op(A) lie in wg_a: in the order of the loads.
+// The place in wg_a of row `row` and column `i` of the tile of op(A): in the order of the loads.
 fn at_a(row: u32, i: u32) -> u32 {
 #if TRANS_A
     return i * TILE_M + row;

@@ -1,6 +1,6 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), through tiles in workgroup memory (Kirk and Hwu,
 // "Programming Massively Parallel Processors", tiled matrix multiplication).
-// One invocation computes one element of C; a workgroup TILE_M x TILE_N of them. For each TILE_K of k it
+// One thread computes one element of C; a workgroup TILE_M x TILE_N of them. For each TILE_K of k it
 // first loads a tile of op(A) and one of op(B) together. Requires f16 where T is f16.
 #import dense/gemm_tile_loads
 #import dense/gemm_multiply as multiply

@@ -1,8 +1,8 @@
-// C = activation(alpha op(A) op(B) + beta C + bias) by products of warpgroups (Hopper). Blocks stay and walk over tiles of
-// C: one thread has the copy engine fill stages of shared memory, two warpgroups multiply them, each 64 rows by TILE_N columns
-// of its tile. What is out of range arrives as zeros.
-// A_MAJOR is 1 where rows of op(A), B_MAJOR where columns of op(B) are innermost in memory, which tf32 has not. With SPLIT each
-// f32 comes as two of tf32, in two places (gemm_pack.cu), and three of their four products are summed.
+// C = activation(alpha op(A) op(B) + beta C + bias) by products of warpgroups (Hopper). Blocks stay and walk over
+// tiles of C: one thread has the copy engine fill stages of shared memory, and two warpgroups multiply them, each
+// 64 rows by TILE_N columns of its tile. Elements out of range arrive as zeros.
+// A_MAJOR: rows of op(A) are innermost in memory; B_MAJOR: columns of op(B) are; tf32 has neither. SPLIT: each f32
+// comes as two of tf32, in two places (gemm_pack.cu), and three of their four products are summed.
 #include "cuda/epilogue.cuh"
 #include "cuda/hopper.cuh"
 
@@ -54,7 +54,7 @@
 // PRODUCT with the number of sums spelled out.
 #define MULTIPLY(sums, d, a, b, add) PRODUCT(sums, SHAPE, MAJORS, d, a, b, add)
 
-// How far descriptors move for the next 32 bytes of the inner extent.
+// The step of descriptors for the next 32 bytes of the inner extent.
 #define A_STEP ((A_MAJOR ? 16 * LINE_BYTES : 32) >> 4)
 #define B_STEP ((B_MAJOR ? 16 * LINE_BYTES : 32) >> 4)
 
@@ -63,7 +63,7 @@
 #define OUT_PITCH 40
 #define OUT_WARP (16 * OUT_PITCH)
 
-// Where a tile of C lies.
+// The place of a tile of C.
 struct Tile {
     int row, col, product;
 };
@@ -87,7 +87,7 @@ struct Walk {
     }
 };
 
-// One thread's work: tiles of the factors into the stages, as these become free.
+// The work of one thread: loads tiles of the factors into the stages as these become free.
 __device__ void fetch(const Walk &walk, int steps, unsigned stages, unsigned full, unsigned empty, const TensorMap *const *a,
                       const TensorMap *const *b, int each_a, int each_b) {
     Ring<STAGES> ring;
@@ -143,7 +143,7 @@ __device__ void multiply_tile(float (&sums)[SUMS], Ring<STAGES> &ring, int steps
         const unsigned long long a = matrix_descriptor(base + threadIdx.x / 128 * BLOCK_BYTES, BLOCK_BYTES, 1024);
         const unsigned long long b = matrix_descriptor(base + PARTS * A_BYTES, BLOCK_BYTES, 1024);
 #if SPLIT
-        // Tensor cores cut off what they add to a long sum: each step is summed afresh and added in f32.
+        // Tensor cores truncate when they add to a long sum: each step is summed afresh and added in f32.
         pin(step_sums);
         products_begin();
 #pragma unroll
@@ -166,7 +166,7 @@ __device__ void multiply_tile(float (&sums)[SUMS], Ring<STAGES> &ring, int steps
         for (int i = 0; i < 4; i++) MULTIPLY(SUMS, sums, a + i * A_STEP, b + i * B_STEP, 1);
         products_commit();
         pin(sums);
-        // The next step's products follow without a gap; the stage before is read by none.
+        // The next step's products follow without a gap; nobody reads the stage before.
         products_wait<1>();
         if (step > 0) release(last);
         last = ring.stage;

@@ -1,12 +1,12 @@
-// C = activation(alpha op(A) op(B) + beta C + bias) on tensor cores, by WMMA (sm_75 for f16, sm_80 for bf16 and tf32).
-// Tiles in several stages of shared memory, copied asynchronously while others are multiplied, as in CUTLASS
-// (Thakkar et al. 2023). One block of threads computes a tile of one product of the batch.
-// UNIT_A and UNIT_B are the bytes of a piece that addresses of lines are multiples of: 16 is the fastest. With PARTIAL_A and
-// PARTIAL_B lines end within a piece.
+// C = activation(alpha op(A) op(B) + beta C + bias) on tensor cores, by WMMA (sm_75 for f16, sm_80 for bf16 and
+// tf32). Tiles in several stages of shared memory are copied asynchronously while others are multiplied, as in
+// CUTLASS (Thakkar et al. 2023). One block of threads computes a tile of one product of the batch.
+// UNIT_A and UNIT_B are the bytes of a copy, which addresses of lines are multiples of: 16 is the fastest. With
+// PARTIAL_A and PARTIAL_B lines end within a copy.
 #include "cuda/product.cuh"
 #include "cuda/epilogue.cuh"
 
-// What is left of the factors from the first row, column and step of a tile on.
+// The rest of the factors from the first row, column and step of a tile on.
 struct Left {
     int m, n, k;
     size_t step_a, step_b;

@@ -1,6 +1,6 @@
-// y = alpha A^T x + beta y at the speed of memory: LANES invocations, a team, own neighbouring columns (a
+// y = alpha A^T x + beta y at the speed of memory: LANES threads, a team, own neighbouring columns (a
 // vec4 each with VECTORS); the teams of a workgroup take eight rows at a time in turn, with eight loads in
-// flight, and add up in workgroup memory. A workgroup sums one of `parts` contiguous parts of the rows for
+// flight, and add in workgroup memory. A workgroup sums one of `parts` contiguous parts of the rows for
 // LANES columns. Requires f16 where T is f16.
 #import dense/gemv_result
 
@@ -25,7 +25,7 @@ fn add(sum: Lane, value: Load, factor: T) -> Lane {
     return fma(Lane(value), Lane(f32(factor)), sum);
 }
 
-// The column `col` over the rows of the team in `begin .. end`.
+// Sums the column `col` over the rows of the team in `begin .. end`.
 fn walk(col: u32, begin: u32, end: u32, team: u32) -> Lane {
     var sum = Lane(0.0);
     var row = begin + team * UNROLL;
@@ -51,7 +51,7 @@ fn walk(col: u32, begin: u32, end: u32, team: u32) -> Lane {
         sum = add(sum, a7, x[i + 7u]);
         row += TEAMS * UNROLL;
     }
-    // At most one step of the part is not whole, and it is its team's last.
+    // At most one step of the part is incomplete: the last of its team.
     for (; row < end; row++) {
         sum = add(sum, a[params.origin + row * params.ld + col], x[params.first_row + row]);
     }

@@ -1,7 +1,7 @@
-// y = alpha * sum of the parts + beta y: the end of a matrix-vector product whose sums were split, or
-// (without PARTS) that has none. SHARE invocations add every SHARE-th part of an output, then a tree in
-// workgroup memory, always in the same order; a workgroup finishes WORKGROUP_SIZE / SHARE neighbouring
-// outputs, so that its loads coalesce. Requires f16 where T is f16.
+// y = alpha * sum of the parts + beta y: the end of a matrix-vector product with split sums, or (without PARTS)
+// with an empty sum. SHARE threads add every SHARE-th part of an output, then a tree in workgroup memory, always in
+// the same order. A workgroup finishes WORKGROUP_SIZE / SHARE neighbouring outputs, so that its loads coalesce.
+// Requires f16 where T is f16.
 #import dense/gemv_result
 
 const SHARE: u32 = 1u;

@@ -1,6 +1,6 @@
-// y = alpha op(A) x + beta y, as the definition says it.
-// One invocation sums a row of A (a column with TRANS), or the part of it that a dispatch may walk; the
-// loads of neighbouring invocations along rows do not coalesce. Requires f16 where T is f16.
+// y = alpha op(A) x + beta y. The definition.
+// One thread sums a row of A (a column with TRANS), or the part of it that a dispatch may walk; the
+// loads of neighbouring threads along rows do not coalesce. Requires f16 where T is f16.
 #import dense/gemv_result
 
 @group(0) @binding(1) var<storage, read> a: array<T>;

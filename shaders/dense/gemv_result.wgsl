@@ -1,5 +1,5 @@
-// What every kernel of the matrix-vector product knows of the work, a band of rows of A as stored, and where a sum
-// goes: into y as alpha * sum + beta * y, or, where sums are SPLIT, among the parts of the whole.
+// The parameters of every kernel of the matrix-vector product, for a chunk of rows of A as stored, and the result:
+// y becomes alpha * sum + beta * y, or, if sums are SPLIT, the sum goes to the parts of the whole.
 #import workgroup/index
 #if F16
 enable f16;
@@ -11,14 +11,14 @@ const WORKGROUP_SIZE: u32 = 256u;
 
 // Lengths along a row are counted in loads: vec4s with VECTORS, elements without.
 struct Params {
-    rows: u32,       // rows of the band
+    rows: u32,       // rows of the chunk
     cols: u32,       // loads of a row
     ld: u32,         // loads from one row to the next
-    origin: u32,     // where the band begins in the binding, in loads
-    first_row: u32,  // row of A that the band begins with
-    parts: u32,      // workgroups (or invocations) that share a sum
+    origin: u32,     // where the chunk begins in the binding, in loads
+    first_row: u32,  // row of A that the chunk begins with
+    parts: u32,      // workgroups (or threads) that share a sum
     part_len: u32,   // terms of a part, where parts are contiguous
-    first_part: u32, // where the band's first part goes among all
+    first_part: u32, // where the chunk's first part goes among all
     outputs: u32,    // elements of y
     read_y: u32,     // whether y is read; false for beta = 0, so that a NaN in y does not reach the result
     alpha: f32,

@@ -1,4 +1,4 @@
-// y = alpha A x + beta y at the speed of memory: LANES invocations, a team, walk ROWS neighbouring rows
+// y = alpha A x + beta y at the speed of memory: LANES threads, a team, walk ROWS neighbouring rows
 // together, so that each load of x serves all of them, then a tree joins their sums. `parts` workgroups share
 // long rows in turn. Loads are vec4s with VECTORS, and those of UNROLL steps (2, or 4 with DEEP) are in
 // flight before the first is used. Requires f16 where T is f16, subgroups with TWO_STAGE.
@@ -26,7 +26,7 @@ fn total_of(x: Lane) -> f32 { return x; }
 @group(0) @binding(1) var<storage, read> a: array<Load>;
 @group(0) @binding(2) var<storage, read> x: array<Load>;
 
-// ROWS is written out, since local arrays that are indexed dynamically live in slow memory.
+// ROWS is written out, since dynamically indexed local arrays live in slow memory.
 #if ROWS_4
 const ROWS: u32 = 4u;
 alias Acc = vec4<f32>;
@@ -105,7 +105,7 @@ fn walk(rows: vec4<u32>, part: u32, lane: u32) -> Acc {
         at += LANES * UNROLL * params.parts;
     }
     if at < params.cols {
-        // The last step, its loads in flight together: what lies beyond is loaded from the end and does not
+        // The last step, its loads in flight together: elements beyond the end are loaded from the end and do not
         // count.
         let p = load_step(rows, at);
 #if DEEP
@@ -145,7 +145,7 @@ fn gemv_rows(
     }
     let lane = invocation % LANES;
     let row = first + invocation / LANES * ROWS;
-    // Rows beyond the last are walked as if they were it, and their sums are dropped.
+    // Rows beyond the last read the last, and their sums are dropped.
     let rows = min(vec4(row) + vec4(0u, 1u, 2u, 3u), vec4(params.rows - 1u));
     let acc = walk(vec4(params.origin) + rows * params.ld, part, lane);
 #if TWO_STAGE

@@ -1,11 +1,11 @@
-// Elements of 1 or 2 bytes, PACK in a word. A word of the output has one writer, who knows all its elements.
+// Elements of 1 or 2 bytes, PACK in a word. A word of the output has one writer, which has all its elements.
 const BITS: u32 = 32u / PACK;
 const MASK: u32 = (1u << BITS) - 1u;
 
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read_write> output: array<u32>;
 
-// Element `at` of the output, from where it lies in the input.
+// Element `at` of the output, read from its place in the input.
 fn moved(at: u32) -> u32 {
     let size = params.m * params.n;
     let place = at % size;
@@ -13,8 +13,7 @@ fn moved(at: u32) -> u32 {
     return (input[source / PACK] >> (source % PACK * BITS)) & MASK;
 }
 
-// Stores the word that begins with element `first`, of which the output may fill only a part: what lies
-// behind it keeps its bits.
+// Stores the word that begins with element `first`. If the output fills only a part of it, the rest keeps its bits.
 fn store_word(first: u32, word: u32) {
     let elements = params.batch * params.m * params.n - first;
     let at = first / PACK;

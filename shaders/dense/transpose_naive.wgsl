@@ -1,5 +1,5 @@
-// output[b, j, i] = input[b, i, j], as the definition says it.
-// One invocation moves one word of the output: an element, or PACK of them. Stores coalesce, loads walk down
+// output[b, j, i] = input[b, i, j]. The definition.
+// One thread moves one word of the output: an element, or PACK of them. Stores coalesce, loads walk down
 // columns and do not.
 #import dense/transpose_params
 #if PACKED

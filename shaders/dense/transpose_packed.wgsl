@@ -1,7 +1,7 @@
-// output[b, j, i] = input[b, i, j] for elements of 1 or 2 bytes, through tiles of 64 x 64 in workgroup memory.
-// Rows of input and output may begin anywhere in a word: an invocation puts each word of the tile together
-// from the two that it lies in, and the word of the output belongs to the tile that its first element is in,
-// whose workgroup fetches what lies beyond the tile's edge one by one. So every word has one writer.
+// output[b, j, i] = input[b, i, j] for elements of 1 or 2 bytes, through tiles of 64 x 64 in workgroup memory. Rows
+// of input and output may begin anywhere in a word: a thread assembles each word of the tile from two words. A word
+// of the output belongs to the tile of its first element, whose workgroup fetches elements beyond the tile's edge
+// one by one. So every word has one writer.
 #import dense/transpose_params
 #import dense/transpose_elements
 #import dense/transpose_walk
@@ -15,7 +15,7 @@ const STEP: u32 = WORKGROUP_SIZE / WORDS;
 // Rows of the input.
 var<workgroup> wg_tile: array<u32, TILE * PITCH>;
 
-// PACK elements from element `at` on; any, where they lie beyond the input.
+// PACK elements from element `at` on; arbitrary ones beyond the input.
 fn load_word(at: u32, last: u32) -> u32 {
     let shift = at % PACK * BITS;
     let low = input[min(at / PACK, last)];

@@ -1,5 +1,5 @@
-// What every kernel of the transposition knows of the work: `batch` matrices of m x n, one after the other.
-// Elements of 4 and 8 bytes are words of their own (Word); PACK smaller ones share a word of 32 bits.
+// The parameters of every kernel of the transposition: `batch` matrices of m x n, one after the other. Elements of
+// 4 and 8 bytes are words of their own (Word); PACK smaller ones share a word of 32 bits.
 #import workgroup/index
 
 const PACK: u32 = 1u;

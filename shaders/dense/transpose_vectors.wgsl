@@ -1,5 +1,5 @@
 // output[b, j, i] = input[b, i, j] for elements of 4 bytes and extents that are multiples of 4: all traffic
-// in vec4s. One invocation loads a block of 4 x 4, transposes it in registers, and stores it to the tile of
+// in vec4s. One thread loads a block of 4 x 4, transposes it in registers, and stores it to the tile of
 // 64 x 64 that its workgroup shares, from which rows of the output leave in whole. In workgroup memory the
 // vec4s of a row are permuted by the row's block, so that neither side meets a bank twice: no padding, and
 // exactly 16 KiB.
@@ -32,7 +32,7 @@ fn transpose_vectors(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     let x = lane % SIDE;
     let y = lane / SIDE;
 
-    // Block (y, x) of the tile: it lies in the matrix whole or not at all.
+    // Block (y, x) of the tile: it lies in the matrix as a whole or not at all.
     if origin.x + y < rows && origin.y + x < cols {
         let source = base + 4u * (origin.x + y) * cols + origin.y + x;
         let a = input[source];

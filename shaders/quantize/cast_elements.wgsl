@@ -1,5 +1,5 @@
-// Numbers of f32 as f16, rounded to nearest, ties to even; or, with WIDEN, of f16 as f32.
-// One invocation takes ITEMS_PER_THREAD times four elements. VECTORS: there are a multiple of four.
+// Casts f32 to f16, rounded to nearest, ties to even; or, with WIDEN, f16 to f32.
+// One thread takes ITEMS_PER_THREAD vec4s. VECTORS: the number of elements is a multiple of four.
 #import workgroup/index
 #if WIDEN
 #import element/fours_in

@@ -1,4 +1,4 @@
-// Codes of kernels that quantise and back, and the largest number that they have.
+// The codes of kernels that encode and decode bytes, and their largest number.
 #import quantize/int8
 
 const LARGEST: f32 = 127.0;

@@ -1,5 +1,5 @@
-// Elements of bytes by the scales of their spans of n; a word is four of them, which may be of several spans unless
-// SHARED. One invocation takes ITEMS_PER_THREAD words.
+// Decodes bytes with the scales of spans of n. A word has four bytes, which may belong to several spans unless
+// SHARED. One thread takes ITEMS_PER_THREAD words.
 #import workgroup/index
 #import element/fours_out
 #import quantize/codes_int8 as codes

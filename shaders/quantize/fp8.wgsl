@@ -1,6 +1,6 @@
 // Floats of 8 bits, E4M3 without infinities (Micikevicius et al., "FP8 formats for deep learning", 2022), four in a
-// word from its lowest on, as f32 and back. Rounded to nearest, ties to even, saturated to 448; NaN is 0x7f. By
-// integers alone: a driver may flush subnormal floats, round sums otherwise, or take it that NaN never comes.
+// word from its lowest byte, as f32 and back. Rounded to nearest, ties to even, saturated to 448; NaN is 0x7f.
+// Integers only: a driver may flush subnormal floats, round sums differently, or assume that NaN never occurs.
 
 fn unpack_fp8(word: u32) -> vec4<f32> {
     let bytes = vec4(word) >> vec4(0u, 8u, 16u, 24u);

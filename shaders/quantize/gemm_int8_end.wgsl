@@ -1,9 +1,9 @@
-// The end of a product of bytes: C = sum, or with SCALED activate(a_scale[row] * b_scale[column] * sum + bias[column]).
-// With VEC_C rows of C are whole numbers of four elements, bound as such.
+// The epilogue of a product of bytes: C = sum, or with SCALED activate(a_scale[row] * b_scale[column] * sum +
+// bias[column]). With VEC_C rows of C are whole vec4s, bound as such.
 #import dense/gemm_params
 #import activation/none as activation
 
-// Of C.
+// The type of C.
 alias R = i32;
 
 const C_BINDING: u32 = 3u;
@@ -36,7 +36,7 @@ fn result(row: u32, col: u32, sum: S) -> R { return sum; }
 #endif
 
 #if VEC_C
-// Four elements from column `col` on, all of them inside of C.
+// Four elements from column `col` on, all of them inside C.
 fn finish_four(row: u32, col: u32, sums: vec4<S>) {
     c[(row * params.ldc + col) / 4u] = vec4(
         result(row, col, sums.x),

@@ -1,4 +1,4 @@
-// Bytes of a factor, four along k to a word, zeros beyond the end of k. One invocation makes a word; with COLUMNS and
+// Bytes of a factor, four along k to a word, zeros beyond the end of k. One thread makes a word; with COLUMNS and
 // FOURS the four words of four columns, whose 4 x 4 bytes it turns.
 #import workgroup/index
 
@@ -8,7 +8,7 @@ struct Params {
     k: u32,
     n: u32, // stored rows' length with COLUMNS, where k counts them; else how many rows
     ld: u32, // words from a row of the result to the next
-    words: u32, // results of all invocations: words, with FOURS times four
+    words: u32, // results of all threads: words, with FOURS times four
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bytes: array<u32>;

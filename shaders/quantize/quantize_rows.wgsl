@@ -1,4 +1,4 @@
-// Bytes and a scale of each row, in one read: LANES invocations hold a row in registers, find its largest magnitude
+// Bytes and a scale of each row, in one read: LANES threads hold a row in registers, find its largest magnitude
 // together, and pack four elements to a word. With MEASURE they find that of a part of a row alone, and join it to
 // those of the other parts; with TENSOR to those of all rows.
 #import rows/load

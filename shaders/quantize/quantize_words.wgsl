@@ -1,5 +1,5 @@
 // Elements to bytes by the scales of their spans of n: four to a word, which may be of several spans unless SHARED.
-// One invocation makes ITEMS_PER_THREAD words. Without GIVEN scales come of largest magnitudes, and are written too.
+// One thread makes ITEMS_PER_THREAD words. Without GIVEN scales come of largest magnitudes, and are written too.
 #import workgroup/index
 #import element/fours_in
 #import quantize/scale
@@ -12,7 +12,7 @@ struct Params {
     first: u32, // the number of the first of them
     n: u32, // elements of a span
     spans: u32, // whose scales are to be written
-    lanes: u32, // invocations that write them
+    lanes: u32, // threads that write them
 }
 @group(0) @binding(0) var<uniform> params: Params;
 #if GIVEN

@@ -8,66 +8,87 @@ use crate::error::{Result, err};
 use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program};
 use crate::program::{Variant, by_type, operands};
 
-/// A convolution layer: `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b]
-/// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad])`: correlation, as in every framework.
+/// Applies a convolution layer:
+/// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad,
+/// j stride + b dilation - pad])`: correlation, as in every framework.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// // One image of one channel, 3 x 3; one filter of 2 x 2.
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])?;
+/// let (w, bias) = (gpu.upload(&[1.0f32, 0.0, 0.0, 1.0])?, gpu.upload(&[-9.0f32])?);
+/// let output = gpu.alloc::<f32>(4)?;
+/// let layer = Conv2d::new([1, 1, 3, 3], 1, [2, 2]).activation(Activation::Relu).with_bias().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// layer.with_bias(&bias).record(&mut rec, &x, &w, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [0.0, 0.0, 3.0, 5.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// In one call: [`Gpu::conv`](crate::Gpu::conv).
 ///
 /// # Shapes
 /// `x` is N x C x H x W, `w` M x C / groups x R x S, `output` N x M x P x Q with
 /// `P = (H + pads - dilation (R - 1) - 1) / stride + 1`, rounded down; Q likewise. With groups, output channel m
-/// reads the C / groups channels of its group only; with groups = C the layer is depthwise. Operands are `x`, `w`,
-/// `output`; [`with_bias`](Self::with_bias) adds `bias`, M elements. N may be 0. `output` must be a wgpu buffer of
-/// its own.
+/// reads only the C / groups channels of its group; with groups = C the layer is depthwise. Operands are `x`, `w`,
+/// `output`, in this order; [`with_bias`](Self::with_bias) adds `bias`, M elements. `output` must be a wgpu buffer
+/// of its own.
 ///
-/// # Types, precision and determinism
-/// f32. An output is a sum of `C / groups R S` products in an order that depends on variant, shape and device: same
-/// device, same bits. Its error is at most `gamma(C / groups R S + 4)` times the sum of the products' sizes. `winograd`
-/// computes with sums and differences of cells, whose sizes enter its error: at most 256 times as much where all cells
-/// and weights are of one size, and some 10 times as much on random data
-/// ([`reference::conv_bound`](crate::reference::conv_bound)); a NaN or infinity reaches all outputs of its tile of 4 x 4.
-/// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
+/// # Precision and determinism
+/// Elements are f32. An output is a sum of `C / groups R S` products in an order that depends on variant, shape and
+/// device; the same device gives the same bits. The error is at most `gamma(C / groups R S + 4)` times the sum of
+/// the products' magnitudes. `winograd` computes with sums and differences of cells, whose magnitudes enter its
+/// error: at most 256 times as much if all cells and weights have one magnitude, and some 10 times as much on
+/// random data ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches
+/// all outputs of its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants
+/// multiply it by zeros beyond the edge.
 ///
 /// # Cost
-/// `2 N M P Q C / groups R S` operations; `winograd` does a quarter of the products. `direct`, `implicit`,
-/// `tiled` and `depthwise` take no scratch. `im2col` has columns of up
-/// to 256 MiB (16 MiB on processors) at a time, `winograd` as much for some images at a time: the plan's report says how much.
+/// `2 N M P Q C / groups R S` flop; `winograd` computes a quarter of the products. `direct`, `implicit`, `tiled`
+/// and `depthwise` take no scratch. `im2col` keeps columns of up to 256 MiB (16 MiB on processors) at a time,
+/// `winograd` as much for some images at a time. The plan's report states the scratch.
 ///
 /// # Variants
-/// `direct`: by definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`: the
-/// same product, whose kernel gathers the windows while it stages them. `tiled`: tiles of x with their halo in workgroup
-/// memory, with stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for one
-/// channel a group. `auto` (the default) takes `depthwise` where it fits, `winograd` from 32 channels on (16 on
-/// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and else `implicit`.
+/// `direct`: the definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`:
+/// the same product, whose kernel gathers the windows while it stages them. `tiled`: tiles of x with their halo in
+/// workgroup memory, for stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for
+/// one channel a group. `auto` (the default) takes `depthwise` where it fits, `winograd` from 32 channels on (16 on
+/// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and `implicit`
+/// otherwise.
 ///
 /// # On CUDA
-/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Elements of 16
-/// bits are multiplied by tensor cores, those of f32 with a [`precision`](Self::precision); these and bf16 need sm_80.
-/// Variants `fma`, `wmma` and `mma`: an implicit matrix product of packed x and weights, for which they take scratch of their
-/// sizes, each group's channels filled up to 16 bytes, x in pieces of 2^29 elements.
+/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
+/// cores multiply elements of 16 bits, and those of f32 with a [`precision`](Self::precision); these and bf16 need
+/// sm_80. The variants `fma`, `wmma` and `mma` run an implicit matrix product of packed x and weights. They take
+/// scratch of the sizes of both, with each group's channels padded to 16 bytes and x in chunks of 2^29 elements.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M, a window larger than the padded image, a stride or dilation of 0, no images, no channels;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape, a precision but
-/// [`Strict`](Precision::Strict); [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
-/// largest buffer, an image or the weights above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M; a window larger than the padded image;
+///   a stride or dilation of 0; an extent of 0.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape; a precision other than
+///   [`Strict`](Precision::Strict) on a [`Gpu`](crate::Gpu).
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; an image or the weights above
+///   the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006);
-/// `conv_columns.wgsl` and `conv_implicit.wgsl`, products as of [`Gemm`](crate::Gemm) (as in cuDNN, Chetlur and others,
-/// 2014); on CUDA `conv_pack.cu` and `conv_wmma.cu`; `conv_tiled.wgsl`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016,
-/// F(4 x 4, 3 x 3)); `conv_depthwise.wgsl`.
+/// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006); `conv_columns.wgsl`
+/// and `conv_implicit.wgsl`, products as for [`Gemm`](crate::Gemm) (as in cuDNN, Chetlur et al., 2014);
+/// `conv_tiled.wgsl`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `conv_depthwise.wgsl`. On
+/// CUDA: `conv_pack.cu` and `conv_wmma.cu`.
 ///
-/// # Example
+/// # Example: lowering without a device
 /// ```
-/// use tilework::Activation;
 /// use tilework::conv::Conv2d;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// let stem = Conv2d::new([8, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]).activation(Activation::Relu);
+/// let stem = Conv2d::new([8, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]);
 /// assert_eq!(stem.output_shape()?, [8, 64, 112, 112]);
-/// let program = Op::<f32>::lower(&stem.with_bias(), &DeviceProfile::h100())?;
-/// assert_eq!(program.variant(), "implicit");
-/// let names: Vec<_> = program.operands.iter().map(|o| o.name).collect();
-/// assert_eq!(names, ["x", "w", "bias", "output"]);
+/// assert_eq!(Op::<f32>::lower(&stem, &DeviceProfile::h100())?.variant(), "implicit");
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +101,8 @@ pub struct Conv2d {
 }
 
 impl Conv2d {
-    /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
+    /// Creates a layer for x of this shape (N, C, H, W), with `filters` output channels and windows of `kernel` (R,
+    /// S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let layer = Layer::new("conv", shape, filters, kernel);
         Self {
@@ -94,22 +116,23 @@ impl Conv2d {
 
     layer_builders!(layer);
 
-    /// Applied to every output before it is stored; none by default.
+    /// Sets the function applied to every output before it is stored; [`Activation::None`] by default.
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self
     }
 
-    /// How exact the sums are; [`Precision::Strict`] by default, and the only one on a [`Gpu`](crate::Gpu). On CUDA f32 are
-    /// rounded to tf32 by [`Precision::Tensor`], or split into two of it by [`Precision::Split`].
+    /// Sets how exact the sums are; [`Precision::Strict`] by default, and the only one on a [`Gpu`](crate::Gpu). On
+    /// CUDA [`Precision::Tensor`] rounds f32 to tf32, and [`Precision::Split`] splits it into two of tf32.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
     }
 
-    /// Adds a bias for each channel of the output: an operand `bias` of M elements, which plans take by `with_bias`.
+    /// Adds a bias for each channel of the output: an operand `bias` of M elements. A plan takes it with
+    /// `with_bias`.
     #[must_use]
     pub fn with_bias(mut self) -> Self {
         self.bias = true;
@@ -123,12 +146,12 @@ impl Conv2d {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// N, M, P, Q.
+    /// Returns the shape of the output: N, M, P, Q.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit and groups that do not divide.
@@ -136,12 +159,12 @@ impl Conv2d {
         self.layer.output_shape()
     }
 
-    /// M, C / groups, R, S.
+    /// Returns the shape of the weights: M, C / groups, R, S.
     pub fn weights_shape(&self) -> [usize; 4] {
         self.layer.weights_shape()
     }
 
-    /// The layer, and what comes after its sums; and whether sums may be Winograd's.
+    /// The layer, its activation, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
         let auto = self.variant == "auto" || self.variant == "winograd";
         (&self.layer, self.activation, auto)
@@ -151,7 +174,7 @@ impl Conv2d {
         if self.precision != Precision::Strict {
             return Err(err!(
                 Unsupported,
-                "{}: {} is for tensor cores, on which layers run on CUDA only; take Precision::Strict",
+                "{}: {} needs tensor cores, which layers use on CUDA only; take Precision::Strict",
                 self.layer.op,
                 self.precision.name()
             ));
@@ -174,7 +197,7 @@ impl Conv2d {
 operands! {
     impl[T: Element,] Conv2d, T [cuda] {
         fn record(x: T, w: T, output: T);
-        /// What is added to each channel of the output.
+        /// The bias added to each channel of the output.
         optional with_bias(bias: T);
     }
 }
@@ -223,7 +246,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
 }
 
-/// Layers that reach every form of a variant: rows of whole vectors and not, strides.
+/// Layers that reach every form of a variant: rows of whole vec4s and not, strides.
 pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
     let new = |shape: [usize; 4], filters, kernel: [usize; 2]| Layer {
         pads: [1; 4],
@@ -249,7 +272,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
     let plain = layers.into_iter().map(|layer| of(layer, Activation::None).lower_as(false, profile));
-    // The end is one text for all variants.
+    // The epilogue is the same text in all variants.
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
     let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));
     plain.chain(ended).collect()
@@ -279,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_variant_cannot_run_is_refused_with_the_numbers() {
+    fn rejects_layers_a_variant_cannot_run_with_the_numbers() {
         let h100 = DeviceProfile::h100();
         let refusal = |op: Conv2d| {
             let e = Op::<f32>::lower(&op, &h100).unwrap_err();
@@ -297,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn more_dispatches_than_anyone_waits_for_are_refused() {
+    fn rejects_more_than_the_maximum_number_of_dispatches() {
         let h100 = DeviceProfile::h100();
         // Images of 2^28 pixels with windows of 2^28 and 2^20.
         for (variant, side) in [("implicit", (1 << 14) - 1), ("im2col", (1 << 10) - 1)] {
@@ -307,14 +330,14 @@ mod tests {
             assert_eq!(e.kind(), ErrorKind::TooLarge);
             assert!(e.to_string().contains("dispatches of a bounded time, above 65536"), "{e}");
         }
-        // Sums of 2048 x 2048 windows leave scratch for an image at a time.
+        // Sums of 2048 x 2048 windows leave scratch for one image at a time.
         let op = Conv2d::new([1 << 18, 2048, 1, 1], 2048, [3, 3]).pad([1, 1]).variant("winograd");
         let e = Op::<f32>::lower(&Conv2dBackwardWeights::new(&op), &h100).unwrap_err();
         assert!(
             e.kind() == ErrorKind::TooLarge && e.to_string().contains("dispatches of a bounded time"),
             "{e}"
         );
-        // Long work that is not.
+        // Long work below the maximum.
         let op = Conv2d::new([1, 1, 1 << 12, 1 << 12], 1, [4095, 4095]).pad([2047; 2]).variant("implicit");
         assert!(Op::<f32>::lower(&op, &h100).unwrap().dispatches.len() > 1);
     }

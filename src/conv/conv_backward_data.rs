@@ -1,4 +1,4 @@
-//! The gradient of a convolution layer by its input.
+//! The gradient of a convolution layer with respect to its input.
 
 use super::conv::{Conv2d, sample_layers};
 use super::correlate::{self, ConvJob, VARIANTS};
@@ -11,42 +11,50 @@ use crate::program::{
     Resource, Role, Setting, Variant, by_type, operands,
 };
 
-/// The gradient of a [`Conv2d`] by its input: `dx[n, c, y, x]` is the sum of `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j
-/// whose product entered the output there.
+/// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
+/// `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j with `i stride + a dilation - pad = y` and
+/// `j stride + b dilation - pad = x`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// // The gradient of a layer from 1 x 3 to 1 x 2 cells with a window of 1 x 2.
+/// let gpu = Gpu::new()?;
+/// let layer = Conv2d::new([1, 1, 1, 3], 1, [1, 2]);
+/// let (dy, w) = (gpu.upload(&[1.0f32, 10.0])?, gpu.upload(&[2.0f32, 3.0])?);
+/// let dx = gpu.alloc::<f32>(3)?;
+/// let gradient = Conv2dBackwardData::new(&layer).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// gradient.record(&mut rec, &dy, &w, &dx)?;
+/// rec.submit()?;
+/// assert_eq!(dx.read()?, [2.0, 23.0, 30.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// In one call: [`Gpu::conv_backward_data`](crate::Gpu::conv_backward_data).
 ///
 /// # Shapes
-/// `dy` has the shape of the layer's output (N, M, P, Q), `w` that of its weights, `dx` that of its x. Operands are `dy`, `w`,
-/// `dx`. `dy` is the gradient by what the activation is applied to: bias and activation of the layer do not enter. `dx` must be a wgpu
-/// buffer of its own.
+/// `dy` has the shape of the layer's output (N, M, P, Q), `w` that of its weights, `dx` that of its x. Operands are
+/// `dy`, `w`, `dx`, in this order. `dy` is the gradient before the activation: bias and activation of the layer do
+/// not enter. `dx` must be a wgpu buffer of its own.
 ///
-/// # Types, precision and determinism
-/// As of [`Conv2d`], with sums of `M / groups R S` products.
-/// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
+/// # Precision and determinism
+/// As [`Conv2d`], with sums of `M / groups R S` products. A weight that is not finite may make every output of its
+/// filter NaN: variants multiply it by zeros beyond the edge.
 ///
 /// # Cost
-/// As of [`Conv2d`]. `implicit` and `im2col` first turn the weights, into as much scratch as those take.
+/// As [`Conv2d`]. `implicit` and `im2col` first turn the weights, which takes scratch of the weights' size.
 ///
 /// # Variants
-/// Those of [`Conv2d`]: the gradient is a convolution of `dy`, its elements spread `stride` apart, with turned windows. `winograd` and `depthwise`
-/// need a stride of 1.
+/// Those of [`Conv2d`]: the gradient is a convolution of `dy`, its elements spread `stride` apart, with turned
+/// windows. `winograd` and `depthwise` need a stride of 1.
 ///
 /// # Errors
-/// As of [`Conv2d`].
+/// As [`Conv2d`].
 ///
 /// # Algorithm
 /// `shaders/conv/conv_backward_data_weight.wgsl` and `conv_transpose_turn.wgsl`, with the kernels of [`Conv2d`].
-///
-/// # Example
-/// ```
-/// use tilework::conv::{Conv2d, Conv2dBackwardData};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let layer = Conv2d::new([8, 16, 28, 28], 32, [3, 3]).stride([2, 2]).pad([1, 1]);
-/// let program = Op::<f32>::lower(&Conv2dBackwardData::new(&layer), &DeviceProfile::h100())?;
-/// let lens: Vec<_> = program.operands.iter().map(|o| (o.name, o.len)).collect();
-/// assert_eq!(lens, [("dy", 8 * 32 * 14 * 14), ("w", 32 * 16 * 9), ("dx", 8 * 16 * 28 * 28)]);
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv2dBackwardData {
     layer: Layer,
@@ -54,7 +62,7 @@ pub struct Conv2dBackwardData {
 }
 
 impl Conv2dBackwardData {
-    /// Of this layer.
+    /// Creates the gradient of this layer.
     pub fn new(layer: &Conv2d) -> Self {
         Self { layer: Layer { op: "conv-backward-data", ..layer.layer.clone() }, variant: "auto".into() }
     }
@@ -66,12 +74,12 @@ impl Conv2dBackwardData {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The layer, and whether sums may be Winograd's.
+    /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
         (&self.layer, self.variant == "auto" || self.variant == "winograd")
     }
@@ -124,7 +132,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// What the option `shape` is: that of the gradient.
+/// The value of the option `shape`: the shape of the gradient.
 const SHAPE: &str = "N,C,H,W";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {

@@ -1,4 +1,4 @@
-//! The gradient of a convolution layer by its weights, and by its bias.
+//! The gradient of a convolution layer with respect to its weights and its bias.
 
 use super::conv::{Conv2d, sample_layers};
 use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
@@ -14,47 +14,56 @@ use crate::program::{
 use crate::shader::Spec;
 use std::ops::Range;
 
-/// The gradient of a [`Conv2d`] by its weights: `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j]
-/// x[n, c, i stride + a dilation - pad, j stride + b dilation - pad]`; and by its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
+/// Computes the gradient of a [`Conv2d`] with respect to its weights,
+/// `dw[m, c, a, b] = sum over n, i, j of dy[n, m, i, j] x[n, c, i stride + a dilation - pad, j stride + b dilation -
+/// pad]`, and its bias, `db[m] = sum over n, i, j of dy[n, m, i, j]`.
 ///
-/// # Shapes
-/// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C / groups, R, S). Operands are `x`, `dy`, `dw`;
-/// [`with_bias`](Self::with_bias) adds `db`, M elements. `dy` is the gradient by what the activation is applied to.
-///
-/// # Types, precision and determinism
-/// f32, sums of `N P Q` products in an order that depends on variant, shape and device, never by atomics: same device, same bits. The error is at
-/// most `gamma(N P Q + 4)` times the sum of the products' sizes; of `winograd` up to 256 times as much, as of [`Conv2d`].
-/// What is not finite reaches the weights whose products it is a factor of; of `dy` also by the zeros around x.
-///
-/// # Cost
-/// As of [`Conv2d`]. The sum is split into slices, as many as fill the device; each has a slab of scratch as large as `dw`, and a second dispatch adds them up. `db` takes scratch
-/// of N M elements.
-///
-/// # Variants
-/// `direct`: by definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel gathers.
-/// `winograd`: for 3 x 3 with stride and dilation 1, tiles of gradients and of cells
-/// transformed, a quarter of the products; up to 256 MiB of scratch. `auto` (the default) takes it from 32 channels on and
-/// `direct` for groups of few filters and short windows.
-///
-/// # Errors
-/// As of [`Conv2d`].
-///
-/// # Algorithm
-/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as of [`Gemm`](crate::Gemm);
-/// `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
-///
-/// # Example
 /// ```
-/// use tilework::conv::{Conv2d, Conv2dBackwardWeights};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let layer = Conv2d::new([64, 64, 56, 56], 64, [3, 3]).pad([1, 1]);
-/// let op = Conv2dBackwardWeights::new(&layer).with_bias();
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// let lens: Vec<_> = program.operands[2..].iter().map(|o| (o.name, o.len)).collect();
-/// assert_eq!(lens, [("dw", 64 * 64 * 9), ("db", 64)]);
+/// let gpu = Gpu::new()?;
+/// let layer = Conv2d::new([1, 1, 1, 3], 1, [1, 2]);
+/// let (x, dy) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[1.0f32, 10.0])?);
+/// let (dw, db) = (gpu.alloc::<f32>(2)?, gpu.alloc::<f32>(1)?);
+/// let gradient = Conv2dBackwardWeights::new(&layer).with_bias().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// gradient.with_db(&db).record(&mut rec, &x, &dy, &dw)?;
+/// rec.submit()?;
+/// assert_eq!(dw.read()?, [21.0, 32.0]);
+/// assert_eq!(db.read()?, [11.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// In one call: [`Gpu::conv_backward_weights`](crate::Gpu::conv_backward_weights).
+///
+/// # Shapes
+/// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C /
+/// groups, R, S). Operands are `x`, `dy`, `dw`, in this order; [`with_bias`](Self::with_bias) adds `db`, M
+/// elements. `dy` is the gradient before the activation.
+///
+/// # Precision and determinism
+/// Elements are f32. Each gradient is a sum of `N P Q` products in an order that depends on variant, shape and
+/// device, never by atomics; the same device gives the same bits. The error is at most `gamma(N P Q + 4)` times the
+/// sum of the products' magnitudes; with `winograd` up to 256 times as much, as for [`Conv2d`]. A NaN or infinity
+/// reaches the weights whose products it enters; one in `dy` also through the zeros around x.
+///
+/// # Cost
+/// As [`Conv2d`]. The sum is split into slices that fill the device. Each slice takes a slab of scratch of the size
+/// of `dw`, and a second dispatch adds the slabs. `db` takes scratch of N M elements.
+///
+/// # Variants
+/// `direct`: the definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel
+/// gathers. `winograd`: for 3 x 3 with stride and dilation 1; transforms tiles of gradients and of cells and
+/// computes a quarter of the products, with up to 256 MiB of scratch. `auto` (the default) takes `winograd` from 32
+/// channels on, `direct` for groups of few filters and short windows, and `implicit` otherwise.
+///
+/// # Errors
+/// As [`Conv2d`].
+///
+/// # Algorithm
+/// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as for [`Gemm`](crate::Gemm);
+/// `conv_backward_weights_winograd.wgsl`; `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv2dBackwardWeights {
     layer: Layer,
@@ -63,7 +72,7 @@ pub struct Conv2dBackwardWeights {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("direct", "one invocation a weight and slice, by definition"),
+    Variant::portable("direct", "one thread for each weight and slice, by the definition"),
     Variant::portable("implicit", "a matrix product of dy and windows of x, gathered while they are staged"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 gradients, 36 matrix products"),
 ];
@@ -76,14 +85,14 @@ kernel_params! {
     }
 }
 
-/// Outputs that an invocation of `direct` adds up.
+/// Outputs that a thread of `direct` adds.
 const SLICE: usize = 1 << 12;
 
-/// Bytes of slabs.
+/// Maximum bytes of slabs.
 const SLABS: u64 = 128 << 20;
 
 impl Conv2dBackwardWeights {
-    /// Of this layer.
+    /// Creates the gradient of this layer.
     pub fn new(layer: &Conv2d) -> Self {
         Self {
             layer: Layer { op: "conv-backward-weights", ..layer.layer.clone() },
@@ -92,7 +101,7 @@ impl Conv2dBackwardWeights {
         }
     }
 
-    /// Adds the gradient by the bias: an operand `db` of M elements, which plans take by `with_db`.
+    /// Adds the gradient with respect to the bias: an operand `db` of M elements. A plan takes it with `with_db`.
     #[must_use]
     pub fn with_bias(mut self) -> Self {
         self.bias = true;
@@ -106,12 +115,12 @@ impl Conv2dBackwardWeights {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The layer, and whether sums may be Winograd's.
+    /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
         (&self.layer, self.variant == "auto" || self.variant == "winograd")
     }
@@ -128,15 +137,15 @@ impl Conv2dBackwardWeights {
             } else if winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
                 ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
             } else {
-                ("implicit", "each window that is loaded serves several filters".to_owned())
+                ("implicit", "each loaded window serves several filters".to_owned())
             }
         })?;
         if variant.name == "winograd" && !winograd::fits(&c) {
             let [r, s] = c.kernel;
             return Err(err!(
                 Unsupported,
-                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with \
-                 stride {:?} and dilation {:?}; take `implicit` or `auto`",
+                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} \
+                 with stride {:?} and dilation {:?}; take `implicit` or `auto`",
                 c.op,
                 c.stride,
                 c.dilation
@@ -150,42 +159,42 @@ impl Conv2dBackwardWeights {
         add_operands(&mut program, &operands, profile)?;
         program.cost =
             Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let pieces = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
+        let chunks = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
         let mut slabs = None;
         match variant.name {
-            "winograd" => winograd::weights(&mut program, &c, &pieces, whole, profile)?,
+            "winograd" => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
             "direct" => {
-                for piece in &pieces {
-                    direct(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                for chunk in &chunks {
+                    direct(&mut program, &c, chunk, whole, &mut slabs, profile)?;
                 }
             }
             _ => {
-                for piece in &pieces {
-                    implicit(&mut program, &c, piece, whole, &mut slabs, profile)?;
+                for chunk in &chunks {
+                    implicit(&mut program, &c, chunk, whole, &mut slabs, profile)?;
                 }
             }
         }
         if let Some(bias) = bias {
             let mut slabs = None;
-            for piece in &pieces {
-                planes(&mut program, &c, piece, bias, &mut slabs, profile)?;
+            for chunk in &chunks {
+                planes(&mut program, &c, chunk, bias, &mut slabs, profile)?;
             }
         }
         Ok(program)
     }
 }
 
-/// Scratch of so many bytes: that of the piece before, if it is as large.
+/// Returns scratch of `size` bytes: that of the chunk before, if it is as large.
 fn scratch(program: &mut Program, held: &mut Option<Binding>, size: u64) -> Binding {
     let binding = held.filter(|held| held.size >= size).unwrap_or_else(|| program.scratch(size));
     *held = Some(binding);
     Binding { size, ..binding }
 }
 
-/// Adds `count` slabs to `output`, which they begin if they are the `first`. An invocation walks them all: in as many
-/// dispatches as its loop needs.
+/// Adds `count` slabs to `output`, overwriting it if they are the `first`. A thread walks over all slabs, in as
+/// many dispatches as its loop needs.
 fn sum(
     program: &mut Program,
     slabs: Binding,
@@ -211,18 +220,18 @@ fn sum(
 fn direct(
     program: &mut Program,
     c: &Correlation,
-    piece: &ImageChunk,
+    chunk: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let (weights, all) = ((output.size / 4) as usize, piece.images * c.pixels());
+    let (weights, all) = ((output.size / 4) as usize, chunk.images * c.pixels());
     let most = (profile.limits.max_storage_binding.min(SLABS) / output.size).max(1) as usize;
     let slice = SLICE.max(all.div_ceil(most));
     if !profile.runs_rounds(2 * slice as u64) {
         return Err(err!(
             TooLarge,
-            "{}: slabs of {} bytes leave slices of {slice} outputs, of which {} adds up at most {}; take `implicit` or fewer \
+            "{}: slabs of {} bytes leave slices of {slice} outputs, but {} adds at most {}; take `implicit` or fewer \
              images",
             c.op,
             output.size,
@@ -236,61 +245,61 @@ fn direct(
     let kernel = Kernel::library("conv/conv_backward_weights_direct", "conv_backward_weights_direct", spec);
     let kernel = program.kernel(kernel);
     let count = weights * slices;
-    let bindings = vec![piece.x, piece.y, slabs];
-    // Invocations of a bounded time.
-    let band = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-    for Range { start, end } in program.bands(count as u64, band)? {
-        let mut params = c.params(piece, end as usize);
+    let bindings = vec![chunk.x, chunk.y, slabs];
+    // Threads of a bounded time.
+    let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
+    for Range { start, end } in program.bands(count as u64, each)? {
+        let mut params = c.params(chunk, end as usize);
         params.first = start as u32;
         program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
     }
-    sum(program, slabs, output, slices, piece.first == 0, profile)
+    sum(program, slabs, output, slices, chunk.first == 0, profile)
 }
 
 fn implicit(
     program: &mut Program,
     c: &Correlation,
-    piece: &ImageChunk,
+    chunk: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let product = LayerProduct::weights(c, piece, profile);
-    let all = piece.images * c.pixels();
+    let product = LayerProduct::weights(c, chunk, profile);
+    let all = chunk.images * c.pixels();
     let slice = product.slice(output.size, profile);
     let slices = all.div_ceil(slice);
-    if piece.first == 0 {
+    if chunk.first == 0 {
         program.decision.because(format_args!("{}, {slices} slices", product.text()));
     }
-    let bound = |c| ProductBindings { a: piece.y, b: piece.x, c: vec![c] };
-    if slices == 1 && piece.first == 0 && piece.images == c.images {
-        return product.gradients(program, (c, piece, slice), bound(output), profile);
+    let bound = |c| ProductBindings { a: chunk.y, b: chunk.x, c: vec![c] };
+    if slices == 1 && chunk.first == 0 && chunk.images == c.images {
+        return product.gradients(program, (c, chunk, slice), bound(output), profile);
     }
     let bytes = output.size * slices as u64;
     let what = format_args!("the slabs of {slices} slices");
     profile.check_scratch(c.op, what, bytes, "take fewer images at a time")?;
     let slabs = scratch(program, held, bytes);
-    product.gradients(program, (c, piece, slice), bound(slabs), profile)?;
-    sum(program, slabs, output, slices, piece.first == 0, profile)
+    product.gradients(program, (c, chunk, slice), bound(slabs), profile)?;
+    sum(program, slabs, output, slices, chunk.first == 0, profile)
 }
 
-/// The gradient by the bias: every plane of dy to a slab of its image.
+/// Writes the gradient with respect to the bias: each plane of dy adds to a slab of its image.
 fn planes(
     program: &mut Program,
     c: &Correlation,
-    piece: &ImageChunk,
+    chunk: &ImageChunk,
     output: Binding,
     held: &mut Option<Binding>,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let count = piece.images * c.groups * c.to;
-    // A workgroup of 256 walks a plane.
+    let count = chunk.images * c.groups * c.to;
+    // A workgroup of 256 walks over a plane.
     let rounds = (c.pixels() as u64).div_ceil(256) + 16;
     if !profile.runs_rounds(rounds) {
         return Err(err!(
             TooLarge,
-            "{}: planes of {} outputs take {rounds} rounds of loops to add up; {} ends the loops of an invocation after {}; \
-             take parts of the planes",
+            "{}: planes of {} outputs need {rounds} loop rounds to add; {} ends the loops of a thread after {}; \
+             split the planes",
             c.op,
             c.pixels(),
             profile.name,
@@ -301,14 +310,14 @@ fn planes(
     let kernel =
         Kernel::library("conv/conv_backward_weights_bias", "conv_backward_weights_bias", Spec::new());
     let kernel = program.kernel(kernel);
-    program.dispatch(kernel, &c.params(piece, count), vec![piece.y, slabs], Grid::fold(count as u64));
-    sum(program, slabs, output, piece.images, piece.first == 0, profile)
+    program.dispatch(kernel, &c.params(chunk, count), vec![chunk.y, slabs], Grid::fold(count as u64));
+    sum(program, slabs, output, chunk.images, chunk.first == 0, profile)
 }
 
 operands! {
     impl[T: Element,] Conv2dBackwardWeights, T {
         fn record(x: T, dy: T, dw: T);
-        /// The gradient by the bias.
+        /// The gradient with respect to the bias.
         optional with_db(db: T);
     }
 }
@@ -344,7 +353,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// What the option `shape` is: that of the gradient.
+/// The value of the option `shape`: the shape of the gradient.
 const SHAPE: &str = "M,C/groups,R,S";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
@@ -356,7 +365,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if wanted != weights {
         return Err(err!(
             Shape,
-            "{}: --shape says weights of {}; of this x they are {}",
+            "{}: --shape gives weights of {}, but this x needs {}",
             asked.name(),
             shape_text(&weights),
             shape_text(&wanted)

@@ -11,43 +11,54 @@ use crate::program::{
 };
 use crate::program::{Variant, by_type, operands};
 
-/// A transposed convolution: the gradient of a convolution layer by its input, as a layer. Every element of `x` adds its window,
-/// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, ...]`; then bias and activation.
+/// Applies a transposed convolution layer, which enlarges: each element of `x` adds its window,
+/// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, j stride + b dilation - pad]`, then
+/// bias and activation follow.
 ///
-/// # Shapes
-/// `x` is N x C x H x W, `w` C x M / groups x R x S, `output` N x M x P x Q with `P = (H - 1) stride + dilation (R - 1) + 1 +
-/// output padding - pads`; Q likewise, as ONNX and PyTorch have it. Operands are `x`, `w`, `output`;
-/// [`with_bias`](Self::with_bias) adds `bias`, M elements. `output` must be a wgpu buffer of its own.
-///
-/// # Types, precision and determinism
-/// As of [`Conv2d`](super::Conv2d), with sums of at most `C / groups R S` products.
-/// A weight that is not finite may make NaN of every output of its filter: variants multiply zeros beyond the edge by it.
-///
-/// # Cost
-/// 2 N C H W M / groups R S operations. Scratch as of [`Conv2dBackwardData`](super::Conv2dBackwardData).
-///
-/// # Variants
-/// Those of [`Conv2d`](super::Conv2d), on `x` with its elements spread `stride` apart. `winograd` and `depthwise` need a stride of 1.
-///
-/// # Errors
-/// As of [`Conv2d`](super::Conv2d); [`Shape`](crate::ErrorKind::Shape) too: pads that leave nothing, and an output padding that is below neither stride nor dilation.
-///
-/// # Algorithm
-/// That of [`Conv2dBackwardData`](super::Conv2dBackwardData), with an end.
-///
-/// # Example
 /// ```
-/// use tilework::conv::ConvTranspose2d;
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let double = ConvTranspose2d::new([1, 8, 14, 14], 4, [3, 3]).stride([2, 2]).pad([1, 1]).output_padding([1, 1]);
-/// assert_eq!(double.output_shape()?, [1, 4, 28, 28]);
-/// assert_eq!(Op::<f32>::lower(&double, &DeviceProfile::h100())?.variant(), "implicit");
+/// // From 1 x 2 to 1 x 4 cells: a window of 1 x 2 at every second place.
+/// let gpu = Gpu::new()?;
+/// let (x, w) = (gpu.upload(&[1.0f32, 10.0])?, gpu.upload(&[2.0f32, 3.0])?);
+/// let output = gpu.alloc::<f32>(4)?;
+/// let layer = ConvTranspose2d::new([1, 1, 1, 2], 1, [1, 2]).stride([1, 2]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// layer.record(&mut rec, &x, &w, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [2.0, 3.0, 20.0, 30.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// In one call: [`Gpu::conv_transpose`](crate::Gpu::conv_transpose).
+///
+/// # Shapes
+/// `x` is N x C x H x W, `w` C x M / groups x R x S, `output` N x M x P x Q with
+/// `P = (H - 1) stride + dilation (R - 1) + 1 + output padding - pads`; Q likewise, as in ONNX and PyTorch.
+/// Operands are `x`, `w`, `output`, in this order; [`with_bias`](Self::with_bias) adds `bias`, M elements. `output`
+/// must be a wgpu buffer of its own.
+///
+/// # Precision and determinism
+/// As [`Conv2d`](super::Conv2d), with sums of at most `C / groups R S` products. A weight that is not finite may
+/// make every output of its filter NaN: variants multiply it by zeros beyond the edge.
+///
+/// # Cost
+/// `2 N C H W M / groups R S` flop. Scratch as for [`Conv2dBackwardData`](super::Conv2dBackwardData).
+///
+/// # Variants
+/// Those of [`Conv2d`](super::Conv2d), on `x` with its elements spread `stride` apart. `winograd` and `depthwise`
+/// need a stride of 1.
+///
+/// # Errors
+/// As [`Conv2d`](super::Conv2d). [`Shape`](crate::ErrorKind::Shape) also for pads that leave an empty output, and
+/// for an output padding that is below neither stride nor dilation.
+///
+/// # Algorithm
+/// That of [`Conv2dBackwardData`](super::Conv2dBackwardData), with an epilogue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvTranspose2d {
-    /// Of the layer whose gradient this is, but for the shape, which is that of x here, and `filters`, M.
+    /// The layer whose gradient this is, but with the shape of x here and M filters.
     given: Layer,
     output_padding: [usize; 2],
     activation: Activation,
@@ -56,7 +67,8 @@ pub struct ConvTranspose2d {
 }
 
 impl ConvTranspose2d {
-    /// Of x of this shape (N, C, H, W), with `filters` channels out and windows of `kernel` (R, S).
+    /// Creates a layer for x of this shape (N, C, H, W), with `filters` output channels and windows of `kernel` (R,
+    /// S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let given = Layer::new("conv-transpose", shape, filters, kernel);
         Self {
@@ -70,21 +82,22 @@ impl ConvTranspose2d {
 
     layer_builders!(given);
 
-    /// Rows and columns more at the end, which windows may reach; none by default.
+    /// Adds rows and columns at the end of the output, which windows may reach; none by default.
     #[must_use]
     pub fn output_padding(mut self, padding: [usize; 2]) -> Self {
         self.output_padding = padding;
         self
     }
 
-    /// Applied to every output before it is stored; none by default.
+    /// Sets the function applied to every output before it is stored; [`Activation::None`] by default.
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self
     }
 
-    /// Adds a bias for each channel of the output: an operand `bias` of M elements, which plans take by `with_bias`.
+    /// Adds a bias for each channel of the output: an operand `bias` of M elements. A plan takes it with
+    /// `with_bias`.
     #[must_use]
     pub fn with_bias(mut self) -> Self {
         self.bias = true;
@@ -98,12 +111,12 @@ impl ConvTranspose2d {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// N, M, P, Q.
+    /// Returns the shape of the output: N, M, P, Q.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) for pads that leave nothing and groups that do not divide.
@@ -111,7 +124,7 @@ impl ConvTranspose2d {
         Ok(self.layer()?.shape)
     }
 
-    /// C, M / groups, R, S.
+    /// Returns the shape of the weights: C, M / groups, R, S.
     pub fn weights_shape(&self) -> [usize; 4] {
         let [r, s] = self.given.kernel;
         [self.given.shape[1], self.given.filters / self.given.groups.max(1), r, s]
@@ -130,7 +143,7 @@ impl ConvTranspose2d {
             if more > 0 && more >= along.step.max(along.gap) {
                 return Err(err!(
                     Shape,
-                    "{}: an output padding of {more} {} is below neither the stride {} nor the dilation {}; it must be",
+                    "{}: an output padding of {more} {} must be below the stride {} or the dilation {}; take less",
                     given.op,
                     along.name,
                     along.step,
@@ -142,7 +155,7 @@ impl ConvTranspose2d {
                 Some(rest) if rest > 0 => Ok(rest),
                 _ => Err(err!(
                     Shape,
-                    "{}: padding of {before} and {after} {} leaves nothing of an output of {all}; take less",
+                    "{}: padding of {before} and {after} {} leaves an output of {all} empty; take less",
                     given.op,
                     along.name
                 )),
@@ -157,12 +170,12 @@ impl ConvTranspose2d {
         Ok(layer)
     }
 
-    /// What comes after the sums, and whether those may be Winograd's.
+    /// The activation, and if Winograd's sums are allowed.
     pub(crate) fn end(&self) -> (Activation, bool) {
         (self.activation, self.variant == "auto" || self.variant == "winograd")
     }
 
-    /// Extents of x.
+    /// The extents of x.
     pub(crate) fn size(&self) -> [usize; 2] {
         let [.., h, w] = self.given.shape;
         [h, w]
@@ -172,7 +185,7 @@ impl ConvTranspose2d {
         let layer = self.layer()?;
         let [output, w, _] = layer.lengths()?;
         let mut c = layer.backward()?;
-        // With padding of the output windows could lie behind those of x.
+        // With output padding, windows could lie beyond those of x.
         c.size = self.size();
         let x = crate::shape::elements(c.op, "x", &self.given.shape)?;
         let [_, per_cell @ ..] = self.weights_shape();
@@ -193,7 +206,7 @@ impl ConvTranspose2d {
 operands! {
     impl[T: Element,] ConvTranspose2d, T {
         fn record(x: T, w: T, output: T);
-        /// What is added to each channel of the output.
+        /// The bias added to each channel of the output.
         optional with_bias(bias: T);
     }
 }

@@ -1,4 +1,4 @@
-//! The ways to run a layer or its gradient by x: one set of kernels for [`Conv2d`](super::Conv2d),
+//! The ways to run a layer or its gradient with respect to x: one set of kernels for [`Conv2d`](super::Conv2d),
 //! [`Conv2dBackwardData`](super::Conv2dBackwardData) and [`ConvTranspose2d`](super::ConvTranspose2d).
 
 use super::depthwise::Depthwise;
@@ -16,25 +16,25 @@ use crate::shader::{Fragment, Spec};
 use std::ops::Range;
 
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant::portable("direct", "one invocation an output, by definition"),
+    Variant::portable("direct", "one thread for each output, by the definition"),
     Variant::portable("im2col", "windows unrolled to columns in scratch, then matrix products"),
     Variant::portable("implicit", "a matrix product that gathers windows while it stages them"),
     Variant::portable("tiled", "tiles of x with their halo in workgroup memory, rows of cells in registers"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 outputs from 36 matrix products"),
-    Variant::portable("depthwise", "a channel a group: several outputs an invocation, sums in registers"),
+    Variant::portable("depthwise", "one channel a group: several outputs for each thread, sums in registers"),
 ];
 
-/// Products for an output that `direct` adds up, in loops that every driver runs to their end.
+/// Maximum products of an output of `direct`, in loops that every driver runs to their end.
 const DIRECT: usize = 1 << 14;
 const _: () = assert!(runs_everywhere(2 * DIRECT));
 
-/// Bytes of scratch of `im2col`, about: larger layers run in chunks.
+/// Approximate bytes of scratch of `im2col`: larger layers run in chunks.
 fn scratch(profile: &DeviceProfile) -> u64 {
     let most = if profile.quirks.few_cores { 16 << 20 } else { 256 << 20 };
     profile.limits.max_storage_binding.min(most)
 }
 
-/// A correlation with what it reads and writes.
+/// A correlation with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConvJob<'a> {
     pub(super) c: Correlation,
@@ -49,14 +49,14 @@ pub(super) struct ConvJob<'a> {
 /// A layer as an op of its own.
 pub(super) struct Whole<'a> {
     pub(super) c: Correlation,
-    /// Elements of x, of the weights, of a bias where there is one, and of the output.
+    /// Elements of x, of the weights, of a bias if there is one, and of the output.
     pub(super) x: usize,
     pub(super) w: usize,
     pub(super) bias: Option<usize>,
     pub(super) output: usize,
     pub(super) flop: f64,
     pub(super) activation: Activation,
-    /// The variant that is asked for.
+    /// The requested variant.
     pub(super) asked: &'a str,
 }
 
@@ -84,7 +84,7 @@ impl Whole<'_> {
     }
 }
 
-/// The variant that was asked for, or that suits, and why.
+/// Returns the requested variant, or one that suits, and says why.
 pub(super) fn variant(
     asked: &str,
     c: &Correlation,
@@ -101,20 +101,22 @@ pub(super) fn variant(
             c.stride, c.dilation
         ),
         "tiled" if !Tiled::fits(c) => format!(
-            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
+            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and \
+             dilation {:?}",
             Tiled::MAX_CELLS,
             c.stride,
             c.dilation
         ),
         "tiled" if !profile.runs_rounds(Tiled::rounds(c, profile)) => format!(
-            "adds up {} channels under {r} x {s} in {} rounds of loops; {} ends the loops of an invocation after {}",
+            "adds {} channels under {r} x {s} in {} loop rounds; {} ends the loops of a thread after {}",
             c.from,
             Tiled::rounds(c, profile),
             profile.name,
             profile.max_rounds()
         ),
         "depthwise" if !Depthwise::fits(c) => format!(
-            "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of {} channels",
+            "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of \
+             {} channels",
             Depthwise::MAX_CELLS,
             c.from
         ),
@@ -141,34 +143,34 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         && profile.runs_rounds(Tiled::rounds(c, profile))
     {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
-        ("tiled", format!("{} filters a group leave a product little to do for each cell it gathers", c.to))
+        ("tiled", format!("{} filters a group are few for each gathered cell of a product", c.to))
     } else if profile.quirks.serial_workgroups {
         if c.terms() < 16 && c.terms() <= DIRECT {
-            ("direct", format!("{} products an output do not pay tiles", c.terms()))
+            ("direct", format!("{} products an output are too few for tiles", c.terms()))
         } else {
-            ("implicit", "each window that is loaded serves several filters".to_owned())
+            ("implicit", "each loaded window serves several filters".to_owned())
         }
     } else {
-        ("implicit", "each window that is loaded serves several filters".to_owned())
+        ("implicit", "each loaded window serves several filters".to_owned())
     }
 }
 
 impl ConvJob<'_> {
-    /// Adds the work to `program`.
+    /// Writes the dispatches to `program`.
     pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
-        let pieces = self.c.chunks(self.x, self.output, self.profile)?;
+        let chunks = self.c.chunks(self.x, self.output, self.profile)?;
         match variant {
-            "direct" => self.direct(program, &pieces)?,
-            "winograd" => winograd::lower(self, program, &pieces)?,
-            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &pieces)?,
-            "depthwise" => Depthwise::new(&self.c, self.profile).lower(self, program, &pieces),
-            "im2col" => self.im2col(program, &pieces)?,
-            _ => self.implicit(program, &pieces)?,
+            "direct" => self.direct(program, &chunks)?,
+            "winograd" => winograd::lower(self, program, &chunks)?,
+            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &chunks)?,
+            "depthwise" => Depthwise::new(&self.c, self.profile).lower(self, program, &chunks),
+            "im2col" => self.im2col(program, &chunks)?,
+            _ => self.implicit(program, &chunks)?,
         }
         Ok(())
     }
 
-    /// The end of a kernel: bias and output from binding `next` on.
+    /// The epilogue of a kernel: bias and output from binding `next` on.
     pub(super) fn end(&self, next: u32, output: &'static str) -> Spec {
         let bias = self.bias.is_some();
         let spec = Spec::new()
@@ -178,7 +180,7 @@ impl ConvJob<'_> {
         spec.constant(output, next + u32::from(bias))
     }
 
-    /// With the weights as they lie in memory.
+    /// Adds the weights in their memory order to `spec`.
     pub(super) fn weigh(&self, spec: Spec) -> Spec {
         let name = if self.c.turned { "conv/conv_backward_data_weight" } else { "conv/conv_weight" };
         spec.slot("weight", Fragment::Library(name))
@@ -188,29 +190,29 @@ impl ConvJob<'_> {
         spec.constant("UP_H", self.c.up[0] as u32).constant("UP_W", self.c.up[1] as u32)
     }
 
-    /// Bias, where there is one, and what follows it.
+    /// Binds the bias, if there is one, and the operands after it.
     pub(super) fn ends(&self, output: Binding) -> Vec<Binding> {
         self.bias.into_iter().chain([output]).collect()
     }
 
-    fn direct(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
+    fn direct(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let spec = self.spread(self.weigh(self.end(3, "OUTPUT_BINDING")));
         let kernel = program.kernel(Kernel::library("conv/conv_direct", "conv_direct", spec));
-        // Invocations of a bounded time.
-        let band = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
-        for piece in pieces {
-            let outputs = (piece.images * self.c.image()[1]) as u64;
-            for Range { start, end } in program.bands(outputs, band)? {
-                let mut params = self.c.params(piece, end as usize);
+        // Threads of a bounded time.
+        let each = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
+        for chunk in chunks {
+            let outputs = (chunk.images * self.c.image()[1]) as u64;
+            for Range { start, end } in program.bands(outputs, each)? {
+                let mut params = self.c.params(chunk, end as usize);
                 params.first = start as u32;
-                let bindings = [vec![piece.x, self.weights], self.ends(piece.y)].concat();
+                let bindings = [vec![chunk.x, self.weights], self.ends(chunk.y)].concat();
                 program.dispatch(kernel, &params, bindings, Grid::fold((end - start).div_ceil(256)));
             }
         }
         Ok(())
     }
 
-    /// The weights in the order of a layer, turned first where they are not.
+    /// Returns the weights in the order of a layer, turned first if needed.
     fn straight(&self, program: &mut Program) -> Binding {
         if !self.c.turned {
             return self.weights;
@@ -227,20 +229,20 @@ impl ConvJob<'_> {
         turned
     }
 
-    fn implicit(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
+    fn implicit(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
-        let product = LayerProduct::windows(&self.c, pieces[0].images, self.profile);
+        let product = LayerProduct::windows(&self.c, chunks[0].images, self.profile);
         program.decision.because(format_args!("{}", product.text()));
-        for piece in pieces {
-            let product = LayerProduct::windows(&self.c, piece.images, self.profile);
-            let bound = ProductBindings { a: weights, b: piece.x, c: self.ends(piece.y) };
+        for chunk in chunks {
+            let product = LayerProduct::windows(&self.c, chunk.images, self.profile);
+            let bound = ProductBindings { a: weights, b: chunk.x, c: self.ends(chunk.y) };
             let spec = self.end(3, "C_BINDING");
-            product.layer(program, (&self.c, piece, 0), spec, bound, self.profile)?;
+            product.layer(program, (&self.c, chunk, 0), spec, bound, self.profile)?;
         }
         Ok(())
     }
 
-    fn im2col(&self, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
+    fn im2col(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let c = &self.c;
         let weights = self.straight(program);
         let rows = c.groups * c.terms();
@@ -253,27 +255,27 @@ impl ConvJob<'_> {
                 scratch(self.profile)
             ));
         }
-        let outputs = pieces[0].images * c.pixels();
-        let chunk = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
-        let columns = program.scratch(4 * (chunk * rows) as u64);
-        let product = LayerProduct::columns(c, chunk, self.profile);
+        let outputs = chunks[0].images * c.pixels();
+        let width = outputs.div_ceil(outputs.div_ceil(most)).next_multiple_of(4);
+        let columns = program.scratch(4 * (width * rows) as u64);
+        let product = LayerProduct::columns(c, width, self.profile);
         program.decision.because(format_args!(
-            "{chunk} columns of {} at a time, {} bytes of scratch; {}",
+            "{width} columns of {} at a time, {} bytes of scratch; {}",
             c.images * c.pixels(),
             columns.size,
             product.text()
         ));
         let unroll = Kernel::library("conv/conv_im2col", "conv_im2col", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
-        for piece in pieces {
-            for Range { start, .. } in program.bands((piece.images * c.pixels()) as u64, chunk as u64)? {
-                let mut params = c.params(piece, rows);
-                (params.first, params.columns) = (start as u32, chunk as u32);
-                let grid = Grid::fold(((chunk * rows) as u64).div_ceil(256));
-                program.dispatch(unroll, &params, vec![piece.x, columns], grid);
-                let bound = ProductBindings { a: weights, b: columns, c: self.ends(piece.y) };
+        for chunk in chunks {
+            for Range { start, .. } in program.bands((chunk.images * c.pixels()) as u64, width as u64)? {
+                let mut params = c.params(chunk, rows);
+                (params.first, params.columns) = (start as u32, width as u32);
+                let grid = Grid::fold(((width * rows) as u64).div_ceil(256));
+                program.dispatch(unroll, &params, vec![chunk.x, columns], grid);
+                let bound = ProductBindings { a: weights, b: columns, c: self.ends(chunk.y) };
                 let spec = self.end(3, "C_BINDING");
-                product.layer(program, (c, piece, start as usize), spec, bound, self.profile)?;
+                product.layer(program, (c, chunk, start as usize), spec, bound, self.profile)?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The kernel of depthwise layers, several outputs an invocation with their sums in registers:
+//! The kernel of depthwise layers, several outputs for each thread with their sums in registers:
 //! `shaders/conv/conv_depthwise.wgsl`.
 
 use super::correlate::ConvJob;
@@ -6,28 +6,28 @@ use super::layer::{Correlation, ImageChunk};
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
 use crate::shader::Spec;
 
-/// How the kernel is specialised.
+/// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Depthwise {
     c: Correlation,
-    /// Outputs of an invocation, one above the other; WIDE beside each other.
+    /// Outputs of a thread below each other; WIDE of them side by side.
     rows: usize,
-    /// Whether rows of x, and those of outputs, are whole vectors.
+    /// Rows of x, and those of outputs, are whole vec4s.
     loads: bool,
     stores: bool,
 }
 
-/// Outputs of an invocation along a row.
+/// Outputs of a thread along a row.
 const WIDE: usize = 4;
 
-/// Multiply-adds that the kernel writes out, at the most.
+/// Maximum multiply-adds that the kernel writes out.
 const TERMS: usize = 800;
 
 impl Depthwise {
     /// Cells of the largest window.
     pub(super) const MAX_CELLS: usize = 49;
 
-    /// Whether each group has one channel in, and no gradient of strides is asked for.
+    /// Says if each group has one input channel and no gradient of strides is requested.
     pub(super) fn fits(c: &Correlation) -> bool {
         let reach =
             |axis: usize| c.kernel[axis].saturating_mul(c.dilation[axis]) <= 64 && c.stride[axis] <= 4;
@@ -42,25 +42,25 @@ impl Depthwise {
         Self { c: *c, rows, loads: c.size[1].is_multiple_of(4), stores: c.out[1].is_multiple_of(4) }
     }
 
-    pub(super) fn lower(mut self, job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChunk]) {
+    pub(super) fn lower(mut self, job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChunk]) {
         let c = self.c;
-        self.loads &= pieces.iter().all(|piece| piece.x_at.is_multiple_of(4));
-        self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
+        self.loads &= chunks.iter().all(|chunk| chunk.x_at.is_multiple_of(4));
+        self.stores &= chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [p, q] = c.out;
         let per_plane = p.div_ceil(self.rows) * q.div_ceil(WIDE);
         let kernel = program.kernel(self.kernel(job.weigh(job.end(3, "OUTPUT_BINDING"))));
-        program.decision.because(format_args!("{} x {WIDE} outputs an invocation", self.rows));
-        for piece in pieces {
-            let count = piece.images * c.groups * c.to * per_plane;
-            let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();
+        program.decision.because(format_args!("{} x {WIDE} outputs for each thread", self.rows));
+        for chunk in chunks {
+            let count = chunk.images * c.groups * c.to * per_plane;
+            let bindings = [vec![chunk.x, job.weights], job.ends(chunk.y)].concat();
             let grid = Grid::fold((count as u64).div_ceil(256));
-            program.dispatch(kernel, &c.params(piece, count), bindings, grid);
+            program.dispatch(kernel, &c.params(chunk, count), bindings, grid);
         }
     }
 
     fn kernel(&self, spec: Spec) -> Kernel {
         let c = &self.c;
-        // Where the windows of the first output begin: the load that has this cell, and its place there.
+        // The first cell of the first output's windows: the load that has it, and its place there.
         let (first, lead) = match self.loads {
             true => ((-c.pad[1]).div_euclid(4), (-c.pad[1]).rem_euclid(4)),
             false => (-c.pad[1], 0),

@@ -1,4 +1,4 @@
-//! Stencils along a line.
+//! Filters along a line.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
@@ -7,58 +7,64 @@ use crate::program::{
     Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 
-/// `output[i] = sum over j of input[i + j - r] * filter[j]`, where the filter has `t = 2 r + 1` weights.
+/// Filters a signal: `output[i] = sum over j of input[i + j - r] * filter[j]`, with `t = 2 r + 1` weights.
 ///
-/// # Shapes
-/// `input` and `output` have `n` elements. The filter has odd extents, none above the input's, and belongs to the descriptor: for another filter
-/// of the same shape plan again, which finds the compiled kernels. An empty input gives an empty output. The two
-/// buffers must be different wgpu buffers.
-///
-/// # Boundary
-/// Outside of the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
-///
-/// # Types, precision and determinism
-/// f32. A sum of `t` products is fused multiply-adds in an order that depends on the variant only:
-/// the same device gives the same bits.
-///
-/// # Cost
-/// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.
-///
-/// # Variants
-/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto` (the
-/// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
-/// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
-/// `constant`.
-///
-/// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the
-/// input, a weight that is not finite, an unknown variant; [`Shape`](crate::ErrorKind::Shape): a number of weights
-/// that is not the filter's; [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a variant that this filter or device
-/// does not fit, with the numbers.
-///
-/// # Algorithm
-/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. In that
-/// of `register` each row of inputs is loaded once by vec4s with its neighbours and added to every sum of the invocation
-/// that it is part of.
-///
-/// # Example
 /// ```
-/// use tilework::conv::{Boundary, Filter1d};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let smooth = Filter1d::new(1_000_000, &[0.25, 0.5, 0.25]).boundary(Boundary::Clamp);
-/// let program = Op::<f32>::lower(&smooth, &DeviceProfile::h100())?;
-/// assert_eq!(program.variant(), "register");
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[0.0f32, 4.0, 8.0, 4.0])?, gpu.alloc::<f32>(4)?);
+/// let smooth = Filter1d::new(4, &[0.25, 0.5, 0.25]).boundary(Boundary::Clamp).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// smooth.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [1.0, 4.0, 6.0, 5.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// In one call: [`Gpu::filter1d`](crate::Gpu::filter1d).
+///
+/// # Shapes
+/// `input` and `output` have `n` elements. The filter has an odd extent, no larger than the input's, and belongs to
+/// the descriptor: for other weights of the same shape plan again, which reuses the compiled kernels. An empty
+/// input gives an empty output. The operands must be different wgpu buffers.
+///
+/// # Boundary
+/// Outside the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
+///
+/// # Precision and determinism
+/// Elements are f32. A sum of `t` products is computed by fused multiply-adds in an order that depends only on the
+/// variant: the same device gives the same bits.
+///
+/// # Cost
+/// `2 t` flop for each output. With `register` each input is read about once. One dispatch, no scratch.
+///
+/// # Variants
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`: see [the family](crate::conv). `auto`
+/// (the default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup
+/// memory, then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64
+/// weights, then `constant`.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter; a filter larger than the
+///   input; a weight that is not finite; an unknown variant.
+/// - [`Shape`](crate::ErrorKind::Shape): a number of weights that does not match the filter's extents.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type; a variant that does not suit this filter
+///   or device.
+///
+/// # Algorithm
+/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. `register`
+/// loads each row of inputs once by vec4s, with its neighbours, and adds it to every sum of the thread that it is
+/// part of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter1d {
     stencil: Stencil,
 }
 
 impl Filter1d {
-    /// Of `n` elements, by a filter of odd length.
+    /// Filters `n` elements with a filter of odd length.
     pub fn new(n: usize, filter: &[f32]) -> Self {
         Self { stencil: Stencil::new("filter1d", 1, [1, 1, n], [1, 1, filter.len()], filter) }
     }

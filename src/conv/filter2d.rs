@@ -1,4 +1,4 @@
-//! Stencils over an image.
+//! Filters over an image.
 
 use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
@@ -7,58 +7,67 @@ use crate::program::{
     Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 
-/// `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, of `t = (2 ry + 1) (2 rx + 1)` weights.
+/// Filters an image: `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, with
+/// `t = (2 ry + 1) (2 rx + 1)` weights.
 ///
-/// # Shapes
-/// `input` and `output` are `h` x `w`, row-major without gaps. The filter has odd extents, none above the input's, and belongs to the descriptor: for another filter
-/// of the same shape plan again, which finds the compiled kernels. An empty input gives an empty output. The two
-/// buffers must be different wgpu buffers.
-///
-/// # Boundary
-/// Outside of the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
-///
-/// # Types, precision and determinism
-/// f32 and u8, the filter always f32. A sum of `t` products is fused multiply-adds in an order that depends on the variant only:
-/// the same device gives the same bits.
-/// Elements of u8 are multiplied and summed in f32, then rounded to the nearest whole number, ties to even, and
-/// saturated to 0 ... 255. Weights that are multiples of one power of 2 make every sum exact where none is above
-/// 2^24 of it: all variants then agree bit by bit (`separable` where the filter is a product of lines without rounding).
-///
-/// # Cost
-/// `2 t` operations an output; with `register` each input is read about once. One dispatch, no scratch.
-///
-/// # Variants
-/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the family](crate::conv). `auto` (the
-/// default) takes `register` up to 256 weights, then `strategy1` while a tile with its halo fits workgroup memory,
-/// then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on processors `register` up to 64 weights, then
-/// `constant`. `separable` takes a filter that is a product of lines, one an axis: every weight within
-/// 2^-20 of the largest one of the product of the lines through that, in f32. It runs as sums along one axis after the
-/// other, unrounded between them: in the registers of one kernel, by tiles, or (`separable` of long lines) a dispatch an
-/// axis with 4 bytes an element of scratch; the report says which. Another filter is refused.
-///
-/// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter, a filter larger than the
-/// input, a weight that is not finite, an unknown variant; [`Shape`](crate::ErrorKind::Shape): a number of weights
-/// that is not the filter's; [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer;
-/// [`Unsupported`](crate::ErrorKind::Unsupported): another element type, or a variant that this filter or device
-/// does not fit, with the numbers.
-///
-/// # Algorithm
-/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. In that
-/// of `register` each row of inputs is loaded once by vec4s with its neighbours and added to every sum of the invocation
-/// that it is part of.
-///
-/// # Example
 /// ```
-/// use tilework::conv::{Boundary, Filter2d};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let sharpen = Filter2d::new([1080, 1920], [3, 3], &[0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0]);
-/// let tiled = sharpen.boundary(Boundary::Clamp).variant("strategy1");
-/// let program = Op::<u8>::lower(&tiled, &DeviceProfile::h100())?;
-/// assert!(program.decision.why.contains("reuse"));
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1u8, 2, 3, 4, 5, 6, 7, 8, 9])?, gpu.alloc::<u8>(9)?);
+/// let sharpen = [0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0];
+/// let filter = Filter2d::new([3, 3], [3, 3], &sharpen).boundary(Boundary::Clamp).plan::<u8>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// filter.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [0, 0, 1, 3, 5, 7, 9, 11, 13]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// In one call: [`Gpu::filter2d`](crate::Gpu::filter2d).
+///
+/// # Shapes
+/// `input` and `output` are `h` x `w`, row-major without gaps. The filter has odd extents, none above the input's,
+/// and belongs to the descriptor: for other weights of the same shape plan again, which reuses the compiled
+/// kernels. An empty input gives an empty output. The operands must be different wgpu buffers.
+///
+/// # Boundary
+/// Outside the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
+///
+/// # Precision and determinism
+/// Elements are f32 or u8, the filter is always f32. A sum of `t` products is computed by fused multiply-adds in an
+/// order that depends only on the variant: the same device gives the same bits. Elements of u8 are multiplied and
+/// summed in f32, then rounded to the nearest whole number, ties to even, and saturated to 0 ... 255. If all
+/// weights are multiples of one power of 2 and no sum exceeds 2^24 of it, every sum is exact, and all variants
+/// agree bit by bit (`separable` if the filter is exactly a product of lines).
+///
+/// # Cost
+/// `2 t` flop for each output. With `register` each input is read about once. One dispatch, no scratch; `separable`
+/// may take more.
+///
+/// # Variants
+/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the
+/// family](crate::conv). `auto` (the default) takes `register` up to 256 weights, then `strategy1` while a tile
+/// with its halo fits workgroup memory, then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on
+/// processors `register` up to 64 weights, then `constant`. `separable` takes a filter that is a product of lines,
+/// one for each axis: in f32, every weight is within 2^-20 of the largest of the product of the lines through that
+/// one. It sums along one axis after the other, unrounded between them: in the registers of one kernel, by tiles,
+/// or for long lines in a dispatch for each axis with 4 bytes of scratch for each element. The report says which.
+/// It rejects any other filter.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter; a filter larger than the
+///   input; a weight that is not finite; an unknown variant.
+/// - [`Shape`](crate::ErrorKind::Shape): a number of weights that does not match the filter's extents.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type; a variant that does not suit this filter
+///   or device.
+///
+/// # Algorithm
+/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. `register`
+/// loads each row of inputs once by vec4s, with its neighbours, and adds it to every sum of the thread that it is
+/// part of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter2d {
     stencil: Stencil,
@@ -117,7 +126,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.push(Op::<u8>::lower(&desc, profile)?);
         }
         if variant == "separable" {
-            // By tiles, and a dispatch an axis.
+            // By tiles, and one dispatch for each axis.
             for (w, side) in [(120, 21), (119, 21), (120, 75), (119, 75)] {
                 let desc = Filter2d::new([100, w], [side; 2], &vec![1.0; side * side])
                     .boundary(boundary)

@@ -1,5 +1,5 @@
-//! What the convolution layers share: their shapes, the correlation that each comes down to, and the pieces of a batch
-//! that one binding holds.
+//! The common part of the convolution layers: their shapes, the correlation that each becomes, and the chunks of a
+//! batch that fit one binding.
 
 use crate::array::HostArray;
 use crate::element::DType;
@@ -10,14 +10,14 @@ use crate::program::{
 use crate::shape::elements;
 
 /// The largest extent: a kernel adds a few of them.
-const MOST: usize = 1 << 28;
+const MAX_EXTENT: usize = 1 << 28;
 
-/// How windows lie along an axis.
+/// The windows along an axis.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WindowAxis {
     pub(crate) name: &'static str,
     pub(crate) size: usize,
-    /// Cells of a window, from one window to the next, and from cell to cell.
+    /// Cells of a window, the distance from one window to the next, and from cell to cell.
     pub(crate) cells: usize,
     pub(crate) step: usize,
     pub(crate) gap: usize,
@@ -26,31 +26,35 @@ pub(crate) struct WindowAxis {
 }
 
 impl WindowAxis {
-    /// From the first cell of a window to behind its last.
+    /// The extent from the first cell of a window to its last, inclusive.
     pub(crate) fn span(self) -> usize {
         self.cells.saturating_sub(1).saturating_mul(self.gap).saturating_add(1)
     }
 
-    /// How many windows there are.
+    /// Counts the windows.
     pub(crate) fn windows(self, op: &str) -> Result<usize> {
         let Self { name, size, cells, step, gap, pads: [before, after] } = self;
         if cells == 0 || step == 0 || gap == 0 {
             return Err(err!(
                 Shape,
-                "{op}: along {name} the window has {cells} cells, stride {step} and dilation {gap}; each must be at least 1"
+                "{op}: along {name} the window has {cells} cells, stride {step} and dilation {gap}; each must be at \
+                 least 1"
             ));
         }
-        if [size, cells, step, gap, before, after].into_iter().any(|e| e > MOST) || self.span() > MOST {
+        if [size, cells, step, gap, before, after].into_iter().any(|e| e > MAX_EXTENT)
+            || self.span() > MAX_EXTENT
+        {
             return Err(err!(
                 TooLarge,
-                "{op}: an extent along {name} is above {MOST}; take parts of the image"
+                "{op}: an extent along {name} is above {MAX_EXTENT}; take parts of the image"
             ));
         }
         let (span, room) = (self.span(), size + before + after);
         if span > room {
             return Err(err!(
                 Shape,
-                "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and {after}"
+                "{op}: a window of {span} {name} is larger than the image of {size} with its padding of {before} and \
+                 {after}"
             ));
         }
         Ok((room - span) / step + 1)
@@ -89,7 +93,7 @@ impl Layer {
         }
     }
 
-    /// N, M, P, Q, after all checks of the shape.
+    /// Returns N, M, P, Q after all checks of the shape.
     pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
         let Self { op, shape: [n, c, h, w], filters, groups, .. } = *self;
         if [n, c, h, w, filters].contains(&0) {
@@ -107,13 +111,13 @@ impl Layer {
         Ok([n, filters, self.axis(0).windows(op)?, self.axis(1).windows(op)?])
     }
 
-    /// M, C / groups, R, S.
+    /// Returns M, C / groups, R, S.
     pub(crate) fn weights_shape(&self) -> [usize; 4] {
         let [r, s] = self.kernel;
         [self.filters, self.shape[1] / self.groups.max(1), r, s]
     }
 
-    /// Elements of x, of the weights, and of the output.
+    /// Counts the elements of x, of the weights, and of the output.
     pub(crate) fn lengths(&self) -> Result<[usize; 3]> {
         Ok([
             elements(self.op, "x", &self.shape)?,
@@ -122,14 +126,14 @@ impl Layer {
         ])
     }
 
-    /// Multiply-adds, each counted as two.
+    /// Counts multiply-adds, each as two.
     pub(crate) fn flop(&self) -> Result<f64> {
         let [_, per_output @ ..] = self.weights_shape();
         let outputs = self.lengths()?[2] as f64;
         Ok(2.0 * outputs * per_output.iter().map(|x| *x as f64).product::<f64>())
     }
 
-    /// The layer itself.
+    /// The correlation of the layer itself.
     pub(crate) fn forward(&self) -> Result<Correlation> {
         let [images, _, p, q] = self.output_shape()?;
         let [top, left, ..] = self.pads;
@@ -150,8 +154,8 @@ impl Layer {
         })
     }
 
-    /// From gradients of the output to those of x: the output spread `stride` apart, correlated with the filter turned
-    /// by half a circle.
+    /// The correlation from gradients of the output to those of x: the output spread `stride` apart, with the
+    /// filter turned by half a circle.
     pub(crate) fn backward(&self) -> Result<Correlation> {
         let forward = self.forward()?;
         let pad = |axis: usize| self.axis(axis).span() as isize - 1 - forward.pad[axis];
@@ -169,7 +173,7 @@ impl Layer {
     }
 }
 
-/// Options of every layer, by name.
+/// The options of every layer, by name.
 pub(super) const STRIDE: Setting = Setting::pair("stride", "1");
 pub(super) const PAD: Setting = Setting::pair("pad", "0");
 pub(super) const PAD_EACH: Setting = Setting::text("pad-each", SIDES, "");
@@ -178,7 +182,7 @@ pub(super) const GROUPS: Setting = Setting::number("groups", "1");
 const SIDES: &str = "TOP,LEFT,BOTTOM,RIGHT";
 
 impl Layer {
-    /// The layer of this shape with the options that are asked for by names.
+    /// Reads the layer of this shape with its options.
     pub(super) fn asked(
         asked: &Asked<'_>,
         shape: [usize; 4],
@@ -204,12 +208,12 @@ fn pads(asked: &Asked<'_>) -> Result<[usize; 4]> {
     }
     if settings.has("pad") {
         let op = asked.name();
-        return Err(err!(InvalidArgument, "{op}: --pad and --pad-each are given; give one of them"));
+        return Err(err!(InvalidArgument, "{op}: both --pad and --pad-each are given; give one of them"));
     }
     settings.numbers("pad-each", SIDES)
 }
 
-/// Operands of a layer of `filters` filters, and whether a bias is given and among them.
+/// Reads the operands of a layer of `filters` filters, and says if a bias is among them.
 pub(super) fn operands(
     asked: &mut Asked<'_>,
     inputs: [HostArray; 2],
@@ -225,31 +229,31 @@ pub(super) fn operands(
     Ok((operands, biased))
 }
 
-/// What a layer and the gradient by its input come down to:
-/// `y[o, p, q] = sum of w[o, i, a, b] x[i, (p stride - pad + a dilation) / up, ...]`, where that is a whole number.
+/// A correlation, which computes a layer and the gradient with respect to its input:
+/// `y[o, p, q] = sum of w[o, i, a, b] x[i, (p stride - pad + a dilation) / up, ...]` over whole quotients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Correlation {
     pub(crate) op: &'static str,
     pub(crate) images: usize,
     pub(crate) groups: usize,
-    /// Channels in and out, of a group.
+    /// Input and output channels of a group.
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// Extents in and out.
+    /// Input and output extents.
     pub(crate) size: [usize; 2],
     pub(crate) out: [usize; 2],
     pub(crate) kernel: [usize; 2],
     pub(crate) stride: [usize; 2],
-    /// Cells between those of x are 0, this far apart.
+    /// Elements of x are spread this far apart, with zeros between them.
     pub(crate) up: [usize; 2],
     pub(crate) pad: [isize; 2],
     pub(crate) dilation: [usize; 2],
-    /// Whether the weights are those of the layer whose gradient this is: turned, in and out exchanged.
+    /// The weights are those of the layer whose gradient this is: turned, input and output swapped.
     pub(crate) turned: bool,
 }
 
 kernel_params! {
-    /// Of the kernels that walk through images.
+    /// Parameters of the kernels that walk over images.
     pub(crate) struct ConvParams {
         count: u32,
         first: u32,
@@ -285,13 +289,13 @@ pub(crate) struct ImageChunk {
     pub(crate) images: usize,
     pub(crate) x: Binding,
     pub(crate) y: Binding,
-    /// Elements of the bindings that come before.
+    /// Elements of the bindings before the first image.
     pub(crate) x_at: u32,
     pub(crate) y_at: u32,
 }
 
 impl Correlation {
-    /// Products that are added for an output.
+    /// Counts the products of an output.
     pub(crate) fn terms(&self) -> usize {
         self.from * self.kernel[0] * self.kernel[1]
     }
@@ -300,18 +304,18 @@ impl Correlation {
         self.out[0] * self.out[1]
     }
 
-    /// Elements of an image, in and out.
+    /// Elements of an image, input and output.
     pub(crate) fn image(&self) -> [usize; 2] {
         let [h, w] = self.size;
         [self.groups * self.from * h * w, self.groups * self.to * self.pixels()]
     }
 
-    /// Behind the last position of the spread x that is not 0.
+    /// The end of the spread x: the position after the last that is not 0.
     pub(crate) fn bounds(&self) -> [u32; 2] {
         [0, 1].map(|axis| ((self.size[axis] - 1) * self.up[axis] + 1) as u32)
     }
 
-    /// The batch, in as few chunks as bindings allow.
+    /// Cuts the batch into as few chunks as bindings allow.
     pub(crate) fn chunks(
         &self,
         x: Resource,
@@ -321,20 +325,20 @@ impl Correlation {
         image_chunks(self.op, self.images, self.image(), [x, y], profile)
     }
 
-    /// Parameters for `count` outputs of whatever kind a kernel has.
-    pub(crate) fn params(&self, piece: &ImageChunk, count: usize) -> ConvParams {
+    /// Parameters for `count` outputs of any kernel.
+    pub(crate) fn params(&self, chunk: &ImageChunk, count: usize) -> ConvParams {
         let [h, w] = self.size.map(|x| x as u32);
         let [p, q] = self.out.map(|x| x as u32);
         let [r, s] = self.kernel.map(|x| x as u32);
         let [stride_h, stride_w] = self.stride.map(|x| x as u32);
         let [bound_h, bound_w] = self.bounds();
-        // What is negative wraps, and adds up right.
+        // Negative values wrap, and sums come out right.
         let [pad_h, pad_w] = self.pad.map(|x| x as u32);
         let [dilation_h, dilation_w] = self.dilation.map(|x| x as u32);
         ConvParams {
             count: count as u32,
             first: 0,
-            images: piece.images as u32,
+            images: chunk.images as u32,
             groups: self.groups as u32,
             channels_in: self.from as u32,
             channels_out: self.to as u32,
@@ -352,15 +356,15 @@ impl Correlation {
             pad_w,
             dilation_h,
             dilation_w,
-            x_at: piece.x_at,
-            y_at: piece.y_at,
+            x_at: chunk.x_at,
+            y_at: chunk.y_at,
             columns: 0,
-            all_images: piece.images as u32,
+            all_images: chunk.images as u32,
         }
     }
 }
 
-/// Chunks of `images` images, of which the operands have these elements each.
+/// Cuts a batch into chunks that each fit one binding; the operands have these elements for each image.
 pub(crate) fn image_chunks(
     op: &str,
     images: usize,
@@ -371,7 +375,7 @@ pub(crate) fn image_chunks(
     let bytes = image.map(|elements| 4 * elements as u64);
     let largest = bytes[0].max(bytes[1]);
     if !profile.binds_all(images as u64, largest) {
-        profile.check_row(op, format_args!("an image"), largest, "take parts of the image")?;
+        profile.check_row(op, format_args!("an image"), largest, "split the image")?;
     }
     let chunks = profile.chunks(images as u64, largest).map(|chunk| {
         let [x, y] = bytes.map(|bytes| chunk.span(bytes));
@@ -382,7 +386,7 @@ pub(crate) fn image_chunks(
     Ok(chunks.collect())
 }
 
-/// Adds operands of f32, each no larger than a buffer; those but the batch no larger than a binding.
+/// Adds operands of f32, each no larger than a buffer, and no larger than a binding unless it holds the batch.
 pub(crate) fn add_operands(
     program: &mut Program,
     operands: &[(&'static str, usize, Access)],
@@ -391,46 +395,46 @@ pub(crate) fn add_operands(
     for &(name, len, access) in operands {
         let operand = [Operand { name, dtype: DType::F32, len, access }];
         if ["x", "dx", "dy", "output"].contains(&name) {
-            profile.check_buffers(program.op, &operand, "take fewer images at a time")?;
+            profile.check_buffers(program.op, &operand, "take fewer images in a call")?;
         } else {
-            profile.check_bindings(program.op, &operand, "take fewer channels at a time")?;
+            profile.check_bindings(program.op, &operand, "take fewer channels in a call")?;
         }
         program.operands.extend(operand);
     }
     Ok(())
 }
 
-/// Sets shape and form of a layer: what its builders have in common.
+/// The builder methods that set the shape of a layer.
 macro_rules! layer_builders {
     ($($path:ident).+) => {
-        /// From one window to the next, down and across; 1 by default.
+        /// Sets the distance from one window to the next, down and across; 1 by default.
         #[must_use]
         pub fn stride(mut self, stride: [usize; 2]) -> Self {
             self.$($path).+.stride = stride;
             self
         }
 
-        /// Zeros above and below, and to the left and right; none by default.
+        /// Pads with zeros above and below, and left and right; none by default.
         #[must_use]
         pub fn pad(self, [h, w]: [usize; 2]) -> Self {
             self.pad_each([h, w, h, w])
         }
 
-        /// As [`pad`](Self::pad), on each side: top, left, bottom, right.
+        /// Pads each side by itself: top, left, bottom, right.
         #[must_use]
         pub fn pad_each(mut self, pads: [usize; 4]) -> Self {
             self.$($path).+.pads = pads;
             self
         }
 
-        /// From one cell of a window to the next, down and across; 1 by default.
+        /// Sets the distance from one cell of a window to the next, down and across; 1 by default.
         #[must_use]
         pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
             self.$($path).+.dilation = dilation;
             self
         }
 
-        /// Groups into which the channels are divided, each convolved apart; 1 by default.
+        /// Divides the channels into this number of groups, each convolved apart; 1 by default.
         #[must_use]
         pub fn groups(mut self, groups: usize) -> Self {
             self.$($path).+.groups = groups;
@@ -474,12 +478,12 @@ mod tests {
         let mut seen = 0;
         let all = image_chunks("conv", 50, image, resources, &profile).unwrap();
         assert!(all.len() > 1);
-        for piece in all {
-            assert!(piece.x.size.max(piece.y.size) <= profile.limits.max_storage_binding);
-            assert_eq!(piece.first, seen);
-            assert_eq!(piece.x.offset / 4 + u64::from(piece.x_at), (seen * image[0]) as u64);
-            assert_eq!(piece.y.offset / 4 + u64::from(piece.y_at), (seen * image[1]) as u64);
-            seen += piece.images;
+        for chunk in all {
+            assert!(chunk.x.size.max(chunk.y.size) <= profile.limits.max_storage_binding);
+            assert_eq!(chunk.first, seen);
+            assert_eq!(chunk.x.offset / 4 + u64::from(chunk.x_at), (seen * image[0]) as u64);
+            assert_eq!(chunk.y.offset / 4 + u64::from(chunk.y_at), (seen * image[1]) as u64);
+            seen += chunk.images;
         }
         assert_eq!(seen, 50);
         let e = image_chunks("conv", 2, [40_000_000, 1], resources, &profile).unwrap_err();
@@ -487,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_of_a_strided_layer_is_a_correlation_of_what_is_spread() {
+    fn the_gradient_of_a_strided_layer_correlates_the_spread_output() {
         let layer = Layer { stride: [2, 2], pads: [1; 4], ..Layer::new("conv", [1, 2, 6, 7], 4, [3, 3]) };
         let back = layer.backward().unwrap();
         assert_eq!((back.size, back.out, back.pad, back.up), ([3, 4], [6, 7], [1, 1], [2, 2]));

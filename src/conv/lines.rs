@@ -1,5 +1,5 @@
-//! Filters that are products of lines, one an axis: in registers, by tiles, or a dispatch an axis. For stencils
-//! that are asked to be, and for images, whose neighbours along x have the other channels between them.
+//! Filters that are products of lines, one for each axis: in registers, by tiles, or in a dispatch for each axis.
+//! For separable filters, and for images, whose neighbours along x have the other channels between them.
 
 use super::Boundary;
 use super::register::Registers;
@@ -8,19 +8,19 @@ use crate::element::DType;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
 use crate::shader::{Fragment, Spec};
 
-/// How the lines are run.
+/// A way to run the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinesForm {
     /// One kernel, sums in registers.
     Register,
     /// One kernel, sums along x in workgroup memory.
     Tiled,
-    /// A kernel an axis, sums in memory between them.
+    /// A kernel for each axis, sums in memory between them.
     Passes,
 }
 
 impl LinesForm {
-    /// The name of the variant that runs lines so.
+    /// The name of the variant that runs lines this way.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Register => "register",
@@ -29,27 +29,27 @@ impl LinesForm {
         }
     }
 
-    /// The way of that name.
+    /// Finds the way of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::Register, Self::Tiled, Self::Passes].into_iter().find(|f| f.name() == name)
     }
 }
 
-/// The work: extents and lines are those of z, y and x.
+/// The work: extents and lines of z, y and x.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FilterLines {
     /// Planes, rows, and elements in a row.
     pub(crate) extents: [usize; 3],
     /// Elements between neighbours along x.
     pub(crate) step: usize,
-    /// Weights of each line; of an axis that is not filtered, 1.
+    /// Weights of each line; 1 for an axis that is not filtered.
     pub(crate) lines: [Vec<f32>; 3],
     pub(crate) boundary: Boundary,
-    /// What becomes of the sums, if not results: fills the slot `finish`.
+    /// Fills the slot `finish` with a function that turns sums into results.
     pub(crate) finish: Spec,
 }
 
-/// Fields that every kernel has, before the weights.
+/// Fields that every kernel has before the weights.
 macro_rules! params {
     ($($(#[$meta:meta])* $vis:vis $name:ident $([$vectors:expr])?;)*) => {$(
         kernel_params! {
@@ -67,22 +67,22 @@ params! {
     pub(crate) LinesParams;
     Params64[64];
     Params512[512];
-    ParamsMost[4092];
+    ParamsMax[4092];
 }
 
 /// Weights of the largest uniform: WebGPU's 64 KiB less the other parameters.
 const MAX_WEIGHTS: usize = 4092;
-/// Multiply-adds of vec4s in the text of a kernel, so that drivers compile it in about a second; on a processor
-/// in a tenth of one.
+/// Multiply-adds of vec4s in the text of a kernel, so that drivers compile it in about a second, and in a tenth of
+/// one on a processor.
 const MAX_TERMS: [usize; 2] = [384, 64];
 const WORKGROUP_SIZE: usize = 256;
-/// Of a tile, in groups.
+/// Groups across a tile.
 const TILE_WIDTH: usize = 32;
-/// Rows of a tile with those above and below: as few as do, since more tiles run side by side then.
+/// Rows of a tile with those above and below: as few as suffice, since more tiles then run side by side.
 const TILE_ROWS: [usize; 3] = [32, 64, 96];
 
 impl LinesParams {
-    /// Of work on rows of these extents (planes, rows, elements in a row).
+    /// Describes work on rows of these extents (planes, rows, elements in a row).
     pub(crate) fn of([d, h, w]: [usize; 3], step: usize) -> Self {
         let groups = w.div_ceil(4) as u32;
         let (w, h, d, step) = (w as u32, h as u32, d as u32, step as u32);
@@ -104,12 +104,12 @@ impl FilterLines {
         self.extents[2].div_ceil(4)
     }
 
-    /// Whether a word or vec4 never belongs to two rows.
+    /// Says if no word or vec4 belongs to two rows.
     fn whole(&self) -> bool {
         self.extents[2].is_multiple_of(4)
     }
 
-    /// Outputs of an invocation in registers, if there are such that the text is short enough.
+    /// Outputs of a thread in registers, if some choice keeps the text short enough.
     fn registers(&self, dtype: DType, profile: &DeviceProfile) -> Option<Registers> {
         let filter = [0, 1, 2].map(|i| self.lines[i].len());
         let most = MAX_TERMS[usize::from(profile.quirks.slow_compiler)];
@@ -127,23 +127,23 @@ impl FilterLines {
             planes,
             lines: Some(self.step),
         });
-        // The lengths first: the text of very long lines is not worth counting.
+        // Checks the lengths first: the text of very long lines is not worth counting.
         let short = filter.iter().all(|f| *f <= most);
         all.into_iter().find(|r| short && r.terms() <= most)
     }
 
-    /// Rows of outputs of a tile, and all that it sums along x.
+    /// Rows of outputs of a tile, and all rows that it sums along x.
     fn tile(&self, profile: &DeviceProfile) -> Option<[usize; 2]> {
         let halo = 2 * self.radius(1);
         let room = profile.limits.max_workgroup_bytes as usize / (16 * TILE_WIDTH);
         let fitting = TILE_ROWS.into_iter().filter(|rows| *rows <= room);
         let tiles = fitting.map(|rows| [rows.saturating_sub(halo) / 4 * 4, rows]);
-        // Where most of a tile is halo, sums are better kept in memory.
+        // If most of a tile is halo, sums are better kept in memory.
         let good = |share: usize| tiles.clone().find(|[own, _]| *own > 0 && own * share >= halo);
         good(1).or_else(|| good(2))
     }
 
-    /// What the device or the shape has not that this way to run needs, if anything.
+    /// Says in words what this way needs and the device or the shape lacks, if anything.
     pub(crate) fn missing(&self, form: LinesForm, dtype: DType, profile: &DeviceProfile) -> Option<String> {
         let weights: usize = self.lines.iter().map(Vec::len).sum();
         let longest = self.lines.iter().map(Vec::len).max().unwrap_or(0);
@@ -151,9 +151,9 @@ impl FilterLines {
             LinesForm::Register if !self.whole() => {
                 Some(format!("rows that are multiples of 4 long (these have {} elements)", self.extents[2]))
             }
-            LinesForm::Register if self.registers(dtype, profile).is_none() => Some(format!(
-                "lines so short that every product can be written out (these have {weights} weights)"
-            )),
+            LinesForm::Register if self.registers(dtype, profile).is_none() => {
+                Some(format!("lines short enough to write every product out (these have {weights} weights)"))
+            }
             LinesForm::Tiled if !self.flat() => Some("a filter of two dimensions".into()),
             LinesForm::Tiled if weights > MAX_WEIGHTS || self.tile(profile).is_none() => Some(format!(
                 "workgroup memory for a tile with {} rows above and below it (there are {} bytes)",
@@ -172,16 +172,16 @@ impl FilterLines {
         }
     }
 
-    /// What is fastest here, and why; nothing, where nothing fits.
+    /// The fastest way here, and why; `None` if nothing fits.
     pub(crate) fn best(&self, dtype: DType, profile: &DeviceProfile) -> Option<(LinesForm, &'static str)> {
         let fits = |form: &LinesForm| self.missing(*form, dtype, profile).is_none();
         let mut forms = vec![
-            (LinesForm::Register, "lines so short that every product is written out"),
+            (LinesForm::Register, "lines short enough to write every product out"),
             (LinesForm::Tiled, "a tile with the rows above and below it fits workgroup memory"),
             (LinesForm::Passes, "a dispatch for each axis"),
         ];
         if profile.quirks.serial_workgroups {
-            // Barriers are dear there, and caches hold what tiles would.
+            // Barriers are slow there, and caches replace tiles.
             forms.swap(1, 2);
         }
         forms.into_iter().find(|(form, _)| fits(form))
@@ -215,7 +215,7 @@ impl FilterLines {
         }
     }
 
-    /// Says how often what was loaded is read: the formula of the whole filter.
+    /// Notes how often each loaded element is read, by the formula of the whole filter.
     fn note(program: &mut Program, what: &str, axes: &[Axis]) {
         program.decision.because(format_args!("{what}: reuse {:.2}", Axis::reuse(axes)));
     }
@@ -224,7 +224,7 @@ impl FilterLines {
         (0..3).map(|i| Axis::inside(tile[i] as u64, self.lines[i].len() as u64)).collect()
     }
 
-    /// Bytes that the workgroups ask of memory, where each output asks for so many inputs.
+    /// Notes the bytes that workgroups request from memory, with `inputs` inputs for each output.
     fn traffic(program: &mut Program, inputs: f64) {
         let [input, output] = [0, 1].map(|i| program.operands[i].bytes() as f64);
         program.traffic = Some(input * inputs + output);
@@ -271,7 +271,7 @@ impl FilterLines {
         let axes = self.axes(own);
         Self::note(
             program,
-            &format!("{} x {} x 4 outputs an invocation, sums in registers", own[0], own[1]),
+            &format!("{} x {} x 4 outputs for each thread, sums in registers", own[0], own[1]),
             &axes,
         );
         let loads: u64 = axes.iter().map(Axis::loads).product();
@@ -323,7 +323,7 @@ impl FilterLines {
         launch(program, kernel, params, tiles_x * tiles_y * d, 1, &weights, bindings);
     }
 
-    /// Appends a kernel that treats a group as the definition says it, by the weights along x and then those along y.
+    /// Appends a kernel that computes a group by the definition, with the weights along x and then those along y.
     pub(crate) fn by_windows(&self, file: &'static str, entry: &'static str, program: &mut Program) {
         let dtype = program.operands[0].dtype;
         let spec = Self::source(Self::target(self.boundary(Spec::new()), dtype, self.whole()), dtype);
@@ -338,10 +338,10 @@ impl FilterLines {
         let dtype = program.operands[0].dtype;
         let [input, output] = [0, 1].map(|i| Binding::operand(i, &program.operands));
         let [d, h, _] = self.extents;
-        // A pass over rows may be the last, and is where nothing else is filtered: there is always one across.
+        // A pass over rows comes last, and alone if nothing else is filtered: there is always one across.
         let deep = !self.flat();
         let sums = program.scratch(self.scratch());
-        Self::note(program, "1 x 1 x 4 outputs an invocation", &self.axes([1, 1, 4])[2..]);
+        Self::note(program, "1 x 1 x 4 outputs for each thread", &self.axes([1, 1, 4])[2..]);
         let spec = Self::source(self.boundary(Spec::new()), dtype).flag("LINES", true);
         let kernel = Kernel::library("conv/lines_x", "lines_x", spec);
         let work = self.groups() * h * d;
@@ -381,17 +381,17 @@ impl FilterLines {
     }
 }
 
-/// Adds a dispatch of a kernel with weights: `work` pieces, so many a workgroup.
+/// Adds a dispatch of a kernel with weights: `work` items, `each` of them a workgroup.
 fn launch(
     program: &mut Program,
     kernel: Kernel,
     params: LinesParams,
     work: usize,
-    pieces: usize,
+    each: usize,
     weights: &[f32],
     bindings: Vec<Binding>,
 ) {
-    let grid = Grid::fold(work.div_ceil(pieces) as u64);
+    let grid = Grid::fold(work.div_ceil(each) as u64);
     macro_rules! with_weights {
         ($($ty:ident[$vectors:literal]),*) => {
             match weights.len() {$(
@@ -414,15 +414,15 @@ fn launch(
             )* _ => {}}
         };
     }
-    with_weights!(Params64[64], Params512[512], ParamsMost[4092]);
+    with_weights!(Params64[64], Params512[512], ParamsMax[4092]);
 }
 
-/// The largest difference between a weight and the product of its lines' that counts as rounding, as a part of
-/// the largest weight: 8 steps of f32.
+/// The largest rounding difference between a weight and the product of its lines, as a fraction of the largest
+/// weight: 8 steps of f32.
 pub(crate) const TOLERANCE: f64 = 8.0 * f32::EPSILON as f64;
 
-/// The lines whose product is the filter, if there are such within [`TOLERANCE`], and exact ones if there are; else where
-/// it is off, and how far.
+/// Finds lines whose product is the filter within [`TOLERANCE`], exact ones if they exist; otherwise returns the
+/// weight that is off, and how far.
 pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 3], (usize, f64)> {
     let largest =
         (0..weights.len()).max_by(|&a, &b| weights[a].abs().total_cmp(&weights[b].abs())).unwrap_or(0);
@@ -430,7 +430,7 @@ pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 
     let [_, fy, fx] = filter;
     let (z, y, x) = (largest / (fy * fx), largest / fx % fy, largest % fx);
     let at = |k: usize, j: usize, i: usize| weights[(k * fy + j) * fx + i];
-    // The lines through the largest weight, those along z and y as multiples of these.
+    // The lines through the largest weight, those along z and y as multiples of it.
     let through = |of_z: f32, of_y: f32| {
         let part = |weight: f32, of: f32| if of == 0.0 { 0.0 } else { weight / of };
         [
@@ -449,8 +449,8 @@ pub(super) fn factors(filter: [usize; 3], weights: &[f32]) -> Result<[Vec<f32>; 
     if exact(&lines) {
         return Ok(lines);
     }
-    // As parts of the largest weight they may round. Of multiples of one number, the largest such number divides.
-    // By its sign too, so that the line of an axis that is not filtered stays 1.
+    // As fractions of the largest weight they may round. If all are multiples of one number, the largest such
+    // number divides, with its sign, so that the line of an axis that is not filtered stays 1.
     let of_z = divisor((0..filter[0]).map(|k| at(k, y, x))).copysign(top);
     let whole = through(of_z, divisor((0..fy).map(|j| at(z, j, x))).copysign(top));
     if exact(&whole) {
@@ -476,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_are_recognised_and_others_are_not() {
+    fn recognises_products_of_lines_only() {
         let gauss: Vec<f32> = (0..25)
             .map(|i| {
                 let (y, x) = (i / 5 - 2, i % 5 - 2);
@@ -496,7 +496,7 @@ mod tests {
         assert_eq!((z, y), (vec![1.0], vec![3.0, 5.0, 1.0]));
         assert_eq!(x, [3.0, -5.0, 2.0].map(|w| w / 64.0));
         assert_eq!(factors([3, 1, 3], &[0.0; 9]).unwrap(), [vec![0.0; 3], vec![0.0], vec![0.0; 3]]);
-        // Just off by more than rounding.
+        // Off by a little more than rounding.
         let mut near = vec![1.0f32; 27];
         assert!(factors([3, 3, 3], &near).is_ok());
         near[5] -= 4.0 * f32::EPSILON;

@@ -1,5 +1,5 @@
-//! Convolution: stencils, by which every element becomes a weighted sum of its neighbours along one, two or three axes,
-//! and layers of networks.
+//! Filters, by which every element becomes a weighted sum of its neighbours along one, two or three axes, and
+//! convolution layers of networks.
 //!
 //! | want | take |
 //! |---|---|
@@ -9,22 +9,23 @@
 //! | a layer of a network, and its gradients | [`Conv2d`], [`Conv2dBackwardData`], [`Conv2dBackwardWeights`] |
 //! | a layer that enlarges | [`ConvTranspose2d`] |
 //!
-//! Of stencils `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks; for a convolution
-//! reverse the filter. The output is as large as the input, and [`Boundary`] says what lies outside.
+//! A filter computes `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks.
+//! For a convolution reverse the filter. The output is as large as the input, and [`Boundary`] says what lies
+//! outside.
 //!
-//! The same variants for all three stencils:
+//! All three filters have the same variants:
 //!
 //! | variant | what it does |
 //! |---|---|
 //! | `naive` | each output reads its inputs and the filter from memory |
 //! | `constant` | the same, the filter in constant memory: a uniform |
-//! | `strategy1` | a workgroup has the size of its tile of outputs; some invocations load the halo too |
-//! | `strategy2` | a workgroup has the size of its tile of inputs; some invocations idle when it computes |
+//! | `strategy1` | a workgroup has the size of its tile of outputs; some threads load the halo too |
+//! | `strategy2` | a workgroup has the size of its tile of inputs; some threads idle while others compute |
 //! | `strategy3` | the tile in workgroup memory, its halo left to the caches |
-//! | `register` | several outputs an invocation, sums in registers, loads of four; the fastest |
+//! | `register` | several outputs for each thread, sums in registers, vec4 loads; the fastest |
 //! | `separable` | (two and three axes) a filter that is a product of lines: sums along one axis after the other |
 //!
-//! A [`Report`](crate::Report) says, after the variant, how often each loaded element is used: the formulas of
+//! After the variant, a [`Report`](crate::Report) says how often each loaded element is used, by the formulas of
 //! [`analysis::Axis`](crate::analysis::Axis).
 
 #[allow(clippy::module_inception, reason = "an op has a file of its name")]

@@ -1,8 +1,8 @@
-//! Convolution layers as products of each group, by the register-tiled kernels of the matrix product, whose factors
+//! Convolution layers as products of each group, on the register-tiled kernels of the matrix product, whose factors
 //! need not be matrices in memory.
 
 use super::layer::{Correlation, ImageChunk};
-use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_bands};
+use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_chunks};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
@@ -61,8 +61,9 @@ kernel_params! {
 /// 580.159.04), TFLOP/s of a layer and of its gradient by weights: 256 channels of 28 x 28, 3 x 3, the first 40.9 and
 /// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
 /// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
-/// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8 29.2
-/// and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured: 19.6.
+/// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8
+/// 29.2 and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured:
+/// 19.6.
 const CARD: &[Division] = &[
     Division::new([128, 128, 8], [8, 8]),
     Division::new([64, 128, 8], [8, 8]),
@@ -80,15 +81,16 @@ const GPU: &[Division] = &[
 /// Small, to compile quickly.
 const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
-/// Invocations that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
+/// Threads that fill the device: on a large card eight workgroups of 64 for each of 132 processors.
 fn fill(profile: &DeviceProfile) -> usize {
     if profile.class == DeviceClass::Discrete { 132 * 512 } else { 32 * 256 }
 }
 
-/// The least of a slice of k.
-const LEAST_SLICE: usize = 256;
+/// The shortest slice of k.
+const MIN_SLICE: usize = 256;
 
-/// The longest slice of k: a bounded time, in loops that every driver runs to their end, since a step is 4 or more of k.
+/// The longest slice of k: a bounded time, in loops that every driver runs to their end, since a step is 4 or more
+/// of k.
 const MAX_SLICE: usize = 1 << 17;
 const _: () = assert!(runs_everywhere(MAX_SLICE / 4));
 
@@ -100,7 +102,7 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
     }
 }
 
-/// Rows of a variant of a layer that can be chosen on a device by name.
+/// The rows of a variant of a layer that a device accepts by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
         "implicit" | "im2col" => rows(profile).iter().map(Division::name).collect(),
@@ -108,7 +110,7 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     }
 }
 
-/// Which product it is.
+/// The kind of product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProductKind {
     /// Weights times windows of x.
@@ -119,19 +121,19 @@ enum ProductKind {
     Weights,
 }
 
-/// The product of a layer, or of its gradients.
+/// The product of a layer or of one of its gradients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerProduct {
     kind: ProductKind,
     form: RegisterForm,
-    /// Of a group; `n` of all that is to be done.
+    /// Rows of a group; `n` counts the columns of all work.
     m: usize,
     n: usize,
     k: usize,
     groups: usize,
 }
 
-/// What is bound: A, B, and all that belongs to C, of which the last is C itself.
+/// The bindings: A, B, and all that belongs to C, with C itself last.
 pub(super) struct ProductBindings {
     pub(super) a: Binding,
     pub(super) b: Binding,
@@ -160,7 +162,7 @@ impl LayerProduct {
                 }
             };
             let steps = match (kind, StepCount::of(k, division.tile)) {
-                // Slices but the last take even numbers.
+                // All slices but the last take even numbers.
                 (ProductKind::Weights, StepCount::Odd) => StepCount::Any,
                 (_, steps) => steps,
             };
@@ -178,11 +180,9 @@ impl LayerProduct {
         let fits = |p: &LayerProduct| p.form.fits(profile) && p.form.walks();
         let suits = |p: &LayerProduct| {
             let ProductTile { m, n, .. } = p.form.tile;
-            let slices = if kind == ProductKind::Weights { (k / LEAST_SLICE).max(1) } else { 1 };
-            let invocations = p.form.invocations() as usize;
-            inside(m, p.m)
-                && inside(n, p.n)
-                && p.tiles().saturating_mul(slices * invocations) >= fill(profile)
+            let slices = if kind == ProductKind::Weights { (k / MIN_SLICE).max(1) } else { 1 };
+            let threads = p.form.threads() as usize;
+            inside(m, p.m) && inside(n, p.n) && p.tiles().saturating_mul(slices * threads) >= fill(profile)
         };
         let smallest = of(&rows[rows.len() - 1]);
         let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
@@ -197,7 +197,7 @@ impl LayerProduct {
             .unwrap_or(smallest)
     }
 
-    /// Weights, m rows of all of `c`'s products, times windows of a piece of the batch.
+    /// Weights, m rows for each of `c`'s groups, times windows of a chunk of the batch.
     pub(super) fn windows(c: &Correlation, images: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
         Self::new(c.op, ProductKind::Windows, sizes, c.terms().is_multiple_of(4), profile)
@@ -209,14 +209,14 @@ impl LayerProduct {
         Self::new(c.op, ProductKind::Columns, sizes, c.terms().is_multiple_of(4), profile)
     }
 
-    /// dy times windows of x, of a piece of the batch.
-    pub(super) fn weights(c: &Correlation, piece: &ImageChunk, profile: &DeviceProfile) -> Self {
-        let sizes = [c.to, c.terms(), piece.images * c.pixels(), c.groups];
-        let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
+    /// dy times windows of x, for a chunk of the batch.
+    pub(super) fn weights(c: &Correlation, chunk: &ImageChunk, profile: &DeviceProfile) -> Self {
+        let sizes = [c.to, c.terms(), chunk.images * c.pixels(), c.groups];
+        let vec = c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
         Self::new(c.op, ProductKind::Weights, sizes, vec, profile)
     }
 
-    /// Tiles of C, of all groups.
+    /// Counts the tiles of C, of all groups.
     fn tiles(&self) -> usize {
         let ProductTile { m, n, .. } = self.form.tile;
         self.m.div_ceil(m as usize) * self.n.div_ceil(n as usize) * self.groups
@@ -229,24 +229,24 @@ impl LayerProduct {
         format!("tile {m} x {n} x {k} by {rows} x {columns}")
     }
 
-    /// Elements of k of a slice: as many slices as fill the device, of which a slab has `slab` bytes.
+    /// Elements of k of a slice: enough slices to fill the device, with `slab` bytes for each.
     pub(super) fn slice(&self, slab: u64, profile: &DeviceProfile) -> usize {
-        let all = self.tiles() * self.form.invocations() as usize;
+        let all = self.tiles() * self.form.threads() as usize;
         let most = (profile.limits.max_storage_binding / slab.max(1)).clamp(1, 1 << 12) as usize;
-        let wanted = (fill(profile) / all.max(1)).min(self.k / LEAST_SLICE).clamp(1, most);
+        let wanted = (fill(profile) / all.max(1)).min(self.k / MIN_SLICE).clamp(1, most);
         let slice = self.k.div_ceil(wanted).next_multiple_of(2 * self.form.tile.k as usize);
         slice.min(MAX_SLICE)
     }
 
-    /// What all products of a layer have in common.
-    fn params(&self, c: &Correlation, piece: &ImageChunk) -> ConvProductParams {
+    /// The parameters that all products of a layer share.
+    fn params(&self, c: &Correlation, chunk: &ImageChunk) -> ConvProductParams {
         let ProductTile { m, n, k } = self.form.tile;
         let [h, w] = c.size;
         let [p, q] = c.out;
         let [r, s] = c.kernel;
         let [bound_h, bound_w] = c.bounds();
         let image = c.image()[0];
-        // Outputs, and cells of a window: across, down, how far planes are apart, and steps down and across.
+        // Outputs, and cells of a window: across, down, the distance of planes, and steps down and across.
         let outputs = [q, p, image, c.stride[0], c.stride[1]];
         let cells = [s, r, h * w, c.dilation[0], c.dilation[1]];
         let (of_n, of_k) =
@@ -274,9 +274,9 @@ impl LayerProduct {
             slice_k: self.k as u32,
             first_n: 0,
             all_n: self.n as u32,
-            a_at: if weights { piece.y_at } else { 0 },
-            b_at: if self.kind == ProductKind::Columns { 0 } else { piece.x_at },
-            c_at: if weights { 0 } else { piece.y_at },
+            a_at: if weights { chunk.y_at } else { 0 },
+            b_at: if self.kind == ProductKind::Columns { 0 } else { chunk.x_at },
+            c_at: if weights { 0 } else { chunk.y_at },
             group_a: group(if weights { c.to * c.pixels() } else { self.m * self.k }),
             group_b: group(if self.kind == ProductKind::Columns { self.n * self.k } else { c.from * h * w }),
             group_c: group(if weights { self.m * self.n } else { c.to * c.pixels() }),
@@ -318,31 +318,31 @@ impl LayerProduct {
         self.form.kernel(spec)
     }
 
-    /// A layer: columns from `first` on, of which `self` knows how many.
+    /// Writes a layer: the columns from `first` on; `self` has their number.
     pub(super) fn layer(
         &self,
         program: &mut Program,
-        (c, piece, first): (&Correlation, &ImageChunk, usize),
+        (c, chunk, first): (&Correlation, &ImageChunk, usize),
         spec: Spec,
         bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
-        // A round for each step of k, which is written out.
+        // One round for each step of k, which is written out.
         let most = profile.loop_steps(1, 1 << 32) * u64::from(self.form.tile.k);
         if self.k as u64 > most {
             return Err(err!(
                 TooLarge,
-                "{}: {} products for an output; on {} at most {most} are safe; take fewer channels at a time",
+                "{}: {} products for an output; on {} at most {most} are safe; take fewer channels in a call",
                 c.op,
                 self.k,
                 profile.name
             ));
         }
-        let all = piece.images * c.pixels();
-        // Columns in memory are loaded by four.
+        let all = chunk.images * c.pixels();
+        // Columns in memory are loaded by vec4s.
         let columns = self.kind == ProductKind::Columns;
         let rest = (all - first).next_multiple_of(if columns { 4 } else { 1 }).min(self.n);
-        let vec = c.pixels().is_multiple_of(4) && piece.y_at.is_multiple_of(4);
+        let vec = c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, spec, vec));
         let one = Self { n: rest, ..*self };
         let params = ConvProductParams {
@@ -350,28 +350,28 @@ impl LayerProduct {
             all_n: all as u32,
             n: rest as u32,
             tiles_n: (rest as u32).div_ceil(self.form.tile.n),
-            ..self.params(c, piece)
+            ..self.params(c, chunk)
         };
-        one.bands(program, kernel, params, bound, 1, profile)
+        one.dispatch(program, kernel, params, bound, 1, profile)
     }
 
-    /// The gradient by weights, in slices of `slice` steps of k, each to a slab of C.
+    /// Writes the gradient with respect to weights, in slices of `slice` steps of k, each to a slab of C.
     pub(super) fn gradients(
         &self,
         program: &mut Program,
-        (c, piece, slice): (&Correlation, &ImageChunk, usize),
+        (c, chunk, slice): (&Correlation, &ImageChunk, usize),
         bound: ProductBindings,
         profile: &DeviceProfile,
     ) -> Result<()> {
         let slab = self.groups * self.m * self.n;
         let vec = self.n.is_multiple_of(4) && slab.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, Spec::new(), vec));
-        let params = ConvProductParams { slice_k: slice as u32, ..self.params(c, piece) };
-        self.bands(program, kernel, params, bound, self.k.div_ceil(slice), profile)
+        let params = ConvProductParams { slice_k: slice as u32, ..self.params(c, chunk) };
+        self.dispatch(program, kernel, params, bound, self.k.div_ceil(slice), profile)
     }
 
-    /// Launches over all tiles, in bands that take a bounded time.
-    fn bands(
+    /// Dispatches over all tiles, in chunks that take a bounded time.
+    fn dispatch(
         &self,
         program: &mut Program,
         kernel: usize,
@@ -383,7 +383,7 @@ impl LayerProduct {
         let flop = 2 * self.form.tile.elements() * u64::from(params.slice_k);
         let all = (self.tiles() * slices) as u64;
         let bindings = [vec![bound.a, bound.b], bound.c].concat();
-        dispatch_bands(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
+        dispatch_chunks(program, kernel, &bindings, all, flop, profile, |Range { start, end }| {
             ConvProductParams { first_tile: start as u32, tiles: (end - start) as u32, ..params }
         })
     }

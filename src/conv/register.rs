@@ -1,21 +1,21 @@
-//! The stencils whose sums stay in registers: `shaders/conv/stencil_register.wgsl`, and `lines_register.wgsl` for filters
-//! that are products of lines.
+//! The filters whose sums stay in registers: `shaders/conv/stencil_register.wgsl`, and `lines_register.wgsl` for
+//! filters that are products of lines.
 
 use crate::program::Kernel;
 use crate::shader::Spec;
 
-/// What an invocation computes, and from what.
+/// The outputs of a thread, and the filter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
     /// Extents of the filter along z, y and x.
     pub(super) filter: [usize; 3],
     pub(super) bytes: bool,
-    /// Whether rows are multiples of 4 long, so that they load by groups of four.
+    /// Rows are multiples of 4 long, so that they load by vec4s.
     pub(super) vectors: bool,
-    /// Outputs of an invocation along y, and along z.
+    /// Outputs of a thread along y, and along z.
     pub(super) rows: usize,
     pub(super) planes: usize,
-    /// Of a filter that is a product of lines: elements between neighbours along x. Such kernels need `vectors`.
+    /// For a filter that is a product of lines: elements between neighbours along x. Such kernels need `vectors`.
     pub(super) lines: Option<usize>,
 }
 
@@ -25,7 +25,7 @@ impl Registers {
         if self.vectors || self.bytes { 4 } else { 1 }
     }
 
-    /// Multiply-adds that the kernel writes out.
+    /// Counts the multiply-adds that the kernel writes out.
     pub(super) fn terms(&self) -> usize {
         let [fz, fy, fx] = self.filter;
         if self.lines.is_none() {
@@ -35,7 +35,7 @@ impl Registers {
         (self.planes + fz - 1) * ((self.rows + fy - 1) * fx + self.rows * fy) + across
     }
 
-    /// The kernel. `spec` has the tile of a workgroup, the boundary, `VECTORS` and, but of lines, the filter.
+    /// The kernel. `spec` has the tile of a workgroup, the boundary, `VECTORS` and, except for lines, the filter.
     pub(super) fn kernel(&self, spec: Spec) -> Kernel {
         let spec = spec
             .flag("BYTES", self.bytes)
@@ -60,7 +60,7 @@ mod tests {
     use crate::shader::Target;
 
     #[test]
-    fn the_longest_kernels_that_may_be_asked_for_are_written() {
+    fn writes_the_longest_kernels_that_can_be_requested() {
         for (filter, rows, planes) in [([255, 1, 1], 16, 1), ([1, 1023, 3], 1, 1), ([3, 5, 1], 16, 16)] {
             let form = Registers { filter, bytes: false, vectors: true, rows, planes, lines: None };
             let [z, y, x] = filter.map(|extent| extent as u32);

@@ -1,4 +1,4 @@
-//! What the three stencils share: checks, choice of variant and tiles. Extents are z, y, x.
+//! The common part of the three filters: checks, choice of variant and tiles. Extents are z, y, x.
 
 mod lowering;
 
@@ -14,24 +14,24 @@ use crate::shape::elements;
 use lowering::StencilLowering;
 pub(crate) use lowering::facts;
 
-/// What a stencil reads outside of its input.
+/// The value that a filter reads outside its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Boundary {
-    /// 0.
+    /// Reads 0.
     #[default]
     Zero,
-    /// The element at the edge.
+    /// Reads the element at the edge.
     Clamp,
-    /// The element on the other side: the input is periodic.
+    /// Reads the element on the other side: the input is periodic.
     Wrap,
 }
 
 impl Boundary {
-    /// All of them.
+    /// Every boundary.
     pub const ALL: [Boundary; 3] = [Self::Zero, Self::Clamp, Self::Wrap];
 
-    /// Name, as on the command line of the `op` example.
+    /// The name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",
@@ -40,7 +40,7 @@ impl Boundary {
         }
     }
 
-    /// The boundary of that name.
+    /// Finds the boundary of that name.
     ///
     /// ```
     /// use tilework::conv::Boundary;
@@ -51,13 +51,13 @@ impl Boundary {
         Self::ALL.into_iter().find(|b| b.name() == name)
     }
 
-    /// The one that the option `boundary` names.
+    /// Reads the option `boundary`.
     pub(crate) fn asked(settings: &Settings) -> Result<Self> {
         Ok(Self::from_name(settings.choice("boundary")?).unwrap_or_default())
     }
 }
 
-/// A stencil of one, two or three axes; those that it has not are 1 long.
+/// A filter along one, two or three axes; the missing ones have extent 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stencil {
     pub(crate) op: &'static str,
@@ -67,7 +67,7 @@ pub(crate) struct Stencil {
     pub(crate) weights: Vec<f32>,
     pub(crate) boundary: Boundary,
     pub(super) variant: String,
-    /// Rows and planes of outputs of an invocation of `register`.
+    /// Rows and planes of outputs of a thread of `register`.
     pub(super) outputs: Option<[usize; 2]>,
 }
 
@@ -80,11 +80,11 @@ pub struct ThreadOutputs {
     pub planes: usize,
 }
 
-/// The builders that the three descriptors have alike.
+/// The builder methods that the three descriptors share.
 macro_rules! stencil_builders {
     ($desc:ident, $variants:expr) => {
         impl $desc {
-            /// What lies outside of the input. The default is [`Boundary::Zero`].
+            /// Sets what lies outside the input; [`Boundary::Zero`] by default.
             #[must_use]
             pub fn boundary(mut self, boundary: Boundary) -> Self {
                 self.stencil.boundary = boundary;
@@ -98,14 +98,14 @@ macro_rules! stencil_builders {
                 self
             }
 
-            /// The outputs that a thread of the variant `register` computes. The default suits the device.
+            /// Sets the outputs that a thread of the variant `register` computes. The default suits the device.
             #[must_use]
             pub fn outputs(mut self, outputs: super::stencil::ThreadOutputs) -> Self {
                 self.stencil.outputs = Some([outputs.rows, outputs.planes]);
                 self
             }
 
-            /// Every way to run it.
+            /// Lists the variants.
             pub fn variants() -> &'static [crate::program::Variant] {
                 $variants
             }
@@ -123,20 +123,20 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("constant", "the same, with the filter in constant memory: a uniform"),
     Variant::portable(
         "strategy1",
-        "a workgroup is its tile of outputs, and some invocations load the halo too",
+        "a workgroup has the size of its tile of outputs, and some threads load the halo too",
     ),
     Variant::portable(
         "strategy2",
-        "a workgroup is its tile of inputs, and those of the halo compute nothing",
+        "a workgroup has the size of its tile of inputs, and threads of the halo compute nothing",
     ),
     Variant::portable("strategy3", "the tile in workgroup memory, its halo left to the caches"),
-    Variant::portable("register", "several outputs an invocation, sums in registers, loads of four"),
+    Variant::portable("register", "several outputs for each thread, sums in registers, vec4 loads"),
     Variant::portable(
         "separable",
         "a filter that is a product of lines, as sums along one axis after the other",
     ),
 ];
-/// Those of one axis, which has nothing to separate.
+/// The variants for one axis, which has nothing to separate.
 pub(super) const VARIANTS_OF_LINES: &[Variant] = VARIANTS.split_at(VARIANTS.len() - 1).0;
 
 /// The options of the three, by name.
@@ -146,7 +146,7 @@ pub(super) const OPTIONS: &[Setting] = &[
 ];
 const OUTPUTS: &str = "ROWS,PLANES";
 
-/// The stencil of `N` axes that is asked for by names, and its input. Its filter is read here.
+/// Reads the filter of `N` axes and its input. The weights are read here.
 pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(HostArray, Stencil)> {
     let (input, extents) = asked.array::<N>("input")?;
     let (filter, shape) = asked.free_of::<N>("filter", [5; N], DType::F32)?;
@@ -169,10 +169,10 @@ pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(HostArray,
 /// Weights of the largest uniform: WebGPU's 64 KiB less the other parameters.
 const MAX_CONSTANT: usize = 4 * 4094;
 
-/// Elements that coordinates of 31 bits address, also beyond the ends.
-const MOST: usize = (1 << 31) - (1 << 17);
+/// Maximum elements: coordinates of 31 bits address them, and those beyond the ends.
+const MAX_ELEMENTS: usize = (1 << 31) - (1 << 17);
 
-/// Terms of an output that every driver adds up, whatever else an invocation does.
+/// Terms of an output that every driver adds, with room for the rest of a thread's loops.
 const MAX_EVERYWHERE: usize = 40_000;
 const _: () = assert!(runs_everywhere(3 * MAX_EVERYWHERE / 2));
 
@@ -194,7 +194,7 @@ impl Stencil {
         Self { op, axes, extents, filter, weights: weights.to_vec(), boundary, variant, outputs: None }
     }
 
-    /// The shape, for texts.
+    /// The op and its shape, for texts.
     fn name(&self) -> String {
         format!("{} of {} under {}", self.op, self.shape(self.extents), self.shape(self.filter))
     }
@@ -213,7 +213,7 @@ impl Stencil {
             let also = if self.axes == 2 { " and u8" } else { "" };
             return Err(err!(
                 Unsupported,
-                "{name}: elements of {dtype}; it takes f32{also}; convert the input"
+                "{name}: elements are {dtype}, but it takes f32{also}; convert the input"
             ));
         }
         self.check_filter(&name, dtype)?;
@@ -222,9 +222,9 @@ impl Stencil {
             Operand { name: "input", dtype, len, access: Access::Read },
             Operand { name: "output", dtype, len, access: Access::Write },
         ];
-        let remedy = "work on blocks that overlap by the filter, a call each";
+        let remedy = "filter blocks that overlap by the filter, in separate calls";
         profile.check_bindings(&name, &operands[..1], remedy)?;
-        profile.check_count(&name, &operands[0], MOST, remedy)?;
+        profile.check_count(&name, &operands[0], MAX_ELEMENTS, remedy)?;
         if len > 0 {
             self.check_extents(&name, dtype, profile)?;
         }
@@ -246,7 +246,7 @@ impl Stencil {
         if elements(name, "the filter", &self.filter)? != self.taps() {
             return Err(err!(
                 Shape,
-                "{name}: {} weights are given; a filter of {} has one for each place",
+                "{name}: {} weights are given, but a filter of {} has one for each place",
                 self.taps(),
                 self.shape(self.filter)
             ));
@@ -268,7 +268,7 @@ impl Stencil {
         if dtype == DType::U8 && total > 1e30 {
             return Err(err!(
                 InvalidArgument,
-                "{name}: the weights add up to {total:.1e}; 1e30 is the most for elements of u8: scale them down"
+                "{name}: the weights add up to {total:.1e}, above 1e30, the limit for elements of u8; scale them down"
             ));
         }
         if let Some([rows, planes]) = self.outputs
@@ -277,8 +277,8 @@ impl Stencil {
         {
             return Err(err!(
                 InvalidArgument,
-                "{name}: {rows} x {planes} outputs an invocation; rows and planes must be powers of 2 up to 16, and \
-                 planes 1 but in three dimensions"
+                "{name}: {rows} x {planes} outputs for each thread; rows and planes must be powers of 2 up to 16, and \
+                 planes 1 except in three dimensions"
             ));
         }
         Ok(())
@@ -288,7 +288,7 @@ impl Stencil {
         if self.filter.iter().zip(self.extents).any(|(f, n)| *f > n) {
             return Err(err!(
                 InvalidArgument,
-                "{name}: the filter is larger than the input; crop the filter, or pad the input as the boundary says"
+                "{name}: the filter is larger than the input; crop the filter, or pad the input by the boundary"
             ));
         }
         let group = if dtype == DType::U8 { 4 } else { 1 };
@@ -296,7 +296,7 @@ impl Stencil {
         if limited && self.taps() * group > MAX_EVERYWHERE && self.variant != "separable" {
             return Err(err!(
                 TooLarge,
-                "{name}: {} weights are above {}, the most on {}, whose driver ends long loops; filter in passes",
+                "{name}: {} weights are above {}, the maximum on {}, whose driver ends long loops; filter in passes",
                 self.taps(),
                 MAX_EVERYWHERE / group,
                 profile.name
@@ -305,7 +305,7 @@ impl Stencil {
         Ok(())
     }
 
-    /// Which variant, and why.
+    /// Chooses a variant and says why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         let (taps, constant) = (self.taps(), self.taps() <= MAX_CONSTANT);
         let most_terms = if profile.quirks.slow_compiler { MAX_TERMS_ON_CPU } else { MAX_TERMS };
@@ -313,7 +313,7 @@ impl Stencil {
         if taps <= most_terms {
             ("register", format!("{taps} weights are few enough to write every product out"))
         } else if profile.quirks.serial_workgroups && constant {
-            ("constant", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
+            ("constant", "a processor's caches replace tiles, and its barriers are slow".to_owned())
         } else if fits && !profile.quirks.serial_workgroups {
             ("strategy1", format!("{taps} weights; a tile with its halo fits workgroup memory"))
         } else if constant {
@@ -333,14 +333,14 @@ impl Stencil {
         }
     }
 
-    /// Outputs of a workgroup in `strategy2`: the most whose inputs are at most `invocations`.
-    fn inner_tile(&self, dtype: DType, invocations: usize) -> Option<[usize; 3]> {
+    /// Outputs of a workgroup in `strategy2`: as many as `threads` inputs allow.
+    fn inner_tile(&self, dtype: DType, threads: usize) -> Option<[usize; 3]> {
         let halo = self.filter.map(|f| f - 1);
-        let sides = |axis: usize| 1..=if axis + self.axes < 3 { 1 } else { invocations };
+        let sides = |axis: usize| 1..=if axis + self.axes < 3 { 1 } else { threads };
         let mut best: Option<[usize; 3]> = None;
-        for z in sides(0).take_while(|z| z + halo[0] <= invocations) {
-            for y in sides(1).take_while(|y| (z + halo[0]) * (y + halo[1]) <= invocations) {
-                let wide = invocations / ((z + halo[0]) * (y + halo[1]));
+        for z in sides(0).take_while(|z| z + halo[0] <= threads) {
+            for y in sides(1).take_while(|y| (z + halo[0]) * (y + halo[1]) <= threads) {
+                let wide = threads / ((z + halo[0]) * (y + halo[1]));
                 let x = wide.saturating_sub(halo[2]);
                 let x = if dtype == DType::U8 { x / 4 * 4 } else { x };
                 let most = best.map_or(0, |b| b.iter().product());
@@ -393,14 +393,14 @@ mod tests {
         assert!(text.ends_with("tile of 16 x 16, 9176 of 11520 reads in it: reuse 4.43"), "{text}");
         assert_eq!(why(&image(160, 160, 3, 3), "strategy3").1, bytes * (1.0 + 444.0 / 256.0));
         assert_eq!(why(&image(160, 160, 3, 3), "naive").1, bytes * 10.0);
-        // The line and the table say the same, also of a filter as large as the image.
+        // The line and the table agree, also for a filter as large as the image.
         let op = Stencil { variant: "strategy3".into(), ..image(150, 140, 65, 63) };
         let program = op.lower(DType::F32, &DeviceProfile::h100()).unwrap();
         let subject = Subject { program: &program, interfaces: &[], subgroup: 32 };
         let reuse = facts(&subject).unwrap()[0].value;
         let text = &program.decision.why;
         assert!(text.ends_with(&format!("reuse {reuse:.2}")), "{reuse}: {text}");
-        // 1024 invocations: 32 x 32, of which 30 x 30 compute.
+        // 1024 threads: 32 x 32, of which 30 x 30 compute.
         let (text, _) = why(&image(160, 160, 3, 3), "strategy2");
         assert!(text.contains("tile of 30 x 30 outputs"), "{text}");
         // A filter that reaches beyond the tile from everywhere.
@@ -420,12 +420,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_has_not_is_refused_with_the_numbers() {
+    fn rejects_variants_beyond_the_device_with_the_numbers() {
         let portable = DeviceProfile::webgpu_defaults();
         for (side, variant, number) in [
             (129, "constant", "66564 bytes of uniform"),
             (51, "strategy1", "17424 bytes"),
-            (17, "strategy2", "289 invocations"),
+            (17, "strategy2", "289 threads"),
             (17, "register", "289 products"),
         ] {
             let stencil = by(&image(500, 500, side, side), variant);

@@ -1,35 +1,35 @@
-//! The kernel that keeps tiles of x, with their halo, in workgroup memory, and sums in registers:
+//! The kernel with tiles of x and their halo in workgroup memory, and sums in registers:
 //! `shaders/conv/conv_tiled.wgsl`.
 
 use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
-use crate::dense::dispatch_bands;
+use crate::dense::dispatch_chunks;
 use crate::error::Result;
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 use std::ops::Range;
 
-/// Outputs of an invocation along a row.
+/// Outputs of a thread along a row.
 const WIDE: usize = 8;
 
-/// Cells of windows, over all channels that are staged at once, about.
+/// Approximate cells of windows, over all channels that are staged at once.
 const STAGED_CELLS: usize = 36;
 
-/// How the kernel is specialised.
+/// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tiled {
     kernel: [usize; 2],
-    /// Channels that an invocation computes, and how many such groups a workgroup has.
+    /// Channels that a thread computes, and the number of such groups in a workgroup.
     channels: usize,
     groups: usize,
-    /// Invocations down and across.
+    /// Threads down and across.
     down: usize,
     across: usize,
     /// Channels of x that are staged at once.
     staged: usize,
-    /// Whether workgroup memory is made of vectors, as in the register-tiled matrix product.
+    /// Workgroup memory is made of vec4s, as in the register-tiled matrix product.
     vectors: bool,
-    /// Whether rows of outputs are whole vectors.
+    /// Rows of outputs are whole vec4s.
     stores: bool,
 }
 
@@ -42,7 +42,7 @@ impl Tiled {
         [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= Self::MAX_CELLS && r.max(s) <= 16
     }
 
-    /// Rounds of all loops of an invocation: for the channels that are staged at once two loops that stage and one over
+    /// Rounds of all loops of a thread: two loops stage the channels that are staged at once, and one walks over
     /// rows of windows. The round that ends a loop counts.
     pub(super) fn rounds(c: &Correlation, profile: &DeviceProfile) -> u64 {
         let tiled = Self::new(c, profile);
@@ -55,14 +55,14 @@ impl Tiled {
 
     pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
         let [p, q] = c.out;
-        // Four groups of channels to a workgroup: of 7 x 7 to 16 channels 36.8 TFLOP/s by 4 x 4, 31.3 by 2 x 8 on an
-        // H100; to 32 channels 39.8 by 4 x 8, 33.6 by 2 x 16.
+        // Four groups of channels in a workgroup: 7 x 7 to 16 channels reach 36.8 TFLOP/s by 4 x 4, 31.3 by 2 x 8
+        // on an H100; to 32 channels 39.8 by 4 x 8, 33.6 by 2 x 16.
         let (channels, lanes) = match profile.quirks.serial_workgroups {
             true => (4, 16),
             false => (if c.to <= 16 { 4 } else { 8 }, 128),
         };
         let groups = c.to.div_ceil(channels).next_power_of_two().min(4);
-        // As few lanes as can be that are idle, or beyond the last row and column; of equals the largest, then the widest.
+        // The fewest lanes that idle or lie beyond the last row and column; of equals the largest, then the widest.
         let shapes = [4, 2, 1].into_iter().flat_map(|across| {
             let most = (lanes / groups / across).max(1);
             (most.div_ceil(2)..=most).rev().map(move |down| (across, down))
@@ -104,7 +104,7 @@ impl Tiled {
         [self.groups * self.channels, self.down, self.across * WIDE]
     }
 
-    /// Rows of x of a tile, and cells from one to the next in workgroup memory: an odd number of vectors, which
+    /// Rows of x of a tile, and cells from one to the next in workgroup memory: an odd number of vec4s, which
     /// spreads a column over the banks.
     fn rows(&self) -> usize {
         self.down + self.kernel[0] - 1
@@ -136,21 +136,21 @@ impl Tiled {
         mut self,
         job: &ConvJob<'_>,
         program: &mut Program,
-        pieces: &[ImageChunk],
+        chunks: &[ImageChunk],
     ) -> Result<()> {
         let c = &job.c;
-        self.stores &= pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
+        self.stores &= chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
         let tiles = c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across) * c.groups;
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
         let kernel = program.kernel(self.kernel(spec));
         program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
-        for piece in pieces {
-            let all = (piece.images * tiles) as u64;
-            let bindings = [vec![piece.x, job.weights], job.ends(piece.y)].concat();
-            dispatch_bands(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
-                let mut params = c.params(piece, end as usize);
+        for chunk in chunks {
+            let all = (chunk.images * tiles) as u64;
+            let bindings = [vec![chunk.x, job.weights], job.ends(chunk.y)].concat();
+            dispatch_chunks(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
+                let mut params = c.params(chunk, end as usize);
                 params.first = start as u32;
                 params
             })?;

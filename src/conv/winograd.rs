@@ -1,7 +1,8 @@
-//! Winograd's convolution for windows of 3 x 3: 4 x 4 outputs from 6 x 6 cells, F(4 x 4, 3 x 3) of Lavin and Gray, 2016.
+//! Winograd's convolution for windows of 3 x 3: 4 x 4 outputs from 6 x 6 cells, F(4 x 4, 3 x 3) of Lavin and Gray,
+//! 2016.
 //!
-//! Weights and tiles of cells are transformed to 36 numbers each; for each of these places the channels are summed by
-//! one matrix product; the sums are transformed back. 36 products stand for 144.
+//! Weights and tiles of cells are transformed to 36 numbers each. For each of these places one matrix product sums
+//! the channels, and the sums are transformed back. 36 products replace 144.
 
 use super::correlate::ConvJob;
 use super::layer::{Correlation, ImageChunk};
@@ -12,28 +13,28 @@ use crate::shader::Spec;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Outputs of a tile along a side, and numbers that stand for a tile.
+/// Outputs of a tile along a side, and numbers of a transformed tile.
 const SIDE: usize = 4;
 const PLACES: usize = 36;
 
 /// Bytes of transformed cells and sums of a chunk of images. On an H100, 64 channels of 56 x 56, 64 images: 32 MiB
-/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32 images:
-/// 76.5, 102, 106 and 107.
+/// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32
+/// images: 76.5, 102, 106 and 107.
 const SCRATCH: u64 = 256 << 20;
 
-/// Whether windows are of 3 x 3, one beside the other.
+/// Says if windows are of 3 x 3 with stride and dilation 1.
 pub(super) fn fits(c: &Correlation) -> bool {
     c.kernel == [3, 3] && c.stride == [1, 1] && c.up == [1, 1] && c.dilation == [1, 1]
 }
 
-/// The largest number from 1 to `end` for which there is room, as there is for all below it; else 1.
-fn most_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
-    let (mut most, mut end) = (1, end.max(1));
-    while most < end {
-        let middle = most + (end - most).div_ceil(2);
-        if room(middle) { most = middle } else { end = middle - 1 }
+/// The largest number from 1 to `end` with room, by bisection; 1 if none has.
+fn largest_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
+    let (mut largest, mut end) = (1, end.max(1));
+    while largest < end {
+        let middle = largest + (end - largest).div_ceil(2);
+        if room(middle) { largest = middle } else { end = middle - 1 }
     }
-    most
+    largest
 }
 
 /// The products of all passes of a `size`, lowered once.
@@ -51,12 +52,12 @@ fn once(
     Ok(program)
 }
 
-pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChunk]) -> Result<()> {
+pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
     let (c, profile) = (&job.c, job.profile);
     let [p, q] = c.out;
     let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
     let [from, to] = [c.groups * c.from, c.groups * c.to];
-    // Of an image, its tiles rounded up to whole vectors.
+    // For an image, its tiles rounded up to whole vec4s.
     let bytes = |tiles: usize, channels: usize| 4 * (PLACES * channels * tiles.next_multiple_of(4)) as u64;
     let limit = profile.limits.max_storage_binding;
     let room = |images: usize| {
@@ -67,14 +68,14 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChu
     if !room(1) || weights_bytes > limit {
         return Err(err!(
             TooLarge,
-            "{}: `winograd` takes {} bytes of scratch for an image and {weights_bytes} for the weights; {} binds {limit}; \
-             take `implicit`",
+            "{}: `winograd` takes {} bytes of scratch for an image and {weights_bytes} for the weights; {} binds \
+             {limit}; take `implicit`",
             c.op,
             bytes(tiles, from.max(to)),
             profile.name
         ));
     }
-    let images = most_of(pieces[0].images, room);
+    let images = largest_of(chunks[0].images, room);
     let most = (images * tiles).next_multiple_of(4);
     let weights = program.scratch(weights_bytes);
     let cells = program.scratch(bytes(most, from));
@@ -90,20 +91,20 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChu
     ));
     let count = to * c.from;
     let grid = Grid::fold((count as u64).div_ceil(256));
-    program.dispatch(kernel, &c.params(&pieces[0], count), vec![job.weights, weights], grid);
+    program.dispatch(kernel, &c.params(&chunks[0], count), vec![job.weights, weights], grid);
 
     let input = Kernel::library("conv/conv_winograd_input", "conv_winograd_input", Spec::new());
-    let vectors = q.is_multiple_of(4) && pieces.iter().all(|piece| piece.y_at.is_multiple_of(4));
+    let vectors = q.is_multiple_of(4) && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
     let spec = job.end(2, "OUTPUT_BINDING").flag("VECTORS", vectors);
     let output = Kernel::library("conv/conv_winograd_output", "conv_winograd_output", spec);
     let mut products = HashMap::new();
-    for piece in pieces {
-        for Range { start, end } in program.bands(piece.images as u64, images as u64)? {
+    for chunk in chunks {
+        for Range { start, end } in program.bands(chunk.images as u64, images as u64)? {
             let (first, count) = (start as usize, (end - start) as usize);
             let columns = (count * tiles).next_multiple_of(4);
             let part = |binding: Binding, channels| Binding { size: bytes(columns, channels), ..binding };
             let (cells, sums) = (part(cells, from), part(sums, to));
-            let mut params = c.params(piece, 0);
+            let mut params = c.params(chunk, 0);
             (params.images, params.all_images) = (count as u32, count as u32);
             params.x_at += (first * c.image()[0]) as u32;
             params.y_at += (first * c.image()[1]) as u32;
@@ -111,7 +112,7 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChu
             let kernel = program.kernel(input.clone());
             params.count = (columns * from) as u32;
             let grid = Grid::fold(u64::from(params.count).div_ceil(256));
-            program.dispatch(kernel, &params, vec![piece.x, cells], grid);
+            program.dispatch(kernel, &params, vec![chunk.x, cells], grid);
 
             let product = GemmBatched::new(PLACES * c.groups, c.to, columns, c.from);
             program.append(
@@ -122,21 +123,21 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, pieces: &[ImageChu
             let kernel = program.kernel(output.clone());
             params.count = (columns * to) as u32;
             let grid = Grid::fold(u64::from(params.count).div_ceil(256));
-            program.dispatch(kernel, &params, [vec![sums], job.ends(piece.y)].concat(), grid);
+            program.dispatch(kernel, &params, [vec![sums], job.ends(chunk.y)].concat(), grid);
         }
     }
     Ok(())
 }
 
-/// Workgroups of matrix products that fill a large card some four times, in tiles of 64 x 64.
+/// Workgroups of matrix products that fill a large card about four times, in tiles of 64 x 64.
 const PRODUCTS: usize = 4 * 528;
 
-/// The gradient by weights: tiles of gradients are transformed as well, and each of 36 products sums over tiles. So
-/// that there are enough products, images are divided into slices, summed at the end.
+/// Writes the gradient with respect to weights: transforms tiles of gradients too, and each of 36 products sums
+/// over tiles. For enough products, images are divided into slices, summed at the end.
 pub(super) fn weights(
     program: &mut Program,
     c: &Correlation,
-    pieces: &[ImageChunk],
+    chunks: &[ImageChunk],
     output: Binding,
     profile: &DeviceProfile,
 ) -> Result<()> {
@@ -148,7 +149,7 @@ pub(super) fn weights(
     let each = PLACES * c.groups * c.from.div_ceil(tile) * c.to.div_ceil(tile) * tile / 64;
     let wanted = if profile.quirks.few_cores { 1 } else { (PRODUCTS / each).max(1) };
     let limit = profile.limits.max_storage_binding;
-    // Of slices of so many images: their bytes.
+    // Bytes of `slices` slices of `images` images.
     let bytes = |slices: usize, images: usize, channels: usize| {
         4 * (slices * PLACES * channels * (images * tiles).next_multiple_of(4)) as u64
     };
@@ -169,10 +170,10 @@ pub(super) fn weights(
         ));
     }
     // Images of a slice, and slices of a pass.
-    let images = pieces[0].images.div_ceil(wanted).max(1);
-    let images = most_of(images, |n| room(1, n));
-    let most = pieces[0].images.div_ceil(images);
-    let slices = most_of(most, |n| room(n, images));
+    let images = chunks[0].images.div_ceil(wanted).max(1);
+    let images = largest_of(images, |n| room(1, n));
+    let most = chunks[0].images.div_ceil(images);
+    let slices = largest_of(most, |n| room(n, images));
     let cells = program.scratch(bytes(slices, images, from));
     let gradients = program.scratch(bytes(slices, images, to));
     let sums = program.scratch(sums_bytes(slices));
@@ -186,20 +187,20 @@ pub(super) fn weights(
     let name = "conv/conv_backward_weights_tiles";
     let gradients_kernel = program.kernel(Kernel::library(name, "conv_backward_weights_tiles", Spec::new()));
     let (mut adds, mut products) = (0, HashMap::new());
-    for piece in pieces {
-        for Range { start, .. } in program.bands(piece.images as u64, (images * slices) as u64)? {
+    for chunk in chunks {
+        for Range { start, .. } in program.bands(chunk.images as u64, (images * slices) as u64)? {
             let first = start as usize;
-            let rest = piece.images - first;
+            let rest = chunk.images - first;
             let slices = rest.div_ceil(images).min(slices);
             let columns = (images * tiles).next_multiple_of(4);
-            let mut params = c.params(piece, slices * columns * from);
+            let mut params = c.params(chunk, slices * columns * from);
             (params.images, params.all_images) = (images as u32, rest.min(images * slices) as u32);
             params.x_at += (first * c.image()[0]) as u32;
             params.y_at += (first * c.image()[1]) as u32;
             let grid = |count: u32| Grid::fold(u64::from(count).div_ceil(256));
-            program.dispatch(cells_kernel, &params, vec![piece.x, cells], grid(params.count));
+            program.dispatch(cells_kernel, &params, vec![chunk.x, cells], grid(params.count));
             params.count = (slices * columns * to) as u32;
-            program.dispatch(gradients_kernel, &params, vec![piece.y, gradients], grid(params.count));
+            program.dispatch(gradients_kernel, &params, vec![chunk.y, gradients], grid(params.count));
 
             let product = GemmBatched::new(slices * PLACES * c.groups, c.to, c.from, columns).trans_b();
             let product =

@@ -5,11 +5,11 @@ use crate::program::{Setting, Settings};
 
 /// A function applied to each element of a result before it is stored.
 ///
-/// It is evaluated in f32. A NaN stays a NaN.
+/// It is computed in f32. NaN stays NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Activation {
-    /// The element itself.
+    /// `x`.
     #[default]
     None,
     /// `max(x, 0)`.
@@ -24,10 +24,10 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// All of them.
+    /// Every activation.
     pub const ALL: [Activation; 5] = [Self::None, Self::Relu, Self::Sigmoid, Self::Tanh, Self::Gelu];
 
-    /// Name, as on the command line of the `op` example.
+    /// The name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -38,7 +38,7 @@ impl Activation {
         }
     }
 
-    /// The activation of that name.
+    /// Finds the activation of that name.
     ///
     /// ```
     /// use tilework::dense::Activation;
@@ -49,10 +49,10 @@ impl Activation {
         Self::ALL.into_iter().find(|a| a.name() == name)
     }
 
-    /// The option of an op that has one.
+    /// The option of ops with an activation.
     pub(crate) const SETTING: Setting = Setting::word("activation", || Self::ALL.map(Self::name).to_vec());
 
-    /// What the option says; none if it is not given.
+    /// Reads the option; `Activation::None` if it is absent.
     pub(crate) fn asked(settings: &Settings) -> Result<Self> {
         Ok(Self::from_name(settings.choice(Self::SETTING.name)?).unwrap_or_default())
     }

@@ -8,99 +8,110 @@ use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{Comparison, Operation, deterministic, operands};
 use half::f16;
 
-/// Matrix product with a fused end: `C = activation(alpha op(A) op(B) + beta C + bias)`.
+/// Multiplies two matrices and finishes each element: `C = activation(alpha op(A) op(B) + beta C + bias)`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// // A fully connected layer: 2 samples of 3 features, 2 neurons, each neuron's weights in a row.
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let weights = gpu.upload(&[1.0f32, 0.0, -1.0, 0.5, 0.5, 0.5])?;
+/// let (bias, y) = (gpu.upload(&[0.0f32, 1.0])?, gpu.alloc::<f32>(4)?);
+/// let layer = Gemm::new(2, 2, 3).trans_b().activation(Activation::Relu).with_bias().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// layer.with_bias(&bias).record(&mut rec, &x, &weights, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [0.0, 4.0, 0.0, 8.5]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// The plain product of two buffers in one call: [`Gpu::gemm`](crate::Gpu::gemm).
 ///
 /// # Shapes
-/// `op(A)` is m x k, `op(B)` is k x n, C is m x n, all row-major; `a` is stored k x m with
-/// [`trans_a`](Self::trans_a), `b` n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`mixed_precision`](Self::mixed_precision)). Operands are `a`, `b`,
-/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of C,
-/// and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. A leading dimension (`lda`, `ldb`,
+/// `op(A)` is m x k, `op(B)` is k x n, C is m x n, all row-major. `a` is stored k x m with
+/// [`trans_a`](Self::trans_a), `b` n x k with [`trans_b`](Self::trans_b). Elements are `f32` or [`f16`](half::f16),
+/// or f16 factors with everything else in f32 ([`mixed_precision`](Self::mixed_precision)). Operands are `a`, `b`,
+/// `c`, in this order. [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of C;
+/// [`with_row_bias`](Self::with_row_bias) adds m elements, one for each row. A leading dimension (`lda`, `ldb`,
 /// `ldc`) is the number of elements from one stored row to the next; an operand of `rows` rows then has
-/// `(rows - 1) * ld + row length` elements. Elements of `c` between its rows are left as they are. `c` must
-/// not overlap the others.
+/// `(rows - 1) * ld + row length` elements. Elements of `c` between its rows are not changed. `c` must not overlap
+/// the other operands.
 ///
-/// Any extent may be 0. With `beta` = 0 (the default) `c` is not read, so what it holds, NaN too, does not
-/// matter. With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and `b` are not read.
+/// Any extent may be 0. With `beta` = 0 (the default) `c` is not read, so its old contents do not matter, even NaN.
+/// With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and `b` are not read.
 ///
 /// # Precision and determinism
-/// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and
-/// rounded once to the element type of C, where f16 overflows to infinity. The error before the activation is at most
-/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
-/// ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and infinities go through as IEEE
-/// arithmetic has them. That is [`Precision::Strict`], the default; [`precision`](Self::precision) asks for less, or for
-/// the same by other hardware. Same device, same inputs, same variant and tile: same bits; but not with
-/// `split-k-atomic`, which adds in any order, is never chosen by `auto`, and is ruled out by
-/// [`deterministic`](Gemm::deterministic).
+/// With [`Precision::Strict`], the default, products are summed in f32 in the order of k for both element types.
+/// The epilogue is computed in f32 and rounded once to the element type of C; f16 overflows to infinity. The error
+/// before the activation is at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with
+/// `gamma(j) = j u / (1 - j u)`, u = 2^-24 ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and
+/// infinities propagate as in IEEE arithmetic. [`precision`](Self::precision) selects less exact sums, or equally
+/// exact ones on other hardware.
+///
+/// The same device, inputs, variant and tile give the same bits, except with `split-k-atomic`, which adds in any
+/// order. `auto` never chooses it, and [`deterministic`](Gemm::deterministic) excludes it.
 ///
 /// # Cost
-/// 2 m n k flop; a, b and bias read once, C written once, and read once if `beta` is not 0. Work above a
-/// fixed number of flop a dispatch is cut into several, so that none takes long enough for a watchdog. No
-/// scratch, but for k above 2^20 (2^13 on processors): 4 m n bytes; `split-k` takes as much for each slice of
-/// k, `split-k-atomic` once, and both have a second pass over C. `coop` takes 2 bytes for each element of a factor
-/// that is of f32, or whose rows are not whole numbers of eight elements, or has an inner extent that is not, and
-/// copies it there first; with [`Precision::Split`] 4 bytes, after a pass that reads the factor for its powers of two.
+/// 2 m n k flop. a, b and bias are read once, C is written once, and read once if `beta` is not 0. One dispatch;
+/// work above a fixed number of flop is cut into several, so that none runs into a watchdog. No scratch for k up to
+/// 2^20 (2^13 on processors), above that 4 m n bytes. `split-k` takes 4 m n bytes for each slice of k,
+/// `split-k-atomic` 4 m n bytes in all, and both make a second pass over C. `coop` copies a factor to scratch
+/// first, 2 bytes for each element, if the factor is of f32, its rows are not a multiple of eight elements, or its
+/// inner extent is not; with [`Precision::Split`] it takes 4 bytes for each element, after a pass that reads the
+/// factor for its powers of two.
 ///
 /// # Variants
-/// The ladder of a matrix product, each step with one idea more: `naive`; `tiled` (workgroup memory);
-/// `coarsened` (several tiles of columns for an invocation); `register-direct` (sums in registers, A
-/// straight from storage); `register` (both factors staged); `double` (two tiles in workgroup memory, loads
-/// ahead of use); `split-k` (k split over workgroups, sums added by a second pass) and `split-k-atomic` (added
-/// by compare-exchange). `coop`, on cooperative matrices, rounds factors to f16 if they are not of it, or splits
-/// them: see [`Precision`]. `auto`, the default, chooses by shape and device, and `coop` for a
-/// [`precision`](Self::precision) that it alone has. [`tile`](Self::tile),
-/// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`unrolled`](Self::unrolled) set what a
-/// variant leaves open.
+/// Each step adds one idea: `naive`; `tiled` (workgroup memory); `coarsened` (a thread computes several tiles of
+/// columns); `register-direct` (sums in registers, A straight from storage); `register` (both factors staged);
+/// `double` (two tiles in workgroup memory, loads ahead of use); `split-k` (k split over workgroups, a second pass
+/// adds the sums) and `split-k-atomic` (sums added by compare-exchange). `coop` runs on cooperative matrices and
+/// rounds f32 factors to f16 or splits them: see [`Precision`]. `auto`, the default, chooses by shape and device,
+/// and takes `coop` for a [`precision`](Self::precision) that only `coop` offers. [`tile`](Self::tile),
+/// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`rolled`](Self::rolled) adjust a variant.
 ///
 /// # On CUDA
-/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Factors of 16
-/// bits are multiplied by tensor cores, those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these and bf16 need
-/// sm_80. Extents go up to 2^31 - 1024. A leading dimension or stride that is no multiple of 16 bytes makes
-/// copies slower, most of all one of an odd number of 2-byte elements. Variants: `fma`, `wmma` and `mma`, whose
-/// [`tile`](Self::tile) is that of a block of threads and whose [`thread_tile`](Self::thread_tile) that of a warp, in
-/// multiples of 16, without scratch; and on Hopper `wgmma`, which has tiles of its own, and copies to scratch first what
-/// Hopper does not read as it is: a factor with rows of no whole pieces of 16 bytes, one of f32 whose inner extent is not
-/// innermost in memory, and both where they are split.
+/// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
+/// cores multiply factors of 16 bits, and those of f32 with [`Precision::Tensor`] or [`Precision::Split`]; these
+/// and bf16 need sm_80. Extents go up to 2^31 - 1024. A leading dimension or stride that is no multiple of 16 bytes
+/// slows copies down, most of all an odd number of 2-byte elements. The variants `fma`, `wmma` and `mma` take no
+/// scratch; their [`tile`](Self::tile) belongs to a block of threads and their [`thread_tile`](Self::thread_tile)
+/// to a warp, in multiples of 16. On Hopper there is `wgmma`, with its own tiles. It first copies to scratch a
+/// factor that Hopper cannot read in place: one whose rows are not a multiple of 16 bytes, one of f32 whose inner
+/// extent is not innermost in memory, and both factors where they are split.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a tile
-/// or thread tile that the variant does not have, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1
-/// elements, or above the largest binding or buffer of the device; a tile above its workgroup limits.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; a precision but
-/// [`Strict`](Precision::Strict) on one without cooperative matrices of f16 with sums of f32.
-/// `InvalidArgument` too: a precision that the variant or the type of the factors has not.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; a tile,
+///   thread tile or precision that the variant does not offer; a precision that the type of the factors does not
+///   allow; an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1 elements or above the largest binding or
+///   buffer of the device; a tile above its workgroup limits.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; a precision other than
+///   [`Strict`](Precision::Strict) on a device without cooperative matrices of f16 with sums of f32.
 ///
 /// # Algorithm
-/// `shaders/dense/gemm_naive.wgsl`: the definition. `shaders/dense/gemm_tiled.wgsl`: tiles in workgroup
-/// memory (Kirk and Hwu, *Programming Massively Parallel Processors*), as `gemm_coarsened.wgsl`.
-/// `gemm_register_direct.wgsl`: Volkov and Demmel, *Benchmarking GPUs to tune dense linear algebra*, 2008.
-/// `gemm_register.wgsl` and `gemm_double.wgsl`, in the way of Nath, Tomov and Dongarra, *An
-/// improved MAGMA GEMM for Fermi GPUs*, 2010; `gemm_slabs.wgsl` adds up slices of k. `gemm_coop.wgsl`
-/// multiplies on cooperative matrices; `gemm_pack.wgsl` copies factors for it and `gemm_scales.wgsl` finds powers of two;
-/// the split is that of Ootomo and Yokota, 2022. On CUDA `shaders/dense/gemm_wmma.cu`
+/// `shaders/dense/gemm_naive.wgsl`: the definition. `gemm_tiled.wgsl` and `gemm_coarsened.wgsl`: tiles in workgroup
+/// memory (Kirk and Hwu, *Programming Massively Parallel Processors*). `gemm_register_direct.wgsl`: Volkov and
+/// Demmel, *Benchmarking GPUs to tune dense linear algebra*, 2008. `gemm_register.wgsl` and `gemm_double.wgsl`:
+/// after Nath, Tomov and Dongarra, *An improved MAGMA GEMM for Fermi GPUs*, 2010. `gemm_slabs.wgsl` adds slices of
+/// k. `gemm_coop.wgsl` multiplies on cooperative matrices, `gemm_pack.wgsl` copies factors for it and
+/// `gemm_scales.wgsl` finds powers of two; the split is that of Ootomo and Yokota, 2022. On CUDA: `gemm_wmma.cu`
 /// and `gemm_wgmma.cu`.
 ///
-/// # Example
+/// # Example: lowering without a device
 /// ```
-/// use tilework::dense::{Activation, Gemm};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// // A fully connected layer: 64 samples of 784 features, weights stored 128 x 784.
-/// let layer = Gemm::new(64, 128, 784).trans_b().activation(Activation::Relu).with_bias();
-/// let program = Op::<f32>::lower(&layer, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!(program.operands[1].len, 128 * 784);
-/// assert_eq!(program.cost.flop, 2.0 * 64.0 * 128.0 * 784.0);
-///
-/// // The same with features and weights in half precision, sums and results not.
 /// use half::f16;
 /// use tilework::DType;
-/// let mixed = Op::<f16>::lower(&layer.mixed_precision(), &DeviceProfile::h100())?;
-/// let types: Vec<_> = mixed.operands.iter().map(|o| (o.name, o.dtype)).collect();
-/// assert_eq!(types, [("a", DType::F16), ("b", DType::F16), ("bias", DType::F32), ("c", DType::F32)]);
+/// use tilework::dense::Gemm;
+/// use tilework::program::{DeviceProfile, Op};
 ///
-/// // A bias for each of the 64 rows, as where samples are columns.
-/// let rows = Gemm::new(64, 128, 784).with_row_bias();
-/// assert_eq!(Op::<f32>::lower(&rows, &DeviceProfile::h100())?.operands[2].len, 64);
+/// // Features and weights in half precision, bias and results in f32.
+/// let layer = Gemm::new(64, 128, 784).trans_b().with_bias().mixed_precision();
+/// let program = Op::<f16>::lower(&layer, &DeviceProfile::h100())?;
+/// let types: Vec<_> = program.operands.iter().map(|o| (o.name, o.dtype)).collect();
+/// assert_eq!(types, [("a", DType::F16), ("b", DType::F16), ("bias", DType::F32), ("c", DType::F32)]);
+/// assert_eq!(program.cost.flop, 2.0 * 64.0 * 128.0 * 784.0);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -109,28 +120,28 @@ pub struct Gemm {
 }
 
 impl Gemm {
-    /// The product of an m x k and a k x n matrix.
+    /// Creates the product of an m x k and a k x n matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         Self { product: Product::new(m, n, k) }
     }
 
-    /// The tile that a workgroup computes. The default suits the device, the shape and the variant. With a tile and
-    /// without a variant, `auto` chooses `tiled`.
+    /// Sets the tile that a workgroup computes. The default suits the device, the shape and the variant. With a
+    /// tile and without a variant, `auto` chooses `tiled`.
     ///
     /// - `naive` (which ignores `k`) and `tiled` have one thread for each element and take any sides within the
     ///   device's limits.
     /// - `coarsened` needs `n` to be a multiple of 2. `register-direct` needs `n` = 16 and `m` a multiple of 8.
     /// - The other variants need multiples of their [`thread_tile`](Self::thread_tile), and `k` a multiple of 4.
-    /// - `coop` needs `k` to be a multiple of the side of a cooperative matrix (16 or 8), and loads that the threads
-    ///   can share evenly.
+    /// - `coop` needs `k` to be a multiple of the side of a cooperative matrix (16 or 8), and loads that the
+    ///   threads can share evenly.
     #[must_use]
     pub fn tile(mut self, tile: ProductTile) -> Self {
         self.product.tile = Some(tile);
         self
     }
 
-    /// The part of the tile that one thread computes, or one subgroup for `coop`. The default suits the tile. With a
-    /// thread tile and without a variant, `auto` chooses `double`.
+    /// Sets the part of the tile that one thread computes, or one subgroup for `coop`. The default suits the tile.
+    /// With a thread tile and without a variant, `auto` chooses `double`.
     ///
     /// The variants with sums in registers take multiples of 4 up to 16; `coarsened` takes 1 x 2 or 1 x 4,
     /// `register-direct` 1 x 16, `naive` and `tiled` 1 x 1, and `coop` multiples of the side of a cooperative matrix.
@@ -141,7 +152,7 @@ impl Gemm {
         self
     }
 
-    /// Slices that `split-k` and `split-k-atomic` cut k into, at the most; by default as many as fill the
+    /// Sets the largest number of slices that `split-k` and `split-k-atomic` cut k into. The default fills the
     /// device. Other variants ignore it.
     #[must_use]
     pub fn slices(mut self, slices: u32) -> Self {
@@ -149,15 +160,16 @@ impl Gemm {
         self
     }
 
-    /// The kernels with sums in registers loop over the steps of k in a tile. By default the steps are written out.
+    /// Keeps loops over the steps of k in a tile for kernels with sums in registers. By default the steps are
+    /// written out.
     #[must_use]
     pub fn rolled(mut self) -> Self {
         self.product.unrolled = false;
         self
     }
 
-    /// Whether the kernels with sums in registers have workgroup memory made of vectors; for tests of both and
-    /// for measurements. By default on Vulkan, where a component is stored without the rest.
+    /// Makes the workgroup memory of kernels with sums in registers of vec4s, or of scalars; for tests and
+    /// measurements. The default is vec4s on Vulkan, where storing one component leaves the others alone.
     #[doc(hidden)]
     #[must_use]
     pub fn workgroup_vectors(mut self, vectors: bool) -> Self {
@@ -165,15 +177,15 @@ impl Gemm {
         self
     }
 
-    /// How exact the sums are; [`Precision::Strict`] by default. The others make `auto` choose `coop`, and need a device
-    /// with cooperative matrices.
+    /// Sets how exact the sums are; [`Precision::Strict`] by default. The others make `auto` choose `coop`, and
+    /// need a device with cooperative matrices.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.product.precision = precision;
         self
     }
 
-    /// Whether `coop` sums each step of k apart and adds that to C in f32, as [`Precision::Split`] always has it; for
+    /// Makes `coop` sum each step of k apart and add it to C in f32, as [`Precision::Split`] always does; for
     /// measurements.
     #[doc(hidden)]
     #[must_use]
@@ -188,14 +200,14 @@ impl Gemm {
 operands! {
     impl[T: Element,] Gemm, T [cuda] {
         fn record<C>(a: T, b: T, c: C);
-        /// What is added to each column or row of C.
+        /// The bias added to each column or row of C.
         optional with_bias<C>(bias: C);
     }
 }
 
 product_descriptor!(Gemm, VARIANTS, f32, f16);
 
-/// What the catalogue knows of [`Gemm`].
+/// The catalogue entry of [`Gemm`].
 pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
@@ -211,7 +223,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// Elements of A and B that are loaded, against those of the definition.
+/// Counts the elements of A and B that are loaded, against those of the definition.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let [m, n, k] = ["m", "n", "k"].map(|name| subject.param(name));
     let (m, n, k) = (m?, n?, k?);
@@ -219,7 +231,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let loaded =
         (subject.program.traffic? - subject.program.cost.bytes) / subject.element_bytes() as f64 + once;
     let mut facts = vec![fact("reuse", 2.0 * (m * n * k) as f64 / loaded, "uses of an element loaded")];
-    // How lanes lie in a tile of C, where each loads for itself.
+    // The lanes' places in a tile of C, where each lane loads for itself.
     let (width, spec) = match subject.program.variant() {
         "naive" => subject.kernel("gemm_naive").map(|(k, i)| (u64::from(i.workgroup_size[0]), &k.spec))?,
         "register-direct" => subject.kernel("gemm_register_direct").map(|(k, _)| (1, &k.spec))?,
@@ -320,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
+    fn bias_and_mixed_types_change_operands_and_bytes() {
         let h100 = DeviceProfile::h100();
         let gemm = Gemm::new(3, 5, 7);
         let bias = |op: Gemm| Op::<f32>::lower(&op, &h100).unwrap();
@@ -328,7 +340,7 @@ mod tests {
         let rows = bias(gemm.clone().with_row_bias());
         assert_eq!(rows.operands[2].len, 3);
         assert_eq!(rows.cost.bytes, 4.0 * (21.0 + 35.0 + 3.0 + 15.0));
-        // The last call counts.
+        // The last call wins.
         assert_eq!(gemm.clone().with_row_bias().with_bias(), gemm.clone().with_bias());
         let mixed = gemm.clone().beta(1.0).with_row_bias().mixed_precision();
         let mixed = Op::<f16>::lower(&mixed, &h100).unwrap();
@@ -342,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_result_needs_no_dispatch() {
+    fn empty_result_needs_no_dispatch() {
         for (m, n) in [(0, 5), (5, 0), (0, 0)] {
             for variant in std::iter::once("auto").chain(on(&DeviceProfile::mesa()).map(|v| v.name)) {
                 let gemm = Gemm::new(m, n, 7).variant(variant);
@@ -354,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_not_bound_when_they_do_not_matter() {
+    fn unused_factors_are_not_bound() {
         for gemm in
             [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0), Gemm::new(40, 50, 60).alpha(-0.0)]
         {
@@ -370,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn c_is_read_only_where_beta_is_not_0() {
+    fn c_is_read_only_if_beta_is_not_0() {
         for (beta, reads) in [(0.0, false), (-0.0, false), (1.0, true), (f32::NAN, true)] {
             let program = lower(&Gemm::new(9, 9, 9).beta(beta), &DeviceProfile::h100()).unwrap();
             let text = program.kernels[0].expand(Target::Naga).unwrap();
@@ -380,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn f16_is_refused_where_shaders_have_none() {
+    fn rejects_f16_on_a_device_without_it() {
         let e = Op::<f16>::lower(&Gemm::new(4, 4, 4), &DeviceProfile::swiftshader()).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Unsupported);
         assert!(e.to_string().contains("SHADER_F16"), "{e}");
@@ -388,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_variant_is_refused_with_the_names() {
+    fn rejects_an_unknown_variant_and_lists_the_names() {
         let (kind, text) = refusal(&Gemm::new(4, 4, 4).variant("fast"), &DeviceProfile::h100());
         assert!(kind == ErrorKind::InvalidArgument && text.contains("auto, naive, tiled"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Products of many matrices of one shape.
+//! The matrix product of each pair in a batch.
 
 use super::product::samples::batched_samples;
 use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor};
@@ -6,73 +6,81 @@ use crate::element::{DType, Element};
 use crate::program::{Comparison, Example, Operation, operands};
 use half::f16;
 
-/// Matrix product of each pair of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
+/// Multiplies each pair of matrices of a batch: `C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// // 2 frames of 2 points in the plane; one quarter turn, stored once, for all frames (stride 0).
+/// let gpu = Gpu::new()?;
+/// let points = gpu.upload(&[1.0f32, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
+/// let turn = gpu.upload(&[0.0f32, 1.0, -1.0, 0.0])?;
+/// let turned = gpu.alloc::<f32>(8)?;
+/// let product = GemmBatched::new(2, 2, 2, 2).strides(4, 0, 4).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// product.record(&mut rec, &points, &turn, &turned)?;
+/// rec.submit()?;
+/// assert_eq!(turned.read()?, [0.0, 1.0, -1.0, 0.0, -3.0, 2.0, -5.0, 4.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// Packed matrices in one call: [`Gpu::gemm_batched`](crate::Gpu::gemm_batched).
 ///
 /// # Shapes
-/// Every `op(A[b])` is m x k, `op(B[b])` k x n, `C[b]` m x n, row-major; `a` holds matrices of k x m
-/// with [`trans_a`](Self::trans_a), `b` of n x k with [`trans_b`](Self::trans_b). Elements are `f32` or
-/// [`f16`](half::f16), or f16 in the factors and f32 in all else ([`mixed_precision`](Self::mixed_precision)). Operands are `a`, `b`,
-/// `c`, in this order; [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of every C,
-/// and [`with_row_bias`](Self::with_row_bias) m elements, one for each row. Leading dimensions ([`lda`](Self::lda),
-/// [`ldb`](Self::ldb), [`ldc`](Self::ldc)) are the elements from one stored row to the next, strides
-/// ([`strides`](Self::strides)) those from one matrix to the next: 0 has all products read the one matrix, and matrices
-/// of `a` and of `b` may overlap. Those of `c` follow each other, or lie side by side in longer rows. An operand has
-/// `(batch - 1) * stride + (rows - 1) * ld + row length` elements; those of `c` between its rows and matrices are left
-/// as they are. `c` must not overlap the others.
+/// Each `op(A[b])` is m x k, each `op(B[b])` k x n, each `C[b]` m x n, all row-major. `a` holds k x m matrices with
+/// [`trans_a`](Self::trans_a), `b` n x k with [`trans_b`](Self::trans_b). Elements are `f32` or [`f16`](half::f16),
+/// or f16 factors with everything else in f32 ([`mixed_precision`](Self::mixed_precision)). Operands are `a`, `b`,
+/// `c`, in this order. [`with_bias`](Self::with_bias) adds `bias`, n elements, one for each column of every C;
+/// [`with_row_bias`](Self::with_row_bias) adds m elements, one for each row. Leading dimensions
+/// ([`lda`](Self::lda), [`ldb`](Self::ldb), [`ldc`](Self::ldc)) count the elements from one stored row to the next,
+/// strides ([`strides`](Self::strides)) those from one matrix to the next. With stride 0 all products read the same
+/// matrix, and matrices of `a` and of `b` may overlap. Those of `c` follow each other, or lie side by side in
+/// longer rows. An operand has `(batch - 1) * stride + (rows - 1) * ld + row length` elements; elements of `c`
+/// between its rows and matrices are not changed. `c` must not overlap the other operands.
 ///
-/// Any extent may be 0, and so may the batch. With `beta` = 0 (the default) `c` is not read, so what it
-/// holds, NaN too, does not matter. With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and
-/// `b` are not read.
+/// Any extent and the batch may be 0. With `beta` = 0 (the default) `c` is not read, so its old contents do not
+/// matter, even NaN. With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and `b` are not
+/// read.
 ///
 /// # Precision and determinism
-/// Products are summed in f32, in the order of k, for both element types; the end is computed in f32 and rounded
-/// once to the element type of C: large results overflow f16 to infinity. The error is that of [`Gemm`], before the
-/// activation at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`
-/// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)). NaN and infinities go through as
-/// IEEE arithmetic has them. Same device, same inputs, same variant: same bits.
+/// Products are summed in f32 in the order of k for both element types. The epilogue is computed in f32 and rounded
+/// once to the element type of C; f16 overflows to infinity. The error before the activation is that of [`Gemm`]:
+/// at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`
+/// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)). NaN and infinities propagate as in
+/// IEEE arithmetic. The same device, inputs and variant give the same bits.
 ///
 /// # Cost
-/// 2 batch m n k flop; every matrix of `a` and `b` and the bias read once, C written once, and read once if `beta` is not 0. No
-/// scratch. One dispatch, or several where one would take so long that a watchdog might end it.
+/// 2 batch m n k flop. Every matrix of `a` and `b` and the bias are read once, C is written once, and read once if
+/// `beta` is not 0. No scratch. One dispatch, or several if one could run into a watchdog.
 ///
 /// # Variants
-/// `naive`; `small` (a workgroup takes whole products, [`products`](Self::products) of them, m and n up to 64, an
-/// invocation [`thread_tile`](Self::thread_tile) of C);
-/// `register` (tiles of C, those of a product after those of the one before). `auto`, the default, chooses
-/// by shape and device.
+/// `naive`; `small` (a workgroup computes whole products, [`products`](Self::products) of them, with m and n up to
+/// 64, and each thread a [`thread_tile`](Self::thread_tile) of C); `register` (a workgroup computes a tile of one
+/// C). `auto`, the default, chooses by shape and device.
 ///
 /// # On CUDA
 /// As [`Gemm`].
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length, a stride with which
-/// matrices of `c` would overlap; a shape that the variant does not take; an unknown
-/// variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above about 2^32 elements, or above the largest
-/// binding or buffer of the device; more products in a workgroup than its limits allow; a k above 2^20 steps
-/// of a kernel (60000 on processors), for which there is [`Gemm`]. [`Unsupported`](crate::ErrorKind::Unsupported): `f16`
-/// on a device without SHADER_F16.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; a stride
+///   that makes matrices of `c` overlap; a shape that the variant does not take; an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above about 2^32 elements or above the largest binding or
+///   buffer of the device; more products in a workgroup than its limits allow; a k above 2^20 steps of a kernel
+///   (60000 on processors; take [`Gemm`], which cuts k).
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
 ///
 /// # Algorithm
-/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `gemm_register.wgsl` and `gemm_double.wgsl`, as of [`Gemm`].
-/// `gemm_small.wgsl` is the same with whole matrices in workgroup memory (Abdelfattah, Haidar, Tomov and Dongarra,
-/// *Performance, Design, and Autotuning of Batched GEMM for GPUs*, 2016).
+/// `shaders/dense/gemm_batched_naive.wgsl`: the definition. `gemm_register.wgsl` and `gemm_double.wgsl`: as for
+/// [`Gemm`]. `gemm_small.wgsl`: the same with whole matrices in workgroup memory (Abdelfattah, Haidar, Tomov and
+/// Dongarra, *Performance, Design, and Autotuning of Batched GEMM for GPUs*, 2016).
 ///
-/// # Example
+/// # Example: heads side by side
 /// ```
 /// use tilework::dense::GemmBatched;
 /// use tilework::program::{DeviceProfile, Op};
 ///
-/// // 1000 points in each of 64 frames, every frame with a rotation of its own.
-/// let turned = GemmBatched::new(64, 1000, 3, 3);
-/// let program = Op::<f32>::lower(&turned, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!(program.operands[0].len, 64 * 1000 * 3);
-/// assert_eq!(program.cost.flop, 2.0 * 64.0 * 1000.0 * 3.0 * 3.0);
-///
-/// // The same rotation for all frames.
-/// let program = Op::<f32>::lower(&turned.strides(3000, 0, 3000), &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!(program.operands[1].len, 3 * 3);
-///
-/// // Scores of attention, queries times transposed keys: 12 heads of 64 side by side in the rows of 100 tokens.
+/// // Scores of attention, queries times transposed keys: 12 heads of 64 in the rows of 100 tokens.
 /// let scores = GemmBatched::new(12, 100, 100, 64).lda(12 * 64).ldb(12 * 64).trans_b();
 /// let scores = scores.strides(64, 64, 100 * 100).alpha(0.125);
 /// let program = Op::<f32>::lower(&scores, &DeviceProfile::webgpu_defaults())?;
@@ -87,29 +95,30 @@ pub struct GemmBatched {
 }
 
 impl GemmBatched {
-    /// Products of `batch` pairs of an m x k and a k x n matrix.
+    /// Creates the products of `batch` pairs of an m x k and a k x n matrix.
     pub fn new(batch: usize, m: usize, n: usize, k: usize) -> Self {
         Self { product: Product::of_batch(batch, m, n, k) }
     }
 
-    /// Elements from one matrix to the next in `a`, `b` and `c`; by default they follow each other, each as long as its
-    /// rows times its leading dimension. A stride of 0 in `a` or `b` is the same matrix for all products.
+    /// Sets the elements from one matrix to the next in `a`, `b` and `c`. By default matrices follow each other,
+    /// each as long as its rows times its leading dimension. With stride 0 in `a` or `b` all products read the same
+    /// matrix.
     #[must_use]
     pub fn strides(mut self, a: usize, b: usize, c: usize) -> Self {
         self.product.strides = Some([a, b, c]);
         self
     }
 
-    /// Products that a workgroup of `small` computes; by default as many as make 64 invocations. Other
-    /// variants ignore it.
+    /// Sets the number of products that a workgroup of `small` computes. By default they fill a workgroup of 32
+    /// threads, or of 128 where one product alone takes 32 and is read by vec4s. Other variants ignore it.
     #[must_use]
     pub fn products(mut self, products: u32) -> Self {
         self.product.products = Some(products);
         self
     }
 
-    /// The part of C that one thread of `small` computes: multiples of 4 up to 16, by default 4 x 4. The other variants
-    /// ignore it.
+    /// Sets the part of C that one thread of `small` computes: multiples of 4 up to 16, by default 4 x 4. Other
+    /// variants ignore it.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
         self.product.thread = Some([tile.rows, tile.columns]);
@@ -120,14 +129,14 @@ impl GemmBatched {
 operands! {
     impl[T: Element,] GemmBatched, T [cuda] {
         fn record<C>(a: T, b: T, c: C);
-        /// What is added to each column or row of every C.
+        /// The bias added to each column or row of every C.
         optional with_bias<C>(bias: C);
     }
 }
 
 product_descriptor!(GemmBatched, BATCHED_VARIANTS, f32, f16);
 
-/// What the catalogue knows of [`GemmBatched`].
+/// The catalogue entry of [`GemmBatched`].
 pub(super) const INFO: Operation = Operation {
     name: "gemm-batched",
     about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
@@ -168,7 +177,7 @@ mod tests {
         let mut virtual_device = DeviceProfile::h100();
         virtual_device.class = DeviceClass::Virtual;
         let program = lower(&op, &virtual_device).unwrap();
-        // 2^33 flop each: 32 products, in tiles of 64 x 64; an H100 gets more.
+        // 2^33 flop each: 32 products, in tiles of 64 x 64. An H100 gets more.
         let parts: Vec<_> = (0..program.dispatches.len())
             .map(|i| (program.param(i, "first_tile"), program.param(i, "tiles")))
             .collect();
@@ -177,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bias_and_mixed_types_have_their_operands_and_bytes() {
+    fn bias_and_mixed_types_change_operands_and_bytes() {
         let h100 = DeviceProfile::h100();
         let op = GemmBatched::new(10, 4, 5, 6);
         let program = Op::<f16>::lower(&op.clone().with_row_bias().mixed_precision(), &h100).unwrap();
@@ -198,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_numbers() {
+    fn rejects_sizes_above_the_limits_with_the_numbers() {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let (kind, text) = refusal(&GemmBatched::new(1 << 16, 32, 32, 32), &mesa);
         assert!(kind == ErrorKind::TooLarge && text.contains("268435456 bytes"), "{text}");
@@ -220,7 +229,7 @@ mod tests {
         }
         for products in [0, 1000] {
             let (kind, text) = refusal(&small.clone().products(products), &h100);
-            assert!(kind == ErrorKind::TooLarge && text.contains("64 invocations"), "{text}");
+            assert!(kind == ErrorKind::TooLarge && text.contains("64 threads"), "{text}");
         }
         let (kind, text) = refusal(&GemmBatched::new(1, 2, 2, 100_000).variant("naive"), &mesa);
         assert!(kind == ErrorKind::TooLarge && text.contains("60000"), "{text}");

@@ -15,57 +15,60 @@ use crate::shape::elements;
 use half::f16;
 use lowering::GemvLowering;
 
-/// Matrix-vector product: `y = alpha op(A) x + beta y`.
+/// Multiplies a matrix and a vector: `y = alpha op(A) x + beta y`.
 ///
-/// # Shapes
-/// `a` is stored m x k, row-major. op(A) is A: `x` has k elements and `y` m; with [`trans`](Self::trans) it is
-/// A transposed: `x` has m elements and `y` k. Elements are `f32` or [`f16`](half::f16). Operands are `a`, `x`,
-/// `y`, in this order. The leading dimension (`lda`) is the number of elements from one stored row of `a` to
-/// the next; `a` then has `(m - 1) * lda + k` elements. `y` must not overlap the others.
-///
-/// Any extent may be 0. With `beta` = 0 (the default) `y` is not read, so what it holds, NaN too, does not
-/// matter. With `alpha` = 0, or where `x` is empty, the result is `beta y`, and `a` and `x` are not read. A
-/// matrix above the device's largest binding is taken in bands of rows.
-///
-/// # Precision and determinism
-/// Products are summed in f32 for both element types, in an order that shape and device decide; the end is
-/// rounded once to the element type. The error is at most `gamma(n + 4) (|alpha| |op(A)| |x| + |beta y|)` with
-/// n the length of `x`, `gamma(j) = j u / (1 - j u)`, u = 2^-24
-/// ([`reference::gemv_bound`](crate::reference::gemv_bound)). NaN and infinities go through as IEEE arithmetic
-/// has them. Same device, same inputs, same variant: same bits.
-///
-/// # Cost
-/// 2 m k flop; a and x read once, y written once, and read once if `beta` is not 0. One dispatch, or two where
-/// sums are split between workgroups: few long rows, or A transposed. The second adds up 4 bytes of scratch for
-/// each element of y and part.
-///
-/// # Variants
-/// `naive`, `tiled`; `auto` (the default) takes `tiled`, on processors mostly `naive`.
-///
-/// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below k, an unknown variant.
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer of the device; `x`, `y`, a row
-/// of `a` or the scratch above its largest binding.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
-///
-/// # Algorithm
-/// `shaders/dense/gemv_naive.wgsl`: the definition. `shaders/dense/gemv_rows.wgsl`: lanes own columns, several
-/// rows share each load of x, a tree joins the lanes. `shaders/dense/gemv_columns.wgsl`: lanes own columns, the
-/// rows are split between workgroups, and `shaders/dense/gemv_finish.wgsl` joins the parts. As in MAGMA
-/// (Nath, Tomov, Dongarra 2010).
-///
-/// # Example
 /// ```
-/// use tilework::dense::Gemv;
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// // The gradient of a layer with respect to its input: weights stored 128 x 784.
-/// let gradient = Gemv::new(128, 784).trans();
-/// let program = Op::<f32>::lower(&gradient, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.operands[1].len, program.operands[2].len), (128, 784));
-/// assert_eq!(program.cost.flop, 2.0 * 128.0 * 784.0);
+/// let gpu = Gpu::new()?;
+/// let a = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // 2 x 3
+/// let (x, y) = (gpu.upload(&[1.0f32, 0.0, -1.0])?, gpu.alloc::<f32>(2)?);
+/// let product = Gemv::new(2, 3).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// product.record(&mut rec, &a, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [-2.0, -2.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// In one call: [`Gpu::gemv`](crate::Gpu::gemv).
+///
+/// # Shapes
+/// `a` is stored m x k, row-major. op(A) is A: `x` has k elements and `y` m. With [`trans`](Self::trans) op(A) is
+/// the transpose of A: `x` has m elements and `y` k. Elements are `f32` or [`f16`](half::f16). Operands are `a`,
+/// `x`, `y`, in this order. The leading dimension (`lda`) is the number of elements from one stored row of `a` to
+/// the next; `a` then has `(m - 1) * lda + k` elements. `y` must not overlap the other operands.
+///
+/// Any extent may be 0. With `beta` = 0 (the default) `y` is not read, so its old contents do not matter, even NaN.
+/// With `alpha` = 0 or an empty `x` the result is `beta y`, and `a` and `x` are not read. A matrix above the
+/// device's largest binding is taken in chunks of rows.
+///
+/// # Precision and determinism
+/// Products are summed in f32 for both element types, in an order that shape and device decide. The result is
+/// rounded once to the element type. The error is at most `gamma(n + 4) (|alpha| |op(A)| |x| + |beta y|)` with n
+/// the length of `x`, `gamma(j) = j u / (1 - j u)`, u = 2^-24
+/// ([`reference::gemv_bound`](crate::reference::gemv_bound)). NaN and infinities propagate as in IEEE arithmetic.
+/// The same device, inputs and variant give the same bits.
+///
+/// # Cost
+/// 2 m k flop. a and x are read once, y is written once, and read once if `beta` is not 0. One dispatch, or two
+/// where sums are split between workgroups: few long rows, or A transposed. The second adds the parts from scratch,
+/// 4 bytes for each element of y and part.
+///
+/// # Variants
+/// `naive`, `tiled`. `auto` (the default) takes `tiled`, on processors mostly `naive`.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below k; an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer of the device; `x`, `y`, a row
+///   of `a` or the scratch above its largest binding.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16.
+///
+/// # Algorithm
+/// `shaders/dense/gemv_naive.wgsl`: the definition. `gemv_rows.wgsl`: lanes own columns, several rows share each
+/// load of x, a tree joins the lanes. `gemv_columns.wgsl`: lanes own columns, the rows are split between
+/// workgroups, and `gemv_finish.wgsl` joins the parts. After MAGMA (Nath, Tomov and Dongarra, 2010).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gemv {
     pub(crate) m: usize,
@@ -78,7 +81,7 @@ pub struct Gemv {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("naive", "one invocation sums a row (or a column) alone"),
+    Variant::portable("naive", "one thread sums a row (or a column) alone"),
     Variant::portable(
         "tiled",
         "lanes own columns and load vec4s, rows share the loads of x, trees join the sums; long sums are split",
@@ -90,19 +93,19 @@ const VARIANTS: &[Variant] = &[
 const LONG_COLUMN: usize = 256;
 
 impl Gemv {
-    /// The product of a matrix that is stored m x k and a vector.
+    /// Creates the product of a matrix that is stored m x k and a vector.
     pub fn new(m: usize, k: usize) -> Self {
         Self { m, k, alpha: 1.0, beta: 0.0, trans: false, lda: None, variant: "auto".into() }
     }
 
-    /// Factor of the product; 1 by default. With 0, `a` and `x` are not read.
+    /// Multiplies the product by `alpha`; 1 by default. With 0, `a` and `x` are not read.
     #[must_use]
     pub fn alpha(mut self, alpha: f32) -> Self {
         self.alpha = alpha;
         self
     }
 
-    /// Factor of what `y` holds before; 0 by default, and `y` is then not read.
+    /// Multiplies the old contents of `y` by `beta`; 0 by default, and `y` is then not read.
     #[must_use]
     pub fn beta(mut self, beta: f32) -> Self {
         self.beta = beta;
@@ -116,7 +119,7 @@ impl Gemv {
         self
     }
 
-    /// Elements from one stored row of `a` to the next; k by default.
+    /// Sets the elements from one stored row of `a` to the next; k by default.
     #[must_use]
     pub fn lda(mut self, lda: usize) -> Self {
         self.lda = Some(lda);
@@ -130,7 +133,7 @@ impl Gemv {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -145,7 +148,7 @@ impl Gemv {
         if self.trans { (self.m, self.k) } else { (self.k, self.m) }
     }
 
-    /// The shape, for texts.
+    /// The op and its shape, for texts.
     fn name(&self) -> String {
         format!("gemv {} x {}{}", self.m, self.k, if self.trans { " transposed" } else { "" })
     }
@@ -166,7 +169,7 @@ impl Gemv {
             Operand { name: "x", dtype, len: x_len, access: Access::Read },
             Operand { name: "y", dtype, len: y_len, access: Access::ReadWrite },
         ];
-        let remedy = "multiply blocks of A, a call each, with beta = 1 for those that add up";
+        let remedy = "multiply blocks of A in separate calls, with beta = 1 for blocks that add up";
         profile.check_buffers(&name, &operands[..1], remedy)?;
         profile.check_count(&name, &operands[0], u32::MAX as usize, remedy)?;
         profile.check_bindings(&name, &operands[1..], remedy)?;
@@ -186,7 +189,7 @@ impl Gemv {
         Ok(program)
     }
 
-    /// Elements of `a`: all rows but the last have their full distance.
+    /// Counts the elements of `a`: every row but the last has its full leading dimension.
     fn stored_len(&self) -> Result<usize> {
         let DenseLayout { rows, cols, ld } = self.layout();
         let name = self.name();
@@ -200,14 +203,14 @@ impl Gemv {
         if rows == 0 || cols == 0 { Ok(0) } else { Ok(elements(&name, "a", &[rows, ld])? - (ld - cols)) }
     }
 
-    /// Which variant, and why.
+    /// Chooses a variant and says why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
         if !profile.quirks.serial_workgroups {
             ("tiled", "reads A once, by vec4 where its rows allow, at the speed of memory".to_owned())
         } else if self.trans && self.m >= LONG_COLUMN {
-            ("tiled", "eight rows at a time keep more of A in a processor's caches".to_owned())
+            ("tiled", "eight rows at a time use a processor's caches better".to_owned())
         } else {
-            ("naive", "on a processor the caches hold x, and barriers are dear".to_owned())
+            ("naive", "a processor's caches hold x, and its barriers are slow".to_owned())
         }
     }
 
@@ -278,7 +281,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut samples = Vec::new();
-    // Whole vec4s or not; teams of one, some and all lanes; few rows and many; parts.
+    // Rows of whole vec4s or not; teams of one, some and all lanes; few rows and many; split sums.
     let shapes = [
         (3, 1 << 16),
         (3, (1 << 16) + 1),
@@ -329,9 +332,9 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_above_one_binding_is_taken_in_bands_that_cover_every_row_once() {
+    fn a_matrix_above_one_binding_is_cut_into_chunks_that_cover_every_row_once() {
         let webgpu = DeviceProfile::webgpu_defaults();
-        for (gemv, bands) in [
+        for (gemv, chunks) in [
             (Gemv::new(5000, 10_001), 2),
             (Gemv::new(5000, 10_001).trans(), 2),
             (Gemv::new(30_000_000, 2), 2),
@@ -341,7 +344,7 @@ mod tests {
             for variant in ["naive", "tiled"] {
                 let program = lower(&gemv.clone().variant(variant), &webgpu).unwrap();
                 let of_a = |d: &&crate::program::Dispatch| d.bindings[0].resource == Resource::Operand(0);
-                assert_eq!(program.dispatches.iter().filter(of_a).count(), bands, "{gemv:?}");
+                assert_eq!(program.dispatches.iter().filter(of_a).count(), chunks, "{gemv:?}");
                 let mut next = 0;
                 for (i, d) in program.dispatches.iter().enumerate().filter(|(_, d)| of_a(d)) {
                     assert!(d.bindings.iter().all(|b| b.size <= webgpu.limits.max_storage_binding));
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_numbers() {
+    fn rejects_sizes_above_the_limits_with_the_numbers() {
         let webgpu = DeviceProfile::webgpu_defaults();
         let (kind, text) = refusal(&Gemv::new(3, 5).lda(4), &webgpu);
         assert_eq!(kind, ErrorKind::InvalidArgument);
@@ -371,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_factor_0_is_not_bound() {
+    fn operands_with_factor_0_are_not_bound() {
         for gemv in [Gemv::new(40, 0), Gemv::new(0, 40).trans(), Gemv::new(40, 7).alpha(0.0)] {
             for variant in ["naive", "tiled"] {
                 let gemv = gemv.clone().variant(variant).beta(2.0);

@@ -1,17 +1,16 @@
 //! Dense linear algebra: the matrix product, the matrix-vector product, transposition.
 //!
-//! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for matrices of any shape, row-major,
-//! of `f32` or [`f16`](half::f16), or both ([`Gemm::mixed_precision`]). It covers the plain product, the fused
-//! multiply-add of matrices (`beta` = 1), transposed factors, parts of larger matrices (leading dimensions) and a
-//! fully connected layer ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`]
-//! multiplies many pairs of matrices of one shape, which may be parts of larger ones: heads of attention, windows, one
-//! weight for all.
+//! [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` for row-major matrices of any shape, of
+//! `f32`, [`f16`](half::f16) or both ([`Gemm::mixed_precision`]). It covers the plain product, adding to C (`beta`
+//! = 1), transposed factors, blocks of larger matrices (leading dimensions) and a fully connected layer
+//! ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`] multiplies many pairs of
+//! matrices of one shape, which may lie in larger ones: heads of attention, windows, one weight for all.
 //!
-//! [`Precision`] says how exact a product is: in f32 unless asked otherwise, and on cooperative matrices (tensor cores) with
-//! factors rounded to f16, or split so that next to nothing is lost.
+//! [`Precision`] chooses how a product is computed: in f32 by default; or on cooperative matrices (tensor cores),
+//! with factors rounded to f16, or split into two halves that keep nearly all of f32's precision.
 //!
-//! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory, and [`Transpose`] turns rows into columns,
-//! of elements of any type.
+//! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
+//! for elements of any type.
 
 mod activation;
 mod gemm;
@@ -30,7 +29,7 @@ pub use precision::Precision;
 pub(crate) use product::ProductTypes;
 pub(crate) use product::{
     BatchLayout, DenseLayout, Division, Product, ProductParams, RegisterForm, StepCount, WalkedKernel,
-    dispatch_bands, dispatch_flop, register_sides, tiles,
+    dispatch_chunks, dispatch_flop, register_sides, tiles,
 };
 pub use product::{ProductTile, ThreadTile};
 pub use transpose::Transpose;

@@ -1,11 +1,28 @@
-//! How exact a product is.
+//! The precision of a matrix product.
 
 use crate::error::Result;
 use crate::program::{Setting, Settings};
 
-/// How exact the sums of a matrix product are, and what they may be computed by.
+/// How exact the sums of a matrix product are, and the hardware that may compute them.
 ///
-/// With `u` = 2^-24, `h` = 2^-11 and |A| |B| the product with every term made positive:
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (a, b, c) = (gpu.upload(&[3.0f32, 4.0])?, gpu.upload(&[5.0f32, 6.0])?, gpu.alloc::<f32>(1)?);
+/// // Tensor cores where the device offers them to this crate; sums of f32 elsewhere.
+/// let gemm = Gemm::new(1, 1, 2);
+/// let fast = gemm.clone().precision(Precision::Tensor).plan::<f32>(&gpu);
+/// let plan = fast.or_else(|_| gemm.plan::<f32>(&gpu))?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &a, &b, &c)?;
+/// rec.submit()?;
+/// assert_eq!(c.read()?, [39.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// A device without tensor cores never falls back by itself:
 ///
 /// ```
 /// use tilework::dense::{Gemm, Precision};
@@ -14,40 +31,41 @@ use crate::program::{Setting, Settings};
 /// let gemm = Gemm::new(4096, 4096, 4096).precision(Precision::Tensor);
 /// let program = Op::<f32>::lower(&gemm, &DeviceProfile::h100())?;
 /// assert!(program.variant() == "coop" && program.decision.why.contains("rounded to f16"));
-/// // There is nothing to fall back to unasked.
 /// let e = Op::<f32>::lower(&gemm, &DeviceProfile::mesa()).unwrap_err();
 /// assert!(e.to_string().contains("Precision::Strict"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// Below, `u` = 2^-24, `h` = 2^-11, and |A| |B| is the product of the absolute values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Precision {
-    /// Products and sums of f32. Of k terms the error is at most about `k u |A| |B|`, and for signs at random grows with
-    /// the square root of k instead. Runs anywhere.
+    /// Multiplies and sums in f32. With k terms the error is at most about `k u |A| |B|`; with random signs it
+    /// grows with the square root of k instead. Runs on every device.
     #[default]
     Strict,
-    /// About as exact as `Strict`, by cooperative matrices, for factors of f32. Each row of op(A) and each column of op(B)
-    /// is scaled by a power of two, each element split into two halves of f16, and three of the four products of halves
-    /// are summed in f32. An element keeps 22 bits, and at least 2^-39 of the greatest of its row or column; what is
-    /// left out adds some `4 u |A| |B|`. Infinities may come out as NaN: one times a half that is 0 is no number. Takes
-    /// scratch for the halves. On CUDA the halves are of tf32, which has the exponents of f32: nothing is scaled, and `wgmma`
-    /// alone takes scratch.
+    /// Multiplies f32 on cooperative matrices, about as exactly as `Strict`. Each row of op(A) and each column of
+    /// op(B) is scaled by a power of two, each element is split into two halves of f16, and three of the four
+    /// products of halves are summed in f32. An element keeps 22 bits, down to 2^-39 of the largest of its row or
+    /// column; the part that is dropped adds some `4 u |A| |B|`. Infinities may come out as NaN: infinity times a
+    /// half that is 0 is NaN. Takes scratch for the halves. On CUDA the halves are of tf32, which has the exponents
+    /// of f32: nothing is scaled, and only `wgmma` takes scratch.
     Split,
-    /// By cooperative matrices, with sums of f32. Factors of f16 are taken as they are; those of f32 are rounded to f16,
-    /// which errs by up to `2 h |A| |B|`, loses what is below 2^-24 and makes infinities of what is above 65504; on CUDA to
-    /// tf32, as exact as f16 and as wide as f32. The sums
-    /// err as those of `Strict` do, up to a small factor, since the hardware cuts off instead of rounding.
+    /// Multiplies on cooperative matrices with sums of f32. Factors of f16 are used directly. Those of f32 are
+    /// rounded to f16, with an error of up to `2 h |A| |B|`: numbers below 2^-24 are lost, and those above 65504
+    /// become infinities. On CUDA they are rounded to tf32, as exact as f16 and with the range of f32. The sums
+    /// have the error of `Strict`, up to a small factor, because the hardware truncates instead of rounding.
     Tensor,
 }
 
 impl Precision {
-    /// All of them.
+    /// Every precision.
     pub const ALL: [Self; 3] = [Self::Strict, Self::Split, Self::Tensor];
 
-    /// The option of an op that has it; `fast` is another word for `split`.
+    /// The option of ops with a precision; `fast` is another word for `split`.
     pub(crate) const SETTING: Setting =
         Setting::word("precision", || vec!["strict", "split", "tensor", "fast"]);
 
-    /// What the option says.
+    /// Reads the option.
     pub(crate) fn asked(settings: &Settings) -> Result<Self> {
         Ok(match settings.choice(Self::SETTING.name)? {
             "split" | "fast" => Self::Split,

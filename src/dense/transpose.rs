@@ -1,4 +1,4 @@
-//! Transposition of matrices.
+//! Matrix transposition.
 
 use crate::array::HostData;
 use crate::element::{DType, Element};
@@ -12,44 +12,47 @@ use crate::shader::Spec;
 use crate::shape::elements;
 use half::f16;
 
-/// Transposition, out of place: `output[j, i] = input[i, j]`, of one matrix or of each of a batch.
+/// Transposes a matrix, or each matrix of a batch, out of place: `output[j, i] = input[i, j]`.
 ///
-/// # Shapes
-/// `input` is m x n, `output` n x m, both row-major without gaps; of a [`batch`](Self::batched) the matrices
-/// follow each other. Any extent may be 0. Elements of every type, moved bit by bit. The two must be
-/// different wgpu buffers.
-///
-/// # Precision and determinism
-/// Elements are moved, not computed with: NaNs keep their bits.
-///
-/// # Cost
-/// No flop; every element read once and written once. One dispatch, no scratch.
-///
-/// # Variants
-/// `naive`, `tiled`; `auto` (the default) takes `tiled`, but `naive` on processors and where a matrix is so
-/// flat or small that its caches do as well.
-///
-/// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): a matrix above the largest binding or buffer of the device, or above
-/// about 2^32 elements; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// `shaders/dense/transpose_naive.wgsl`: the definition. Tiles in workgroup memory without bank conflicts
-/// (Ruetsch and Micikevicius, *Optimizing Matrix Transpose in CUDA*, 2009): `shaders/dense/transpose_tiled.wgsl`
-/// for elements of 4 and 8 bytes, `transpose_vectors.wgsl` for 4 bytes where extents are multiples of 4, and
-/// `transpose_packed.wgsl` for 1 and 2 bytes.
-///
-/// # Example
 /// ```
-/// use tilework::dense::Transpose;
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let one = Transpose::new(1000, 2000);
-/// let many = Transpose::batched(64, 128, 32);
-/// assert_eq!(Op::<f32>::lower(&one, &DeviceProfile::h100())?.variant(), "tiled");
-/// assert_eq!(Op::<u8>::lower(&many, &DeviceProfile::h100())?.operands[1].len, 64 * 128 * 32);
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1u32, 2, 3, 4, 5, 6])?; // 2 x 3
+/// let y = gpu.alloc::<u32>(6)?;
+/// let transpose = Transpose::new(2, 3).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// transpose.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [1, 4, 2, 5, 3, 6]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `input` is m x n, `output` n x m, both row-major without gaps. The matrices of a [`batch`](Self::batched) follow
+/// each other. Any extent may be 0. Elements are of any type. The operands must be different wgpu buffers.
+///
+/// # Precision and determinism
+/// Elements are moved bit by bit: NaNs keep their bits.
+///
+/// # Cost
+/// No flop. Every element is read once and written once. One dispatch, no scratch.
+///
+/// # Variants
+/// `naive`, `tiled`. `auto` (the default) takes `tiled`, but `naive` on processors and for matrices that are so
+/// flat or small that caches work as well.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): a matrix above the largest binding or buffer of the device, or above
+///   about 2^32 elements.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/dense/transpose_naive.wgsl`: the definition. Tiles in workgroup memory without bank conflicts (Ruetsch
+/// and Micikevicius, *Optimizing Matrix Transpose in CUDA*, 2009): `transpose_tiled.wgsl` for elements of 4 and 8
+/// bytes, `transpose_vectors.wgsl` for 4 bytes where extents are multiples of 4, and `transpose_packed.wgsl` for 1
+/// and 2 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transpose {
     batch: usize,
@@ -59,12 +62,12 @@ pub struct Transpose {
 }
 
 kernel_params! {
-    /// Of every kernel of the transposition.
+    /// Parameters of every kernel of the transposition.
     struct TransposeParams { batch: u32, m: u32, n: u32, tiles_m: u32, tiles_n: u32 }
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("naive", "one invocation moves a word; loads walk down columns and do not coalesce"),
+    Variant::portable("naive", "one thread moves a word; loads walk down columns and do not coalesce"),
     Variant::portable(
         "tiled",
         "tiles in workgroup memory without bank conflicts; vec4s where extents are multiples of 4",
@@ -73,19 +76,19 @@ const VARIANTS: &[Variant] = &[
 
 const WORKGROUP_SIZE: u64 = 256;
 
-/// Columns of tiles that are taken together: a square of tiles is under way at a time.
+/// Columns of tiles that are taken together, so that a square of tiles runs at a time.
 const BAND: u32 = 16;
 
-/// The most elements: a kernel counts to the end of the last tile.
-const MOST: usize = (u32::MAX as usize) - (1 << 12);
+/// The maximum number of elements: a kernel counts to the end of the last tile.
+const MAX_LEN: usize = (u32::MAX as usize) - (1 << 12);
 
 impl Transpose {
-    /// Of one matrix, m x n.
+    /// Transposes one matrix, m x n.
     pub fn new(m: usize, n: usize) -> Self {
         Self::batched(1, m, n)
     }
 
-    /// Of each of `batch` matrices, m x n, that follow each other.
+    /// Transposes each of `batch` matrices, m x n, that follow each other.
     pub fn batched(batch: usize, m: usize, n: usize) -> Self {
         Self { batch, m, n, variant: "auto".into() }
     }
@@ -97,12 +100,12 @@ impl Transpose {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The shape, for texts.
+    /// The op and its shape, for texts.
     fn name(&self) -> String {
         let batch = if self.batch == 1 { String::new() } else { format!("{} x ", self.batch) };
         format!("transpose {batch}{} x {}", self.m, self.n)
@@ -115,8 +118,8 @@ impl Transpose {
             Operand { name: "input", dtype, len, access: Access::Read },
             Operand { name: "output", dtype, len, access: Access::Write },
         ];
-        profile.check_bindings(&name, &operands[..1], "transpose blocks, a call each")?;
-        profile.check_count(&name, &operands[0], MOST, "transpose blocks, a call each")?;
+        profile.check_bindings(&name, &operands[..1], "transpose blocks in separate calls")?;
+        profile.check_count(&name, &operands[0], MAX_LEN, "transpose blocks in separate calls")?;
         let (_, decision) =
             choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
         let mut program = Program::new("transpose", decision);
@@ -128,18 +131,18 @@ impl Transpose {
         Ok(program)
     }
 
-    /// Which variant, and why.
+    /// Chooses a variant and says why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
         let Self { m, n, .. } = *self;
         let per_line = 128 / dtype.size();
         if profile.quirks.serial_workgroups {
-            ("naive", "on a processor the caches hold what tiles would, and barriers are dear".to_owned())
+            ("naive", "a processor's caches replace tiles, and its barriers are slow".to_owned())
         } else if m <= 4 || n <= 4 {
-            // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461 and
-            // 377, 8 x 8 2076 and 196, 32 x 32 1650 and 2031, 64 x 2^22 1352 and 2955, 16384 x 16384 487 and 2890.
-            ("naive", format!("{m} x {n} is so flat that neighbours stay neighbours"))
+            // f32 on an H100 (Vulkan, driver 580.159.04), GB/s naive and tiled: 3 x 2^26 1920 and 471, 2^26 x 3 1461
+            // and 377, 8 x 8 2076 and 196, 32 x 32 1650 and 2031, 64 x 2^22 1352 and 2955, 16384 x 16384 487 and 2890.
+            ("naive", format!("{m} x {n} is flat: neighbours stay close in memory"))
         } else if m * n <= 8 * per_line {
-            ("naive", format!("the {} elements of a matrix fit a few lines of a cache", m * n))
+            ("naive", format!("the {} elements of a matrix fit a few cache lines", m * n))
         } else {
             ("tiled", "tiles make both loads and stores coalesce".to_owned())
         }
@@ -231,7 +234,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         .collect()
 }
 
-/// Segments that a subgroup loads and stores.
+/// Counts the segments that a subgroup loads and stores.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (m, n) = (subject.param("m")?, subject.param("n")?);
     match subject.program.variant() {
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_numbers() {
+    fn rejects_sizes_above_the_limits_with_the_numbers() {
         let e = lower(&Transpose::new(1 << 13, 1 << 13), &DeviceProfile::mesa()).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::TooLarge);
         assert!(e.to_string().contains("268435456 bytes") && e.to_string().contains("134217728"), "{e}");

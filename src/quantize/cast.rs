@@ -1,4 +1,4 @@
-//! f32 as f16 and back.
+//! Casts f32 to f16 and back.
 
 use super::quantize::workgroups;
 use crate::element::{DType, Element};
@@ -11,39 +11,48 @@ use crate::shader::Spec;
 use crate::shape::index_u32;
 use half::f16;
 
-/// Numbers of f32 as f16, or of f16 as f32.
+/// Casts f32 to f16, or f16 to f32: `output[i] = x[i]`, rounded to the other type.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use half::f16;
+/// use tilework::prelude::*;
+/// use tilework::quantize::Cast;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, output) = (gpu.upload(&[1.0f32, 0.1, 70000.0])?, gpu.alloc::<f16>(3)?);
+/// let cast = Cast::new(3).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// cast.record(&mut rec, &x, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [f16::ONE, f16::from_f32(0.1), f16::INFINITY]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// In one call: [`Gpu::cast`](crate::Gpu::cast).
 ///
 /// # Shapes
-/// Operands are `x` and `output`, of n elements each, in this order; planned as an op of f32 it makes f16, as one of f16 it
-/// makes f32. `n` may be 0. The two must be different wgpu buffers.
+/// Operands are `x` and `output`, in this order, of n elements each. Planned for f32 the op makes f16; planned for
+/// f16 it makes f32. `n` may be 0. The operands must be different wgpu buffers.
 ///
 /// # Precision and determinism
-/// To the nearest f16, of two the even one, subnormal ones too; above 65504 infinity, NaN stays NaN. By integers, so no
-/// device rounds otherwise, and none needs SHADER_F16. What is widened is exact, but that a device may take a
-/// subnormal f16 for 0. The error of f16 on normally distributed elements is 0.02 % (root mean square). Same device, same bits.
+/// Rounds to the nearest f16, ties to even, subnormal numbers included. Numbers that round above 65504 become
+/// infinite, NaN stays NaN. Integer arithmetic does the rounding, so all devices round alike and none needs
+/// SHADER_F16. f16 to f32 is exact, but a device may read a subnormal f16 as 0. The root mean square error of f16
+/// on normally distributed elements is 0.02 %. The same device gives the same bits.
 ///
 /// # Cost
-/// One dispatch, every element read once and written once.
+/// One dispatch, no scratch. Every element is read once and written once.
 ///
 /// # Variants
-/// `fours`, the only one: an invocation takes four elements at a time.
+/// `fours` only: each thread takes four elements at a time.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/quantize/cast_elements.wgsl`, with `shaders/element/f16.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::program::{DeviceProfile, Op};
-/// use tilework::{DType, quantize::Cast};
-///
-/// let program = Op::<f32>::lower(&Cast::new(1000), &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!((program.operands[0].dtype, program.operands[1].dtype), (DType::F32, DType::F16));
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cast {
     n: usize,
@@ -51,7 +60,7 @@ pub struct Cast {
 }
 
 const VARIANTS: &[Variant] =
-    &[Variant::portable("fours", "an invocation takes four elements at a time: one read, one write")];
+    &[Variant::portable("fours", "a thread takes four elements at a time: one read, one write")];
 
 kernel_params! {
     struct CastParams {
@@ -60,7 +69,7 @@ kernel_params! {
 }
 
 impl Cast {
-    /// Of `n` elements.
+    /// Casts `n` elements.
     pub fn new(n: usize) -> Self {
         Self { n, variant: "auto".into() }
     }
@@ -72,14 +81,14 @@ impl Cast {
         self
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);
-        let why = || ("fours", "there is one way".to_owned());
+        let why = || ("fours", "the only variant".to_owned());
         let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
         let mut program = Program::new(op, decision);
         program.operands = vec![

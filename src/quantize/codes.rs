@@ -1,4 +1,4 @@
-//! What elements are quantised to, and by which scales.
+//! The codes that elements are quantised to, and their scales.
 
 use crate::element::Element;
 use crate::error::{Result, err};
@@ -12,14 +12,14 @@ mod sealed {
     impl Sealed for u8 {}
 }
 
-/// A byte that stands for a number: `i8` for itself, `u8` for a float of 8 bits, E4M3.
+/// A byte that encodes a number: `i8` as itself, `u8` as a float of 8 bits, E4M3.
 ///
 /// E4M3 has a sign, 4 bits of exponent, 3 of fraction and no infinities (Micikevicius et al., *FP8 formats for deep
-/// learning*, 2022): [`reference::fp8_value`](crate::reference::fp8_value) says what each code is.
+/// learning*, 2022). [`reference::fp8_value`](crate::reference::fp8_value) decodes it.
 pub trait Code: Element + sealed::Sealed {
-    /// Name, as on the command line of the `op` example.
+    /// The name, as on the command line of the `op` example.
     const NAME: &'static str;
-    /// The largest number that there is a code for: 127 or 448.
+    /// The largest number with a code: 127 or 448.
     const LARGEST: f32;
 }
 
@@ -33,7 +33,7 @@ impl Code for u8 {
     const LARGEST: f32 = 448.0;
 }
 
-/// The codes by their names.
+/// The option that chooses the codes.
 pub(super) const KIND: Setting = Setting::word("kind", || vec![<i8 as Code>::NAME, <u8 as Code>::NAME]);
 
 /// The fragment that packs and unpacks these codes.
@@ -41,16 +41,17 @@ pub(super) fn fragment<Q: Code>() -> Fragment {
     Fragment::Library(if Q::NAME == "fp8" { "quantize/codes_fp8" } else { "quantize/codes_int8" })
 }
 
-/// What elements have a scale in common.
+/// The elements that share a scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Scales {
-    /// Those of a row: `rows` scales.
+    /// Each row has a scale: `rows` scales.
     #[default]
     Row,
-    /// All: one scale.
+    /// The whole matrix has one scale.
     Tensor,
-    /// So many that follow each other in a row, 32 to 128, a divisor of its length: `rows * n / group` scales.
+    /// Each group of consecutive elements of a row has a scale: `rows * n / group` scales. A group has 32 to 128
+    /// elements and divides the row.
     Group(usize),
 }
 
@@ -64,21 +65,21 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Elements, checked.
+    /// Counts the elements, checked.
     pub(super) fn len(&self) -> Result<usize> {
         let Self { op, rows, n, .. } = *self;
         let len = elements(op, "x", &[rows, n])?;
         match self.scales {
             Scales::Group(group) if !(32..=128).contains(&group) || !n.is_multiple_of(group) => Err(err!(
                 InvalidArgument,
-                "{op}: groups of {group} in rows of {n}; a group has 32 to 128 elements and divides the row; take such, \
-                 or Scales::Row"
+                "{op}: groups of {group} in rows of {n}; a group needs 32 to 128 elements and must divide the row; \
+                 change the group, or take Scales::Row"
             )),
             _ => Ok(len),
         }
     }
 
-    /// Spans that have a scale each, and elements of one.
+    /// Counts the scales, and the elements of each.
     pub(super) fn spans(&self) -> [usize; 2] {
         match self.scales {
             Scales::Row => [self.rows, self.n],
@@ -87,7 +88,7 @@ impl Spans {
         }
     }
 
-    /// Whether four elements that lie in a word always have one scale.
+    /// Says if the four elements of a word always share a scale.
     pub(super) fn shared(&self) -> bool {
         self.scales == Scales::Tensor || self.spans()[1].is_multiple_of(4)
     }

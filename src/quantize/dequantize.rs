@@ -1,4 +1,4 @@
-//! Bytes and scales to elements.
+//! Decodes bytes with scales.
 
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use super::quantize::workgroups;
@@ -14,45 +14,52 @@ use crate::shape::index_u32;
 use half::f16;
 use std::marker::PhantomData;
 
-/// Elements of bytes: `output = scale * number of x`, with a scale for each row, group, or one for all.
+/// Decodes bytes with scales: `output = scale * number of x`, with one scale for each row, each group, or all.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::quantize::Dequantize;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1i8, -2, 127, 64])?; // 2 rows of 2
+/// let (scale, output) = (gpu.upload(&[0.5f32, 2.0])?, gpu.alloc::<f32>(4)?);
+/// let decode = Dequantize::<i8>::new(2, 2).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// decode.record(&mut rec, &x, &scale, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [0.5, -1.0, 254.0, 128.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// In one call: [`Gpu::dequantize`](crate::Gpu::dequantize).
 ///
 /// # Shapes
-/// `x` and `output` have `rows * n` elements, row-major. Operands are `x`, `scale`, `output`, in this order: what
-/// [`Quantize`](super::Quantize) writes, with the same [`Scales`]. Either extent may be 0. `output` must be a wgpu
-/// buffer of its own.
+/// `x` and `output` have `rows * n` elements, row-major. Operands are `x`, `scale`, `output`, in this order: `x`
+/// and `scale` are the results of [`Quantize`](super::Quantize) with the same [`Scales`]. Either extent may be 0.
+/// `output` must be a wgpu buffer of its own.
 ///
-/// # Types
-/// `Dequantize<i8>` reads signed bytes, all 256 of them; `Dequantize<u8>` floats of 8 bits, E4M3. The output is f32, or
-/// f16, which overflows to infinity.
+/// `Dequantize<i8>` reads signed bytes, all 256 of them; `Dequantize<u8>` reads floats of 8 bits, E4M3. The output
+/// is f32, or f16, which overflows to infinity.
 ///
 /// # Precision and determinism
-/// A product of f32, rounded once more for f16. Both codes that are NaN become NaN. Same device, same bits.
+/// One product of f32, rounded once more for f16. Both codes that are NaN become NaN. The same device gives the
+/// same bits.
 ///
 /// # Cost
-/// One dispatch; every byte read once, every element written once.
+/// One dispatch, no scratch. Every byte is read once, every element written once.
 ///
 /// # Variants
-/// `words`, the only one: a word of four bytes for a vector of four elements.
+/// `words` only: a word of four bytes becomes a vec4 of four elements.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n, an unknown
-/// variant; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, more scales than a binding
-/// holds.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n; an
+///   unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; more scales than a binding
+///   holds.
 ///
 /// # Algorithm
 /// `shaders/quantize/dequantize_words.wgsl`, with `int8.wgsl` or `fp8.wgsl`.
-///
-/// # Example
-/// ```
-/// use half::f16;
-/// use tilework::program::{DeviceProfile, Op};
-/// use tilework::quantize::{Dequantize, Scales};
-///
-/// let groups = Dequantize::<i8>::new(4096, 1024).scales(Scales::Group(128));
-/// let program = Op::<f16>::lower(&groups, &DeviceProfile::webgpu_defaults())?;
-/// assert_eq!(program.operands[1].len, 4096 * 8);
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dequantize<Q> {
     spans: Spans,
@@ -61,7 +68,7 @@ pub struct Dequantize<Q> {
 }
 
 const VARIANTS: &[Variant] =
-    &[Variant::portable("words", "a word of four bytes for a vector of four elements: one read, one write")];
+    &[Variant::portable("words", "a word of four bytes for a vec4 of elements: one read, one write")];
 
 kernel_params! {
     struct DequantizeParams {
@@ -72,13 +79,13 @@ kernel_params! {
 }
 
 impl<Q: Code> Dequantize<Q> {
-    /// Of `rows` rows of `n` bytes, with a scale for each.
+    /// Decodes `rows` rows of `n` bytes, with a scale for each row.
     pub fn new(rows: usize, n: usize) -> Self {
         let spans = Spans { op: "dequantize", rows, n, scales: Scales::Row };
         Self { spans, variant: "auto".into(), code: PhantomData }
     }
 
-    /// What elements have a scale in common.
+    /// Sets the elements that share a scale; [`Scales::Row`] by default.
     #[must_use]
     pub fn scales(mut self, scales: Scales) -> Self {
         self.spans.scales = scales;
@@ -92,13 +99,13 @@ impl<Q: Code> Dequantize<Q> {
         self
     }
 
-    /// Elements that have a scale in common, as it is counted along `x`; the [reference](crate::reference::dequantize) is
-    /// told by it.
+    /// Returns the number of elements that share a scale, counted along `x`. Pass it to
+    /// [`reference::dequantize`](crate::reference::dequantize()).
     pub fn span(&self) -> usize {
         self.spans.spans()[1]
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -107,7 +114,7 @@ impl<Q: Code> Dequantize<Q> {
         let op = self.spans.op;
         let len = self.spans.len()?;
         let [spans, n] = self.spans.spans();
-        let why = || ("words", "there is one way".to_owned());
+        let why = || ("words", "the only variant".to_owned());
         let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
         let mut program = Program::new(op, decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
@@ -118,9 +125,9 @@ impl<Q: Code> Dequantize<Q> {
         ];
         program.cost =
             Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        profile.check_bindings(op, &program.operands[1..2], "take fewer rows at a time")?;
+        profile.check_bindings(op, &program.operands[1..2], "take fewer rows in a call")?;
         index_u32(op, "elements", len)?;
-        profile.check_buffers(op, &program.operands, "take fewer rows at a time")?;
+        profile.check_buffers(op, &program.operands, "take fewer rows in a call")?;
         if len == 0 {
             return Ok(program);
         }
@@ -188,7 +195,7 @@ fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
     if x.dtype() != Q::DTYPE {
         return Err(err!(
             Unsupported,
-            "dequantize: x is {x}; {} is of {}; give the --kind that x is of",
+            "dequantize: x is {x}, but --kind {} needs {}; give the --kind of x",
             Q::NAME,
             Q::DTYPE
         ));
@@ -204,8 +211,8 @@ fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
             let before = shape_text(before);
             return Err(err!(
                 Shape,
-                "dequantize: x is {x}, scale is {scale}; it must be {before} for rows, () for all, or {before} and the \
-                 number of groups of a row"
+                "dequantize: x is {x}, scale is {scale}; scale must be {before} for rows, () for all, or {before} \
+                 and the number of groups of a row"
             ));
         }
     };

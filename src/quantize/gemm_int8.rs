@@ -5,7 +5,7 @@ mod catalogue;
 pub(super) use self::catalogue::INFO;
 
 use crate::dense::{
-    Activation, Division, ProductParams, ProductTile, RegisterForm, StepCount, ThreadTile, dispatch_bands,
+    Activation, Division, ProductParams, ProductTile, RegisterForm, StepCount, ThreadTile, dispatch_chunks,
     register_sides, tiles,
 };
 use crate::element::{DType, Element};
@@ -18,52 +18,70 @@ use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
 use half::f16;
 
-/// Matrix product of signed bytes with sums of `i32`: `C = A B`, or scaled, with a bias and an activation.
+/// Multiplies matrices of signed bytes with sums of `i32`: `C = A B`, or scaled,
+/// `C[i, j] = activation(a_scale[i] b_scale[j] sum + bias[j])`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let a = gpu.upload(&[1i8, 2, 3, 4, 5, 6, 7, 8])?; // 2 x 4
+/// let b = gpu.upload(&[1i8, 1, 1, 1, -1, 0, 0, 1])?; // 4 x 2, stored 2 x 4
+/// let c = gpu.alloc::<i32>(4)?;
+/// let product = GemmInt8::new(2, 2, 4).trans_b().plan::<i32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// product.record(&mut rec, &a, &b, &c)?;
+/// rec.submit()?;
+/// assert_eq!(c.read()?, [10, 3, 26, 3]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// In one call: [`Gpu::gemm_int8`](crate::Gpu::gemm_int8).
 ///
 /// # Shapes
-/// `a` is m x k, `b` is k x n, or n x k with [`trans_b`](Self::trans_b), C is m x n, all row-major. Operands are `a`,
-/// `b`, `c`, in this order. [`scaled`](Self::scaled) adds `a_scale`, m elements, and `b_scale`, n elements,
-/// as [`Quantize`](super::Quantize) of rows gives them for A and for a transposed B:
-/// `C[i, j] = activation(a_scale[i] b_scale[j] sum + bias[j])`, of `f32` or [`f16`](half::f16). Any extent may be 0.
-/// `c` must be a wgpu buffer of its own.
+/// `a` is m x k, `b` is k x n, or n x k with [`trans_b`](Self::trans_b), C is m x n, all row-major. Operands are
+/// `a`, `b`, `c`, in this order. [`scaled`](Self::scaled) adds `a_scale`, m elements, and `b_scale`, n elements:
+/// those that [`Quantize`](super::Quantize) finds for the rows of A and of a transposed B. C is then of `f32` or
+/// [`f16`](half::f16). Any extent may be 0. `c` must be a wgpu buffer of its own.
 ///
 /// # Precision and determinism
-/// Sums are exact: k is at most 131071, so that even 128 * 128 k is an `i32`. Scaled, the sum is rounded to f32, and
-/// each of two products and the sum with the bias once more;
-/// [`reference::gemm_int8_bound`](crate::reference::gemm_int8_bound) is the bound. Same device, same bits.
+/// Sums are exact: k is at most 131071, so that even 128 * 128 k fits an `i32`. A scaled C rounds the sum to f32,
+/// and rounds again after each of two products and the bias;
+/// [`reference::gemm_int8_bound`](crate::reference::gemm_int8_bound) is the bound. The same device gives the same
+/// bits.
 ///
 /// # Cost
-/// 2 m n k operations; each operand once. A factor whose rows run along k, of whole words, is read as it is; another
-/// (a `b` that is not transposed, or k no multiple of 4) is packed to scratch of its size first, in a pass: weights are
-/// best kept n x k.
+/// 2 m n k operations; each operand is read or written once. A factor is read in place if its rows run along k and
+/// are whole words. Any other (a `b` that is not transposed, or k no multiple of 4) is first packed to scratch of
+/// its size in a pass, so store weights n x k.
 ///
 /// # Variants
-/// `naive` reads a row and a column for each element; `tiled` shares tiles through workgroup memory; `register` has
-/// sums in registers; `double` too, with the loads of the next tile on their way meanwhile. All multiply four bytes at a
-/// time by `dot4I8Packed`: one instruction where the device has it, and right on all. `auto`, the default, chooses by
-/// shape and device. [`tile`](Self::tile) and [`thread_tile`](Self::thread_tile) set what they leave open.
+/// `naive`: each thread reads a row and a column; `tiled`: tiles in workgroup memory; `register`: sums in
+/// registers; `double`: the same, with the loads of the next tile in flight. All multiply four bytes at a time with
+/// `dot4I8Packed`: one instruction where the device has it, and correct on all devices. `auto`, the default,
+/// chooses by shape and device. [`tile`](Self::tile) and [`thread_tile`](Self::thread_tile) adjust a variant.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): k above 131071, an operand above the largest binding or buffer, a tile above
-/// the workgroup limits; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, a tile that the variant does not
-/// have; [`Unsupported`](crate::ErrorKind::Unsupported): a C of `f16` on a device without SHADER_F16.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant; a tile that the variant does not
+///   offer.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): k above 131071; an operand above the largest binding or buffer; a
+///   tile above the workgroup limits.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a C of `f16` on a device without SHADER_F16; scales with a C
+///   of `i32`, or a C of floats without scales.
 ///
 /// # Algorithm
-/// As [`Gemm`](crate::Gemm), whose kernels these are with words of four bytes for elements:
-/// `shaders/dense/gemm_naive.wgsl`, `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with
-/// `shaders/quantize/gemm_int8_end.wgsl`.
+/// The kernels of [`Gemm`](crate::Gemm) with words of four bytes for elements: `shaders/dense/gemm_naive.wgsl`,
+/// `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with `shaders/quantize/gemm_int8_end.wgsl`.
 ///
-/// # Example
+/// # Example: a layer of a network, lowered without a device
 /// ```
 /// use half::f16;
 /// use tilework::Activation;
 /// use tilework::program::{DeviceProfile, Op};
 /// use tilework::quantize::GemmInt8;
 ///
-/// let product = GemmInt8::new(64, 1536, 384).trans_b();
-/// assert_eq!(Op::<i32>::lower(&product, &DeviceProfile::h100())?.operands.len(), 3);
-/// // A layer: scales of rows of both, a bias, an activation.
-/// let layer = product.scaled().activation(Activation::Gelu).with_bias();
+/// let layer = GemmInt8::new(64, 1536, 384).trans_b().scaled().activation(Activation::Gelu).with_bias();
 /// let program = Op::<f16>::lower(&layer, &DeviceProfile::h100())?;
 /// let names: Vec<_> = program.operands.iter().map(|o| o.name).collect();
 /// assert_eq!(names, ["a", "b", "a_scale", "b_scale", "bias", "c"]);
@@ -84,16 +102,16 @@ pub struct GemmInt8 {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
     Variant::portable("tiled", "a workgroup shares tiles of A and B through workgroup memory"),
     Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
     Variant::portable(
         "double",
-        "the same with two tiles in workgroup memory, the next one on its way meanwhile",
+        "the same with two tiles in workgroup memory, the next one loading meanwhile",
     ),
 ];
 
-/// The longest sum that no i32 overflows with.
+/// The longest sum that cannot overflow i32.
 const MAX_K: usize = 131_071;
 
 kernel_params! {
@@ -105,28 +123,29 @@ kernel_params! {
     }
 }
 
-/// Invocations of a workgroup that packs.
+/// Threads of a workgroup that packs.
 const WORKGROUP_SIZE: u64 = 256;
 
-/// For cards, largest first; k in words. On an H100 (Vulkan, driver 580.159.04), TOP/s at 512, 1024, 2048 and 4096 cubed:
-/// the first 8.8, 41.5, 101, 105; with 64 steps of k 8.0, 39.4, 94, 94, with 16 8.6, 39.1, 94, 99; 128 x 256 by 8 x 16 5.0, 22.5, 95,
-/// 97; 64 x 128 by 8 x 8 11.4, 57.4, 93, 99; the second 17.7, 70.1, 98, 104; the third 22.7, 67.9, 89, 96.
+/// For cards, largest first; k in words. On an H100 (Vulkan, driver 580.159.04), TOP/s at 512, 1024, 2048 and 4096
+/// cubed: the first 8.8, 41.5, 101, 105; with 64 steps of k 8.0, 39.4, 94, 94, with 16 8.6, 39.1, 94, 99; 128 x 256
+/// by 8 x 16 5.0, 22.5, 95, 97; 64 x 128 by 8 x 8 11.4, 57.4, 93, 99; the second 17.7, 70.1, 98, 104; the third
+/// 22.7, 67.9, 89, 96.
 const CARD: &[Division] = &[
     Division::new([128, 128, 8], [8, 8]),
     Division::new([64, 64, 8], [8, 4]),
     Division::new([32, 32, 16], [4, 4]),
 ];
-/// For GPUs of which less is known.
+/// For GPUs that were not measured.
 const GPU: &[Division] = &[Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 8], [4, 4])];
 /// For processors, which compile slowly.
 const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
-/// What every WebGPU device runs.
+/// The tile that every WebGPU device runs.
 const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 
-/// Products up to which a GPU is not even filled.
+/// Products up to which a GPU is not filled.
 const TINY: usize = 1 << 15;
 
-/// How C comes about of sums.
+/// How sums become C.
 #[derive(Debug, Clone, Copy)]
 struct Int8End {
     result: DType,
@@ -138,14 +157,14 @@ struct Int8End {
 /// A factor as kernels read it.
 struct Int8Factor {
     binding: Binding,
-    /// Words from a row to the next.
+    /// Words from one row to the next.
     ld: u32,
-    /// Whether it is bound as vectors of four words.
-    fours: bool,
+    /// Bound as vec4s of words.
+    vec4s: bool,
 }
 
 impl GemmInt8 {
-    /// The product of an m x k and a k x n matrix.
+    /// Creates the product of an m x k and a k x n matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         Self {
             m,
@@ -161,23 +180,23 @@ impl GemmInt8 {
         }
     }
 
-    /// `b` is stored transposed, as n x k.
+    /// Reads `b` transposed, stored as n x k.
     #[must_use]
     pub fn trans_b(mut self) -> Self {
         self.trans_b = true;
         self
     }
 
-    /// The tile that a workgroup computes. `k` is a multiple of 4 (of 16 for `register` and `double`). The default suits
-    /// the device and the shape.
+    /// Sets the tile that a workgroup computes. `k` must be a multiple of 4 (of 16 for `register` and `double`).
+    /// The default suits the device and the shape.
     #[must_use]
     pub fn tile(mut self, tile: ProductTile) -> Self {
         self.tile = Some([tile.m, tile.n, tile.k]);
         self
     }
 
-    /// The part of the tile that one thread of `register` and `double` computes: multiples of 4 up to 16 that divide
-    /// the tile. The default is 4 x 4 where a tile is given.
+    /// Sets the part of the tile that one thread of `register` and `double` computes: multiples of 4 up to 16 that
+    /// divide the tile. The default is 4 x 4 if a tile is set.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
         self.thread = Some([tile.rows, tile.columns]);
@@ -191,45 +210,46 @@ impl GemmInt8 {
         self
     }
 
-    /// Adds a scale for each row of A and each column of B: operands `a_scale` and `b_scale`, which plans take by
-    /// `with_scales`. C is of floats then: plan it for `f32` or `f16`.
+    /// Adds a scale for each row of A and each column of B: operands `a_scale` and `b_scale`. A plan takes them
+    /// with `with_scales`. C is then of floats: plan for `f32` or `f16`.
     #[must_use]
     pub fn scaled(mut self) -> Self {
         self.scaled = true;
         self
     }
 
-    /// Adds a bias for each column of a C that is [`scaled`](Self::scaled): an operand `bias` of n elements of f32, which
-    /// plans take by `with_bias`.
+    /// Adds a bias for each column of a C that is [`scaled`](Self::scaled): an operand `bias` of n elements of f32.
+    /// A plan takes it with `with_bias`.
     #[must_use]
     pub fn with_bias(mut self) -> Self {
         self.bias = true;
         self
     }
 
-    /// The function applied to each element of a C that is [`scaled`](Self::scaled) before it is stored; none by default.
+    /// Sets the function applied to each element of a C that is [`scaled`](Self::scaled) before it is stored; none
+    /// by default.
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self
     }
 
-    /// What is applied to each element.
+    /// The activation.
     pub(crate) fn activates(&self) -> Activation {
         self.activation
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
 
-    /// The shape, for texts.
+    /// The op and its shape, for texts.
     fn name(&self) -> String {
         format!("gemm-int8 {} x {} x {}", self.m, self.n, self.k)
     }
 
-    /// Words along k. What is packed anyway goes on with zeros up to a whole vector of four.
+    /// Words along k. A packed factor is padded with zeros to a whole vec4.
     fn words(&self) -> usize {
         if self.k.is_multiple_of(4) { self.k / 4 } else { self.k.div_ceil(16) * 4 }
     }
@@ -247,7 +267,7 @@ impl GemmInt8 {
         if k > MAX_K {
             return Err(err!(
                 TooLarge,
-                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MAX_K}; add up the products of \
+                "{name}: sums of {k} products of bytes may overflow i32; k is at most {MAX_K}; add the products of \
                  parts of k"
             ));
         }
@@ -264,10 +284,10 @@ impl GemmInt8 {
         }
         let len = elements(&name, "c", &[m, n])?;
         operands.push(Operand { name: "c", dtype: end.result, len, access: Access::Write });
-        profile.check_bindings(&name, &operands, "compute C in blocks of rows and columns, a call each")?;
+        profile.check_bindings(&name, &operands, "compute blocks of C in separate calls")?;
         let (variant, mut decision) =
             choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
-        // Without products there is nothing to tile: factors have not even one vector.
+        // Without products there is nothing to tile: factors have not even one vec4.
         let variant = if k == 0 { &VARIANTS[0] } else { variant };
         let division = self.division(variant.name, profile)?;
         let Division { tile, thread: [rows, columns], .. } = division;
@@ -291,11 +311,11 @@ impl GemmInt8 {
         Ok(program)
     }
 
-    /// Which variant, and why.
+    /// Chooses a variant and says why.
     fn policy(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let words = self.words();
         if profile.quirks.serial_workgroups && (self.m.min(self.n) < 32 || words < 8) || words == 0 {
-            ("naive", "too small for tiles to pay their barriers".into())
+            ("naive", "too small for tiles: barriers cost more than they save".into())
         } else if self.m.saturating_mul(self.n).saturating_mul(words) <= TINY {
             ("naive", "too few products for tiles to pay".into())
         } else {
@@ -303,7 +323,7 @@ impl GemmInt8 {
         }
     }
 
-    /// The division of C that was asked for, or that suits; checked.
+    /// Returns the requested division of C, or one that suits; checked.
     fn division(&self, variant: &str, profile: &DeviceProfile) -> Result<Division> {
         let registers = matches!(variant, "register" | "double");
         let suits = if registers { self.suits(profile) } else { TILED };
@@ -321,26 +341,26 @@ impl GemmInt8 {
         };
         if !right || m == 0 || n == 0 || k == 0 {
             let has = if registers {
-                "threads compute multiples of 4 up to 16 by such, the tile is made of whole ones, and its last side is a \
-                 multiple of 16"
+                "threads compute multiples of 4 up to 16 in rows and columns, the tile is made of whole thread \
+                 tiles, and its last side is a multiple of 16"
             } else {
                 "threads compute 1 x 1, and the last side is a multiple of 4"
             };
-            return Err(err!(InvalidArgument, "{name} is none: {has}; no side is 0"));
+            return Err(err!(InvalidArgument, "{name} is invalid: {has}; no side is 0"));
         }
         let division = Division::new([m, n, k / 4], [rows, columns]);
         let limits = &profile.limits;
-        let (invocations, bytes) = if registers {
+        let (threads, bytes) = if registers {
             let form = self.form(variant, division, [false, false], profile);
-            (u64::from(form.invocations()), form.workgroup_bytes())
+            (u64::from(form.threads()), form.workgroup_bytes())
         } else {
             let [m, n, k] = [m, n, k].map(u64::from);
             (m * n, k.saturating_mul(m + (n | 1)))
         };
-        if invocations > limits.max_invocations.into() || bytes > limits.max_workgroup_bytes.into() {
+        if threads > limits.max_invocations.into() || bytes > limits.max_workgroup_bytes.into() {
             return Err(err!(
                 TooLarge,
-                "{name} wants {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}; take \
+                "{name} needs {threads} threads and {bytes} bytes of workgroup memory; {} has {} and {}; take \
                  smaller sides",
                 profile.name,
                 limits.max_invocations,
@@ -350,7 +370,7 @@ impl GemmInt8 {
         Ok(division)
     }
 
-    /// The largest division that fits the device and of which there are enough to fill it.
+    /// The largest division that fits the device and still fills it.
     fn suits(&self, profile: &DeviceProfile) -> Division {
         let (rows, fill) = match profile.class {
             DeviceClass::Cpu => (CPU, 1),
@@ -362,20 +382,20 @@ impl GemmInt8 {
         *rows.iter().filter(fits).find(fills).unwrap_or(&rows[rows.len() - 1])
     }
 
-    /// What a register-tiled kernel is specialised for.
+    /// The form of a register-tiled kernel.
     fn form(
         &self,
         variant: &str,
         division: Division,
-        fours: [bool; 2],
+        vec4s: [bool; 2],
         profile: &DeviceProfile,
     ) -> RegisterForm {
         RegisterForm {
             double: variant == "double",
             vectors: !profile.quirks.stores_whole_vectors,
             trans_b: self.trans_b,
-            vec_a: fours[0],
-            vec_b: fours[1],
+            vec_a: vec4s[0],
+            vec_b: vec4s[1],
             steps: StepCount::of(self.words(), division.tile),
             bytes: true,
             ..RegisterForm::of(division)
@@ -391,14 +411,15 @@ impl GemmInt8 {
         profile: &DeviceProfile,
     ) -> Result<()> {
         let (name, tile) = (self.name(), division.tile);
-        // Of `tiled` two loops that load a step of k and one over it; others take far fewer rounds for the largest k.
+        // `tiled` has two loops that load a step of k and one over it. The others take far fewer rounds for the
+        // largest k.
         let each = tile.k.div_ceil(tile.n) + tile.k.div_ceil(tile.m) + tile.k + 4;
         let rounds = (self.words() as u64).div_ceil(tile.k.into()) * u64::from(each);
         if variant == "tiled" && !profile.runs_rounds(rounds) {
             return Err(err!(
                 Unsupported,
-                "{name}: the tile {} x {} x {} of `tiled` takes {rounds} rounds of loops; {} ends the loops of an invocation \
-                 after {}; take a larger last side, or `auto`",
+                "{name}: the tile {} x {} x {} of `tiled` takes {rounds} rounds of loops; {} ends the loops of a \
+                 thread after {}; take a larger last side, or `auto`",
                 tile.m,
                 tile.n,
                 4 * tile.k,
@@ -440,7 +461,7 @@ impl GemmInt8 {
         let kernel = match variant {
             "naive" => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
             "tiled" => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k)),
-            _ => self.form(variant, division, [a.fours, b.fours], profile).kernel(spec),
+            _ => self.form(variant, division, [a.vec4s, b.vec4s], profile).kernel(spec),
         };
         let kernel = program.kernel(kernel);
         let mut bindings = vec![a.binding, b.binding];
@@ -451,10 +472,10 @@ impl GemmInt8 {
         let params = ProductParams::of([self.m, self.n, words], lds, tiles_n);
         let all = u64::from(tiles(&name, "m", self.m, tile.m)?) * u64::from(tiles_n);
         let flop = 2 * tile.elements() * words.max(1) as u64;
-        dispatch_bands(program, kernel, &bindings, all, flop, profile, |band| params.of_band(band))
+        dispatch_chunks(program, kernel, &bindings, all, flop, profile, |chunk| params.of_chunk(chunk))
     }
 
-    /// A factor of words along k: as it is stored, or packed by a pass. `columns`: stored rows do not run along k.
+    /// Reads a factor of words along k in place, or packs it in a pass. `columns`: stored rows do not run along k.
     fn factor(
         &self,
         program: &mut Program,
@@ -466,46 +487,41 @@ impl GemmInt8 {
         let words = self.words();
         if self.k == 0 {
             let binding = Binding::operand(operand, &program.operands);
-            return Ok(Int8Factor { binding, ld: length as u32, fours: false });
+            return Ok(Int8Factor { binding, ld: length as u32, vec4s: false });
         }
         if !columns && self.k.is_multiple_of(4) {
             let binding = Binding::operand(operand, &program.operands);
-            return Ok(Int8Factor { binding, ld: words as u32, fours: words.is_multiple_of(4) });
+            return Ok(Int8Factor { binding, ld: words as u32, vec4s: words.is_multiple_of(4) });
         }
         let (lines, ld) = if columns { (words, length) } else { (rows, words) };
-        let fours = ld.is_multiple_of(4);
+        let vec4s = ld.is_multiple_of(4);
         let bytes = 4 * lines as u64 * ld as u64;
         let what = format_args!("the words of {} along k", program.operands[operand].name);
-        profile.check_scratch(
-            &self.name(),
-            what,
-            bytes,
-            "compute C in blocks of rows and columns, a call each",
-        )?;
+        profile.check_scratch(&self.name(), what, bytes, "compute blocks of C in separate calls")?;
         let binding = program.scratch(bytes);
-        let turned = columns && fours;
+        let turned = columns && vec4s;
         let spec = Spec::new().flag("COLUMNS", columns).flag("FOURS", turned);
         let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "gemm_int8_pack", spec));
         let all = (lines * ld) as u64 / if turned { 4 } else { 1 };
         let params = PackBytesParams { k: self.k as u32, n: length as u32, ld: ld as u32, words: all as u32 };
         let input = Binding::operand(operand, &program.operands);
         program.dispatch(kernel, &params, vec![input, binding], Grid::fold(all.div_ceil(WORKGROUP_SIZE)));
-        Ok(Int8Factor { binding, ld: ld as u32, fours })
+        Ok(Int8Factor { binding, ld: ld as u32, vec4s })
     }
 }
 
 operands! {
     impl[T: Element,] GemmInt8, T {
         fn record(a: i8, b: i8, c: T);
-        /// Factors of the rows of A and of the columns of B.
+        /// The scales of the rows of A and of the columns of B.
         optional with_scales(a_scale: f32, b_scale: f32);
-        /// What is added to each column of C.
+        /// The bias added to each column of C.
         optional with_bias(bias: f32);
     }
 }
 
 impl GemmInt8 {
-    /// The end of a product whose C is of this type: sums as they are, or scaled.
+    /// The epilogue of a product whose C is of this type: the sums themselves, or scaled.
     fn end(&self, result: DType) -> Result<Int8End> {
         let Self { scaled, bias, activation, .. } = *self;
         let name = self.name();

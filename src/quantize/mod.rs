@@ -1,10 +1,10 @@
-//! Fewer bits an element: matrices of bytes with scales, and their products.
+//! Quantisation: matrices of bytes with scales, and their products.
 //!
 //! | want | take |
 //! |---|---|
 //! | f32 as f16, and back | [`Cast`] |
-//! | floats as bytes, with a scale of each row, group, or all | [`Quantize`] |
-//! | floats of bytes and scales | [`Dequantize`] |
+//! | floats as bytes, with a scale for each row, each group, or all | [`Quantize`] |
+//! | floats from bytes and scales | [`Dequantize`] |
 //! | the product of matrices of bytes, with scales, bias and activation | [`GemmInt8`] |
 
 mod cast;

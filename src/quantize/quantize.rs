@@ -1,4 +1,4 @@
-//! Elements to bytes and scales.
+//! Encodes elements as bytes with scales.
 
 use super::codes::{Code, KIND, Scales, Spans, fragment};
 use crate::array::HostArray;
@@ -13,55 +13,72 @@ use crate::shader::Spec;
 use half::f16;
 use std::marker::PhantomData;
 
-/// Elements as bytes: `output = nearest(x / scale)` with `scale = max|x| / largest` of each row, group, or all.
+/// Encodes elements as bytes: `output = nearest(x / scale)` with `scale = max|x| / largest` of each row, each
+/// group, or all.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+/// use tilework::quantize::Quantize;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, -127.0, 3.0, 0.4, 2.0, 254.0, -8.0, 0.0])?; // 2 rows of 4
+/// let (output, scale) = (gpu.alloc::<i8>(8)?, gpu.alloc::<f32>(2)?);
+/// let encode = Quantize::<i8>::new(2, 4).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// encode.record(&mut rec, &x, &output, &scale)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [1, -127, 3, 0, 1, 127, -4, 0]);
+/// assert!((scale.read()?[1] - 2.0).abs() < 1e-6);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// In one call: [`Gpu::quantize`](crate::Gpu::quantize).
 ///
 /// # Shapes
-/// `x` and `output` have `rows * n` elements, row-major; of a tensor the last axis is the row. Operands are `x`,
-/// `output`, `scale`, in this order. [`scales`](Self::scales) says what has a scale in common, and so how many there
-/// are: `rows` (the default), 1, or `rows * n / group`. Bytes are dense, four to a 32-bit word from its lowest on, whatever n is.
-/// [`with_scale`](Self::with_scale) has `scale` for its second operand instead, given and not computed. Either extent may
-/// be 0. Each operand must be a wgpu buffer of its own.
+/// `x` and `output` have `rows * n` elements, row-major; the last axis of a tensor is the row. Operands are `x`,
+/// `output`, `scale`, in this order. [`scales`](Self::scales) sets the elements that share a scale, and so the
+/// number of scales: `rows` (the default), 1, or `rows * n / group`. Bytes are dense, four to a 32-bit word from
+/// its lowest byte, for any n. [`with_scale`](Self::with_scale) reads a given `scale` instead, as the second
+/// operand. Either extent may be 0. Each operand must be a wgpu buffer of its own.
 ///
-/// # Types
-/// `x` is of f32 or f16. `Quantize<i8>` makes signed bytes, symmetric: from -127 to 127, so `largest` is 127.
-/// `Quantize<u8>` makes floats of 8 bits, E4M3, whose largest is 448.
+/// `x` is of f32 or f16. `Quantize<i8>` writes signed bytes, symmetric, from -127 to 127, so `largest` is 127.
+/// `Quantize<u8>` writes floats of 8 bits, E4M3, whose largest is 448.
 ///
 /// # Precision and determinism
-/// Quotients are rounded to the nearest code, of two to the even one; an f32 quotient that is an ULP or two off may go to
-/// the neighbour where `x / scale` lies halfway. The largest magnitude is that of the finite elements; infinities become
-/// the largest code of their sign; NaN becomes 0 in `i8` and 0x7f in `u8`, which is NaN. All zeros have a scale of
-/// 0, as have elements so small that their scale would be subnormal; by such a scale elements are rounded as they are.
-/// Same device, same bits.
+/// Quotients are rounded to the nearest code, ties to even. An f32 quotient that is an ULP or two off may go to the
+/// neighbour where `x / scale` lies halfway. The largest magnitude is that of the finite elements. Infinities
+/// become the largest code of their sign; NaN becomes 0 in `i8` and 0x7f, which is NaN, in `u8`. The scale is 0 if
+/// all elements are zero, or so small that their scale would be subnormal; elements with scale 0 are rounded
+/// unscaled. The same device gives the same bits.
 ///
-/// What it costs in precision, as root mean square error over root mean square of normally distributed elements (n =
-/// 4096): `i8` 0.9 % by rows, 1.1 % for a tensor of 64 rows, 0.6 % by groups of 64; `u8` 2.7 % by any.
+/// The root mean square error over the root mean square of normally distributed elements (n = 4096): `i8` 0.9 % by
+/// rows, 1.1 % for a tensor of 64 rows, 0.6 % by groups of 64; `u8` 2.7 % by any.
 ///
 /// # Cost
-/// `whole`: one dispatch, every element read once. `parts`: three dispatches, every element read twice, 4 bytes of
-/// scratch a scale. With a scale that is given: one dispatch, one read.
+/// `whole`: one dispatch, every element is read once. `parts`: three dispatches, every element is read twice, 4
+/// bytes of scratch for each scale. With given scales: one dispatch, one read.
 ///
 /// # Variants
-/// `whole` keeps a row, or group, in the registers of at most a workgroup: up to 16384 elements (on processors 4096), a
-/// multiple of 4. `parts` finds largest magnitudes in a pass before, and takes all. `auto` (the default) takes `whole` where it
-/// can.
+/// `whole` keeps a row, or group, in the registers of at most one workgroup: up to 16384 elements (4096 on
+/// processors), a multiple of 4. `parts` finds the largest magnitudes in a pass before, and takes any shape. `auto`
+/// (the default) takes `whole` where it can.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n, an unknown
-/// variant, `whole` where n is no multiple of 4 or the scale is of all; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
-/// largest buffer, a row above the largest binding, or above what `whole` can hold.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a group that is not 32 to 128 or does not divide n;
+///   `whole` if n is no multiple of 4, the matrix has one scale, or scales are given; an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; a row above the largest binding
+///   or above the capacity of `whole`.
 ///
 /// # Algorithm
-/// `shaders/quantize/quantize_rows.wgsl`, and `quantize_words.wgsl` after its largest magnitudes, with `int8.wgsl` or
-/// `fp8.wgsl`.
+/// `shaders/quantize/quantize_rows.wgsl`; for `parts` it finds the largest magnitudes, and `quantize_words.wgsl`
+/// encodes. With `int8.wgsl` or `fp8.wgsl`.
 ///
-/// # Example
+/// # Example: a scale for each group
 /// ```
 /// use tilework::program::{DeviceProfile, Op};
 /// use tilework::quantize::{Quantize, Scales};
 ///
-/// let rows = Quantize::<i8>::new(4096, 1024);
-/// let program = Op::<f32>::lower(&rows, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.operands[2].len), ("whole", 4096));
 /// let groups = Quantize::<u8>::new(4096, 1024).scales(Scales::Group(64));
 /// assert_eq!(Op::<f32>::lower(&groups, &DeviceProfile::h100())?.operands[2].len, 65536);
 /// # Ok::<(), tilework::Error>(())
@@ -102,22 +119,22 @@ kernel_params! {
 }
 
 const WORKGROUP_SIZE: u64 = 256;
-/// Words of an invocation.
+/// Words of a thread.
 const ITEMS_PER_THREAD: u64 = 4;
 
-/// Workgroups over so many elements, a word of four at a time.
+/// Counts the workgroups for `len` elements; a thread takes words of four.
 pub(super) fn workgroups(len: u64) -> u64 {
     len.div_ceil(4 * WORKGROUP_SIZE * ITEMS_PER_THREAD)
 }
 
 impl<Q: Code> Quantize<Q> {
-    /// Of `rows` rows of `n` elements, with a scale for each.
+    /// Encodes `rows` rows of `n` elements, with a scale for each row.
     pub fn new(rows: usize, n: usize) -> Self {
         let spans = Spans { op: "quantize", rows, n, scales: Scales::Row };
         Self { spans, given: false, variant: "auto".into(), code: PhantomData }
     }
 
-    /// What elements have a scale in common.
+    /// Sets the elements that share a scale; [`Scales::Row`] by default.
     #[must_use]
     pub fn scales(mut self, scales: Scales) -> Self {
         self.spans.scales = scales;
@@ -131,20 +148,20 @@ impl<Q: Code> Quantize<Q> {
         self
     }
 
-    /// Reads `scale` instead of writing it. A scale of 0 leaves elements as they are before they are rounded.
+    /// Reads `scale` instead of writing it. With a scale of 0 elements are rounded unscaled.
     #[must_use]
     pub fn with_scale(mut self) -> Self {
         self.given = true;
         self
     }
 
-    /// Elements that have a scale in common, as it is counted along `x`; the [reference](crate::reference::quantize) is
-    /// told by it.
+    /// Returns the number of elements that share a scale, counted along `x`. Pass it to
+    /// [`reference::quantize`](crate::reference::quantize()).
     pub fn span(&self) -> usize {
         self.spans.spans()[1]
     }
 
-    /// Every way to run it.
+    /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         VARIANTS
     }
@@ -156,32 +173,32 @@ impl<Q: Code> Quantize<Q> {
         let policy = policy(profile);
         let whole = tile((n as u64).div_ceil(4).max(1), &policy);
         let fits = whole.quads <= policy.most;
-        let four = n.is_multiple_of(4) && self.spans.scales != Scales::Tensor;
+        let whole_words = n.is_multiple_of(4) && self.spans.scales != Scales::Tensor;
         let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
             if given {
-                ("parts", "scales are given: words are made as they come".into())
+                ("parts", "scales are given: one pass encodes".into())
             } else if self.spans.scales == Scales::Tensor {
-                ("parts", "one scale for all is known after all were read".into())
-            } else if !four {
-                ("parts", format!("rows of {n} begin anywhere in a word"))
+                ("parts", "one scale for all needs a pass over all elements first".into())
+            } else if !whole_words {
+                ("parts", format!("rows of {n} elements do not begin at words"))
             } else if fits {
-                ("whole", format!("{} invocations hold {n} elements: they are read once", whole.lanes))
+                ("whole", format!("{} threads hold {n} elements: one read", whole.lanes))
             } else {
-                ("parts", format!("{n} elements are more than {} invocations hold in registers", whole.lanes))
+                ("parts", format!("{n} elements exceed the registers of {} threads", whole.lanes))
             }
         })?;
-        if variant.name == "whole" && (given || !four) {
+        if variant.name == "whole" && (given || !whole_words) {
             return Err(err!(
                 InvalidArgument,
-                "{op}: `whole` finds the scale of rows of a multiple of 4; these have {n}, with {:?}; take `parts` or \
-                 `auto`",
+                "{op}: `whole` needs rows of a multiple of 4 and finds their scales; these have {n}, with {:?}; take \
+                 `parts` or `auto`",
                 self.spans.scales
             ));
         }
         if variant.name == "whole" && !fits {
             return Err(err!(
                 TooLarge,
-                "{op}: a row of {n} is more than {} invocations hold in registers on {}, {} elements; take `parts` or `auto`",
+                "{op}: a row of {n} exceeds the registers of {} threads on {}, {} elements; take `parts` or `auto`",
                 whole.lanes,
                 profile.name,
                 4 * whole.lanes * policy.most
@@ -201,9 +218,9 @@ impl<Q: Code> Quantize<Q> {
         program.cost =
             Cost { flop: 3.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         let scale = if given { 1 } else { 2 };
-        profile.check_bindings(op, &program.operands[scale..=scale], "take fewer rows at a time")?;
+        profile.check_bindings(op, &program.operands[scale..=scale], "take fewer rows in a call")?;
         crate::shape::index_u32(op, "elements", len)?;
-        // Of one scale for all, and of scales that are given, what is read together is a row at most.
+        // With one scale for all, or with given scales, at most a row is read together.
         let row = match self.spans.scales {
             _ if given => 1,
             Scales::Tensor => self.spans.n,
@@ -211,7 +228,7 @@ impl<Q: Code> Quantize<Q> {
         };
         check_rows(op, &program.operands[0], row, profile)?;
         if len == 0 {
-            // Rows of nothing have scales of 0.
+            // Empty rows have scales of 0.
             if !given && spans > 0 {
                 let scale = Binding::operand(2, &program.operands);
                 clear(&mut program, spans, scale);
@@ -228,7 +245,7 @@ impl<Q: Code> Quantize<Q> {
     }
 }
 
-/// Zeros for `words` words.
+/// Writes zeros to `words` words.
 fn clear(program: &mut Program, words: usize, binding: Binding) {
     let kernel = program.kernel(Kernel::library("primitives/scan_clear", "scan_clear", Spec::new()));
     let grid = Grid::fold((words as u64).div_ceil(WORKGROUP_SIZE));
@@ -253,16 +270,16 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
             .flag("VECTORS", vectors)
     }
 
-    /// Rows in registers; with `largest`, magnitudes alone, joined there.
+    /// Processes rows in registers; with `largest`, only joins their magnitudes there.
     fn rows(&self, program: &mut Program, tile: RowTile, largest: Option<Binding>) {
         let measure = largest.is_some();
-        // All rows have one scale: those of the matrix are as good as one that has all elements.
+        // All rows share one scale: the rows of the matrix serve as well as one row of all elements.
         let tensor = self.quantize.spans.scales == Scales::Tensor;
         let [rows, n] =
             if tensor { [self.quantize.spans.rows, self.quantize.spans.n] } else { [self.spans, self.n] };
         let workgroup = tile.lanes.max(policy(self.profile).workgroup);
         let vectors = n.is_multiple_of(4);
-        // Halves that begin anywhere may lie in one word more.
+        // Halves that do not begin at words may touch one word more.
         let slack = if self.dtype == DType::F16 && !vectors { 2 } else { 0 };
         let part_len = if measure { tile.elements() - slack } else { n as u64 };
         let parts = (n as u64).div_ceil(part_len);
@@ -309,7 +326,7 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
         }
     }
 
-    /// Words by largest magnitudes, or by scales that are given.
+    /// Encodes words by largest magnitudes, or by given scales.
     fn words(&self, program: &mut Program, largest: Option<Binding>) {
         let vectors = self.len.is_multiple_of(4);
         let spec = self
@@ -319,7 +336,7 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
             .flag("GIVEN", largest.is_none());
         let kernel = program.kernel(Kernel::library("quantize/quantize_words", "quantize_words", spec));
         let output = if largest.is_some() { 1 } else { 2 };
-        // Rows of an element each.
+        // Each element is a row.
         let size = self.dtype.size() as u64;
         for chunk in self.profile.aligned_chunks(self.len as u64, size) {
             let scale = largest.unwrap_or_else(|| Binding::operand(1, &program.operands));
@@ -340,11 +357,11 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
         }
     }
 
-    /// Largest magnitudes, then words.
+    /// Finds the largest magnitudes, then encodes words.
     fn parts(&self, program: &mut Program) {
         let policy = policy(self.profile);
         let n = if self.quantize.spans.scales == Scales::Tensor { self.quantize.spans.n } else { self.n };
-        // A row may have two elements more, where halves begin anywhere.
+        // A row may have two elements more if halves do not begin at words.
         let short = tile((n as u64 + 2).div_ceil(4), &policy);
         let tile = if short.quads <= policy.wanted {
             short

@@ -3,7 +3,7 @@
 use crate::dense::Activation;
 use std::f64::consts::PI;
 
-/// `activation` of `x`.
+/// Applies `activation` to `x`.
 pub fn activate(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => x,
@@ -18,7 +18,7 @@ pub fn activate(activation: Activation, x: f64) -> f64 {
     }
 }
 
-/// The steepest slope of `activation`, and its own error in f32, relative to 1 and its result.
+/// The steepest slope of `activation`, and its own error in f32, relative to 1 and to its result.
 pub(super) fn activation_errors(activation: Activation) -> (f64, f64) {
     let own = 16.0 * 2f64.powi(-24);
     match activation {

@@ -1,4 +1,4 @@
-//! Numbers of one float type as another.
+//! Casts between float types.
 
 use super::Number;
 use super::judge::{Wanted, input, output_shape};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::program::Form;
 use half::f16;
 
-/// Exact, but that a device may take a subnormal f16 for 0.
+/// Exact, except that a device may read a subnormal f16 as 0.
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let shape = output_shape(form, 0);
     if form.inputs().next().is_some_and(|x| x.dtype() == DType::F32) {
@@ -20,7 +20,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&shape, cast::<f16, f32>(x), bound.collect())?])
 }
 
-/// `x` as the nearest numbers of `R`, of two the even one.
+/// Converts `x` to the nearest numbers of `R`, ties to even.
 pub fn cast<T: Number, R: Number>(x: &[T]) -> Vec<R> {
     x.iter().map(|x| R::from_f64(x.to_f64())).collect()
 }
@@ -34,7 +34,7 @@ mod tests {
     fn halves_are_the_nearest() {
         let half = |x: f32| cast::<f32, f16>(&[x])[0];
         assert_eq!((half(1.0).to_bits(), half(65504.0), half(65520.0)), (0x3c00, f16::MAX, f16::INFINITY));
-        // The middle between 1 and the next, which is odd.
+        // The middle between 1 and the next number, which is odd.
         assert_eq!((half(1.000_488_3), half(2f32.powi(-25)).to_bits()), (f16::ONE, 0));
         assert!(half(f32::NAN).is_nan());
         assert_eq!(cast::<f16, f32>(&[f16::from_bits(1)]), [2f32.powi(-24)]);

@@ -11,24 +11,29 @@ use crate::program::Form;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2d>(form)?;
     if op.precision != Precision::Strict {
-        return Err(err!(Unsupported, "reference conv: no twin for the precision {}", op.precision.name()));
+        return Err(err!(
+            Unsupported,
+            "reference conv: no reference for {}; take Precision::Strict",
+            op.precision.name()
+        ));
     }
     let (x, w, bias) = (input(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
     let bound = conv_bound(op, x, w, bias)?;
     Ok(vec![Wanted::near(&output_shape(form, 0), conv(op, x, w, bias)?, bound)?])
 }
 
-/// The output of the layer, with a bias for each channel where there is one.
+/// Computes the output of the layer, with a bias for each channel if one is given.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): a shape that is none, or an operand that does not have it.
+/// [`Shape`](crate::ErrorKind::Shape): an invalid shape, or an operand that does not match it.
 pub fn conv(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
     Ok(outputs(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
-/// How far from [`conv`] each output may be after the op ran: `gamma(k + 4)` times the sizes of its k products, with
-/// `gamma(j) = j u / (1 - j u)` and u = 2^-24; through the activation. Where the variant may be Winograd's, 256 times
-/// that of products as large as the largest cells and weights make them: what its transforms come to at the worst.
+/// Bounds the difference from [`conv`] of each output after the op ran: `gamma(k + 4)` times the magnitudes of its
+/// k products, with `gamma(j) = j u / (1 - j u)` and u = 2^-24, through the activation. Where the variant may be
+/// Winograd's, the bound is 256 times that of products of the largest cells and weights: the worst case of its
+/// transforms.
 ///
 /// # Errors
 /// As [`conv`].
@@ -36,36 +41,36 @@ pub fn conv_bound(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Re
     Ok(outputs(op, x, w, bias)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
 }
 
-/// A sum of products, then what is made of it.
+/// A sum of products, then the result made from it.
 #[derive(Clone, Default)]
 pub(super) struct OutputSum {
     pub(super) exact: f64,
-    /// How far the computed one may be from it.
+    /// The largest error of the computed sum.
     pub(super) error: f64,
     products: usize,
 }
 
 impl OutputSum {
-    /// While products are added, `error` is the sum of their sizes.
+    /// While products are added, `error` is the sum of their magnitudes.
     pub(super) fn add(&mut self, product: f64) {
         self.exact += product;
         self.error += product.abs();
         self.products += 1;
     }
 
-    /// The sum is complete, after so many roundings, each of which may take what is subnormal for 0.
+    /// Ends the sum after `terms` roundings, each of which may flush a subnormal number to 0.
     pub(super) fn close(&mut self, terms: f64) {
         let u = 2f64.powi(-24);
         self.error *= terms * u / (1.0 - terms * u);
         self.error += terms * f64::from(f32::MIN_POSITIVE);
     }
 
-    /// The sum is complete, of so many products as it had.
+    /// Ends the sum with as many roundings as it has products.
     pub(super) fn finish(&mut self) {
         self.close(self.products as f64 + 4.0);
     }
 
-    /// The sum of a layer, with bias and activation.
+    /// Ends the sum of a layer, with bias and activation.
     fn end(&mut self, bias: Option<f32>, activation: Activation) {
         let u = ulp(1.0);
         if let Some(bias) = bias {
@@ -78,16 +83,16 @@ impl OutputSum {
     }
 }
 
-/// How much Winograd's transforms may enlarge the error of a sum.
+/// The largest factor by which Winograd's transforms enlarge the error of a sum.
 pub(super) const WINOGRAD: f64 = 256.0;
 
-/// What a layer makes of its sums: their number along an image, bias, activation, and what Winograd's transforms bring.
+/// The end of a layer: the number of sums along an image, bias, activation, and the error of Winograd's transforms.
 pub(super) struct ConvEnd<'a> {
     pub(super) channels: usize,
     pub(super) pixels: usize,
     pub(super) bias: Option<&'a [f32]>,
     pub(super) activation: Activation,
-    /// The largest cell and weight, and channels of a window, where the sums may be Winograd's.
+    /// The largest cell and weight, and channels of a window, if the sums may be Winograd's.
     pub(super) winograd: Option<[f64; 3]>,
 }
 
@@ -106,12 +111,12 @@ impl ConvEnd<'_> {
     }
 }
 
-/// The largest of the sizes.
+/// The largest magnitude.
 pub(super) fn largest(x: &[f32]) -> f64 {
-    x.iter().fold(0.0, |most, x| f64::from(x.abs()).max(most))
+    x.iter().fold(0.0, |largest, x| f64::from(x.abs()).max(largest))
 }
 
-/// Whether windows are those of Winograd's variant.
+/// Says if Winograd's variant can run these windows.
 pub(super) fn is_winograd(layer: &Layer) -> bool {
     layer.kernel == [3, 3] && layer.stride == [1, 1] && layer.dilation == [1, 1]
 }
@@ -132,7 +137,7 @@ fn outputs(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Ve
     Ok(sums)
 }
 
-/// Whether operands are as long as the layer says: name, length, length wanted.
+/// Checks that operands have the lengths of the layer: name, length, wanted length.
 pub(super) fn check(layer: &Layer, operands: &[(&str, usize, usize)]) -> Result<()> {
     for (name, len, wanted) in operands {
         if len != wanted {
@@ -146,14 +151,14 @@ pub(super) fn check(layer: &Layer, operands: &[(&str, usize, usize)]) -> Result<
     Ok(())
 }
 
-/// Where the factors of a product, and the sum it belongs to, lie: in x, the weights and the output of the layer.
+/// The places of a product's factors and of its sum: in x, the weights and the output of the layer.
 pub(super) struct At {
     pub(super) x: usize,
     pub(super) w: usize,
     pub(super) y: usize,
 }
 
-/// Calls `visit` for every product of a layer with an output of P x Q, but those with padding.
+/// Calls `visit` for every product of a layer with an output of P x Q, except those with padding.
 pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl FnMut(At)) {
     let Layer { shape: [n, c, h, w], filters, kernel: [r, s], stride, pads, dilation, groups, .. } = *layer;
     let (from, to) = (c / groups, filters / groups);

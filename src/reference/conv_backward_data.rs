@@ -1,4 +1,4 @@
-//! The gradient of a convolution layer by its input.
+//! The gradient of a convolution layer with respect to its input.
 
 use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, output_shape};
@@ -15,7 +15,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&output_shape(form, 0), conv_backward_data(op, dy, w)?, bound)?])
 }
 
-/// The gradient by x, of that by the output.
+/// Computes the gradient with respect to x from that with respect to the output.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -23,7 +23,8 @@ pub fn conv_backward_data(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Res
     Ok(sums(op, dy, w)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
-/// How far from [`conv_backward_data`] each element may be after the op ran; see [`conv_bound`](super::conv_bound).
+/// Bounds the difference from [`conv_backward_data`] of each element after the op ran; see
+/// [`conv_bound`](super::conv_bound).
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_that_of_finite_differences() {
+    fn matches_finite_differences() {
         let layer =
             Conv2d::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
         let [len_x, len_w, len_y] = layer.parts().0.lengths().unwrap();

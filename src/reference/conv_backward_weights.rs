@@ -1,4 +1,4 @@
-//! The gradients of a convolution layer by its weights and bias.
+//! The gradients of a convolution layer with respect to its weights and bias.
 
 use super::conv::{OutputSum, WINOGRAD, check, each_product, is_winograd, largest};
 use super::judge::{Wanted, descriptor, input, output_shape};
@@ -19,7 +19,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(wanted)
 }
 
-/// The gradient by the weights, of that by the output.
+/// Computes the gradient with respect to the weights from that with respect to the output.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -27,8 +27,8 @@ pub fn conv_backward_weights(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) 
     Ok(weights(op, x, dy)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
-/// How far from [`conv_backward_weights`] each element may be after the op ran: `gamma(k + 4)` times the sizes of its
-/// k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
+/// Bounds the difference from [`conv_backward_weights`] of each element after the op ran: `gamma(k + 4)` times the
+/// magnitudes of its k products; where the variant may be Winograd's, as [`conv_bound`](super::conv_bound).
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -36,7 +36,7 @@ pub fn conv_backward_weights_bound(op: &Conv2dBackwardWeights, x: &[f32], dy: &[
     Ok(bounds(&weights(op, x, dy)?))
 }
 
-/// The gradient by the bias.
+/// Computes the gradient with respect to the bias.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -44,7 +44,7 @@ pub fn conv_backward_bias(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<
     Ok(bias(op, dy)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
-/// How far from [`conv_backward_bias`] each element may be after the op ran.
+/// Bounds the difference from [`conv_backward_bias`] of each element after the op ran.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_that_of_finite_differences() {
+    fn matches_finite_differences() {
         let layer =
             Conv2d::new([2, 4, 5, 6], 6, [3, 2]).stride([2, 1]).pad([1, 1]).dilation([1, 2]).groups(2);
         let op = Conv2dBackwardWeights::new(&layer);

@@ -14,7 +14,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&output_shape(form, 0), conv_transpose(op, x, w, bias)?, bound)?])
 }
 
-/// The output of the layer, with a bias for each channel where there is one.
+/// Computes the output of the layer, with a bias for each channel if one is given.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
@@ -22,7 +22,8 @@ pub fn conv_transpose(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&
     Ok(sums(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
 }
 
-/// How far from [`conv_transpose`] each output may be after the op ran; see [`conv_bound`](super::conv_bound).
+/// Bounds the difference from [`conv_transpose`] of each output after the op ran; see
+/// [`conv_bound`](super::conv_bound).
 ///
 /// # Errors
 /// As [`conv`](super::conv).

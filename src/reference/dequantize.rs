@@ -1,4 +1,4 @@
-//! Bytes and scales to elements.
+//! Decodes bytes with scales.
 
 use super::judge::{Wanted, descriptor, input, output_shape, settings};
 use super::number::spread;
@@ -20,18 +20,18 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     }
 }
 
-/// The number that a code stands for.
+/// Decodes a code.
 pub fn code_value<Q: Code>(code: Q) -> f32 {
     let byte: u8 = bytemuck::cast(code);
     if Q::NAME == "fp8" { fp8_value(byte) } else { f32::from(byte as i8) }
 }
 
-/// What `output` holds after `op`.
+/// Computes `output` after `op`.
 pub fn dequantize<Q: Code, T: Number>(op: &Dequantize<Q>, x: &[Q], scale: &[f32]) -> Vec<T> {
     products(op, x, scale).map(T::from_f64).collect()
 }
 
-/// How far from [`dequantize`] each element may be after the op ran: a product is rounded.
+/// Bounds the difference from [`dequantize`] of each element after the op ran: it rounds a product.
 pub fn dequantize_bound<Q: Code, T: Number>(op: &Dequantize<Q>, x: &[Q], scale: &[f32]) -> Vec<f64> {
     products(op, x, scale).map(|y| spread(T::from_f64(y), y, 2f64.powi(-23) * y.abs())).collect()
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_codes_times_scales() {
+    fn numbers_are_codes_times_scales() {
         let op = Dequantize::<i8>::new(2, 2);
         assert_eq!(dequantize::<i8, f32>(&op, &[1, -128, 0, 127], &[0.5, 2.0]), [0.5, -64.0, 0.0, 254.0]);
         let op = Dequantize::<u8>::new(1, 3);

@@ -1,4 +1,4 @@
-//! Stencils along a line.
+//! Filters along a line.
 
 use super::filter3d::{stencil, stencil_bound};
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
@@ -12,12 +12,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![unrounded(&output_shape(form, 0), &filter1d(op, x), &filter1d_bound(op, x))?])
 }
 
-/// What `op` makes of `input`, not rounded.
+/// Filters `input`, not rounded.
 pub fn filter1d<T: Element + Into<f64>>(op: &Filter1d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }
 
-/// How far from [`filter1d`] each element may be.
+/// Bounds the difference from [`filter1d`] of each element.
 pub fn filter1d_bound<T: Element + Into<f64>>(op: &Filter1d, input: &[T]) -> Vec<f64> {
     stencil_bound(op.stencil(), input)
 }

@@ -1,4 +1,4 @@
-//! Stencils over an image.
+//! Filters over an image.
 
 use super::filter3d::{stencil, stencil_bound};
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
@@ -18,7 +18,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![wanted?])
 }
 
-/// Bytes that are rounded from what is within `bound` of `exact`.
+/// Bytes rounded from numbers within `bound` of `exact`.
 fn bytes(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
     let byte = |x: f64| x.round_ties_even().clamp(0.0, 255.0);
     let farthest = |(x, bound): (&f64, &f64)| (byte(x + bound) - byte(*x)).max(byte(*x) - byte(x - bound));
@@ -26,12 +26,12 @@ fn bytes(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
     Wanted::near(shape, exact.iter().map(|x| byte(*x) as u8).collect(), bound)
 }
 
-/// What `op` makes of `input`, not rounded. For `u8` round to the nearest, ties to even, and saturate.
+/// Filters `input`, not rounded. For `u8` round to the nearest, ties to even, and saturate.
 pub fn filter2d<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }
 
-/// How far from [`filter2d`] each element may be, before it is rounded to `u8`.
+/// Bounds the difference from [`filter2d`] of each element, before it is rounded to `u8`.
 pub fn filter2d_bound<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil_bound(op.stencil(), input)
 }

@@ -1,4 +1,4 @@
-//! Stencils of one, two and three axes: the general one.
+//! Filters along one, two and three axes: the general one.
 
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
 use crate::conv::{Boundary, Filter3d, Stencil};
@@ -11,7 +11,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![unrounded(&output_shape(form, 0), &filter3d(op, x), &filter3d_bound(op, x))?])
 }
 
-/// Where coordinate `i` of an axis of `n` elements reads, if not 0.
+/// The place that coordinate `i` of an axis of `n` elements reads; `None` reads 0.
 pub(super) fn outside(boundary: Boundary, i: isize, n: usize) -> Option<usize> {
     let last = n as isize - 1;
     let inside = match boundary {
@@ -70,10 +70,10 @@ pub(super) fn stencil<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) ->
     sums(stencil, input).into_iter().map(|(sum, _)| sum).collect()
 }
 
-/// What fused multiply-adds in f32 may be off, in any order, with subnormals flushed.
+/// Bounds the error of fused multiply-adds in f32, in any order, with subnormal numbers flushed.
 pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<f64> {
     let terms = stencil.weights.len() as f64;
-    // A rounding of a sum a term; a product may also be rounded by itself.
+    // One rounding of the sum for each term; a product may also be rounded by itself.
     let gamma = (terms + 1.0) * 2f64.powi(-23);
     let flush = 2.0 * terms * f64::from(f32::MIN_POSITIVE);
     sums(stencil, input)
@@ -85,12 +85,12 @@ pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[
         .collect()
 }
 
-/// What `op` makes of `input`, not rounded.
+/// Filters `input`, not rounded.
 pub fn filter3d<T: Element + Into<f64>>(op: &Filter3d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }
 
-/// How far from [`filter3d`] each element may be.
+/// Bounds the difference from [`filter3d`] of each element.
 pub fn filter3d_bound<T: Element + Into<f64>>(op: &Filter3d, input: &[T]) -> Vec<f64> {
     stencil_bound(op.stencil(), input)
 }

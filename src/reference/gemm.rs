@@ -26,7 +26,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The factors, the bias, and what C holds before: zeros, which no op reads, where it is not given.
+/// The factors, the bias, and the old contents of C: zeros, which no op reads, if they are not given.
 pub(super) struct ProductOperands<'a, T, R> {
     pub(super) a: &'a [T],
     pub(super) b: &'a [T],
@@ -35,7 +35,7 @@ pub(super) struct ProductOperands<'a, T, R> {
 }
 
 impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
-    /// Of a form of `op`.
+    /// Reads the operands of a form of `op`.
     pub(super) fn of(form: &'a Form, op: &Product) -> Result<Self> {
         let bias = op.bias.then(|| input(form, 2)).transpose()?;
         let at = 2 + usize::from(op.bias);
@@ -48,9 +48,9 @@ impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
     }
 }
 
-/// How far from `want` each element may be on cooperative matrices: four times `bound` of [`gemm_bound`], since they cut
-/// sums off, and what factors of f32 lose. An element that is rounded to f16 loses 2^-10 of itself or, where it is
-/// smaller, 2^-24; above the largest f16 nothing is said, and where the result is infinite: one times a 0 is no number.
+/// The largest difference from `want` on cooperative matrices: four times `bound` of [`gemm_bound`], since they
+/// truncate sums, plus the rounding of f32 factors. An element rounded to f16 loses 2^-10 of itself or, if it is
+/// smaller, 2^-24. Nothing is promised above the largest f16, or for an infinite result: infinity times a 0 is NaN.
 fn on_matrices<T: Number + Into<f64>>(
     op: &Gemm,
     a: &[T],
@@ -83,14 +83,14 @@ fn on_matrices<T: Number + Into<f64>>(
     Ok(bound.iter().enumerate().map(of).collect())
 }
 
-/// What `c` holds after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `R`.
+/// Computes `c` after `op`: `activation(alpha op(A) op(B) + beta C + bias)`, not rounded to `R`.
 ///
-/// `c` is what it holds before; elements between its rows come back as they are. `bias` has an element for each
-/// column of C, or for each row where `op` is that of [`Gemm::with_row_bias`]. Factors and result may differ in type,
-/// as with [`Gemm::mixed_precision`].
+/// `c` holds its old contents; elements between its rows are returned unchanged. `bias` has an element for each
+/// column of C, or for each row with [`Gemm::with_row_bias`]. Factors and result may differ in type, as with
+/// [`Gemm::mixed_precision`].
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says.
+/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` needs.
 pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &Gemm,
     a: &[T],
@@ -101,13 +101,13 @@ pub fn gemm<T: Element + Into<f64>, R: Element + Into<f64>>(
     each_element(op, a, b, bias, c, |_, sums| activate(op.product.activation, sums.value))
 }
 
-/// How far from [`gemm`] each element of `c` may be after `op` ran in f32 and rounded to `R`.
+/// Bounds the difference from [`gemm`] of each element of `c` after `op` ran in f32 and rounded to `R`.
 ///
-/// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical
-/// Algorithms*, section 3.1), a sum of k products in any order, scaled, with two terms added, errs by at most
-/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`. The steepest slope of the activation scales that;
-/// its own error and the rounding to `R` come on top. 0 for elements between the rows; infinite where a sum
-/// or the result may overflow; no number where the result is infinite or none.
+/// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical Algorithms*,
+/// section 3.1), a sum of k products in any order, scaled, with two terms added, has an error of at most
+/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`. The steepest slope of the activation scales that; its own
+/// error and the rounding to `R` are added. The bound is 0 for elements between the rows, infinite if a sum or the
+/// result may overflow, and NaN if the result is infinite or NaN.
 ///
 /// # Errors
 /// As [`gemm`].
@@ -120,10 +120,10 @@ pub fn gemm_bound<T: Element + Into<f64>, R: Element + Into<f64>>(
 ) -> Result<Vec<f64>> {
     let u = 2f64.powi(-24);
     let terms = if op.product.alpha == 0.0 { 4.0 } else { op.product.k as f64 + 4.0 };
-    // Beyond 1 / u terms nothing can be said.
+    // Beyond 1 / u terms there is no bound.
     let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
     let (slope, own) = activation_errors(op.product.activation);
-    // WGSL lets a conversion to f16 take either neighbour, and a device flush what is subnormal.
+    // WGSL lets a conversion to f16 take either neighbour, and a device flush subnormal numbers.
     let (round, flush, largest) = match R::DTYPE {
         DType::F16 => (2f64.powi(-10), 2f64.powi(-14), f16::MAX.to_f64()),
         DType::Bf16 => (2f64.powi(-7), terms * 2f64.powi(-126), bf16::MAX.to_f64()),
@@ -149,7 +149,7 @@ struct ElementSums {
     value: f64,
     /// The same with every term made positive.
     magnitude: f64,
-    /// The most that a sum on the way may come to.
+    /// The largest possible intermediate sum.
     largest: f64,
 }
 
@@ -176,13 +176,13 @@ fn each_element<T: Element + Into<f64>, R: Element + Into<f64>>(
         if rows > 0 && cols > 0 && len < (rows - 1) * ld + cols {
             return Err(err!(
                 Shape,
-                "reference gemm: {name} has {len} elements; {rows} rows of {cols} that are {ld} apart need more"
+                "reference gemm: {name} has {len} elements; {rows} rows of {cols}, {ld} apart, need more"
             ));
         }
     }
-    let (of, least) = if op.row_bias { ("m", op.m) } else { ("n", op.n) };
-    if bias.is_some_and(|bias| bias.len() < least) {
-        return Err(err!(Shape, "reference gemm: bias has fewer than {of} = {least} elements"));
+    let (extent, wanted) = if op.row_bias { ("m", op.m) } else { ("n", op.n) };
+    if bias.is_some_and(|bias| bias.len() < wanted) {
+        return Err(err!(Shape, "reference gemm: bias has fewer than {extent} = {wanted} elements"));
     }
     let (alpha, beta) = (f64::from(op.alpha), f64::from(op.beta));
     let mut out: Vec<f64> = c.iter().map(|&x| x.into()).collect();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_factor_0_is_not_read() {
+    fn operands_with_factor_0_are_not_read() {
         let nan = [f32::NAN; 6];
         let op = Gemm::new(2, 2, 3);
         assert_eq!(gemm(&op, &A, &B, None, &nan[..4]).unwrap(), AB);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn leading_dimensions_skip_what_lies_between_rows() {
+    fn leading_dimensions_skip_elements_between_rows() {
         let a = [1.0, 2.0, 3.0, -9.0, 4.0, 5.0, 6.0f32];
         let b = [7.0, 8.0, -9.0, -9.0, 9.0, 10.0, -9.0, -9.0, 11.0, 12.0];
         let c = [0.0, 0.0, 77.0, 0.0, 0.0];
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promised_where_a_sum_may_overflow() {
+    fn the_bound_is_infinite_if_a_sum_may_overflow() {
         let bound = |a: &[f32], op: Gemm| gemm_bound(&op, a, &[1.0, 1.0], None, &[0.0]).unwrap()[0];
         let op = Gemm::new(1, 1, 2);
         assert_eq!(bound(&[f32::MAX, -f32::MAX], op.clone()), f64::INFINITY);

@@ -1,4 +1,4 @@
-//! The batched product, a matrix after the other in f64.
+//! The batched product, one matrix after the other in f64.
 
 use super::Number;
 use super::gemm::ProductOperands;
@@ -26,14 +26,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// What `c` holds after `op`: `activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)` for every b, not rounded to `R`.
+/// Computes `c` after `op`: `activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias)` for every b, not rounded to
+/// `R`.
 ///
-/// `c` is what it holds before; elements between its rows and matrices come back as they are. `bias` has an element for
-/// each column of C, or for each row where `op` is that of [`GemmBatched::with_row_bias`]. Factors and result may differ
-/// in type, as with [`GemmBatched::mixed_precision`].
+/// `c` holds its old contents; elements between its rows and matrices are returned unchanged. `bias` has an element
+/// for each column of C, or for each row with [`GemmBatched::with_row_bias`]. Factors and result may differ in
+/// type, as with [`GemmBatched::mixed_precision`].
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says; those of `op` for its strides.
+/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` needs; those of `op` for its strides.
 pub fn gemm_batched<T: Element + Into<f64>, R: Element + Into<f64>>(
     op: &GemmBatched,
     a: &[T],
@@ -45,8 +46,8 @@ pub fn gemm_batched<T: Element + Into<f64>, R: Element + Into<f64>>(
     each_matrix(op, a, b, c, before, |one, a, b, c| gemm(one, a, b, bias, c))
 }
 
-/// How far from [`gemm_batched`] each element of `c` may be: [`gemm_bound`] for every matrix, 0 between rows and
-/// matrices.
+/// Bounds the difference from [`gemm_batched`] of each element of `c`: [`gemm_bound`] for every matrix, 0 between
+/// rows and matrices.
 ///
 /// # Errors
 /// As [`gemm_batched`].
@@ -88,7 +89,7 @@ fn each_matrix<T, R>(
     for matrix in 0..product.batch {
         let (at_a, at_b, at_c) = (part("a", 0, matrix)?, part("b", 1, matrix)?, part("c", 2, matrix)?);
         let computed = result(&one, &a[at_a], &b[at_b], &c[at_c.clone()])?;
-        // What lies between its rows may belong to other matrices.
+        // Elements between its rows may belong to other matrices.
         for (to, row) in out[at_c].chunks_mut(ld.max(1)).zip(computed.chunks(ld.max(1))) {
             to[..cols].copy_from_slice(&row[..cols]);
         }
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_batch_or_along_k_leaves_c_or_scales_it() {
+    fn an_empty_batch_leaves_c_and_an_empty_k_scales_it() {
         assert_eq!(
             gemm_batched::<f32, f32>(&GemmBatched::new(0, 2, 2, 2), &[], &[], None, &[]).unwrap(),
             [0.0; 0]

@@ -21,7 +21,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&shape, want, bound)?])
 }
 
-/// What `c` holds after `op`: the sums of products. An operand that is shorter than `op` says counts as 0 beyond its end.
+/// Computes `c` after `op`: the sums of products. A short operand counts as 0 beyond its end.
 pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
     let at = |x: &[i8], i: usize| i32::from(x.get(i).copied().unwrap_or(0));
     let b_at = |i: usize, j: usize| if op.trans_b { j * op.k + i } else { i * op.n + j };
@@ -29,7 +29,7 @@ pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
     (0..op.m).flat_map(|i| (0..op.n).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect()
 }
 
-/// What `c` holds after `op`, not rounded: `activation(a_scale b_scale sum + bias)`; `bias` has an element for each
+/// Computes `c` after `op`, not rounded: `activation(a_scale b_scale sum + bias)`; `bias` has an element for each
 /// column of C.
 pub fn gemm_int8_scaled(
     op: &GemmInt8,
@@ -40,8 +40,8 @@ pub fn gemm_int8_scaled(
     each(op, (a, b), (a_scale, b_scale), bias).map(|(x, _)| activate(op.activates(), x)).collect()
 }
 
-/// How far from [`gemm_int8_scaled`] each element of `c` may be after `op` ran: the sum is rounded, the product of the
-/// scales, that times the sum, and the sum with the bias. What is subnormal may be 0.
+/// Bounds the difference from [`gemm_int8_scaled`] of each element of `c` after `op` ran: it rounds the sum, the
+/// product of the scales, that times the sum, and the sum with the bias. Subnormal numbers may be 0.
 pub fn gemm_int8_bound<R: Number>(
     op: &GemmInt8,
     (a, b): (&[i8], &[i8]),
@@ -80,7 +80,7 @@ mod tests {
     use crate::Activation;
 
     #[test]
-    fn sums_and_scales_are_those_by_hand() {
+    fn matches_sums_and_scales_by_hand() {
         // [1 -2; 3 4] [5 6; 7 -8]
         let (a, b) = ([1, -2, 3, 4], [5, 6, 7, -8]);
         let op = GemmInt8::new(2, 2, 2);

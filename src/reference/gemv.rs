@@ -19,15 +19,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// What `y` holds after `op`: `alpha op(A) x + beta y`, not rounded to `T`.
+/// Computes `y` after `op`: `alpha op(A) x + beta y`, not rounded to `T`.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` says.
+/// [`Shape`](crate::ErrorKind::Shape): an operand is shorter than `op` needs.
 pub fn gemv<T: Element + Into<f64>>(op: &Gemv, a: &[T], x: &[T], y: &[T]) -> Result<Vec<f64>> {
     gemm(&product(op), a, x, None, y)
 }
 
-/// How far from [`gemv`] each element of `y` may be after `op` ran in f32 and rounded to `T`:
+/// Bounds the difference from [`gemv`] of each element of `y` after `op` ran in f32 and rounded to `T`:
 /// [`gemm_bound`], which holds for every order of a sum.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn gemv_bound<T: Element + Into<f64>>(op: &Gemv, a: &[T], x: &[T], y: &[T]) 
     gemm_bound(&product(op), a, x, None, y)
 }
 
-/// `x` and `y` are matrices of one column.
+/// The same product with `x` and `y` as matrices of one column.
 fn product(op: &Gemv) -> Gemm {
     let (x_len, y_len) = op.lengths();
     let DenseLayout { ld, .. } = op.layout();
@@ -47,7 +47,7 @@ fn product(op: &Gemv) -> Gemm {
 mod tests {
     use super::*;
 
-    /// (1 2 3; 4 5 6), and what lies between the rows.
+    /// (1 2 3; 4 5 6), with an element between the rows.
     const A: [f32; 7] = [1.0, 2.0, 3.0, -9.0, 4.0, 5.0, 6.0];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Elements to bytes and scales.
+//! Encodes elements as bytes with scales.
 
 use super::judge::{Wanted, by_input, descriptor, input, named, output_shape, settings};
 use super::{Number, fp8_code};
@@ -8,7 +8,7 @@ use crate::program::Form;
 use crate::quantize::{Code, Quantize};
 use half::f16;
 
-/// How far a quotient of the device may be from that of the twin, of itself: 3 ULP, and the rounding of the twin.
+/// The relative error of a device's quotient: 3 ULP, and the rounding of the reference.
 const QUOTIENT: f64 = 4e-7;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
@@ -26,7 +26,7 @@ where
     by_input!(form, 0, [f32, f16], T => {
         let x = input::<T>(form, 0)?;
         let scales = given.map_or_else(|| quantize(op, x).1, <[f32]>::to_vec);
-        // A scale is a quotient too, unless it is given.
+        // A computed scale is a quotient too.
         let off = if given.is_some() { QUOTIENT } else { 2.0 * QUOTIENT };
         let span = op.span().max(1);
         let codes = x.iter().enumerate().map(|(i, x)| near_code::<Q>(x.to_f64(), scales[i / span], off));
@@ -40,8 +40,8 @@ where
     })
 }
 
-/// The code of an element, and how far that may be which is the nearest to a quotient that is off by so much of itself:
-/// 1 where the element lies halfway.
+/// The code of an element, and the distance of the farthest code that is nearest to a quotient with relative error
+/// `off`: 1 if the element lies halfway.
 fn near_code<Q: Code + Number>(x: f64, scale: f32, off: f64) -> (Q, f64) {
     let y = x / if scale == 0.0 { 1.0 } else { f64::from(scale) };
     let [want, low, high] = [y, y * (1.0 - off), y * (1.0 + off)].map(|y| code::<Q>(y as f32));
@@ -49,18 +49,18 @@ fn near_code<Q: Code + Number>(x: f64, scale: f32, off: f64) -> (Q, f64) {
     (want, far(low).max(far(high)))
 }
 
-/// The code of `Q` that is nearest to `x`, of two the even one; saturated. NaN is 0 in `i8`.
+/// Encodes `x` as the nearest code of `Q`, ties to even, saturated. NaN is 0 in `i8`.
 pub fn code<Q: Code>(x: f32) -> Q {
     let byte = if Q::NAME == "fp8" {
         fp8_code(x)
     } else {
-        // A cast takes NaN to 0.
+        // A cast turns NaN into 0.
         f64::from(x).round_ties_even().clamp(-127.0, 127.0) as i8 as u8
     };
     bytemuck::cast(byte)
 }
 
-/// What `output` and `scale` hold after `op`.
+/// Computes `output` and `scale` after `op`.
 pub fn quantize<Q: Code, T: Number>(op: &Quantize<Q>, x: &[T]) -> (Vec<Q>, Vec<f32>) {
     let spans = || x.chunks(op.span().max(1));
     let scale: Vec<f32> = spans().map(|span| scale_of::<Q, T>(span)).collect();
@@ -68,13 +68,13 @@ pub fn quantize<Q: Code, T: Number>(op: &Quantize<Q>, x: &[T]) -> (Vec<Q>, Vec<f
     (codes.collect(), scale)
 }
 
-/// Elements that have this scale as bytes.
+/// Encodes elements with a given scale.
 pub fn quantize_by<Q: Code, T: Number>(scale: f32, x: &[T]) -> Vec<Q> {
     let by = if scale == 0.0 { 1.0 } else { f64::from(scale) };
     x.iter().map(|x| code((x.to_f64() / by) as f32)).collect()
 }
 
-/// The largest magnitude of what is finite, over the largest code; 0 where that is no normal number.
+/// The largest finite magnitude over the largest code; 0 if that is not a normal number.
 fn scale_of<Q: Code, T: Number>(span: &[T]) -> f32 {
     let finite = span.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
     let scale = finite.fold(0.0, f64::max) / f64::from(Q::LARGEST);
@@ -87,7 +87,7 @@ mod tests {
     use crate::quantize::Scales;
 
     #[test]
-    fn rows_and_their_scales_are_those_by_hand() {
+    fn matches_rows_and_scales_by_hand() {
         let x = [1.0f32, -127.0, 2.5, 3.5, 0.0, -0.0, 0.0, 0.0];
         let op = Quantize::<i8>::new(2, 4);
         assert_eq!(quantize(&op, &x), (vec![1, -127, 2, 4, 0, 0, 0, 0], vec![1.0, 0.0]));

@@ -9,7 +9,7 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let shape = output_shape(form, 0);
     let [.., n, m] = shape[..] else {
-        return Err(err!(Shape, "a judge: the output of a transposition has two axes at least"));
+        return Err(err!(Shape, "reference transpose: the output needs at least two axes"));
     };
     let batch = shape[..shape.len() - 2].iter().product();
     by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
@@ -17,7 +17,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Each of `batch` matrices of m x n in `input`, transposed.
+/// Transposes each of `batch` matrices of m x n in `input`.
 pub fn transpose<T: Element>(batch: usize, m: usize, n: usize, input: &[T]) -> Vec<T> {
     let mut output = Vec::with_capacity(batch * m * n);
     for b in 0..batch {

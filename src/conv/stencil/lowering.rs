@@ -1,4 +1,4 @@
-//! The kernels of each variant with their tiles, parameters and dispatches, and what a report says of them.
+//! The kernels of each variant with their tiles, parameters and dispatches, and the texts of their reports.
 
 use super::{Boundary, MAX_CONSTANT, MAX_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
@@ -10,7 +10,7 @@ use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
 use crate::shader::{Fragment, Spec};
 
-/// Fields that every kernel has, before the weights.
+/// Fields that every kernel has before the weights.
 macro_rules! params {
     ($($(#[$meta:meta])* $name:ident $([$vectors:expr])?;)*) => {$(
         kernel_params! {
@@ -28,7 +28,7 @@ params! {
     Params64[16];
     Params512[128];
     Params4096[1024];
-    ParamsMost[4094];
+    ParamsMax[4094];
 }
 
 const WORKGROUP_SIZE: usize = 256;
@@ -46,7 +46,7 @@ impl StencilLowering<'_> {
         self.dtype == DType::U8
     }
 
-    /// Whether the weights go to the uniform.
+    /// Says if the weights go to the uniform.
     fn uniform(&self) -> bool {
         self.program.variant() != "naive" && self.stencil.taps() <= MAX_CONSTANT
     }
@@ -98,7 +98,7 @@ impl StencilLowering<'_> {
                 } else {
                     let shared = reads_in_tile(&axes) as f64;
                     let reads = axes.iter().map(Axis::reads).product::<u64>() as f64;
-                    // What is not in the tile is loaded anew for each use.
+                    // A read outside the tile is loaded again for each use.
                     let loads = cells + reads - shared;
                     self.note(&format!("tile of {what}, {shared} of {reads} reads in it"), reads / loads);
                     self.traffic(loads / cells);
@@ -116,10 +116,10 @@ impl StencilLowering<'_> {
                 let Some(tile) = stencil.inner_tile(self.dtype, most) else {
                     let least = halo_bytes([1, 1, if self.bytes() { 4 } else { 1 }], stencil.filter) / 4;
                     return Err(self.unsupported(&format!(
-                        "{least} invocations in a workgroup for one output and its halo (there are {most})"
+                        "{least} threads in a workgroup for one output and its halo (there are {most})"
                     )));
                 };
-                let what = format!("tile of {} outputs, an invocation for each input", stencil.shape(tile));
+                let what = format!("tile of {} outputs, one thread for each input", stencil.shape(tile));
                 self.note(&what, Axis::reuse(&stencil.axes_of(tile)));
                 let cells = tile.iter().product::<usize>() as f64;
                 self.traffic((halo_bytes(tile, stencil.filter) / 4) as f64 / cells);
@@ -138,8 +138,8 @@ impl StencilLowering<'_> {
         let lines = lines::factors(stencil.filter, &stencil.weights).map_err(|(place, off)| {
             err!(
                 Unsupported,
-                "{}: the variant `separable` needs a filter that is a product of lines; weight {place} is {off:.1e} off \
-                 that of the lines through the largest weight, above {:.1e} of it; use `auto`",
+                "{}: the variant `separable` needs a filter that is a product of lines; weight {place} is {off:.1e} \
+                 off that of the lines through the largest weight, above {:.1e} of it; use `auto`",
                 self.name,
                 lines::TOLERANCE
             )
@@ -188,7 +188,7 @@ impl StencilLowering<'_> {
                 registers.rows /= 2;
             }
         }
-        // Outputs that were asked for may take longer to compile.
+        // Requested outputs may take longer to compile.
         if registers.terms() > if asked { 16 * MAX_TERMS } else { MAX_TERMS } {
             return Err(err!(
                 Unsupported,
@@ -206,7 +206,7 @@ impl StencilLowering<'_> {
         };
         let own = [registers.planes, registers.rows, wide];
         let tile = [0, 1, 2].map(|i| lanes[i] * own[i]);
-        let what = format!("{} outputs an invocation, sums in registers", stencil.shape(own));
+        let what = format!("{} outputs for each thread, sums in registers", stencil.shape(own));
         self.note(&what, Axis::reuse(&stencil.axes_of(own)));
         let cells = own.iter().product::<usize>() as f64;
         self.traffic((halo_bytes(own, stencil.filter) / 4) as f64 / cells);
@@ -215,12 +215,12 @@ impl StencilLowering<'_> {
         Ok(())
     }
 
-    /// Says how it is tiled, and how often it reads what it has loaded.
+    /// Notes the tiles, and how often each loaded element is read.
     fn note(&mut self, what: &str, reuse: f64) {
         self.program.decision.because(format_args!("{what}: reuse {reuse:.2}"));
     }
 
-    /// Each output asks memory for so many inputs.
+    /// Notes the traffic: each output requests `inputs` inputs from memory.
     fn traffic(&mut self, inputs: f64) {
         let [input, output] = [0, 1].map(|i| self.program.operands[i].bytes() as f64);
         self.program.traffic = Some(input * inputs + output);
@@ -292,11 +292,11 @@ impl StencilLowering<'_> {
                 )* _ => {}}
             };
         }
-        with_weights!(Params64[16], Params512[128], Params4096[1024], ParamsMost[4094]);
+        with_weights!(Params64[16], Params512[128], Params4096[1024], ParamsMax[4094]);
     }
 }
 
-/// Vec4s of the uniform that holds so many weights: few sizes, so that kernels are few.
+/// Vec4s of the uniform that holds `taps` weights: few sizes, so that kernels are few.
 fn weight_vectors(taps: usize) -> usize {
     match taps {
         0..=64 => 16,
@@ -312,7 +312,7 @@ pub(super) fn reads_in_tile(axes: &[Axis]) -> u64 {
     reads_from_shared(&within)
 }
 
-/// Uses of an element, and with threads over the halo too those that compute.
+/// Counts the uses of an element, and with threads over the halo also the threads that compute.
 pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let spec = &subject.program.kernels.first()?.spec;
     let filter = ["FILTER_X", "FILTER_Y", "FILTER_Z"].map(|name| spec.number(name));
@@ -322,7 +322,7 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let loaded = (subject.program.traffic? - output) / input;
     let mut facts = vec![fact("reuse", taps as f64 / loaded, "uses of an element loaded")];
     if subject.program.variant() == "strategy2" {
-        // Invocations are counted over the tile with its halo, and those of the tile compute.
+        // Threads cover the tile with its halo; only those of the tile compute.
         let tile = ["TILE_X", "TILE_Y", "TILE_Z"].map(|name| spec.number(name));
         let tile = [tile[0]?, tile[1]?, tile[2]?];
         let block = [tile[0] + x - 1, tile[1] + y - 1, tile[2] + z - 1];
@@ -333,7 +333,7 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
             [0, 1, 2].map(|i| Axis::inside(tile[i].into(), [x, y, z][i].into())).into_iter().collect();
         let busy = axes.iter().map(|a| a.tile).product::<u64>() as f64;
         let all = axes.iter().map(Axis::loads).product::<u64>() as f64;
-        facts.push(fact("computing", 100.0 * busy / all, "% of invocations"));
+        facts.push(fact("computing", 100.0 * busy / all, "% of threads"));
     }
     Some(facts)
 }

@@ -10,7 +10,7 @@ use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
 
 kernel_params! {
-    /// Of every kernel of the product.
+    /// Parameters of every kernel of the product.
     struct GemvParams {
         rows: u32,
         cols: u32,
@@ -29,18 +29,18 @@ kernel_params! {
 
 const WORKGROUP_SIZE: u64 = 256;
 
-/// Rows that a team of `gemv_columns` takes at once.
+/// Rows that a team of `gemv_columns` reads at once.
 const COLUMNS_UNROLL: u64 = 8;
 
 /// Constants of `tiled` that depend on the device.
 struct GemvPolicy {
-    /// Workgroups that fill the device: fewer make it worth while to split rows.
+    /// Workgroups that fill the device; with fewer, rows are split.
     workgroups: u64,
-    /// Rows that share each load of x, where there are enough of them: 1, 2 or 4.
+    /// Rows that share each load of x, if there are enough rows: 1, 2 or 4.
     rows: u64,
-    /// Loads of A that an invocation has in flight: steps along a row are unrolled 2 or 4 times for it.
+    /// Loads of A that a thread has in flight: steps along a row are unrolled 2 or 4 times for it.
     loads: u64,
-    /// Lanes of a workgroup that lie side by side along a row of A transposed.
+    /// Lanes of a workgroup side by side along a row of A transposed.
     column_lanes: u64,
     /// Workgroups that A transposed is cut into.
     column_workgroups: u64,
@@ -50,20 +50,20 @@ fn policy(profile: &DeviceProfile) -> GemvPolicy {
     if profile.quirks.few_cores {
         GemvPolicy { workgroups: 64, rows: 4, loads: 4, column_lanes: 64, column_workgroups: 64 }
     } else {
-        // Six workgroups a multiprocessor of an H100 are what reductions need there; the rest is by design: rows
-        // of 1 KiB a team, so many workgroups that the last ones to finish do not count. GB/s there (Vulkan, driver
-        // 580.159.04), then transposed: 16384 x 16384 3077 and 3011, 16383 x 16381 2846 and 2542, 4096 x 4096 2303 and
-        // 2100, 1024 x 2^18 2965 and 2990, 2^18 x 1024 3127 and 2980.
+        // Six workgroups a multiprocessor of an H100 are what reductions need there. The rest is by design: rows of
+        // 1 KiB a team, and enough workgroups that the last ones to finish do not count. GB/s there (Vulkan, driver
+        // 580.159.04), plain and transposed: 16384 x 16384 3077 and 3011, 16383 x 16381 2846 and 2542, 4096 x 4096
+        // 2303 and 2100, 1024 x 2^18 2965 and 2990, 2^18 x 1024 3127 and 2980.
         GemvPolicy { workgroups: 792, rows: 2, loads: 4, column_lanes: 64, column_workgroups: 2112 }
     }
 }
 
-/// The longest sum of one invocation of `naive`.
+/// The longest sum of one thread of `naive`.
 fn naive_terms(profile: &DeviceProfile) -> u64 {
     profile.loop_steps(1, 1 << 20)
 }
 
-/// What one dispatch over a chunk of the rows of A does.
+/// One dispatch over a chunk of the rows of A.
 struct GemvLaunch {
     chunk: BoundChunk,
     parts: u64,
@@ -111,7 +111,7 @@ impl GemvLowering<'_> {
         Binding::operand(2, &self.program.operands)
     }
 
-    /// `y = beta y`.
+    /// Writes `y = beta y`.
     pub(super) fn scale(mut self) -> Result<Program> {
         let spec = self.spec().constant("SHARE", 1u32).constant("RESULT_BINDING", 1u32);
         let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
@@ -136,7 +136,7 @@ impl GemvLowering<'_> {
             (_, false) => self.rows(&chunks, loads, vectors),
             (_, true) => self.columns(&chunks, loads, vectors),
         };
-        // Bands of rows are parts of a transposed sum, and different sums otherwise.
+        // Chunks of rows are parts of a transposed sum, and different sums otherwise.
         let trans = self.gemv.trans;
         let parts = match trans {
             true => launches.iter().map(|l| l.parts).sum(),
@@ -169,7 +169,7 @@ impl GemvLowering<'_> {
         Ok(self.program)
     }
 
-    /// Cuts A into chunks of rows that one binding holds each.
+    /// Cuts A into chunks of rows that each fit one binding.
     fn chunks(&self) -> Result<Vec<BoundChunk>> {
         let DenseLayout { rows, cols, ld } = self.gemv.layout();
         let (rows, row, stride) =
@@ -181,13 +181,13 @@ impl GemvLowering<'_> {
             &self.name,
             format_args!("a row of a"),
             row,
-            "multiply blocks of columns, a call each",
+            "multiply blocks of columns in separate calls",
         )?;
         // The last row of a chunk ends with its columns.
         Ok(BoundChunk::even(rows, (self.profile.chunk_room() - row) / stride + 1).collect())
     }
 
-    /// The binding that shows a chunk, and where the chunk begins in it, in elements.
+    /// Binds a chunk; returns the binding and the element of it where the chunk begins.
     fn bind(&self, chunk: BoundChunk) -> (Binding, u64) {
         let DenseLayout { cols, ld, .. } = self.gemv.layout();
         let size = self.element_size();
@@ -211,14 +211,14 @@ impl GemvLowering<'_> {
     fn rows(&self, chunks: &[BoundChunk], loads: u64, vectors: bool) -> (Kernel, Vec<GemvLaunch>) {
         let policy = policy(self.profile);
         let m = self.gemv.m as u64;
-        // As many lanes as have two loads each.
+        // Enough lanes that each has two loads.
         let lanes = (loads / 2).next_power_of_two().min(WORKGROUP_SIZE);
         let teams = WORKGROUP_SIZE / lanes;
-        // Rows share loads where that leaves two workgroups for each place.
+        // Rows share loads if that leaves two workgroups for each place.
         let shared = |rows: &u64| *rows == 1 || m.div_ceil(teams * rows) >= 2 * policy.workgroups;
         let rows = [policy.rows, 2, 1].into_iter().find(shared).unwrap_or(1);
         let unroll = if policy.loads / rows >= 4 { 4 } else { 2 };
-        // At least eight steps a lane, or a second pass costs more than it brings.
+        // At least eight steps a lane, or the second pass costs more than it saves.
         let useful = (loads / (lanes * unroll * 8)).max(1);
         let parts = (policy.workgroups / m.div_ceil(teams * rows)).clamp(1, useful);
         let spec = self
@@ -244,7 +244,7 @@ impl GemvLowering<'_> {
         let strips = loads.div_ceil(lanes);
         let wanted = policy.column_workgroups.div_ceil(strips).div_ceil(chunks.len() as u64);
         let launch = |&chunk: &BoundChunk| {
-            // At least four steps a team, or the second pass costs more than it brings.
+            // At least four steps a team, or the second pass costs more than it saves.
             let parts = wanted.clamp(1, chunk.count.div_ceil(4 * step));
             let part_len = round_up(chunk.count.div_ceil(parts), step);
             let parts = chunk.count.div_ceil(part_len);
@@ -255,16 +255,21 @@ impl GemvLowering<'_> {
         (kernel, chunks.iter().map(launch).collect())
     }
 
-    /// A scratch area for `parts` sums for each element of y.
+    /// Allocates scratch for `parts` sums for each element of y.
     fn partials(&mut self, parts: u64) -> Result<Binding> {
         let outputs = self.gemv.lengths().1 as u64;
         let bytes = 4 * outputs * parts;
         let what = format_args!("{parts} parts of {outputs} sums");
-        self.profile.check_scratch(&self.name, what, bytes, "multiply blocks of columns, a call each")?;
+        self.profile.check_scratch(
+            &self.name,
+            what,
+            bytes,
+            "multiply blocks of columns in separate calls",
+        )?;
         Ok(self.program.scratch(bytes))
     }
 
-    /// Adds up the parts.
+    /// Adds the parts.
     fn finish(&mut self, parts: u64, partial: Binding) {
         let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
         let spec =

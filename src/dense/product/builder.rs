@@ -1,82 +1,81 @@
-//! The settings that a product has alone and in a batch, and its plans.
+//! The builder methods that a single product and a batch share, and their `Op` impls.
 
-/// The builder methods that a descriptor of a [`Product`](super::Product) shares with the other, and its `Op` for each
-/// type.
+/// Writes the builder methods that both descriptors of a [`Product`](super::Product) share, and `Op` for each type.
 macro_rules! product_descriptor {
     ($descriptor:ty, $variants:expr, $($t:ty),*) => {
         impl $descriptor {
-            /// Factor of the product; 1 by default. With 0, `a` and `b` are not read.
+            /// Multiplies the product by `alpha`; 1 by default. With 0, `a` and `b` are not read.
             #[must_use]
             pub fn alpha(mut self, alpha: f32) -> Self {
                 self.product.alpha = alpha;
                 self
             }
 
-            /// Factor of what `c` holds before; 0 by default, and `c` is then not read.
+            /// Multiplies the old contents of `c` by `beta`; 0 by default, and `c` is then not read.
             #[must_use]
             pub fn beta(mut self, beta: f32) -> Self {
                 self.product.beta = beta;
                 self
             }
 
-            /// `a` is stored transposed, as k x m.
+            /// Reads `a` transposed, stored as k x m.
             #[must_use]
             pub fn trans_a(mut self) -> Self {
                 self.product.trans_a = true;
                 self
             }
 
-            /// `b` is stored transposed, as n x k.
+            /// Reads `b` transposed, stored as n x k.
             #[must_use]
             pub fn trans_b(mut self) -> Self {
                 self.product.trans_b = true;
                 self
             }
 
-            /// The function applied last; [`Activation::None`](crate::Activation::None) by default.
+            /// Sets the function applied last; [`Activation::None`](crate::Activation::None) by default.
             #[must_use]
             pub fn activation(mut self, activation: $crate::dense::Activation) -> Self {
                 self.product.activation = activation;
                 self
             }
 
-            /// Elements from one stored row of `a` to the next; its row length by default.
+            /// Sets the elements from one stored row of `a` to the next; the row length by default.
             #[must_use]
             pub fn lda(mut self, lda: usize) -> Self {
                 self.product.lda = Some(lda);
                 self
             }
 
-            /// Elements from one stored row of `b` to the next; its row length by default.
+            /// Sets the elements from one stored row of `b` to the next; the row length by default.
             #[must_use]
             pub fn ldb(mut self, ldb: usize) -> Self {
                 self.product.ldb = Some(ldb);
                 self
             }
 
-            /// Elements from one row of `c` to the next; n by default.
+            /// Sets the elements from one row of `c` to the next; n by default.
             #[must_use]
             pub fn ldc(mut self, ldc: usize) -> Self {
                 self.product.ldc = Some(ldc);
                 self
             }
 
-            /// Adds a bias for each column of C: an operand `bias` of n elements, which plans take by `with_bias`.
+            /// Adds a bias for each column of C: an operand `bias` of n elements. A plan takes it with `with_bias`.
             #[must_use]
             pub fn with_bias(mut self) -> Self {
                 (self.product.bias, self.product.row_bias) = (true, false);
                 self
             }
 
-            /// Adds a bias for each row of C: an operand `bias` of m elements, which plans take by `with_bias`.
+            /// Adds a bias for each row of C: an operand `bias` of m elements. A plan takes it with `with_bias`.
             #[must_use]
             pub fn with_row_bias(mut self) -> Self {
                 (self.product.bias, self.product.row_bias) = (true, true);
                 self
             }
 
-            /// Keeps the bias and C in `f32` where A and B are of 16 bits, so that sums are not rounded again. Plan it as
-            /// a product of `f16`.
+            /// Keeps the bias and C in `f32` where A and B are of 16 bits, so that sums are not rounded again. Plan
+            /// it as a product of `f16`.
             #[must_use]
             pub fn mixed_precision(mut self) -> Self {
                 self.product.mixed = true;
@@ -90,7 +89,7 @@ macro_rules! product_descriptor {
                 self
             }
 
-            /// Every way to run it.
+            /// Lists the variants.
             pub fn variants() -> &'static [$crate::program::Variant] {
                 $variants
             }

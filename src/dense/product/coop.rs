@@ -1,5 +1,5 @@
-//! The product by cooperative matrices: what the kernel `shaders/dense/gemm_coop.wgsl` is specialised to, what that takes,
-//! and the dispatches.
+//! The product on cooperative matrices: specialises `shaders/dense/gemm_coop.wgsl`, counts its resources and writes
+//! the dispatches.
 
 use super::division::{Division, ProductTile};
 use super::job::{ProductJob, ProductParams, slice_k};
@@ -14,15 +14,15 @@ use crate::shader::Spec;
 /// How sums reach C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CoopEnd {
-    /// Blocks are stored as they are: C is made of whole ones.
+    /// Blocks are stored directly: C is made of whole ones.
     Whole,
-    /// So, but in tiles at the edges of C, which end as `Staged`.
+    /// As `Whole`, but tiles at the edges of C end as `Staged`.
     Direct,
-    /// Through workgroup memory, where an element can be reached.
+    /// Through workgroup memory, where threads reach single elements.
     Staged,
 }
 
-/// What a kernel is written for.
+/// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CoopForm {
     pub(super) tile: ProductTile,
@@ -30,25 +30,25 @@ pub(super) struct CoopForm {
     pub(super) part: [u32; 2],
     /// Rows and columns of a cooperative matrix: 16 or 8.
     pub(super) side: u32,
-    /// Invocations of a subgroup.
+    /// Threads of a subgroup.
     pub(super) lanes: u32,
     pub(super) trans_a: bool,
     pub(super) trans_b: bool,
-    /// Whether the factors come as high and low halves.
+    /// The factors come as high and low halves.
     pub(super) split: bool,
-    /// Whether each step of k has sums of its own.
+    /// Each step of k has sums of its own.
     pub(super) fresh: bool,
     pub(super) end: CoopEnd,
 }
 
-/// Elements of a load from storage, as the file says.
-pub(super) const PIECE: u32 = 8;
+/// Elements of one load from storage, as in the shader.
+pub(super) const LOAD_ELEMENTS: u32 = 8;
 
-/// Elements that a row in workgroup memory is longer than the tile, as the file says.
+/// Padding of a row in workgroup memory, in elements, as in the shader.
 const PAD: u32 = 8;
 
 impl CoopForm {
-    /// Of a product in this division.
+    /// Describes a product in this division.
     pub(super) fn new(
         product: &Product,
         division: Division,
@@ -83,7 +83,7 @@ impl CoopForm {
         }
     }
 
-    /// Of the division that was asked for, or that suits.
+    /// Takes the requested division, or one that suits.
     pub(super) fn check(job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let (product, profile) = (job.product, job.profile);
         let suits = policy::coop_division(product, profile);
@@ -95,11 +95,11 @@ impl CoopForm {
         }
         let limits = &profile.limits;
         let most = limits.max_invocations.min(limits.max_workgroup_size[0]);
-        let (invocations, bytes) = (form.invocations(), form.workgroup_bytes());
-        if invocations > most.into() || bytes > limits.max_workgroup_bytes.into() {
+        let (threads, bytes) = (form.threads(), form.workgroup_bytes());
+        if threads > most.into() || bytes > limits.max_workgroup_bytes.into() {
             return Err(err!(
                 TooLarge,
-                "{} wants {invocations} invocations and {bytes} bytes of workgroup memory; {} allows {most} and {}; \
+                "{} needs {threads} threads and {bytes} bytes of workgroup memory; {} allows {most} and {}; \
                  take smaller sides",
                 name(),
                 profile.name,
@@ -109,25 +109,25 @@ impl CoopForm {
         Ok((form, division))
     }
 
-    /// Whether the sides are right and the device has the threads and the workgroup memory.
+    /// Says if the sides are valid and the device has the threads and the workgroup memory.
     pub(super) fn fits(&self, profile: &DeviceProfile) -> bool {
         self.wrong().is_none()
-            && self.invocations() <= profile.limits.max_invocations.into()
+            && self.threads() <= profile.limits.max_invocations.into()
             && self.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
     }
 
-    /// Writes the product: passes that pack its factors where they must, then slices of k.
+    /// Writes the product: packs factors where needed, then multiplies slices of k.
     pub(super) fn lower(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
         let (product, tile) = (job.product, self.tile);
         let packed = PackedFactors::of(job, program, self)?;
         let k = packed.k;
-        // Slices of about one length, so that each is at least a step.
+        // Slices of about equal length, each at least one step.
         let slices = product.k.div_ceil(slice_k(job.profile));
         let slice = k.div_ceil(slices).next_multiple_of(tile.k as usize);
         let mut bindings = packed.bindings;
         let spec = job.end_spec(1 + bindings.len() as u32, job.is_sliced());
         let direct = self.end != CoopEnd::Staged;
-        let spec = spec.flag("VEC_C", !direct && product.layout_c().fours());
+        let spec = spec.flag("VEC_C", !direct && product.layout_c().vec4s());
         let kernel = program.kernel(self.kernel(spec));
         bindings.extend(job.bindings(program, 2));
         if job.is_sliced() {
@@ -148,32 +148,32 @@ impl CoopForm {
         [self.tile.m / self.part[0], self.tile.n / self.part[1]]
     }
 
-    /// Invocations of a workgroup.
-    pub(super) fn invocations(&self) -> u64 {
+    /// Threads of a workgroup.
+    pub(super) fn threads(&self) -> u64 {
         self.teams().into_iter().map(u64::from).product::<u64>() * u64::from(self.lanes)
     }
 
     /// Bytes of workgroup memory.
     pub(super) fn workgroup_bytes(&self) -> u64 {
         let ProductTile { m, n, k } = self.tile;
-        // Rows of the tile as they are stored, and their elements.
+        // Rows of the tile in storage order, and their elements.
         let (rows_a, across_a) = if self.trans_a { (k, m) } else { (m, k) };
         let (rows_b, across_b) = if self.trans_b { (n, k) } else { (k, n) };
         let elements = |rows: u32, across: u32| u64::from(rows) * (u64::from(across) + u64::from(PAD));
         let staged = elements(rows_a, across_a) + elements(rows_b, across_b);
         let halves = if self.split { 2 } else { 1 };
-        let end = if self.end == CoopEnd::Whole { 0 } else { self.invocations() / u64::from(self.lanes) };
+        let end = if self.end == CoopEnd::Whole { 0 } else { self.threads() / u64::from(self.lanes) };
         2 * halves * staged + 4 * end * u64::from(self.side * self.side)
     }
 
-    /// What is wrong with the sides, in words.
+    /// Says in words why the sides are invalid.
     pub(super) fn wrong(&self) -> Option<String> {
         let Self { tile: ProductTile { m, n, k }, part: [rows, columns], side, .. } = *self;
         let whole = |x: u32, of: u32| x > 0 && x.is_multiple_of(of);
         if !whole(rows, side) || !whole(columns, side) || !whole(k, side) {
             return Some(format!(
-                "the sides of a subgroup's part, {rows} x {columns}, and the step of k, {k}, must be multiples of {side}, \
-                 the side of a cooperative matrix"
+                "the sides of a subgroup's part, {rows} x {columns}, and the step of k, {k}, must be multiples of \
+                 {side}, the side of a cooperative matrix"
             ));
         }
         if rows.saturating_mul(columns) > 128 * 128 || k > 128 {
@@ -182,17 +182,17 @@ impl CoopForm {
         if !whole(m, rows) || !whole(n, columns) {
             return Some(format!("the tile must be made of whole parts of {rows} x {columns}"));
         }
-        let invocations = self.invocations();
-        let pieces = |x: u32| u64::from(x) * u64::from(k / PIECE);
-        if !pieces(m).is_multiple_of(invocations) || !pieces(n).is_multiple_of(invocations) {
+        let threads = self.threads();
+        let loads = |x: u32| u64::from(x) * u64::from(k / LOAD_ELEMENTS);
+        if !loads(m).is_multiple_of(threads) || !loads(n).is_multiple_of(threads) {
             return Some(format!(
-                "{invocations} invocations cannot share the loads of {m} x {k} and {k} x {n} elements evenly"
+                "{threads} threads cannot share the loads of {m} x {k} and {k} x {n} elements evenly"
             ));
         }
         None
     }
 
-    /// The kernel, given what its end is specialised to.
+    /// The kernel, with the constants of its epilogue in `end`.
     pub(super) fn kernel(&self, end: Spec) -> Kernel {
         let ProductTile { m, n, k } = self.tile;
         let spec = end
@@ -226,7 +226,7 @@ mod tests {
     use half::f16;
 
     #[test]
-    fn the_file_takes_what_a_form_says() {
+    fn kernels_match_their_forms() {
         let ends = [CoopEnd::Whole, CoopEnd::Direct, CoopEnd::Staged];
         for (tile, part, side) in [([128, 64, 32], [64, 32], 16), ([32, 64, 32], [16, 32], 8)] {
             let [m, n, k] = tile;
@@ -243,11 +243,11 @@ mod tests {
                     end: ends[how / 4],
                 };
                 assert_eq!(form.wrong(), None);
-                // Behind the factors' two halves and their magnitudes.
+                // The bindings after the two halves and the magnitudes of the factors.
                 let kernel = form.kernel(Spec::new().constant("C_BINDING", 6u32));
                 let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
                 let interface = module.interface(kernel.entry).unwrap();
-                assert_eq!(u64::from(interface.workgroup_size[0]), form.invocations(), "{form:?}");
+                assert_eq!(u64::from(interface.workgroup_size[0]), form.threads(), "{form:?}");
                 assert_eq!(u64::from(interface.workgroup_bytes), form.workgroup_bytes(), "{form:?}");
             }
         }
@@ -261,7 +261,7 @@ mod tests {
             for kernel in &program.kernels {
                 let text = kernel.expand(Target::Naga).unwrap();
                 text.validate().unwrap();
-                // The driver takes long for long ones.
+                // Drivers compile long texts slowly.
                 longest = longest.max(text.text().lines().count());
             }
         }
@@ -289,7 +289,7 @@ mod tests {
             assert_eq!(kind, ErrorKind::InvalidArgument);
             assert!(text.contains("`double`") && text.contains(precision.name()), "{text}");
         }
-        // By name it is Tensor; f16 are not rounded.
+        // `coop` by name means Tensor; f16 factors are not rounded.
         let named = gemm.clone().variant("coop");
         assert!(lower(&named, &h100).unwrap().decision.why.contains("rounded"));
         assert!(!Op::<f16>::lower(&named, &h100).unwrap().decision.why.contains("rounded"));

@@ -1,9 +1,10 @@
-//! How C is divided among workgroups and threads, and what any variant asks of that.
+//! How C is divided among workgroups and threads, and the checks that every variant needs.
 
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, row_name};
 
-/// The tile of a matrix product: a workgroup computes `m` x `n` elements of C, `k` steps of the inner extent at a time.
+/// The tile of a matrix product: a workgroup computes `m` x `n` elements of C, `k` steps of the inner extent at a
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProductTile {
     /// Rows of C.
@@ -30,12 +31,12 @@ impl ProductTile {
     }
 }
 
-/// How C is divided: the tile of a workgroup, and what one thread computes of it, or one subgroup.
+/// A division of C: the tile of a workgroup, and the part of it that one thread or subgroup computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) tile: ProductTile,
     pub(crate) thread: [u32; 2],
-    /// Where it was measured, if it is one of a policy.
+    /// Where a policy's row was measured.
     pub(crate) measured: Option<&'static str>,
 }
 
@@ -49,35 +50,35 @@ impl Division {
         Self { measured: Some(measured), ..self }
     }
 
-    /// As tuning knows it.
+    /// The name in tuning tables.
     pub(crate) fn name(&self) -> String {
         row_name([self.tile.m, self.tile.n, self.tile.k], self.thread)
     }
 
     /// Threads of a workgroup.
-    pub(crate) fn invocations(&self) -> u64 {
+    pub(crate) fn threads(&self) -> u64 {
         u64::from(self.tile.m / self.thread[0].max(1)) * u64::from(self.tile.n / self.thread[1].max(1))
     }
 
-    /// Tiles of an m x n result.
+    /// Counts the tiles of an m x n result.
     pub(crate) fn tiles(&self, m: usize, n: usize) -> u64 {
         let ProductTile { m: tile_m, n: tile_n, .. } = self.tile;
         (m as u64).div_ceil(tile_m.into()).saturating_mul((n as u64).div_ceil(tile_n.into()))
     }
 
-    /// Threads in all.
+    /// Counts the threads in all.
     pub(crate) fn total(&self, m: usize, n: usize) -> u64 {
-        self.tiles(m, n).saturating_mul(self.invocations())
+        self.tiles(m, n).saturating_mul(self.threads())
     }
 
-    /// The tile, for texts on the product `name`.
+    /// The tile, for error texts on the product `name`.
     pub(super) fn text(&self, name: &str) -> String {
         let ProductTile { m, n, k } = self.tile;
         format!("{name}: the tile {m} x {n} x {k}")
     }
 
-    /// Rejects a side of 0, and a tile that is not made of whole thread tiles. `right`: the variant has this thread tile;
-    /// `has` says which ones.
+    /// Rejects a side of 0, and a tile that is not made of whole thread tiles. `right`: the variant offers this
+    /// thread tile; `has` lists those it offers.
     pub(super) fn check_sides(&self, name: &str, variant: &str, right: bool, has: &str) -> Result<()> {
         let Self { tile: ProductTile { m, n, k }, thread: [rows, columns], .. } = *self;
         if m == 0 || n == 0 || k == 0 {
@@ -87,22 +88,22 @@ impl Division {
         if !right {
             return Err(err!(
                 InvalidArgument,
-                "{name}: an invocation of `{variant}` cannot compute {rows} x {columns} elements of C; the thread tiles \
+                "{name}: a thread of `{variant}` cannot compute {rows} x {columns} elements of C; the thread tiles \
                  of this variant are {has}"
             ));
         }
         if m % rows != 0 || n % columns != 0 {
             return Err(err!(
                 InvalidArgument,
-                "{} is not made of whole thread tiles of {rows} x {columns}, which `{variant}` needs; take \
-                 multiples of them",
+                "{} is not made of whole thread tiles of {rows} x {columns}, which `{variant}` needs; take multiples \
+                 of them",
                 self.text(name)
             ));
         }
         Ok(())
     }
 
-    /// Rejects a workgroup of `x` x `y` threads and `bytes` of workgroup memory that the device does not have.
+    /// Rejects a workgroup of `x` x `y` threads and `bytes` of workgroup memory that the device cannot run.
     pub(super) fn check_limits(
         &self,
         name: &str,
@@ -111,12 +112,12 @@ impl Division {
         profile: &DeviceProfile,
     ) -> Result<()> {
         let limits = &profile.limits;
-        let invocations = self.invocations();
+        let threads = self.threads();
         let [max_x, max_y, _] = limits.max_workgroup_size;
-        if invocations > limits.max_invocations.into() || x > max_x.into() || y > max_y.into() {
+        if threads > limits.max_invocations.into() || x > max_x.into() || y > max_y.into() {
             return Err(err!(
                 TooLarge,
-                "{} wants a workgroup of {x} x {y} = {invocations} invocations; {} allows {} in all, {max_x} \
+                "{} needs a workgroup of {x} x {y} = {threads} threads; {} allows {} in all, {max_x} \
                  along x and {max_y} along y; take smaller sides",
                 self.text(name),
                 profile.name,
@@ -126,7 +127,7 @@ impl Division {
         if bytes > u64::from(limits.max_workgroup_bytes) {
             return Err(err!(
                 TooLarge,
-                "{} wants {bytes} bytes of workgroup memory; {} has {}; take smaller sides",
+                "{} needs {bytes} bytes of workgroup memory; {} has {}; take smaller sides",
                 self.text(name),
                 profile.name,
                 limits.max_workgroup_bytes
@@ -136,8 +137,8 @@ impl Division {
     }
 }
 
-/// Whether threads with sums in registers can compute `rows` x `columns`.
+/// Says if threads with sums in registers can compute `rows` x `columns`.
 pub(crate) fn register_sides([rows, columns]: [u32; 2]) -> bool {
-    let four = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
-    four(rows) && four(columns)
+    let valid = |x: u32| x.is_multiple_of(4) && (4..=16).contains(&x);
+    valid(rows) && valid(columns)
 }

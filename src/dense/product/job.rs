@@ -1,4 +1,5 @@
-//! What the lowerings of a product share: parameters, bindings, the end of a kernel, and dispatches of a bounded time.
+//! The common part of all lowerings of a product: parameters, bindings, the epilogue, and dispatches of a bounded
+//! time.
 
 use super::layout::BatchLayout;
 use super::{Product, ProductTile, ProductTypes};
@@ -10,7 +11,7 @@ use crate::shape::{index_u32, round_up};
 use std::ops::Range;
 
 kernel_params! {
-    /// Of every kernel of the product, and of those of a batch.
+    /// Parameters of every kernel of a product or a batch.
     pub(crate) struct ProductParams {
         m: u32,
         n: u32,
@@ -35,7 +36,7 @@ kernel_params! {
 }
 
 impl ProductParams {
-    /// Of one product without strides, over all of k.
+    /// Parameters of one product without strides, over all of k.
     pub(crate) fn of([m, n, k]: [usize; 3], [lda, ldb, ldc]: [u32; 3], tiles_n: u32) -> Self {
         Self {
             m: m as u32,
@@ -53,41 +54,41 @@ impl ProductParams {
         }
     }
 
-    /// The same for the tiles of a dispatch.
-    pub(crate) fn of_band(self, Range { start, end }: Range<u64>) -> Self {
+    /// The same parameters for the tiles of a dispatch.
+    pub(crate) fn of_chunk(self, Range { start, end }: Range<u64>) -> Self {
         Self { first_tile: start as u32, tiles: (end - start) as u32, ..self }
     }
 }
 
-/// Threads of a dispatch: workgroups, and elements of C of each.
+/// The workgroups of a dispatch, and the elements of C that each computes.
 #[derive(Clone, Copy)]
 pub(super) struct Workgroups {
     pub(super) count: u64,
     pub(super) elements: u64,
 }
 
-/// A product that is being lowered.
+/// A product during its lowering.
 #[derive(Clone, Copy)]
 pub(super) struct ProductJob<'a> {
     pub(super) product: &'a Product,
-    /// Of the product, for texts.
+    /// The product, for error texts.
     pub(super) name: &'a str,
-    /// Of a, b and c.
+    /// The layouts of a, b and c.
     pub(super) layouts: [BatchLayout; 3],
     pub(super) types: ProductTypes,
     pub(super) profile: &'a DeviceProfile,
 }
 
 impl ProductJob<'_> {
-    /// Bindings of the operands from `first` on.
+    /// Binds the operands from `first` on.
     pub(super) fn bindings(&self, program: &Program, first: usize) -> Vec<Binding> {
         let operands = &program.operands;
         (first..operands.len()).map(|i| Binding::operand(i, operands)).collect()
     }
 
-    /// Whether a, b or c is bound as vectors of four.
-    pub(super) fn fours(&self, operand: usize) -> bool {
-        self.product.fours(self.layouts[operand])
+    /// Says if a, b or c is bound as vec4s.
+    pub(super) fn vec4s(&self, operand: usize) -> bool {
+        self.product.vec4s(self.layouts[operand])
     }
 
     /// The longest slice of k in one dispatch. Only a single product is cut.
@@ -95,37 +96,37 @@ impl ProductJob<'_> {
         if self.product.batched { usize::MAX } else { slice_k(self.profile) }
     }
 
-    /// Whether dispatches take slices of k.
+    /// Says if dispatches take slices of k.
     pub(super) fn is_sliced(&self) -> bool {
         self.product.k > self.longest_slice()
     }
 
-    /// Rejects a k that is longer than one thread of a batch should walk, `step` at a time.
+    /// Rejects a k that is too long for one thread of a batch, `step` at a time.
     pub(super) fn check_steps(&self, step: u32) -> Result<()> {
         let (k, step) = (self.product.inner(), step as usize);
-        // A round for each step, and room for the few of the end.
+        // One round for each step, and room for the few at the end.
         let most = if self.profile.runs_rounds(1 << 20) { 1 << 20 } else { 60_000 };
         if k.div_ceil(step) <= most {
             return Ok(());
         }
         Err(err!(
             TooLarge,
-            "{}: k = {k} is above {}, the most that a kernel of {step} steps at a time walks on {}; take `gemm`, which \
-             cuts k",
+            "{}: k = {k} is above {}, the maximum of a kernel that takes {step} steps at a time on {}; take `gemm`, \
+             which cuts k",
             self.name,
             most * step,
             self.profile.name
         ))
     }
 
-    /// The types of the factors.
+    /// The spec with the types of the factors.
     pub(super) fn type_spec(&self) -> Spec {
         let f16 = self.types.factors == DType::F16;
         Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16)
     }
 
-    /// The spec of a kernel that ends in C, whose bias or C is bound at `next`; then come C and, with `carry`,
-    /// the sums that are carried.
+    /// The spec of a kernel that ends in C. Its bias or C is bound at `next`, then come C and, with `carry`, the
+    /// carried sums.
     pub(super) fn end_spec(&self, next: u32, carry: bool) -> Spec {
         let product = self.product;
         let c = next + u32::from(product.bias);
@@ -151,7 +152,7 @@ impl ProductJob<'_> {
         tiles(name, "m", m, tile.m)?;
         tiles(name, "k", k, tile.k)?;
         let lds = [ld(0, "lda")?, ld(1, "ldb")?, ld(2, "ldc")?];
-        // A stride that no kernel uses need not be an index.
+        // A stride that no kernel uses need not fit an index.
         let stride = |BatchLayout { span, stride, .. }| if batch > 1 && span > 0 { stride as u32 } else { 0 };
         let [stride_a, stride_b, stride_c] = self.layouts.map(stride);
         let tiles_n = tiles(name, "n", n, tile.n)?;
@@ -166,15 +167,15 @@ impl ProductJob<'_> {
         })
     }
 
-    /// A workgroup for each tile of C, of all products.
+    /// One workgroup for each tile of C, of all products.
     pub(super) fn tiles(&self, tile: ProductTile) -> Workgroups {
         let Product { batch, m, n, .. } = *self.product;
         let [m, n] = [m.div_ceil(tile.m as usize), n.div_ceil(tile.n as usize)];
-        // No more tiles than elements of C: the count fits.
+        // The count fits: there are no more tiles than elements of C.
         Workgroups { count: (batch * m) as u64 * n as u64, elements: tile.elements() }
     }
 
-    /// Dispatches a kernel over all workgroups, in bands that take a bounded time.
+    /// Dispatches a kernel over all workgroups, in chunks that take a bounded time.
     pub(super) fn dispatch(
         &self,
         program: &mut Program,
@@ -185,12 +186,12 @@ impl ProductJob<'_> {
     ) -> Result<()> {
         let steps = if params.slice_k > 0 { params.slice_k } else { params.end_k - params.first_k };
         let flop = 2 * workgroups.elements * u64::from(steps.max(1));
-        dispatch_bands(program, kernel, bindings, workgroups.count, flop, self.profile, |band| {
-            params.of_band(band)
+        dispatch_chunks(program, kernel, bindings, workgroups.count, flop, self.profile, |chunk| {
+            params.of_chunk(chunk)
         })
     }
 
-    /// Dispatches a kernel that reads all operands over all tiles: once, or for each slice of k with sums that are carried.
+    /// Dispatches a kernel that reads all operands over all tiles: once, or for each slice of k with carried sums.
     pub(super) fn multiply(
         &self,
         program: &mut Program,
@@ -212,7 +213,7 @@ impl ProductJob<'_> {
         Ok(())
     }
 
-    /// Bytes of `slices` times m x n sums in f32: twice an f16 C each.
+    /// Bytes of `slices` times m x n sums in f32: each twice an f16 C.
     pub(super) fn sums_bytes(&self, slices: usize) -> Result<u64> {
         let Product { m, n, .. } = *self.product;
         let bytes = 4 * (m as u64).saturating_mul(n as u64).saturating_mul(slices as u64);
@@ -222,22 +223,22 @@ impl ProductJob<'_> {
         }
         Err(err!(
             TooLarge,
-            "{}: the sums of its slices of k need {bytes} bytes of scratch, above the {limit} bytes of the largest storage \
-             binding of {}; compute C in blocks of rows and columns, a call each",
+            "{}: the sums of its slices of k need {bytes} bytes of scratch, above the {limit} bytes of the largest \
+             storage binding of {}; compute blocks of C in separate calls",
             self.name,
             self.profile.name
         ))
     }
 }
 
-/// The longest slice of k in one dispatch. A thread walks through it alone, at about a microsecond a tile of 16 at worst
-/// on a GPU: some 0.1 s.
+/// The longest slice of k in one dispatch. A thread walks through it alone; on a GPU that takes at worst about a
+/// microsecond for a tile of 16, some 0.1 s in all.
 pub(super) fn slice_k(profile: &DeviceProfile) -> usize {
     // Tiles take up to 6 rounds for each step of k (a coarsened tile of 1 x 4 x 64 is the worst).
     profile.loop_steps(6, 1 << 20) as usize
 }
 
-/// The most flop of one dispatch: a small part of a second, where watchdogs wait for two or more.
+/// The maximum flop of one dispatch: a fraction of a second; watchdogs wait for two or more.
 pub(crate) fn dispatch_flop(class: DeviceClass) -> u64 {
     match class {
         DeviceClass::Discrete => 1 << 38,
@@ -246,8 +247,8 @@ pub(crate) fn dispatch_flop(class: DeviceClass) -> u64 {
     }
 }
 
-/// Dispatches `count` workgroups of `flop` each, in bands that take a bounded time, with `params` of each band.
-pub(crate) fn dispatch_bands<P: KernelParams>(
+/// Dispatches `count` workgroups of `flop` each, in chunks that take a bounded time, with `params` of each chunk.
+pub(crate) fn dispatch_chunks<P: KernelParams>(
     program: &mut Program,
     kernel: usize,
     bindings: &[Binding],
@@ -258,21 +259,21 @@ pub(crate) fn dispatch_bands<P: KernelParams>(
 ) -> Result<()> {
     // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
     let most = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
-    for band in program.bands(count, most)? {
-        let grid = Grid::fold(band.end - band.start);
-        program.dispatch(kernel, &params(band), bindings.to_vec(), grid);
+    for chunk in program.bands(count, most)? {
+        let grid = Grid::fold(chunk.end - chunk.start);
+        program.dispatch(kernel, &params(chunk), bindings.to_vec(), grid);
     }
     Ok(())
 }
 
-/// Tiles of `side` along an extent. A kernel counts to the end of the last one, which must be an index.
+/// Counts the tiles of `side` along an extent. A kernel counts to the end of the last one, which must fit an index.
 pub(crate) fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<u32> {
     let end = round_up(extent as u64, u64::from(side));
     if end > u64::from(u32::MAX) {
         return Err(err!(
             TooLarge,
-            "{name}: {what} = {extent}, {end} in whole tiles of {side}, is above 2^32 - 1, the largest index a \
-             kernel has; split the work into smaller calls"
+            "{name}: {what} = {extent} is {end} in whole tiles of {side}, above 2^32 - 1, the largest index of a \
+             kernel; split the work into smaller calls"
         ));
     }
     Ok((end / u64::from(side)) as u32)
@@ -286,7 +287,7 @@ mod tests {
     use crate::dense::product::trial::lower;
 
     #[test]
-    fn long_work_is_cut_into_bands_that_cover_every_tile_once() {
+    fn long_work_is_cut_into_chunks_that_cover_every_tile_once() {
         for (profile, gemm, dispatches) in [
             (DeviceProfile::h100(), Gemm::new(4096, 4096, 4096), 1),
             (DeviceProfile::h100(), Gemm::new(8192, 8192, 8192), 4),

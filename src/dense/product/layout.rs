@@ -1,4 +1,4 @@
-//! Where the matrices of a product lie in their operands.
+//! The memory layout of a product's operands.
 
 use super::{Product, ProductTypes};
 use crate::element::DType;
@@ -6,10 +6,10 @@ use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Operand, Requires};
 use crate::shape::{elements, index_u32};
 
-/// How far a kernel counts behind the last element of a batch: the sides of the largest tile.
+/// How far a kernel counts past the last element of a batch: the longest side of a tile.
 const BEHIND: usize = 256;
 
-/// Where a matrix lies in its operand: stored rows, their length, and the distance between them.
+/// The layout of one matrix: its stored rows, their length, and the distance between them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DenseLayout {
     pub(crate) rows: usize,
@@ -17,7 +17,7 @@ pub(crate) struct DenseLayout {
     pub(crate) ld: usize,
 }
 
-/// Where the matrices of an operand lie.
+/// The layout of the matrices of an operand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLayout {
     pub(crate) at: DenseLayout,
@@ -28,7 +28,7 @@ pub(crate) struct BatchLayout {
 }
 
 impl DenseLayout {
-    /// Elements from the first to the last of the matrix `operand`.
+    /// Counts the elements from the first to the last of the matrix `operand`.
     pub(crate) fn span(self, name: &str, operand: &str) -> Result<usize> {
         let Self { rows, cols, ld } = self;
         if ld < cols {
@@ -41,35 +41,35 @@ impl DenseLayout {
         if rows == 0 || cols == 0 {
             return Ok(0);
         }
-        // All rows but the last have their full distance. Elements behind the last row are not touched.
+        // All rows but the last have their full leading dimension. Elements after the last row are not touched.
         Ok(elements(name, operand, &[rows, ld])? - (ld - cols))
     }
 
-    /// Whether rows are whole numbers of four elements.
-    pub(super) fn fours(self) -> bool {
+    /// Says if rows are whole vec4s.
+    pub(super) fn vec4s(self) -> bool {
         self.ld.is_multiple_of(4) && self.cols.is_multiple_of(4)
     }
 }
 
 impl Product {
-    /// Where a matrix of `a` is stored.
+    /// The stored layout of a matrix of `a`.
     pub(crate) fn layout_a(&self) -> DenseLayout {
         let (rows, cols) = if self.trans_a { (self.k, self.m) } else { (self.m, self.k) };
         DenseLayout { rows, cols, ld: self.lda.unwrap_or(cols) }
     }
 
-    /// Where a matrix of `b` is stored.
+    /// The stored layout of a matrix of `b`.
     pub(crate) fn layout_b(&self) -> DenseLayout {
         let (rows, cols) = if self.trans_b { (self.n, self.k) } else { (self.k, self.n) };
         DenseLayout { rows, cols, ld: self.ldb.unwrap_or(cols) }
     }
 
-    /// Where a matrix of `c` is stored.
+    /// The stored layout of a matrix of `c`.
     pub(crate) fn layout_c(&self) -> DenseLayout {
         DenseLayout { rows: self.m, cols: self.n, ld: self.ldc.unwrap_or(self.n) }
     }
 
-    /// Where the matrices of a, b and c lie. Rejects matrices of c that overlap.
+    /// The layouts of a, b and c. Rejects matrices of c that overlap.
     pub(crate) fn layouts(&self, name: &str) -> Result<[BatchLayout; 3]> {
         let layout = |i: usize, operand, at: DenseLayout| {
             let span = at.span(name, operand)?;
@@ -89,21 +89,21 @@ impl Product {
         if self.batch > 1 && stride < span && !side_by_side {
             return Err(err!(
                 InvalidArgument,
-                "{name}: with a stride of {stride} the matrices of c ({rows} x {cols}, ldc = {ld}) overlap; it is at \
-                 least {span}, the elements of one, or they lie side by side: the stride is at least {cols} and ldc at \
-                 least (batch - 1) * stride + {cols}"
+                "{name}: with a stride of {stride} the matrices of c ({rows} x {cols}, ldc = {ld}) overlap; take a \
+                 stride of at least {span}, the elements of one, or place them side by side: a stride of at least \
+                 {cols} and an ldc of at least (batch - 1) * stride + {cols}"
             ));
         }
         Ok(layouts)
     }
 
-    /// Whether the matrices of an operand can be bound as vectors of four.
-    pub(super) fn fours(&self, BatchLayout { at, span, stride }: BatchLayout) -> bool {
+    /// Says if the matrices of an operand can be bound as vec4s.
+    pub(super) fn vec4s(&self, BatchLayout { at, span, stride }: BatchLayout) -> bool {
         // An operand without elements is bound as one of four bytes.
-        span > 0 && at.fours() && (self.batch == 1 || stride.is_multiple_of(4))
+        span > 0 && at.vec4s() && (self.batch == 1 || stride.is_multiple_of(4))
     }
 
-    /// Elements of a bias.
+    /// Counts the elements of a bias.
     pub(crate) fn bias_len(&self) -> usize {
         if self.row_bias { self.m } else { self.n }
     }
@@ -140,7 +140,7 @@ impl Product {
         Ok(operands)
     }
 
-    /// Whether the device has the type of the factors, and holds every operand.
+    /// Checks that the device has the type of the factors and holds every operand.
     pub(super) fn check_operands(
         &self,
         name: &str,
@@ -149,9 +149,9 @@ impl Product {
     ) -> Result<()> {
         for operand in operands {
             let advice = match (self.batched, operand.name) {
-                (false, _) => "compute C in blocks of rows and columns, a call each",
-                (true, "bias") => "take fewer rows or columns a call",
-                (true, _) => "take fewer products a call",
+                (false, _) => "compute blocks of C in separate calls",
+                (true, "bias") => "take fewer rows or columns in a call",
+                (true, _) => "take fewer products in a call",
             };
             if self.batched && operand.name != "bias" {
                 let end = operand.len.saturating_add(BEHIND);
@@ -163,7 +163,7 @@ impl Product {
     }
 }
 
-/// Whether the device has elements of `dtype` in shaders.
+/// Checks that shaders of the device have elements of `dtype`.
 pub(super) fn check_type(name: &str, dtype: DType, profile: &DeviceProfile) -> Result<()> {
     let requires = Requires { f16: dtype == DType::F16, ..Requires::NOTHING };
     match requires.missing(profile) {
@@ -185,7 +185,7 @@ mod tests {
     use crate::program::{Limits, Op};
     use half::f16;
 
-    /// A device with more memory than any, so that only the width of an index is in the way.
+    /// A device with unlimited memory, so that only the width of an index limits.
     fn boundless() -> DeviceProfile {
         let limits = Limits { max_buffer_size: 1 << 50, max_storage_binding: 1 << 50, ..Limits::WEBGPU };
         DeviceProfile { limits, ..DeviceProfile::h100() }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leading_dimension_below_the_row_length_is_refused() {
+    fn rejects_a_leading_dimension_below_the_row_length() {
         let h100 = DeviceProfile::h100();
         let gemm = Gemm::new(3, 5, 7);
         for (gemm, text) in [
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_above_the_limits_are_refused_with_the_numbers() {
+    fn rejects_operands_above_the_limits_with_the_numbers() {
         let (kind, text) = refusal(&Gemm::new(8192, 8192, 8192), &DeviceProfile::mesa());
         assert_eq!(kind, ErrorKind::TooLarge);
         assert!(text.contains("268435456 bytes") && text.contains("134217728"), "{text}");
@@ -239,7 +239,7 @@ mod tests {
             let (kind, text) = refusal(&gemm, &boundless());
             assert!(kind == ErrorKind::TooLarge && text.contains("above 4294967295"), "{text}");
         }
-        // The elements can be counted, but not the last tile.
+        // The elements fit an index, but the last tile does not.
         let (kind, text) = refusal(&Gemm::new(1, 1, u32::MAX as usize).variant("tiled"), &boundless());
         assert!(kind == ErrorKind::TooLarge && text.contains("whole tiles of 16"), "{text}");
         let (kind, _) = refusal(&Gemm::new(usize::MAX, 2, 2), &boundless());
@@ -247,19 +247,19 @@ mod tests {
     }
 
     #[test]
-    fn strides_that_cannot_be_are_refused_with_the_numbers() {
+    fn rejects_invalid_strides_with_the_numbers() {
         let h100 = DeviceProfile::h100();
         let op = GemmBatched::new(2, 3, 5, 7);
         let strided = |op: &GemmBatched, c| op.clone().strides(0, 1, c);
         for (op, text) in [
             (
                 strided(&op, 14),
-                "with a stride of 14 the matrices of c (3 x 5, ldc = 5) overlap; it is at least 15",
+                "with a stride of 14 the matrices of c (3 x 5, ldc = 5) overlap; take a stride of at least 15",
             ),
             (strided(&op, 0), "with a stride of 0"),
-            (strided(&op.clone().ldc(9), 22), "ldc = 9) overlap; it is at least 23"),
+            (strided(&op.clone().ldc(9), 22), "ldc = 9) overlap; take a stride of at least 23"),
             // Side by side, but the second is too far or not far enough.
-            (strided(&op.clone().ldc(10), 6), "ldc at least (batch - 1) * stride + 5"),
+            (strided(&op.clone().ldc(10), 6), "ldc of at least (batch - 1) * stride + 5"),
             (strided(&op.clone().ldc(10), 4), "with a stride of 4"),
             (op.clone().lda(6), "lda = 6 is below 7"),
             (op.clone().trans_b().ldb(6), "ldb = 6 is below 7"),

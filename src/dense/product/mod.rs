@@ -1,10 +1,10 @@
-//! The matrix product: what [`Gemm`](super::Gemm) and [`GemmBatched`](super::GemmBatched) ask for, checked and lowered.
+//! The matrix product: checks and lowers [`Gemm`](super::Gemm) and [`GemmBatched`](super::GemmBatched).
 //!
-//! The batch is one more extent, and a single product a batch of one. [`way`] resolves the name of a variant to a way,
-//! whose file has its checks and its lowering: [`plain`], [`register`] with [`small`], [`split_k`], [`coop`] with
-//! [`packing`]. [`layout`] has the operands, [`division`] how C is divided, [`policy`] which way and division suit, and
-//! [`job`] what all lowerings share. [`builder`] has the methods that both descriptors share, [`options`] and [`samples`]
-//! what the catalogue knows of them.
+//! The batch is one more extent, and a single product is a batch of one. [`way`] resolves the name of a variant to
+//! a way. The file of each way has its checks and its lowering: [`plain`], [`register`] with [`small`],
+//! [`split_k`], [`coop`] with [`packing`]. [`layout`] has the operands, [`division`] the tiles of C, [`policy`] the
+//! choice of a way and a division, and [`job`] the common part of all lowerings. [`builder`] has the methods that
+//! both descriptors share, [`options`] and [`samples`] the catalogue entries.
 
 mod builder;
 mod coop;
@@ -24,7 +24,7 @@ mod way;
 pub(super) use self::builder::product_descriptor;
 pub(crate) use self::division::{Division, register_sides};
 pub use self::division::{ProductTile, ThreadTile};
-pub(crate) use self::job::{ProductParams, dispatch_bands, dispatch_flop, tiles};
+pub(crate) use self::job::{ProductParams, dispatch_chunks, dispatch_flop, tiles};
 pub(crate) use self::layout::{BatchLayout, DenseLayout};
 pub(crate) use self::policy::rows_of;
 pub(crate) use self::register::{RegisterForm, StepCount, WalkedKernel};
@@ -41,8 +41,8 @@ use crate::program::{Bits, Cost, DeviceProfile, Program, Requires, choose_with};
 /// The products of a batch: `C = activation(alpha op(A) op(B) + beta C + bias)`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Product {
-    /// Whether it is a [`GemmBatched`](super::GemmBatched), which has kernels of its own: they begin at a matrix of the
-    /// batch, and do not cut k.
+    /// True for a [`GemmBatched`](super::GemmBatched), whose kernels begin at a matrix of the batch and do not cut
+    /// k.
     pub(crate) batched: bool,
     pub(crate) batch: usize,
     pub(crate) m: usize,
@@ -53,11 +53,11 @@ pub(crate) struct Product {
     pub(crate) trans_a: bool,
     pub(crate) trans_b: bool,
     pub(crate) activation: Activation,
-    /// Whether there is a bias.
+    /// There is a bias.
     pub(crate) bias: bool,
-    /// Whether a bias has an element for each row of C, instead of each column.
+    /// The bias has an element for each row of C rather than each column.
     pub(crate) row_bias: bool,
-    /// Whether the bias and C are of f32, whatever A and B are of.
+    /// The bias and C are of f32, whatever the type of A and B.
     pub(crate) mixed: bool,
     pub(crate) lda: Option<usize>,
     pub(crate) ldb: Option<usize>,
@@ -70,28 +70,28 @@ pub(crate) struct Product {
     pub(crate) slices: Option<u32>,
     /// Products of a workgroup of `small`.
     pub(crate) products: Option<u32>,
-    /// Whether kernels with sums in registers have the steps of k in a tile written out.
+    /// Kernels with sums in registers have the steps of k in a tile written out.
     pub(crate) unrolled: bool,
-    /// Whether their workgroup memory is made of vectors.
+    /// Their workgroup memory is made of vec4s.
     pub(crate) vectors: Option<bool>,
     pub(crate) precision: Precision,
-    /// Whether `coop` has sums of its own for each step of k.
+    /// `coop` has sums of its own for each step of k.
     pub(crate) fresh_sums: bool,
     pub(crate) deterministic: bool,
     pub(crate) variant: String,
 }
 
-/// Types of the elements.
+/// The element types of a product.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductTypes {
-    /// Of A and B.
+    /// The type of A and B.
     pub(crate) factors: DType,
-    /// Of the bias and C.
+    /// The type of the bias and C.
     pub(crate) result: DType,
 }
 
 impl ProductTypes {
-    /// One for all.
+    /// One type for all.
     pub(crate) fn all(dtype: DType) -> Self {
         Self { factors: dtype, result: dtype }
     }
@@ -101,7 +101,7 @@ impl ProductTypes {
 }
 
 impl Product {
-    /// The product of an m x k and a k x n matrix.
+    /// Creates the product of an m x k and a k x n matrix.
     pub(crate) fn new(m: usize, n: usize, k: usize) -> Self {
         Self {
             batch: 1,
@@ -116,7 +116,7 @@ impl Product {
         }
     }
 
-    /// Products of `batch` pairs, which follow each other.
+    /// Creates the products of `batch` pairs, which follow each other.
     pub(crate) fn of_batch(batch: usize, m: usize, n: usize, k: usize) -> Self {
         Self { batched: true, batch, strides: None, ..Self::new(m, n, k) }
     }
@@ -126,7 +126,7 @@ impl Product {
         if self.batched { "gemm-batched" } else { "gemm" }
     }
 
-    /// The shape, for texts.
+    /// The op and its shape, for texts.
     pub(crate) fn name(&self) -> String {
         let Self { batched, batch, m, n, k, .. } = *self;
         if batched {
@@ -136,7 +136,7 @@ impl Product {
         }
     }
 
-    /// Types of the operands of a product that is planned for `dtype`.
+    /// The types of the operands of a product that is planned for `dtype`.
     pub(crate) fn types(&self, dtype: DType) -> Result<ProductTypes> {
         match (self.mixed, dtype) {
             (false, _) => Ok(ProductTypes::all(dtype)),
@@ -149,17 +149,18 @@ impl Product {
         }
     }
 
-    /// Whether A and B are read.
+    /// Says if A and B are read.
     pub(crate) fn has_product(&self) -> bool {
         self.k > 0 && self.alpha != 0.0
     }
 
-    /// The inner extent, 0 where A and B are not read.
+    /// The inner extent, 0 if A and B are not read.
     pub(crate) fn inner(&self) -> usize {
         if self.has_product() { self.k } else { 0 }
     }
 
-    /// The division that was asked for, or `suits`. Of a tile that was asked for alone a thread computes `thread_of` it.
+    /// Returns the requested division, or `suits`. For a tile without a thread tile, `thread_of` gives the thread
+    /// tile.
     fn division(&self, suits: Division, thread_of: impl Fn(ProductTile) -> [u32; 2]) -> Division {
         let asked = self.tile.is_some() || self.thread.is_some();
         Division {
@@ -169,7 +170,7 @@ impl Product {
         }
     }
 
-    /// What the product costs at the least. A matrix that all products share is read once.
+    /// The minimum cost of the product. A matrix that all products share is read once.
     pub(crate) fn cost(&self, layouts: [BatchLayout; 3], types: ProductTypes) -> Cost {
         let batch = self.batch as f64;
         let [a, b, c] = layouts.map(|BatchLayout { at, .. }| at.rows as f64 * at.cols as f64);
@@ -185,14 +186,14 @@ impl Product {
         Cost { flop, bytes: factors * of_factor + (results + bias) * of_result }
     }
 
-    /// Bytes that workgroups ask of memory: a tile of C reads its rows of A and its columns of B.
+    /// The bytes that workgroups request from memory: a tile of C reads its rows of A and its columns of B.
     fn traffic(&self, cost: Cost, [rows, columns]: [u64; 2], dtype: DType) -> f64 {
         let product = Matmul { m: self.m as u64, n: self.n as u64, k: self.k as u64 };
         let once = product.elements_read(product.m, product.n) as f64;
         cost.bytes + (product.elements_read(rows, columns) as f64 - once) * dtype.size() as f64
     }
 
-    /// Whether there is a variant of the precision that was asked for.
+    /// Checks that a variant offers the requested precision.
     fn check_precision(&self, name: &str, factors: DType, profile: &DeviceProfile) -> Result<()> {
         let precision = self.precision.name();
         if self.precision == Precision::Strict {
@@ -201,16 +202,16 @@ impl Product {
         if !matches!(self.variant.as_str(), "auto" | "coop") {
             return Err(err!(
                 InvalidArgument,
-                "{name}: `{}` computes in f32, which is Precision::Strict; {precision} is what `coop` has: take that, or \
-                 `auto`",
+                "{name}: `{}` computes in f32, which is Precision::Strict; only `coop` offers {precision}; take \
+                 that, or `auto`",
                 self.variant
             ));
         }
         if self.precision == Precision::Split && factors == DType::F16 {
             return Err(err!(
                 InvalidArgument,
-                "{name}: {precision} splits elements of f32 into two of f16, and A and B are of f16 already; take \
-                 Precision::Tensor, which multiplies those as they are"
+                "{name}: {precision} splits elements of f32 into two of f16, but A and B are already of f16; take \
+                 Precision::Tensor, which multiplies those directly"
             ));
         }
         let requires = Requires { f16: true, cooperative: true, ..Requires::NOTHING };
@@ -279,7 +280,7 @@ impl Product {
     }
 }
 
-/// What tests of products have in common.
+/// Helpers of the tests of products.
 #[cfg(test)]
 pub(super) mod trial {
     use crate::error::{ErrorKind, Result};

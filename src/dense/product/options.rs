@@ -1,4 +1,4 @@
-//! The products by names.
+//! The catalogue entries of the products: options and arrays by name.
 
 use super::{Product, ProductTile};
 use crate::array::{HostArray, shape_text};
@@ -55,7 +55,7 @@ const TILE: Setting = Setting::text("tile", "M,N,K", "");
 const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
 const UNROLLED: Setting = Setting::word("unrolled", || vec!["true", "false"]);
 
-/// The extents, the last two exchanged if `swap` says so.
+/// Swaps the last two extents if `swap` is set.
 fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
     if swap {
         dims.swap(N - 2, N - 1);
@@ -63,7 +63,7 @@ fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
     dims
 }
 
-/// The arrays of a product that was asked for.
+/// The arrays of a requested product.
 struct AskedArrays {
     a: HostArray,
     b: HostArray,
@@ -72,13 +72,13 @@ struct AskedArrays {
 }
 
 impl AskedArrays {
-    /// The product of matrices, or of batches of them if `N` is 3, and its arrays.
+    /// Reads the product of matrices, or of batches of them if `N` is 3, and its arrays.
     fn of<const N: usize>(asked: &mut Asked<'_>) -> Result<(Product, Self)> {
         let (op, settings) = (asked.name(), asked.settings());
         let [trans_a, trans_b, mixed] = [TRANS_A, TRANS_B, MIXED].map(|flag| settings.has(flag.name));
         let (a, dims) = asked.array("a")?;
         let of_a: [usize; N] = turned(trans_a, dims);
-        // Where B is not given it has the shape of op(A), transposed.
+        // A missing B gets the shape of op(A), transposed.
         let (b, dims) = asked.free("b", turned(trans_b, turned(true, of_a)))?;
         let of_b = turned(trans_b, dims);
         if of_a[..N - 2] != of_b[..N - 2] || of_a[N - 1] != of_b[N - 2] {
@@ -128,7 +128,7 @@ impl AskedArrays {
     }
 }
 
-/// The bias that was asked for, and whether it is one of rows.
+/// Reads the requested bias, and says if it belongs to rows.
 fn asked_bias(asked: &Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Option<HostArray>, bool)> {
     let given = |option: Setting, len| {
         let array = asked.settings().array(option.name);
@@ -138,7 +138,7 @@ fn asked_bias(asked: &Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Op
     if of_columns.is_some() && of_rows.is_some() {
         return Err(err!(
             InvalidArgument,
-            "{}: --bias and --row-bias are given; give one of them",
+            "{}: both --bias and --row-bias are given; give one of them",
             asked.name()
         ));
     }

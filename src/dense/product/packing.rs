@@ -1,10 +1,10 @@
-//! The factors of a product by cooperative matrices.
+//! Packs the factors of a product on cooperative matrices.
 //!
-//! The kernel loads pieces of eight elements of f16. A factor that is made of whole ones is read where it lies; any other
-//! is copied to scratch first, in the order that it is stored in.
+//! The kernel loads eight elements of f16 at a time. A factor whose rows are multiples of eight is read in place.
+//! Any other is copied to scratch first, in its storage order.
 
 use super::DenseLayout;
-use super::coop::{CoopForm, PIECE};
+use super::coop::{CoopForm, LOAD_ELEMENTS};
 use super::job::ProductJob;
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -13,7 +13,7 @@ use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
 
 kernel_params! {
-    /// Of the kernel that packs a factor.
+    /// Parameters of the kernel that packs a factor.
     struct PackFactorParams {
         rows: u32,
         cols: u32,
@@ -25,7 +25,7 @@ kernel_params! {
 }
 
 kernel_params! {
-    /// Of the kernels that find the magnitudes of rows and columns.
+    /// Parameters of the kernels that find the magnitudes of rows and columns.
     struct ScaleParams {
         rows: u32,
         cols: u32,
@@ -37,7 +37,7 @@ kernel_params! {
     }
 }
 
-/// Threads of a workgroup of both, as their files say.
+/// Threads of a workgroup of both, as in the shaders.
 const WORKGROUP_SIZE: u64 = 256;
 
 /// One of the factors.
@@ -46,31 +46,31 @@ struct StoredFactor {
     operand: usize,
     name: &'static str,
     at: DenseLayout,
-    /// Whether the stored rows run along k.
+    /// The stored rows run along k.
     along_k: bool,
-    /// Where the magnitudes of its rows or columns begin among those of both.
+    /// The index of its first row's or column's magnitude among those of both.
     first_magnitude: u32,
 }
 
 impl StoredFactor {
-    /// Whether the kernel can read it where it lies, k apart.
+    /// Says if the kernel can read it in place, apart from k.
     fn is_whole(&self) -> bool {
-        [self.at.ld, self.at.cols].iter().all(|x| x.is_multiple_of(PIECE as usize))
+        [self.at.ld, self.at.cols].iter().all(|x| x.is_multiple_of(LOAD_ELEMENTS as usize))
     }
 }
 
 /// Both factors as the kernel reads them.
 pub(super) struct PackedFactors {
-    /// A and B; the high halves of both and the low ones, and the magnitudes, if they are split.
+    /// A and B; if they are split, the high halves of both, the low ones, and the magnitudes.
     pub(super) bindings: Vec<Binding>,
     /// Elements from one stored row to the next.
     pub(super) lds: [u32; 2],
-    /// Steps of k, with those that are padding.
+    /// Steps of k, padding included.
     pub(super) k: usize,
 }
 
 impl PackedFactors {
-    /// Writes the passes that pack what the kernel of `form` cannot read where it lies.
+    /// Writes the passes that pack factors the kernel of `form` cannot read in place.
     pub(super) fn of(job: &ProductJob<'_>, program: &mut Program, form: &CoopForm) -> Result<Self> {
         let (product, step) = (job.product, form.tile.k as usize);
         let [a, b] = [job.layouts[0].at, job.layouts[1].at];
@@ -79,9 +79,9 @@ impl PackedFactors {
             StoredFactor { operand: 0, name: "a", at: a, along_k: along_a, first_magnitude: 0 },
             StoredFactor { operand: 1, name: "b", at: b, along_k: along_b, first_magnitude: m },
         ];
-        // Zeros up to a whole step, where a piece would be part of k only, or the first step beyond its end.
+        // Zeros up to a whole step, if a load would cross the end of k or the first step would lie past it.
         let along_k = factors.iter().any(|f| f.along_k);
-        let pads = product.k < step || along_k && !product.k.is_multiple_of(PIECE as usize);
+        let pads = product.k < step || along_k && !product.k.is_multiple_of(LOAD_ELEMENTS as usize);
         let k = if pads { product.k.next_multiple_of(step) } else { product.k };
 
         let magnitudes = if form.split { Some(magnitudes(job, program, &factors)?) } else { None };
@@ -104,7 +104,7 @@ impl PackedFactors {
     }
 }
 
-/// The passes that find the greatest magnitude of each row of op(A) and column of op(B).
+/// Writes the passes that find the largest magnitude of each row of op(A) and column of op(B).
 fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFactor; 2]) -> Result<Binding> {
     const ACROSS: usize = 32;
     const DOWN: usize = WORKGROUP_SIZE as usize / ACROSS;
@@ -119,7 +119,7 @@ fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFact
     program.dispatch(clear, &none, vec![scratch], grid);
     for factor in factors {
         let DenseLayout { rows, cols, ld } = factor.at;
-        // What is scaled together runs along k.
+        // Elements that share a scale run along k.
         let columns = !factor.along_k;
         let (chunks, lines) = if columns {
             (rows.div_ceil(CHUNK), cols.div_ceil(ACROSS))
@@ -143,8 +143,8 @@ fn magnitudes(job: &ProductJob<'_>, program: &mut Program, factors: &[StoredFact
     Ok(scratch)
 }
 
-/// The pass that packs a factor for `k` steps: the whole of it, or its high halves and its low ones, and the elements from
-/// one of its rows to the next.
+/// Writes the pass that packs a factor for `k` steps. Returns the packed factor, or its high and low halves, and
+/// the elements from one of its rows to the next.
 fn pack(
     job: &ProductJob<'_>,
     program: &mut Program,
@@ -154,26 +154,26 @@ fn pack(
 ) -> Result<(Vec<Binding>, u32)> {
     let DenseLayout { rows, cols, ld } = factor.at;
     let (out_rows, out_cols) =
-        if factor.along_k { (rows, k) } else { (k, cols.next_multiple_of(PIECE as usize)) };
+        if factor.along_k { (rows, k) } else { (k, cols.next_multiple_of(LOAD_ELEMENTS as usize)) };
     let bytes = 2 * (out_rows as u64).saturating_mul(out_cols as u64);
     let what = || format!("{} as f16", factor.name);
     let mut halves = vec![scratch(job, program, bytes, what)?];
     if magnitudes.is_some() {
         halves.push(scratch(job, program, bytes, what)?);
     }
-    let pieces_of_row = out_cols / PIECE as usize;
+    let pieces_of_row = out_cols / LOAD_ELEMENTS as usize;
     let params = PackFactorParams {
         rows: rows as u32,
         cols: cols as u32,
         ld: index_u32(job.name, "ld", ld)?,
-        pieces: index_u32(job.name, "the pieces of a factor", out_rows * pieces_of_row)?,
+        pieces: index_u32(job.name, "the loads of a factor", out_rows * pieces_of_row)?,
         pieces_of_row: pieces_of_row as u32,
         first_magnitude: factor.first_magnitude,
     };
     let f16 = job.types.factors == DType::F16;
     let mut spec = Spec::new()
         .alias("T", if f16 { "f16" } else { "f32" })
-        .flag("FOURS", factor.at.fours())
+        .flag("FOURS", factor.at.vec4s())
         .flag("LOW", magnitudes.is_some());
     if magnitudes.is_some() {
         spec = spec.flag("POWER_OF_COLUMN", !factor.along_k);
@@ -187,7 +187,7 @@ fn pack(
     Ok((halves, out_cols as u32))
 }
 
-/// Scratch for a pass, which one binding must hold.
+/// Allocates scratch for a pass, which one binding must hold.
 fn scratch(
     job: &ProductJob<'_>,
     program: &mut Program,
@@ -199,7 +199,7 @@ fn scratch(
         return Err(err!(
             TooLarge,
             "{}: {} needs {bytes} bytes of scratch, above the {limit} bytes of the largest storage binding of {}; \
-             compute C in blocks of rows and columns, a call each",
+             compute blocks of C in separate calls",
             job.name,
             what(),
             job.profile.name
@@ -216,9 +216,9 @@ mod tests {
     use crate::program::{DeviceProfile, Op};
     use half::f16;
 
-    // The scheme of [`Precision::Split`] in plain Rust, as the shaders have it.
+    // The scheme of [`Precision::Split`] in plain Rust, as in the shaders.
 
-    /// shaders/dense/gemm_power.wgsl.
+    /// As shaders/dense/gemm_power.wgsl.
     fn power_of(magnitude: u32) -> i32 {
         let field = (magnitude >> 23) as i32;
         let subnormal = 31 - magnitude.leading_zeros() as i32 - 149;
@@ -245,13 +245,13 @@ mod tests {
         (power, halves.collect())
     }
 
-    /// To f32, cut off.
+    /// Truncates to f32.
     fn cut(x: f64) -> f64 {
         let y = x as f32;
         f64::from(if f64::from(y).abs() > x.abs() { f32::from_bits(y.to_bits() - 1) } else { y })
     }
 
-    /// The sum as the kernel has it, with `step` of k in a tile, by matrices that cut off.
+    /// The kernel's sum with `step` of k in a tile, on matrices that truncate.
     fn product(a: &[f32], b: &[f32], step: usize) -> f32 {
         let ((power_a, a), (power_b, b)) = (split(a), split(b));
         let mut sum = 0f32;
@@ -267,11 +267,11 @@ mod tests {
         times_power(sum, -power_a - power_b)
     }
 
-    /// What a line of random numbers is like.
+    /// The distribution of a line of random numbers.
     #[derive(Debug, Clone, Copy)]
     enum Kind {
         Uniform,
-        /// From 0 on, so that nothing cancels and what is cut off adds up.
+        /// Nonnegative, so that nothing cancels and truncation errors add up.
         Positive,
         Normal,
         BadlyScaled,
@@ -300,8 +300,9 @@ mod tests {
         for kind in [Kind::Uniform, Kind::Positive, Kind::Normal, Kind::BadlyScaled] {
             for k in [64, 256, 1024, 4096] {
                 for step in [16, 32] {
-                    // The largest error, and the sum of all, of f32 and of halves; of what the terms come to.
-                    let (mut most, mut all) = ([0f64; 2], [0f64; 2]);
+                    // The largest error and the sum of all, of f32 and of halves, relative to the sum of
+                    // magnitudes.
+                    let (mut largest, mut all) = ([0f64; 2], [0f64; 2]);
                     for _ in 0..200 {
                         let (a, b) = (line(&mut random, k, kind), line(&mut random, k, kind));
                         let terms = || a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b));
@@ -309,13 +310,13 @@ mod tests {
                         let strict = a.iter().zip(&b).fold(0f32, |sum, (a, b)| a.mul_add(*b, sum));
                         for (i, got) in [strict, product(&a, &b, step)].into_iter().enumerate() {
                             let error = (f64::from(got) - exact).abs() / size;
-                            most[i] = most[i].max(error);
+                            largest[i] = largest[i].max(error);
                             all[i] += error;
                         }
                     }
-                    let text = format!("{kind:?}, k = {k}, steps of {step}: {most:?}, {all:?}");
+                    let text = format!("{kind:?}, k = {k}, steps of {step}: {largest:?}, {all:?}");
                     println!("{text}");
-                    assert!(most[1] <= 2.0 * most[0] && all[1] <= 2.0 * all[0], "{text}");
+                    assert!(largest[1] <= 2.0 * largest[0] && all[1] <= 2.0 * all[0], "{text}");
                 }
             }
         }
@@ -330,7 +331,7 @@ mod tests {
             assert_eq!(times_power(y, -power), x);
         }
         assert_eq!(power_of(0), 0);
-        // What is zero, none or infinite has no low half.
+        // Zero, NaN and infinity have no low half.
         let (power, halves) = split(&[0.0, f32::INFINITY, -2.5]);
         assert_eq!((power, halves[0], halves[1]), (13, [0.0; 2], [f64::INFINITY, 0.0]));
         assert_eq!(halves[2], [-20480.0, 0.0]);
@@ -351,7 +352,7 @@ mod tests {
         assert!(scratch(&Gemm::new(40, 48, 77).trans_a()).is_empty());
         assert_eq!(scratch(&Gemm::new(37, 39, 96)), [2 * 96 * 40]);
         assert_eq!(scratch(&Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96]);
-        // A step of k that is part of a piece, or not there: both, with zeros up to a whole one of 32.
+        // A step of k that is part of a load, or missing: both factors, with zeros up to a whole step of 32.
         assert_eq!(scratch(&Gemm::new(40, 40, 41)), [2 * 40 * 64, 2 * 64 * 40]);
         assert_eq!(scratch(&Gemm::new(40, 40, 8)), [2 * 40 * 32, 2 * 32 * 40]);
 

@@ -1,5 +1,5 @@
-//! The kernels without a form of their own: from the definition to sums in registers with A straight from storage. And
-//! the end alone, of a product whose factors are not read.
+//! The simple kernels, from the definition to sums in registers with A straight from storage; and the epilogue
+//! alone, for products whose factors are not read.
 
 use super::job::{ProductJob, Workgroups};
 use super::{Division, Product, ProductTile};
@@ -10,14 +10,14 @@ use crate::shader::Spec;
 /// Elements of C of a workgroup of [`lower_elements`].
 const WORKGROUP_ELEMENTS: u64 = 256;
 
-/// An element of C for each thread, wherever it lies.
+/// One element of C for each thread.
 pub(super) const ELEMENT: Division = Division::new([1, 1, 1], [1, 1]);
-/// What every WebGPU device runs.
+/// The tile that every WebGPU device runs.
 pub(super) const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 const COARSENED: Division = Division::new([16, 64, 16], [1, 4]);
 const REGISTER_DIRECT: Division = Division::new([64, 16, 4], [1, 16]);
 
-/// What passes that only end a product take: their threads have an element of C each.
+/// The tile of passes that only end a product: one element of C for each thread.
 pub(super) const END_TILE: ProductTile = ProductTile { m: 16, n: 16, k: 1 };
 
 /// Which kernel.
@@ -31,7 +31,7 @@ pub(super) enum PlainKernel {
 }
 
 impl PlainKernel {
-    /// The division that was asked for, or that suits.
+    /// Returns the requested division, or one that suits.
     pub(super) fn check(self, variant: &str, job: &ProductJob<'_>) -> Result<Division> {
         let (suits, has) = match self {
             Self::Naive | Self::Tiled => (TILED, "1 x 1"),
@@ -52,12 +52,12 @@ impl PlainKernel {
         if self == Self::RegisterDirect && (n != columns || m % 8 != 0) {
             return Err(err!(
                 InvalidArgument,
-                "{} is none of `{variant}`: it has 16 columns and a multiple of 8 rows",
+                "{} does not suit `{variant}`; take 16 columns and a multiple of 8 rows",
                 division.text(job.name)
             ));
         }
         let workgroup = match self {
-            Self::RegisterDirect => [division.invocations(), 1],
+            Self::RegisterDirect => [division.threads(), 1],
             _ => [u64::from(n / columns), u64::from(m)],
         };
         let [m, n, k] = [m, n, k].map(u64::from);
@@ -96,7 +96,8 @@ impl PlainKernel {
     }
 }
 
-/// The definition of a batch: elements of all products one after the other. Without factors to read, their end alone.
+/// The definition of a batch: elements of all products one after the other. Without factors to read, the epilogue
+/// alone.
 pub(super) fn lower_elements(job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
     let Product { batch, m, n, trans_a, trans_b, .. } = *job.product;
     let spec = job.end_spec(3, false).flag("TRANS_A", trans_a).flag("TRANS_B", trans_b);
@@ -108,7 +109,7 @@ pub(super) fn lower_elements(job: &ProductJob<'_>, program: &mut Program) -> Res
     job.dispatch(program, kernel, &params, &bindings, workgroups)
 }
 
-/// A product whose factors are not read: C = activation(beta C + bias).
+/// Writes a product whose factors are not read: C = activation(beta C + bias).
 pub(super) fn lower_end(job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
     if job.product.batched {
         return lower_elements(job, program);
@@ -134,7 +135,7 @@ mod tests {
     use crate::shader::Target;
 
     #[test]
-    fn workgroup_memory_is_what_the_check_counts() {
+    fn workgroup_memory_matches_the_check() {
         for (tile, trans_b, bytes) in [
             ((16, 16, 16), false, 2048),
             ((16, 16, 16), true, 2112),
@@ -161,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_above_the_limits_is_refused_with_the_numbers() {
+    fn rejects_a_tile_above_the_limits_with_the_numbers() {
         let webgpu = DeviceProfile::webgpu_defaults();
         let gemm = Gemm::new(100, 100, 100);
         let (kind, text) = refusal(&gemm.clone().tile(ProductTile { m: 32, n: 16, k: 8 }), &webgpu);
-        assert!(kind == ErrorKind::TooLarge && text.contains("512 invocations"), "{text}");
+        assert!(kind == ErrorKind::TooLarge && text.contains("512 threads"), "{text}");
         assert!(text.contains("256 in all"), "{text}");
         assert!(
             lower(&gemm.clone().tile(ProductTile { m: 32, n: 16, k: 8 }), &DeviceProfile::h100()).is_ok()

@@ -1,4 +1,4 @@
-//! Which variant and which tile, from the device and the shape alone.
+//! Chooses the variant and the tile from the device and the shape alone.
 
 use super::coop::{CoopEnd, CoopForm};
 use super::division::{Division, ProductTile};
@@ -23,18 +23,18 @@ const CARD: &[Division] = &[
     row([32, 32, 16], [4, 4], "18 us at 512 cubed, 12 us at 256 on an H100"),
 ];
 
-/// For GPUs of which less is known: fewer registers.
+/// For GPUs that were not measured: fewer registers.
 const GPU: &[Division] =
     &[row([64, 64, 8], [8, 4], "not measured"), row([32, 32, 8], [4, 4], "not measured")];
 
-/// For processors, which compile slowly and gain nothing from more.
+/// For processors, which compile slowly and gain nothing from larger tiles.
 const CPU: &[Division] = &[row([16, 16, 4], [4, 4], "small, to compile quickly")];
 
-/// For cooperative matrices: the tile, and what a subgroup computes of it. Largest first. On an H100 (Vulkan, driver
-/// 580.159.04), f16 to f32, TFLOP/s at 1024, 2048, 4096 and 8192 cubed and 4095 x 4097 x 4093: the first 55, 238, 307,
-/// 320, 206; 128 x 256 x 32 57, 225, 272, 296, 185; 256 x 128 x 48 52, 220, 277, 288; the second 89, 233, 267, 294, 215;
-/// 128 x 128 x 64 by 64 x 32 91, 224, 264, 287, 213; the third 115, 170, 171, 180, 147; 64 x 128 x 32 by 32 x 64 105, 161,
-/// 211, 219, 152.
+/// For cooperative matrices: the tile and the part of a subgroup, largest first. On an H100 (Vulkan, driver
+/// 580.159.04), f16 to f32, TFLOP/s at 1024, 2048, 4096 and 8192 cubed and 4095 x 4097 x 4093: the first 55, 238,
+/// 307, 320, 206; 128 x 256 x 32 57, 225, 272, 296, 185; 256 x 128 x 48 52, 220, 277, 288; the second 89, 233, 267,
+/// 294, 215; 128 x 128 x 64 by 64 x 32 91, 224, 264, 287, 213; the third 115, 170, 171, 180, 147; 64 x 128 x 32 by
+/// 32 x 64 105, 161, 211, 219, 152.
 const COOP: &[Division] = &[
     row([128, 256, 48], [64, 64], "307 TFLOP/s from f16 to f32 at 4096 cubed on an H100"),
     row([128, 128, 32], [64, 64], "233 TFLOP/s from f16 to f32 at 2048 cubed on an H100"),
@@ -55,19 +55,19 @@ const COOP_SPLIT: &[Division] = &[
 /// Workgroups on cooperative matrices that fill a device: about one for each processor of a large card.
 const COOP_FILL: u64 = 120;
 
-/// Products m n k up to which a GPU is not even filled.
+/// Products m n k up to which a GPU is not filled.
 const TINY: usize = 1 << 15;
 
-/// The inner extent from which it is worth splitting.
+/// The inner extent from which splitting pays.
 const LONG_K: usize = 2048;
 
-/// The least of a slice of k.
-const LEAST_SLICE: usize = 256;
+/// The shortest slice of k.
+const MIN_SLICE: usize = 256;
 
 /// Steps of k of the tile that every WebGPU device runs.
 const TILE_OF_K: usize = 16;
 
-/// Invocations that fill the device, roughly: a workgroup of 256 for most processors of a large card.
+/// Threads that fill the device, roughly: a workgroup of 256 for most processors of a large card.
 fn fill(profile: &DeviceProfile) -> u64 {
     if profile.class == DeviceClass::Discrete { 120 * 256 } else { 32 * 256 }
 }
@@ -80,12 +80,12 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
     }
 }
 
-/// Whether the device holds the tile, in both buffers and turned on the way: whatever the operands are like.
+/// Says if the device holds the tile in both buffers, with both factors transposed.
 fn fits(division: &Division, profile: &DeviceProfile) -> bool {
     RegisterForm { trans_b: true, ..RegisterForm::of(*division) }.fits(profile)
 }
 
-/// Rows of a variant that can be chosen on a device by name.
+/// The rows of a variant that a device accepts by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
         "register" | "double" | "split-k" | "split-k-atomic" => {
@@ -96,8 +96,8 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     }
 }
 
-/// The first row of a variant that suits, or the last, of those that the device holds and that gave no wrong results
-/// there; before all, the one that is forced.
+/// The first row of a variant that suits, or the last, among those that the device holds and that gave no wrong
+/// results there. A forced row comes first.
 fn row_for(
     variant: &str,
     rows: &[Division],
@@ -116,24 +116,24 @@ fn row_for(
         .unwrap_or(&rows[rows.len() - 1])
 }
 
-/// The largest register tile of which there are enough to fill the device.
+/// The largest register tile that still fills the device.
 pub(super) fn register_division(variant: &str, product: &Product, profile: &DeviceProfile) -> Division {
     let fills = |row: &Division| row.total(product.m, product.n) >= fill(profile);
     row_for(variant, rows(profile), profile, |row| fits(row, profile), fills)
 }
 
-/// The largest tile that is not mostly beyond C: slices of k fill the device.
+/// The largest tile that does not lie mostly outside C: slices of k fill the device.
 pub(super) fn split_division(variant: &str, product: &Product, profile: &DeviceProfile) -> Division {
     let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
     let small = |row: &Division| inside(row.tile.m, product.m) && inside(row.tile.n, product.n);
     row_for(variant, rows(profile), profile, |row| fits(row, profile), small)
 }
 
-/// The largest tile for cooperative matrices of which there are enough to fill the device.
+/// The largest tile for cooperative matrices that still fills the device.
 pub(super) fn coop_division(product: &Product, profile: &DeviceProfile) -> Division {
     let rows = if product.precision == Precision::Split { COOP_SPLIT } else { COOP };
     let fits = |row: &Division| {
-        // With the longest end.
+        // With the epilogue that takes the most memory.
         let form = CoopForm::new(product, *row, ProductTypes::MIXED, profile);
         CoopForm { end: CoopEnd::Staged, ..form }.fits(profile)
     };
@@ -149,7 +149,7 @@ pub(super) fn batched_division(product: &Product, profile: &DeviceProfile) -> Di
     }
 }
 
-/// What a thread with sums in registers computes of a tile that was asked for alone.
+/// The thread tile for a tile that was given alone, with sums in registers.
 pub(super) fn register_thread(tile: ProductTile) -> [u32; 2] {
     match tile {
         _ if tile.m >= 128 && tile.n >= 256 => [8, 16],
@@ -159,14 +159,14 @@ pub(super) fn register_thread(tile: ProductTile) -> [u32; 2] {
     }
 }
 
-/// Slices of k that fill the device twice over, and no more: on an H100 16 of 512 x 512 x 32768 take 412 us, 32
-/// 431, 8 500; 4 of 128 x 8192 x 8192 416, 8 434, 2 483. Each is long enough to be worth its slab.
+/// Slices of k that fill the device twice over: on an H100 16 of 512 x 512 x 32768 take 412 us, 32 431, 8 500; 4 of
+/// 128 x 8192 x 8192 416, 8 434, 2 483. Each is long enough to pay for its slab.
 pub(super) fn slices(division: Division, product: &Product, profile: &DeviceProfile) -> usize {
     let wanted = (fill(profile) * 11 / 5 / division.total(product.m, product.n).max(1)) as usize;
-    wanted.clamp(2, (product.k / LEAST_SLICE).max(2))
+    wanted.clamp(2, (product.k / MIN_SLICE).max(2))
 }
 
-/// Which variant, and why.
+/// Chooses a variant and says why.
 pub(super) fn variant(product: &Product, profile: &DeviceProfile) -> (&'static str, String) {
     if product.batched { of_batch(product, profile) } else { of_one(product, profile) }
 }
@@ -175,30 +175,29 @@ fn of_one(product: &Product, profile: &DeviceProfile) -> (&'static str, String) 
     let Product { m, n, k, precision, .. } = *product;
     let products = m.saturating_mul(n).saturating_mul(k);
     if precision != Precision::Strict {
-        ("coop", format!("{} is what cooperative matrices are for", precision.name()))
+        ("coop", format!("{} runs on cooperative matrices", precision.name()))
     } else if product.thread.is_some() {
-        ("double", "what an invocation computes was asked for".into())
+        ("double", "a thread tile was requested".into())
     } else if product.tile.is_some() {
-        ("tiled", "a tile was asked for".into())
+        ("tiled", "a tile was requested".into())
     } else if profile.quirks.serial_workgroups {
         // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
         // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
         if m.min(n) >= 32 && k >= 16 {
-            ("double", "sums in registers; on a processor the caches hold what larger tiles would".into())
+            ("double", "sums in registers; a processor's caches replace larger tiles".into())
         } else {
-            ("naive", "too small for tiles to pay their barriers, which are dear on a processor".into())
+            ("naive", "too small for tiles: barriers are slow on a processor".into())
         }
     } else if k < TILE_OF_K {
-        // The one tile of k would be part zeros, and nothing hides its two barriers.
+        // The one tile of k would be partly zeros, and nothing hides its two barriers.
         ("naive", format!("k = {k} does not fill a tile"))
     } else if products <= TINY {
-        // The launch is all the time there is; this is the smallest kernel.
+        // The launch takes all of the time; this is the smallest kernel.
         ("naive", format!("{products} products are too few for tiles to pay"))
     } else {
         let threads = split_division("split-k", product, profile).total(m, n);
         if k >= LONG_K && threads < fill(profile) {
-            let why =
-                format!("tiles of C give {threads} invocations, too few for the device; k = {k} is long");
+            let why = format!("tiles of C give {threads} threads, too few for the device; k = {k} is long");
             return ("split-k", why);
         }
         ("double", "sums in registers use each element in workgroup memory several times".into())
@@ -211,9 +210,9 @@ fn of_batch(product: &Product, profile: &DeviceProfile) -> (&'static str, String
         ("naive", format!("{m} x {n} x {k} does not fill a thread tile of 4 x 4"))
     } else if m.saturating_mul(n).saturating_mul(k) <= 64 {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
-        ("naive", "one thread tile is the whole product: nothing is used twice".into())
+        ("naive", "one thread tile is the whole product: no element is used twice".into())
     } else if profile.quirks.serial_workgroups && m.min(n) < 16 && k < 1 << 12 {
-        ("naive", "too small for tiles to pay their barriers, which are dear on a processor".into())
+        ("naive", "too small for tiles: barriers are slow on a processor".into())
     } else if m.max(n) <= SMALL_SIDE {
         ("small", format!("whole matrices of {m} x {n} fit a workgroup"))
     } else {
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_shrink_until_the_device_is_full() {
+    fn tiles_shrink_until_they_fill_the_device() {
         let h100 = DeviceProfile::h100();
         assert_eq!(tile(8192, &h100), [128, 128, 8]);
         assert_eq!(tile(2048, &h100), [128, 128, 8]);
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_with_the_least_limits_has_a_tile_for_every_variant() {
+    fn a_card_with_default_limits_has_a_tile_for_every_variant() {
         let class = DeviceClass::Discrete;
         let card = DeviceProfile { class, ..DeviceProfile::webgpu_defaults() };
         assert_eq!(tile(4096, &card), [64, 64, 8]);

@@ -1,8 +1,9 @@
-//! Register-tiled kernels: what they are specialised for, what that takes, and the product by them.
-//! `shaders/dense/gemm_register_tiles.wgsl` and `gemm_register_product.wgsl` have the algorithm, which all of them share.
+//! Register-tiled kernels: their constants, their resources, and the product on them.
+//! `shaders/dense/gemm_register_tiles.wgsl` and `gemm_register_product.wgsl` have the algorithm that all of them
+//! share.
 //!
-//! Of a batch of products a workgroup computes a tile of one, or several whole ones side by side, each with its part
-//! of the invocations and of workgroup memory.
+//! For a batch of products a workgroup computes a tile of one, or several whole ones side by side, each with its
+//! share of the threads and of workgroup memory.
 
 use super::division::{Division, ProductTile, register_sides};
 use super::job::{ProductJob, Workgroups};
@@ -11,60 +12,60 @@ use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 
-/// What is known of the number of steps of k when a kernel is specialised.
+/// The number of steps of k, as far as a kernel is specialised to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum StepCount {
     Even,
     Odd,
-    /// Neither: it differs from workgroup to workgroup.
+    /// Unknown: it differs from workgroup to workgroup.
     Any,
 }
 
 impl StepCount {
-    /// Those that a sum over `k` takes.
+    /// The steps that a sum over `k` takes.
     pub(crate) fn of(k: usize, tile: ProductTile) -> Self {
         if k.div_ceil(tile.k as usize).is_multiple_of(2) { Self::Even } else { Self::Odd }
     }
 }
 
-/// What a kernel is specialised for.
+/// The constants that a register-tiled kernel is specialised to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RegisterForm {
     pub(crate) tile: ProductTile,
-    /// Rows and columns of C that one invocation computes.
+    /// Rows and columns of C that one thread computes.
     pub(crate) thread: [u32; 2],
     /// Two tiles in workgroup memory, one filled while the other is used; or one.
     pub(crate) double: bool,
-    /// Whether the steps of k in a tile are written out.
+    /// The steps of k in a tile are written out.
     pub(crate) unrolled: bool,
-    /// Whether workgroup memory is made of vectors, whose components are stored one by one. WGSL lets such a
-    /// store touch the whole vector, which others store to at the same time; where it does not, a read of
-    /// four is one instruction for sure.
+    /// Workgroup memory is made of vec4s, whose components are stored one by one. WGSL lets such a store touch the
+    /// whole vector, which other threads store to at the same time. Where it does not, a read of a vec4 is always
+    /// one instruction.
     pub(crate) vectors: bool,
     pub(crate) trans_a: bool,
     pub(crate) trans_b: bool,
-    /// Whether A and B are bound as vectors of four.
+    /// A and B are bound as vec4s.
     pub(crate) vec_a: bool,
     pub(crate) vec_b: bool,
-    /// What is known of the number of steps of k.
+    /// The number of steps of k, as far as it is known.
     pub(crate) steps: StepCount,
-    /// How many products of a batch a workgroup computes, whose C is no larger than the tile; none where a product may
+    /// Products of a batch that a workgroup computes, whose C is no larger than the tile; `None` if a product may
     /// have several tiles.
     pub(crate) products: Option<u32>,
-    /// Whether an element of a factor is a word of four signed bytes along k, and sums are of i32.
+    /// An element of a factor is a word of four signed bytes along k, and sums are of i32.
     pub(crate) bytes: bool,
-    /// In place of the kernels of a matrix product.
+    /// Replaces the kernels of a matrix product.
     pub(crate) walked: Option<WalkedKernel>,
 }
 
-/// A kernel of its own, where a factor need be no matrix in memory. Of such a factor `x` it has `line_x(row or column)`
-/// and `walk_x(k)`, `step_x(walk)`, which goes on by TILE_K, and `load_x(line, walk)`; an invocation loads along one
-/// walk.
+/// A kernel with factors that need not be matrices in memory. For such a factor `x` it defines
+/// `line_x(row or column)`, `walk_x(k)`, `step_x(walk)`, which advances by TILE_K, and `load_x(line, walk)`. A
+/// thread loads along one walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct WalkedKernel {
-    /// The file of the kernel, and its entry point.
+    /// The shader file and its entry point.
     pub(crate) kernel: [&'static str; 2],
-    /// Whether A and B are such.
+    /// A and B are such factors.
     pub(crate) a: bool,
     pub(crate) b: bool,
 }
@@ -73,14 +74,14 @@ pub(crate) struct WalkedKernel {
 struct StagedSide {
     /// Rows (columns) of the tile.
     side: u32,
-    /// Whether the stored rows run along k.
+    /// The stored rows run along k.
     along_k: bool,
     vec: bool,
     walked: bool,
 }
 
 impl RegisterForm {
-    /// Of two matrices in memory, with two tiles in workgroup memory and no vectors of four.
+    /// Describes two matrices in memory, with two tiles in workgroup memory and no vec4s.
     pub(crate) fn of(division: Division) -> Self {
         Self {
             tile: division.tile,
@@ -99,7 +100,7 @@ impl RegisterForm {
         }
     }
 
-    /// Of a product, or of the products of a batch.
+    /// Describes a product, or the products of a batch.
     pub(super) fn new(job: &ProductJob<'_>, division: Division, double: bool) -> Self {
         let product = job.product;
         let any = Self::of(division);
@@ -109,21 +110,21 @@ impl RegisterForm {
             vectors: product.vectors.unwrap_or(!job.profile.quirks.stores_whole_vectors),
             trans_a: product.trans_a,
             trans_b: product.trans_b,
-            vec_a: job.fours(0),
-            vec_b: job.fours(1),
+            vec_a: job.vec4s(0),
+            vec_b: job.vec4s(1),
             steps: if job.is_sliced() { any.steps } else { StepCount::of(product.k, division.tile) },
             ..any
         }
     }
 
-    /// Of a product, by the division that was asked for, or that suits. `double`: two tiles in workgroup memory.
+    /// Takes the requested division, or one that suits. `double`: two tiles in workgroup memory.
     pub(super) fn check(variant: &str, double: bool, job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let suits = policy::register_division(variant, job.product, job.profile);
         let division = job.product.division(suits, policy::register_thread);
         Ok((Self::of_division(variant, division, double, job)?, division))
     }
 
-    /// Rejects a division that kernels with sums in registers do not have.
+    /// Rejects a division that kernels with sums in registers cannot run.
     pub(super) fn of_division(
         variant: &str,
         division: Division,
@@ -131,7 +132,7 @@ impl RegisterForm {
         job: &ProductJob<'_>,
     ) -> Result<Self> {
         let right = register_sides(division.thread);
-        division.check_sides(job.name, variant, right, "multiples of 4 up to 16 by such")?;
+        division.check_sides(job.name, variant, right, "multiples of 4 up to 16 in rows and columns")?;
         if !division.tile.k.is_multiple_of(4) {
             return Err(err!(
                 InvalidArgument,
@@ -140,12 +141,12 @@ impl RegisterForm {
             ));
         }
         let form = Self::new(job, division, double);
-        let workgroup = [division.invocations(), 1];
+        let workgroup = [division.threads(), 1];
         division.check_limits(job.name, workgroup, form.workgroup_bytes(), job.profile)?;
         Ok(form)
     }
 
-    /// Of a batch: two tiles of each factor where there is room for them.
+    /// Describes a batch: two tiles of each factor if there is room.
     pub(super) fn of_batch(job: &ProductJob<'_>) -> Self {
         let double = Self::new(job, policy::batched_division(job.product, job.profile), true);
         Self { double: double.workgroup_bytes() <= job.profile.limits.max_workgroup_bytes.into(), ..double }
@@ -155,9 +156,9 @@ impl RegisterForm {
         Division { tile: self.tile, thread: self.thread, measured: None }
     }
 
-    /// Whether the device has the threads and the workgroup memory.
+    /// Says if the device has the threads and the workgroup memory.
     pub(crate) fn fits(&self, profile: &DeviceProfile) -> bool {
-        self.invocations() <= profile.limits.max_invocations
+        self.threads() <= profile.limits.max_invocations
             && self.workgroup_bytes() <= profile.limits.max_workgroup_bytes.into()
     }
 
@@ -166,7 +167,7 @@ impl RegisterForm {
         let product = job.product;
         let spec = job
             .end_spec(3, job.is_sliced())
-            .flag("VEC_C", job.fours(2))
+            .flag("VEC_C", job.vec4s(2))
             .flag("WHOLE_TILES", self.divides(product.m, product.n));
         let kernel = program.kernel(self.kernel(spec));
         let workgroups = match self.products {
@@ -179,7 +180,7 @@ impl RegisterForm {
         job.multiply(program, kernel, self.tile, workgroups)
     }
 
-    /// The kernel, whose `spec` says all but the form.
+    /// The kernel; `spec` has everything but the form.
     pub(crate) fn kernel(&self, spec: Spec) -> Kernel {
         let [file, entry] = match (self.walked, self.products, self.double) {
             (Some(walked), ..) => walked.kernel,
@@ -211,13 +212,13 @@ impl RegisterForm {
         Kernel::library(file, entry, spec)
     }
 
-    /// Invocations that share a tile.
+    /// Threads that share a tile.
     pub(crate) fn lanes(&self) -> u32 {
         (self.tile.m / self.thread[0]).saturating_mul(self.tile.n / self.thread[1])
     }
 
-    /// Invocations of a workgroup.
-    pub(crate) fn invocations(&self) -> u32 {
+    /// Threads of a workgroup.
+    pub(crate) fn threads(&self) -> u32 {
         self.lanes().saturating_mul(self.products.unwrap_or(1))
     }
 
@@ -229,12 +230,12 @@ impl RegisterForm {
         pitches.saturating_mul(4 * u64::from(self.tile.k)).saturating_mul(each)
     }
 
-    /// Whether an m x n result is made of whole tiles.
+    /// Says if an m x n result is made of whole tiles.
     pub(crate) fn divides(&self, m: usize, n: usize) -> bool {
         m.is_multiple_of(self.tile.m as usize) && n.is_multiple_of(self.tile.n as usize)
     }
 
-    /// Whether all loads of an invocation can stand at one k, in walked factors.
+    /// Says if all loads of a thread can stand at one k, in walked factors.
     pub(crate) fn walks(&self) -> bool {
         let (lanes, k) = (self.lanes(), self.tile.k);
         [self.side_a(), self.side_b()].iter().filter(|side| side.walked).all(|side| match side.along_k {
@@ -268,8 +269,8 @@ impl StagedSide {
         if self.vec { 4 } else { 1 }
     }
 
-    /// Elements from one step of k to the next in workgroup memory. What is stored along k is turned on the
-    /// way: four more spread it over the banks.
+    /// Elements from one step of k to the next in workgroup memory. A factor that is stored along k is transposed
+    /// on the way: four more elements spread it over the banks.
     fn pitch(&self) -> u32 {
         if self.along_k { self.side.saturating_add(4) } else { self.side }
     }
@@ -281,7 +282,7 @@ mod tests {
     use crate::shader::Target;
 
     #[test]
-    fn kernels_take_what_the_checks_count() {
+    fn kernels_match_the_checks() {
         for ([m, n, k], thread) in [([128, 128, 8], [8, 8]), ([12, 20, 12], [4, 4]), ([24, 40, 4], [4, 8])] {
             for bits in 0..32 {
                 let on = |bit: u32| bits >> bit & 1 == 1;
@@ -305,7 +306,7 @@ mod tests {
                 let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
                 let interface = module.interface(kernel.entry).unwrap();
                 assert_eq!(u64::from(interface.workgroup_bytes), form.workgroup_bytes(), "{form:?}");
-                assert_eq!(interface.workgroup_size, [form.invocations(), 1, 1], "{form:?}");
+                assert_eq!(interface.workgroup_size, [form.threads(), 1, 1], "{form:?}");
             }
         }
     }

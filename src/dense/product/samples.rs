@@ -12,7 +12,7 @@ use crate::program::{DeviceProfile, Program};
 
 const TRANSPOSES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
-/// Types of the factors and of the result that a device has.
+/// The types of factors and result that a device has.
 fn types(profile: &DeviceProfile) -> Vec<ProductTypes> {
     let mut types = vec![ProductTypes::all(DType::F32)];
     if profile.features.f16 {
@@ -21,7 +21,7 @@ fn types(profile: &DeviceProfile) -> Vec<ProductTypes> {
     types
 }
 
-/// Each without a bias and with one.
+/// The product without a bias and with one.
 fn biased(gemm: Gemm) -> [Gemm; 2] {
     [gemm.clone(), gemm.with_bias()]
 }
@@ -30,8 +30,7 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
     if variant == "coop" {
         return coop_samples(profile);
     }
-    // Tiles that differ from variant to variant as little as they may, and shapes of which rows are whole
-    // numbers of four or not.
+    // Tiles that differ as little as possible between variants, and shapes whose rows are whole vec4s or not.
     let tiled = |gemm: Gemm| match variant {
         "naive" | "tiled" => gemm.tile(ProductTile { m: 8, n: 12, k: 5 }),
         "coarsened" => {
@@ -64,7 +63,7 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
             programs.push(gemm.product.lower_as(types, profile)?);
         }
     }
-    // Kernels of the size that the device gets by itself.
+    // Kernels of the size that the device gets by default.
     for side in [256, 1 << 12] {
         programs.push(new(side, side, 64).product.lower(DType::F32, profile)?);
     }
@@ -84,7 +83,7 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
         let new = |m, n, k| Gemm::new(m, n, k).variant("coop").precision(precision);
         let mut samples = Vec::new();
         for (trans_a, trans_b) in TRANSPOSES {
-            // In place and packed, of whole blocks and not, rows of C by fours and not.
+            // In place and packed, of whole blocks and not, rows of C in vec4s and not.
             for (m, n, k) in [(64, 48, 96), (40, 24, 56), (33, 21, 41), (12, 20, 8)] {
                 samples.push(new(m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
             }
@@ -96,7 +95,7 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
         let [[end, biased_end], [long, biased_long]] =
             [new(16, 16, 0).beta(1.0), new(3, 2, slice_k(profile) + 1)].map(biased);
         samples.extend([end, long, biased_end, biased_long, new(33, 21, 40).with_row_bias()]);
-        // Kernels of the size that the device gets by itself.
+        // Kernels of the size that the device gets by default.
         samples.extend([1 << 10, 1 << 11, 1 << 12].map(|side| new(side, side, 64)));
         for gemm in samples {
             programs.push(gemm.product.lower_as(types, profile)?);

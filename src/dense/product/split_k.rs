@@ -1,4 +1,4 @@
-//! k split over workgroups: their sums to scratch, then the end in a pass of its own.
+//! k split over workgroups: their sums go to scratch, then a second pass ends the product.
 
 use super::division::Division;
 use super::job::{ProductJob, ProductParams, Workgroups, slice_k};
@@ -9,15 +9,15 @@ use crate::error::Result;
 use crate::program::{Determinism, Kernel, Program};
 use crate::shader::{Fragment, Spec};
 
-/// What the kernel that multiplies is written for.
+/// The kernel that multiplies.
 pub(super) struct SplitK {
     form: RegisterForm,
-    /// Whether slices are added to one slab by compare-exchange, instead of a slab each.
+    /// Adds slices to one slab by compare-exchange, instead of one slab for each.
     atomic: bool,
 }
 
 impl SplitK {
-    /// The division that was asked for, or that suits.
+    /// Takes the requested division, or one that suits.
     pub(super) fn check(variant: &str, atomic: bool, job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let suits = policy::split_division(variant, job.product, job.profile);
         let division = job.product.division(suits, policy::register_thread);
@@ -33,11 +33,11 @@ impl SplitK {
             Some(slices) => (slices as usize).clamp(1, k),
             None => policy::slices(self.form.division(), product, profile),
         };
-        // Slabs that one binding holds; a slice no longer than a dispatch may take.
+        // Slabs that one binding holds; a slice is no longer than a dispatch allows.
         let slab = job.sums_bytes(1)?;
         let slabs = if self.atomic { u64::MAX } else { profile.limits.max_storage_binding / slab };
         let tiles = job.tiles(tile);
-        // A count of workgroups that is an index, too; and a loop that every driver runs to its end.
+        // The count of workgroups must fit an index, and every driver must run the loop to its end.
         let most = slabs.min((1 << 31) / tiles.count).clamp(1, 1 << 15) as usize;
         let slice = k.div_ceil(wanted.min(most)).next_multiple_of(tile.k as usize).min(slice_k(profile));
         let slices = k.div_ceil(slice);

@@ -1,4 +1,4 @@
-//! The ways to compute a product. The name of a variant is resolved here, once.
+//! The ways to compute a product. Resolves the name of a variant, once.
 
 use super::coop::CoopForm;
 use super::division::Division;
@@ -12,12 +12,12 @@ use crate::program::{Program, Requires, Translation, Variant};
 
 /// Variants of one product.
 pub(in super::super) const VARIANTS: &[Variant] = &[
-    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
     Variant::portable(
         "tiled",
         "a workgroup shares tiles of A and B through workgroup memory; sides are free (tile)",
     ),
-    Variant::portable("coarsened", "one invocation computes 2 or 4 tiles of columns of its row"),
+    Variant::portable("coarsened", "one thread computes 2 or 4 tiles of columns of its row"),
     Variant::portable(
         "register-direct",
         "sums in registers, A read straight into one: loads of A do not coalesce, the baseline of what follows",
@@ -25,7 +25,7 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
     Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
     Variant::portable(
         "double",
-        "the same with two tiles in workgroup memory, the next one on its way meanwhile",
+        "the same with two tiles in workgroup memory, the next one loading meanwhile",
     ),
     Variant::portable(
         "split-k",
@@ -38,9 +38,9 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
     .in_any_order(),
     Variant {
         name: "coop",
-        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split where that is asked for",
+        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split on request",
         requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
-        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        // naga has 16 x 16 cooperative matrices for SPIR-V only; Tint and WGSL proper have none.
         translations: &[Translation::SpirV],
         any_order: false,
     },
@@ -48,7 +48,7 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
 
 /// Variants of a batch.
 pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
-    Variant::portable("naive", "one invocation reads a row of A and a column of B for one element of C"),
+    Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
     Variant::portable(
         "small",
         "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
@@ -56,7 +56,7 @@ pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
     Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
 ];
 
-/// How a product runs, with what its kernel is specialised for.
+/// How a product runs, with the constants of its kernel.
 pub(super) enum Way {
     /// The definition of a batch.
     Elements,
@@ -67,7 +67,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// The way of a variant, and how it divides C. Rejects what the variant or the device does not have.
+    /// Resolves a variant to its way and division of C. Rejects what the variant or the device cannot run.
     pub(super) fn of(variant: &'static str, job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let plain = |kernel: PlainKernel| Ok((Self::Plain(kernel), kernel.check(variant, job)?));
         let register = |form: RegisterForm| Ok((Self::Register(form), form.division()));
@@ -99,7 +99,7 @@ impl Way {
         }
     }
 
-    /// Writes the product, of which A and B are read.
+    /// Writes the product; A and B are read.
     pub(super) fn lower(
         &self,
         division: Division,
