@@ -150,8 +150,8 @@ impl<'a, T: Element> HostView<'a, T> {
             None => Ok(view),
             Some([row, col]) => Err(err!(
                 Shape,
-                "HostView: element ({row}, {col}) of a matrix of {} x {}, with the first element at {first} and strides \
-                 {strides:?}, is outside the slice of {} elements; correct the shape or the strides",
+                "HostView: element ({row}, {col}) of a matrix of {} x {}, with the first element at {first} and \
+                 strides {strides:?}, is outside the slice of {} elements; correct the shape or the strides",
                 shape[0],
                 shape[1],
                 values.len()

@@ -72,4 +72,4 @@ pub use host::{HostDense, HostView, Order, Stored};
 pub use matrix::{Copied, DenseMatrix, FromDense};
 
 #[cfg(doc)]
-use crate::Gpu;
+use crate::gpu::Gpu;

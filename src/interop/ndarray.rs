@@ -18,7 +18,7 @@
 //! ```
 
 use super::host::{HostDense, Order, Stored};
-use super::matrix::FromDense;
+use super::matrix::{Copied, FromDense};
 use super::pack::Packer;
 use crate::element::Element;
 use crate::error::{Error, Result, err};
@@ -108,7 +108,13 @@ impl Gpu {
         if let Some(values) = array.as_slice() {
             return self.upload(values);
         }
-        log::debug!(target: "tilework", "upload_ndarray: {:?}, strides {:?}, copied: Elements", array.shape(), array.strides());
+        log::debug!(
+            target: "tilework",
+            "upload_ndarray: {:?}, strides {:?}, copied: {:?}",
+            array.shape(),
+            array.strides(),
+            Copied::Elements
+        );
         let mut packer = Packer::new(self, array.len())?;
         array.iter().try_for_each(|value| packer.push(*value))?;
         packer.finish()

@@ -60,8 +60,8 @@ impl Gpu {
     /// stored there; otherwise it is row-major. See [`interop`](crate::interop) for an example.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` has another number of columns than `b` has rows; those of [`Gemm`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` has another number of columns than `b` has rows; those of [`Gemm`] and
+    /// of [`Gpu::alloc`].
     pub fn matmul<T: Element>(&self, a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<DenseMatrix<T>>
     where
         Gemm: Op<T>,
