@@ -45,7 +45,7 @@ fn refused<T: Debug>(result: Result<T, Error>, kind: ErrorKind, text: &str) {
     let e = result.expect_err(text);
     assert_eq!(e.kind(), kind, "{e}");
     assert!(e.to_string().contains(text), "`{text}` is not in: {e}");
-    assert!(!e.to_string().contains("the plan is for"), "no plan was seen: {e}");
+    assert!(!e.to_string().contains("the plan wants"), "no plan was seen: {e}");
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn denied_variants_are_never_chosen_and_rejected_by_name() {
         for variant in Reduce::<Sum>::variants() {
             profile.choices.denied.push(denied("reduce", variant.name));
         }
-        refused(Op::<f32>::lower(&sum, &profile), Unsupported, &["no other fits", "clear_cache"]);
+        refused(Op::<f32>::lower(&sum, &profile), Unsupported, &["no other variant fits", "clear_cache"]);
     }
 }
 
@@ -448,7 +448,7 @@ fn tuning_only_reads_the_callers_operands() {
     let report = tune_with::<f32, _>(&gpu, &op, &operands, &thorough()).unwrap();
     assert!(report.gain() > 2.0 && report.denied.is_empty(), "{report}");
     assert!(z.read().unwrap().iter().all(|z| *z == 7.0));
-    refused(tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough()), Shape, &["2 operands given, 3"]);
+    refused(tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough()), Shape, &["2 operands given; the plan wants 3"]);
     let short = [x.slice(1..).unwrap().untyped(), operands[1], operands[2]];
     refused(tune_with::<f32, _>(&gpu, &op, &short, &thorough()), Shape, &["zip", "elements"]);
 }
