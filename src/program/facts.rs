@@ -70,8 +70,6 @@ impl Subject<'_> {
     pub(crate) fn asked(&self) -> Option<Fact> {
         let Program { cost, traffic, .. } = self.program;
         let times = (*traffic)? / cost.bytes;
-        times
-            .is_finite()
-            .then(|| fact("asked", times, "times the minimum bytes, from memory and its caches"))
+        times.is_finite().then(|| fact("asked", times, "times the minimum bytes, from memory and its caches"))
     }
 }

@@ -312,10 +312,7 @@ mod tests {
             "op: counts need 134217732 bytes of scratch; the largest binding of WebGPU defaults has 134217728; cut"
         );
         let e = profile.check_row("op", format_args!("a row"), 1 << 27, "cut").unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "op: a row has 134217728 bytes; WebGPU defaults binds at most 134217472 of one; cut"
-        );
+        assert_eq!(e, "op: a row has 134217728 bytes; WebGPU defaults binds at most 134217472 of one; cut");
     }
 
     #[test]

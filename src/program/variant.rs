@@ -256,7 +256,7 @@ pub(crate) fn choose_with(
         }
         None => Err(err!(
             Unsupported,
-    "{op}: the variant `{name}` failed with the driver {} of {} ({}){}; after an update of the driver, \
+            "{op}: the variant `{name}` failed with the driver {} of {} ({}){}; after an update of the driver, \
              call Gpu::clear_cache to try it again",
             profile.driver,
             profile.name,

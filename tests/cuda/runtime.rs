@@ -103,7 +103,11 @@ fn operands_are_checked_before_anything_runs() {
     refused(stream.copy(&far, &y), ErrorKind::Buffer, "go through the host");
     refused(stream.copy(part(0), part(4)), ErrorKind::Aliasing, "overlap");
     let untyped = [CudaSlice::from(&y).untyped()];
-    refused(plan.into_executable().run(&stream, &untyped), ErrorKind::Shape, "1 operands given; the plan wants 2");
+    refused(
+        plan.into_executable().run(&stream, &untyped),
+        ErrorKind::Shape,
+        "1 operands given; the plan wants 2",
+    );
 }
 
 #[test]
