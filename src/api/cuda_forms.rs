@@ -1,4 +1,4 @@
-//! Ops whose types are known only when the program runs, on CUDA.
+//! Ops on CUDA whose types are known only at run time.
 
 use super::forms::results;
 use crate::array::{HostArray, HostData, with_data};
@@ -9,7 +9,7 @@ use crate::plan::Report;
 use crate::program::{Form, Operand, Role};
 use half::f16;
 
-/// A buffer of CUDA's, of any element type that files have.
+/// A CUDA buffer of any element type that files have.
 trait AnyCudaBuffer {
     fn raw(&self) -> Result<RawCudaSlice<'_>>;
     fn read(&self) -> Result<HostData>;
@@ -42,10 +42,10 @@ impl std::fmt::Debug for CudaFormed {
 }
 
 impl CudaGpu {
-    /// Plans an op that was formed by names, and brings its inputs to the device: as [`Gpu::ready`](crate::Gpu::ready).
+    /// Plans a [`Form`] and uploads its inputs: as [`Gpu::ready`](crate::Gpu::ready).
     ///
     /// # Errors
-    /// Those of [`plan_form`](Self::plan_form) and of [`upload`](Self::upload).
+    /// Those of [`plan_form`](Self::plan_form) and [`upload`](Self::upload).
     pub fn ready(&self, form: Form) -> Result<CudaFormed> {
         let executable = self.plan_form(&form)?;
         let operands = form.operands.iter().zip(&executable.program().operands);
@@ -61,7 +61,7 @@ fn uploaded(gpu: &CudaGpu, data: &HostData) -> Result<Box<dyn AnyCudaBuffer>> {
     with_data!(
         data,
         v => Ok(Box::new(gpu.upload(v)?)),
-        HostData::Unseen(dtype, n) => Err(err!(InvalidArgument, "{n} elements of {dtype} that were never made"))
+        HostData::Unseen(dtype, n) => Err(err!(InvalidArgument, "{n} elements of {dtype} without contents"))
     )
 }
 
@@ -74,22 +74,22 @@ fn allocated(gpu: &CudaGpu, operand: &Operand) -> Result<Box<dyn AnyCudaBuffer>>
         DType::U32 => Box::new(gpu.alloc::<u32>(n)?),
         DType::U8 => Box::new(gpu.alloc::<u8>(n)?),
         DType::I8 => Box::new(gpu.alloc::<i8>(n)?),
-        other => return Err(err!(Unsupported, "a buffer of {other}: it has no array on the host")),
+        other => return Err(err!(Unsupported, "no host array holds {other}, so there is no buffer of it")),
     })
 }
 
 impl CudaFormed {
-    /// What runs.
+    /// Returns the executable.
     pub fn executable(&self) -> &CudaExecutable {
         &self.executable
     }
 
-    /// What the plan says of itself.
+    /// Returns the plan's report.
     pub fn report(&self) -> Report {
         Report::of_cuda(&self.executable)
     }
 
-    /// Gives the op to a stream and returns at once.
+    /// Runs the op on a stream. Returns at once.
     ///
     /// # Errors
     /// Those of [`CudaPlan`](crate::CudaPlan).
@@ -98,7 +98,7 @@ impl CudaFormed {
         self.executable.run(stream, &raw)
     }
 
-    /// The outputs, in order, once everything given to the device is done: as [`Formed::results`](crate::Formed::results).
+    /// Waits for the device and returns the outputs, in order: as [`Formed::results`](crate::Formed::results).
     ///
     /// # Errors
     /// Those of [`CudaBuffer::read`].

@@ -1,4 +1,4 @@
-//! Ops by names whose input is a sparse matrix: its format is chosen first, and solvers run until they are done.
+//! Ops by name whose input is a sparse matrix: the format is chosen first, and solvers run until they are done.
 
 use crate::array::{HostArray, shape_text};
 use crate::element::DType;
@@ -12,12 +12,12 @@ use crate::sparse::{
     THROUGH, Target, names, wanted_format,
 };
 
-/// What is asked of an op on a sparse matrix.
+/// A request for an op on a sparse matrix.
 #[derive(Debug)]
 pub struct MatrixJob<'a> {
     /// The matrix.
     pub matrix: &'a Csr,
-    /// The inputs behind it.
+    /// The inputs after it.
     pub inputs: Vec<HostArray>,
     /// Options of the op.
     pub settings: &'a Settings,
@@ -25,21 +25,20 @@ pub struct MatrixJob<'a> {
     pub variant: &'a str,
 }
 
-/// What a driven op gives.
+/// The result of a driven op.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Driven {
     /// A matrix, by row and column.
     Matrix(Coo),
-    /// A vector, and what its solver says of it.
+    /// A vector and its solver's report.
     Vector(HostArray, Solution),
 }
 
 impl MatrixJob<'_> {
-    /// The op on the matrix in the format that is asked for, or the one that suits it; inputs that are missing come from
-    /// `supply`.
+    /// Builds the op on the matrix, in the requested format or the one that suits it. `supply` makes missing inputs.
     ///
     /// # Errors
-    /// Those of [`Operation::form`](crate::program::Operation::form) and of the conversion.
+    /// Those of [`Operation::form`](crate::program::Operation::form) and the conversion.
     pub fn form(&self, supply: Option<&mut dyn Supply>) -> Result<Form> {
         let op = self.settings.op();
         let mut statistics = None;
@@ -64,7 +63,7 @@ impl MatrixJob<'_> {
         op.form(ask.matrix(lists, &described))
     }
 
-    /// The input at this place, a vector of so many elements; none if it is not given.
+    /// The input at this index, a vector of `len` elements; `None` if it was not passed.
     fn vector(&self, at: usize, len: usize) -> Result<Option<&[f32]>> {
         let Some(array) = self.inputs.get(at) else { return Ok(None) };
         let (op, wanted) = (self.settings.op(), shape_text(&[len]));
@@ -77,7 +76,7 @@ impl MatrixJob<'_> {
 
 type Drive = fn(&Gpu, &MatrixJob<'_>, &mut dyn FnMut(usize, f64)) -> Result<Driven>;
 
-/// The ops that are driven: more than one program, which the host follows.
+/// Ops that the host drives through several programs.
 const DRIVERS: [(&str, Drive); 4] = [
     (names::SPCONVERT, there_and_back),
     (names::CONJUGATE_GRADIENT, conjugate_gradient),
@@ -86,26 +85,27 @@ const DRIVERS: [(&str, Drive); 4] = [
 ];
 
 impl Gpu {
-    /// Runs a solver, or brings a matrix through a format and back. `progress` hears of iterations and residuals. None if
-    /// the op is no such: it has a [`form`](MatrixJob::form).
+    /// Runs a solver, or converts a matrix to a format and back. `progress` gets each iteration and its residual.
+    /// Returns `None` for any other op, which has a [`form`](MatrixJob::form).
     ///
-    /// Vectors to begin with are zeros where none is given, and ones for an eigenvector.
+    /// A starting vector that is not passed is zeros, or ones for an eigenvector.
     ///
     /// # Errors
-    /// Those of the solver, of [`convert_matrix`](Self::convert_matrix), and of inputs of another shape.
+    /// Those of the solver, of [`convert_matrix`](Self::convert_matrix), and inputs of the wrong shape.
     pub fn drive(&self, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Option<Driven>> {
         let op = job.settings.op();
         let Some((_, drive)) = DRIVERS.iter().find(|(name, _)| *name == op.name) else { return Ok(None) };
         let (most, least) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
         let given = job.inputs.len();
         if !(least..=most).contains(&given) {
-            let text = format!("{}: {given} inputs behind the matrix, {least} to {most} wanted", op.name);
+            let text =
+                format!("{}: {given} inputs after the matrix; the op wants {least} to {most}", op.name);
             return Err(err!(InvalidArgument, "{text}"));
         }
         drive(self, job, progress).map(Some)
     }
 
-    /// Whether [`drive`](Self::drive) runs the op.
+    /// Returns whether [`drive`](Self::drive) runs the op.
     pub fn drives(op: &Operation) -> bool {
         DRIVERS.iter().any(|(name, _)| *name == op.name)
     }
@@ -121,11 +121,11 @@ fn there_and_back(gpu: &Gpu, job: &MatrixJob<'_>, _: &mut dyn FnMut(usize, f64))
     }))
 }
 
-/// A buffer with what is given, or with as many of `other`.
+/// Uploads the passed vector, or `n` elements equal to `other`.
 fn begin(gpu: &Gpu, given: Option<&[f32]>, n: usize, other: f32) -> Result<Buffer<f32>> {
     match given {
         Some(given) => gpu.upload(given),
-        None => gpu.upload(&filled("a vector to begin with", n, other)?),
+        None => gpu.upload(&filled("a starting vector", n, other)?),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Ops and buffers whose types are known only when the program runs.
+//! Ops and buffers whose types are known only at run time.
 
 use crate::array::{HostArray, HostData, with_data};
 use crate::element::{DType, Element};
@@ -30,12 +30,12 @@ where
 }
 
 impl AnyBuffer {
-    /// All elements, for [`Executable::record`].
+    /// Returns all elements, for [`Executable::record`].
     pub fn raw(&self) -> RawSlice<'_> {
         self.0.raw()
     }
 
-    /// The elements, once everything submitted so far is done: as [`Buffer::read`].
+    /// Waits for everything submitted and returns the elements: as [`Buffer::read`].
     ///
     /// # Errors
     /// Those of [`Buffer::read`].
@@ -51,22 +51,24 @@ impl std::fmt::Debug for AnyBuffer {
 }
 
 impl Gpu {
-    /// A buffer with these elements: as [`upload`](Self::upload).
+    /// Uploads elements to a new buffer: as [`upload`](Self::upload).
     ///
     /// # Errors
-    /// Those of [`upload`](Self::upload); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for what is unseen.
+    /// Those of [`upload`](Self::upload); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for
+    /// [`HostData::Unseen`].
     pub fn upload_data(&self, data: &HostData) -> Result<AnyBuffer> {
         with_data!(
             data,
             v => Ok(AnyBuffer(Box::new(self.upload(v)?))),
-            HostData::Unseen(dtype, n) => Err(err!(InvalidArgument, "{n} elements of {dtype} that were never made"))
+            HostData::Unseen(dtype, n) => Err(err!(InvalidArgument, "{n} elements of {dtype} without contents"))
         )
     }
 
-    /// A buffer that nothing has written yet: as [`alloc`](Self::alloc).
+    /// Allocates a buffer without writing it: as [`alloc`](Self::alloc).
     ///
     /// # Errors
-    /// Those of [`alloc`](Self::alloc); [`Unsupported`](crate::ErrorKind::Unsupported) for types that [`HostData`] has not.
+    /// Those of [`alloc`](Self::alloc); [`Unsupported`](crate::ErrorKind::Unsupported) for types that [`HostData`]
+    /// cannot hold.
     pub fn alloc_data(&self, dtype: DType, n: usize) -> Result<AnyBuffer> {
         Ok(AnyBuffer(match dtype {
             DType::F32 => Box::new(self.alloc::<f32>(n)?),
@@ -75,11 +77,13 @@ impl Gpu {
             DType::U32 => Box::new(self.alloc::<u32>(n)?),
             DType::U8 => Box::new(self.alloc::<u8>(n)?),
             DType::I8 => Box::new(self.alloc::<i8>(n)?),
-            other => return Err(err!(Unsupported, "a buffer of {other}: it has no array on the host")),
+            other => {
+                return Err(err!(Unsupported, "no host array holds {other}, so there is no buffer of it"));
+            }
         }))
     }
 
-    /// Plans an op that was formed by names: as [`plan`](crate::Plannable::plan).
+    /// Plans a [`Form`]: as [`plan`](crate::Plannable::plan).
     ///
     /// # Errors
     /// Those of planning the op.
@@ -87,7 +91,7 @@ impl Gpu {
         self.prepare_lowered(self.lower_form(form)?)
     }
 
-    /// Plans an op that was formed by names, and brings its inputs to the device.
+    /// Plans a [`Form`] and uploads its inputs.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -108,7 +112,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of planning the op and of [`upload`](Self::upload).
+    /// Those of planning the op and [`upload`](Self::upload).
     pub fn ready(&self, form: Form) -> Result<Formed> {
         let executable = self.plan_form(&form)?;
         let buffers = form.operands.iter().zip(&executable.program().operands).map(|(role, operand)| {
@@ -130,12 +134,12 @@ pub struct Formed {
 }
 
 impl Formed {
-    /// What runs.
+    /// Returns the executable.
     pub fn executable(&self) -> &Executable {
         &self.executable
     }
 
-    /// What the plan says of itself.
+    /// Returns the plan's report.
     pub fn report(&self) -> Report {
         Report::of(&self.executable)
     }
@@ -149,7 +153,8 @@ impl Formed {
         self.executable.record(rec, &raw)
     }
 
-    /// The outputs, in order, once everything submitted so far is done; of those that are counted, what counts.
+    /// Waits for everything submitted and returns the outputs, in order. A counted output has only its first
+    /// elements, as many as its count.
     ///
     /// # Errors
     /// Those of [`Buffer::read`].
@@ -158,7 +163,7 @@ impl Formed {
     }
 }
 
-/// The outputs among operands of these roles.
+/// Reads the outputs among operands of these roles.
 pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) -> Result<Vec<HostArray>> {
     let count = match roles.last() {
         Some(Role::Count) => match read(roles.len() - 1)? {

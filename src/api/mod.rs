@@ -1,4 +1,4 @@
-//! Calls of one line, matrices on a device, solvers: what programs without GPU code use.
+//! One-line calls, matrices on a device, and solvers.
 
 mod calls;
 #[cfg(feature = "cuda")]

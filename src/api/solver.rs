@@ -1,4 +1,4 @@
-//! Solvers: plans of many iterations, run until the device has found that they are done.
+//! Solvers: plans of many iterations that run until the device finds them done.
 
 use super::DeviceMatrix;
 use crate::error::{Result, err};
@@ -8,16 +8,16 @@ use crate::sparse::solver::{HEAD, Phases, Seen};
 use crate::sparse::{ConjugateGradient, Outcome, PageRank, PowerIteration, Solution};
 use std::collections::VecDeque;
 
-/// A solver that is ready to run, as often as wanted, on any matrix stored as planned: made by
-/// [`Gpu::conjugate_gradient`], [`Gpu::power_iteration`] or [`Gpu::page_rank`].
+/// A solver that is ready to run any number of times, on any matrix stored as planned.
+/// [`Gpu::conjugate_gradient`], [`Gpu::power_iteration`] and [`Gpu::page_rank`] make one.
 ///
-/// `solve` and `run` keep the device busy: while it does one batch of iterations, the next is submitted already, and
-/// the host looks at the residual of the one before. A program that wants the iterations in an encoder of its own takes
-/// [`record_start`](Self::record_start) and [`record_steps`](Self::record_steps), as often as it likes; iterations after
-/// the last one needed change nothing, and [`progress`](Self::progress) says how far it has come.
+/// `solve` and `run` keep the device busy: while it runs one batch of iterations, the next is already submitted, and
+/// the host reads the residual of the one before. To put iterations into an encoder of your own, call
+/// [`record_start`](Self::record_start) and then [`record_steps`](Self::record_steps) any number of times. Iterations
+/// after the last one needed change nothing, and [`progress`](Self::progress) returns the state.
 ///
 /// # Errors
-/// That a solver does not converge is no error, but an [`Outcome`]. Errors are those of [`Plan`](crate::Plan).
+/// Those of [`Plan`](crate::Plan). A solver that does not converge returns no error, but an [`Outcome`].
 #[derive(Debug)]
 pub struct Solver<M> {
     method: M,
@@ -25,28 +25,28 @@ pub struct Solver<M> {
 }
 
 impl Gpu {
-    /// Plans the solution of systems: [`ConjugateGradient`].
+    /// Plans a solver of linear systems: [`ConjugateGradient`].
     ///
     /// # Errors
-    /// Those of [`ConjugateGradient`], of compiling its kernels, and of [`Gpu::alloc`].
+    /// Those of [`ConjugateGradient`], of compiling its kernels, and [`Gpu::alloc`].
     pub fn conjugate_gradient(&self, method: &ConjugateGradient) -> Result<Solver<ConjugateGradient>> {
         let engine = Engine::new(self, method.phases(&self.planning_profile())?, 2)?;
         Ok(Solver { method: method.clone(), engine })
     }
 
-    /// Plans the search of an eigenvalue: [`PowerIteration`].
+    /// Plans a search for an eigenvalue: [`PowerIteration`].
     ///
     /// # Errors
-    /// Those of [`PowerIteration`], of compiling its kernels, and of [`Gpu::alloc`].
+    /// Those of [`PowerIteration`], of compiling its kernels, and [`Gpu::alloc`].
     pub fn power_iteration(&self, method: &PowerIteration) -> Result<Solver<PowerIteration>> {
         let engine = Engine::new(self, method.phases(&self.planning_profile())?, 1)?;
         Ok(Solver { method: method.clone(), engine })
     }
 
-    /// Plans the ranks of graphs: [`PageRank`].
+    /// Plans the ranking of a graph's nodes: [`PageRank`].
     ///
     /// # Errors
-    /// Those of [`PageRank`], of compiling its kernels, and of [`Gpu::alloc`].
+    /// Those of [`PageRank`], of compiling its kernels, and [`Gpu::alloc`].
     pub fn page_rank(&self, method: &PageRank) -> Result<Solver<PageRank>> {
         let given = 1 + usize::from(method.personalised);
         let engine = Engine::new(self, method.phases(&self.planning_profile())?, given)?;
@@ -55,12 +55,12 @@ impl Gpu {
 }
 
 impl<M> Solver<M> {
-    /// What a batch of iterations runs, as plain data.
+    /// Returns the program of a batch of iterations, as plain data.
     pub fn program(&self) -> &Program {
         self.engine.steps.program()
     }
 
-    /// Waits for what is submitted: how many iterations are done, and why there are no more, or nothing while there are.
+    /// Waits for submitted work. Returns the number of iterations done, and the outcome once there is one.
     ///
     /// # Errors
     /// Device lost.
@@ -71,8 +71,8 @@ impl<M> Solver<M> {
 }
 
 impl Solver<ConjugateGradient> {
-    /// Solves `A x = b` from the guess in `x`; `progress` hears of iterations and of `|r| / |b|`, in order, behind the
-    /// device.
+    /// Solves `A x = b` from the guess in `x`. `progress` gets each iteration and its `|r| / |b|`, in order, after
+    /// the device has finished it.
     ///
     /// # Errors
     /// See [`Solver`].
@@ -88,13 +88,13 @@ impl Solver<ConjugateGradient> {
         let engine = &self.engine;
         let mut history = Vec::new();
         let mut first = engine.begin(a, &vectors)?;
-        // Squares of norms; b is not known before the device has looked at it.
+        // Squares of norms. b's norm is unknown until the device has computed it.
         let norm = |square: f32, scale: f32| {
             let scale = if scale > 0.0 { f64::from(scale) } else { 1.0 };
             (f64::from(square) / scale).sqrt()
         };
         if first.outcome.is_none() && first.scale == 0.0 {
-            // What solves it is known.
+            // The solution is known.
             engine.clear(x)?;
             return Ok(Solution {
                 outcome: Outcome::Converged,
@@ -118,7 +118,7 @@ impl Solver<ConjugateGradient> {
             let ended = outcome == Outcome::Converged;
             let small = self.method.meets(residual, f64::from(scale).sqrt());
             if ended && !small && again.outcome.is_none() && again.residual < 0.25 * first.residual {
-                // The residual that was carried along is off: from here, with the true one.
+                // The recurrence's residual has drifted: continue from the true one.
                 first = again;
                 continue;
             }
@@ -134,7 +134,7 @@ impl Solver<ConjugateGradient> {
         }
     }
 
-    /// Records the beginning: the preconditioner, and the residual of the guess in `x`.
+    /// Records the start: the preconditioner, and the residual of the guess in `x`.
     ///
     /// # Errors
     /// See [`Plan`](crate::Plan).
@@ -148,7 +148,7 @@ impl Solver<ConjugateGradient> {
         self.engine.record_start(rec, a, &[b.into().untyped(), x.into().untyped()])
     }
 
-    /// Records a batch of iterations, [`check_every`](ConjugateGradient::check_every) of them.
+    /// Records a batch of [`check_every`](ConjugateGradient::check_every) iterations.
     ///
     /// # Errors
     /// See [`Plan`](crate::Plan).
@@ -162,15 +162,15 @@ impl Solver<ConjugateGradient> {
         self.engine.record(&self.engine.steps, rec, a, &[b.into().untyped(), x.into().untyped()])
     }
 
-    /// The method and its options.
+    /// Returns the method and its options.
     pub fn method(&self) -> &ConjugateGradient {
         &self.method
     }
 }
 
 impl Solver<PowerIteration> {
-    /// Finds the eigenvalue, and its vector from the one in `x`; `progress` hears of iterations and residuals, in order,
-    /// behind the device.
+    /// Finds the eigenvalue and its vector, starting from `x`. `progress` gets each iteration and its residual, in
+    /// order, after the device has finished it.
     ///
     /// # Errors
     /// See [`Solver`].
@@ -184,7 +184,7 @@ impl Solver<PowerIteration> {
         Ok((last.value, solution))
     }
 
-    /// Records the beginning.
+    /// Records the start.
     ///
     /// # Errors
     /// See [`Plan`](crate::Plan).
@@ -197,7 +197,7 @@ impl Solver<PowerIteration> {
         self.engine.record_start(rec, a, &[x.into().untyped()])
     }
 
-    /// Records a batch of iterations, [`check_every`](PowerIteration::check_every) of them.
+    /// Records a batch of [`check_every`](PowerIteration::check_every) iterations.
     ///
     /// # Errors
     /// See [`Plan`](crate::Plan).
@@ -210,19 +210,19 @@ impl Solver<PowerIteration> {
         self.engine.record(&self.engine.steps, rec, a, &[x.into().untyped()])
     }
 
-    /// The method and its options.
+    /// Returns the method and its options.
     pub fn method(&self) -> &PowerIteration {
         &self.method
     }
 }
 
 impl Solver<PageRank> {
-    /// Finds the ranks, into `x`; `start` says where walks begin, if planned as personalised. `progress` hears of iterations
-    /// and of how far ranks moved, in order, behind the device.
+    /// Computes the ranks into `x`. `start` holds where walks begin, if planned as personalised. `progress` gets each
+    /// iteration and how far the ranks moved, in order, after the device has finished it.
     ///
     /// # Errors
-    /// See [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or none
-    /// that was.
+    /// See [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or
+    /// a planned one that is missing.
     pub fn run<'a>(
         &self,
         t: &'a DeviceMatrix,
@@ -233,7 +233,7 @@ impl Solver<PageRank> {
         Ok(self.engine.whole(t, &self.vectors(start, x.into())?, progress)?.1)
     }
 
-    /// Records the beginning.
+    /// Records the start.
     ///
     /// # Errors
     /// See [`run`](Self::run).
@@ -247,7 +247,7 @@ impl Solver<PageRank> {
         self.engine.record_start(rec, t, &self.vectors(start, x.into())?)
     }
 
-    /// Records a batch of iterations, [`check_every`](PageRank::check_every) of them.
+    /// Records a batch of [`check_every`](PageRank::check_every) iterations.
     ///
     /// # Errors
     /// See [`run`](Self::run).
@@ -261,7 +261,7 @@ impl Solver<PageRank> {
         self.engine.record(&self.engine.steps, rec, t, &self.vectors(start, x.into())?)
     }
 
-    /// The method and its options.
+    /// Returns the method and its options.
     pub fn method(&self) -> &PageRank {
         &self.method
     }
@@ -270,8 +270,8 @@ impl Solver<PageRank> {
         if start.is_some() != self.method.personalised {
             return Err(err!(
                 InvalidArgument,
-                "page-rank: a vector of where walks begin {}; plan with `personalised({})`",
-                if start.is_some() { "is given and was not planned" } else { "was planned and is missing" },
+                "page-rank: the vector `start` {}; plan with `personalised({})`",
+                if start.is_some() { "was passed and not planned" } else { "was planned and is missing" },
                 start.is_some()
             ));
         }
@@ -279,7 +279,7 @@ impl Solver<PageRank> {
     }
 }
 
-/// The programs of a solver, and what it keeps on the device between them.
+/// The programs of a solver, and its state on the device between them.
 #[derive(Debug)]
 struct Engine {
     gpu: Gpu,
@@ -290,12 +290,12 @@ struct Engine {
     partials: Buffer<f32>,
     work: Vec<Buffer<f32>>,
     n: usize,
-    /// Operands behind the lists of the matrix.
+    /// Number of operands after the arrays of the matrix.
     others: usize,
 }
 
 impl Engine {
-    /// With `given` vectors of the caller; the others are made here.
+    /// Takes `given` vectors from the caller and allocates the others.
     fn new(gpu: &Gpu, phases: Phases, given: usize) -> Result<Self> {
         let Phases { start, again, steps, n, lists } = phases;
         let lens: Vec<usize> = steps.operands.iter().skip(lists).map(|o| o.len).collect();
@@ -348,7 +348,7 @@ impl Engine {
         rec.submit()
     }
 
-    /// What the state is after all that is submitted so far.
+    /// Reads the state after everything submitted so far.
     fn snapshot(&self) -> Result<Readback<u32>> {
         Slice::from(&self.state).start_read()
     }
@@ -358,7 +358,7 @@ impl Engine {
         Ok(self.seen(&self.snapshot()?.wait()?))
     }
 
-    /// Forms the residual anew, and begins from there.
+    /// Recomputes the residual and continues from it.
     fn again(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<Seen> {
         let what = self.again.as_ref().unwrap_or(&self.start);
         self.submit(|rec| self.record(what, rec, a, vectors))?;
@@ -369,7 +369,7 @@ impl Engine {
         self.submit(|rec| rec.clear(x))
     }
 
-    /// Iterates from what was seen until there is an outcome. `each` hears of every iteration.
+    /// Iterates from a state until there is an outcome, and calls `each` for every iteration.
     fn run(
         &self,
         a: &DeviceMatrix,
@@ -377,7 +377,7 @@ impl Engine {
         mut seen: Seen,
         mut each: impl FnMut(usize, f32),
     ) -> Result<Seen> {
-        /// Batches under way: one that the device works on, and one behind it.
+        /// Batches under way: one on the device and one queued.
         const AHEAD: usize = 2;
         let slots = self.state.len() - HEAD;
         let mut under_way = VecDeque::new();
@@ -397,7 +397,7 @@ impl Engine {
         Ok(seen)
     }
 
-    /// All of a method that has no residual before its first iteration.
+    /// Runs all of a method that has no residual before its first iteration.
     fn whole(
         &self,
         a: &DeviceMatrix,

@@ -8,10 +8,11 @@ use crate::error::Result;
 use crate::program::PlanOn;
 
 /// An op that is ready to run on a [`CudaGpu`]: see [`PlanOn`]. `run` takes a stream and the operands that `record`
-/// takes on wgpu, gives the work to the stream and returns at once.
+/// takes on wgpu, submits the work to the stream and returns at once.
 ///
 /// # Errors of `run`
-/// Those of [`PlanOn`]. An operand must start at a multiple of 16 bytes, and the stream must be of the same `CudaGpu`.
+/// Those of [`PlanOn`]. An operand must start at a multiple of 16 bytes. The stream must belong to the same
+/// `CudaGpu`.
 pub type CudaPlan<D, T> = PlanOn<D, T, CudaExecutable>;
 
 impl<T: Element, D: CudaOp<T>> Plans<D, T> for CudaGpu {
@@ -23,14 +24,14 @@ impl<T: Element, D: CudaOp<T>> Plans<D, T> for CudaGpu {
 }
 
 impl<D, T> CudaPlan<D, T> {
-    /// What the plan says of itself. Times are not predicted: nothing measures a CUDA device's ceilings.
+    /// Reports on the plan, without predicted times: nothing measures a CUDA device's ceilings.
     pub fn report(&self) -> Report {
         Report::of_cuda(&self.executor)
     }
 }
 
 impl Report {
-    /// What a program that was made ready by [`CudaGpu::prepare`] says of itself: as [`CudaPlan::report`].
+    /// Reports on a program made ready by [`CudaGpu::prepare`]: as [`CudaPlan::report`].
     pub fn of_cuda(executable: &CudaExecutable) -> Self {
         let (program, profile) = (executable.program(), executable.gpu().profile());
         let dispatches = program.launches.iter().map(|launch| {

@@ -1,10 +1,10 @@
-//! What the formulas of [`analysis`](crate::analysis) say of a program.
+//! Results of the formulas of [`analysis`](crate::analysis) for a program.
 
 use crate::program::facts::Subject;
 use crate::program::{Fact, Program};
 use crate::shader::Interface;
 
-/// What is known of the program beyond its cost: the bytes that it asks for, and what its op says.
+/// Facts beyond the cost: bytes loaded and stored, and those of the op.
 pub(super) fn facts(program: &Program, interfaces: &[&Interface], subgroup: u32) -> Vec<Fact> {
     let subject = Subject { program, interfaces, subgroup };
     let operation = crate::operations::operations().find(|operation| operation.name == program.op);
@@ -22,7 +22,7 @@ mod tests {
     use crate::shader::Target;
     use crate::{Filter2d, Gemm, Histogram, Map, MapFn, Reduce, Scan, Sum, Transpose};
 
-    /// Names and numbers of what is known of the op.
+    /// Names and values of an op's facts.
     fn of<T: Element>(op: &impl Op<T>) -> Vec<(&'static str, f64)> {
         let program = op.lower(&DeviceProfile::h100()).unwrap();
         let modules = program.kernels.iter().map(|k| k.expand(Target::Naga).unwrap().validate().unwrap());
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn products_reuse_by_tiles() {
+    fn tiles_reuse_factors() {
         let gemm = |variant| Gemm::new(256, 256, 256).variant(variant);
         let reuse = |op: &Gemm| of::<f32>(op).into_iter().find(|(name, _)| *name == "reuse").unwrap().1;
         assert_eq!(reuse(&gemm("naive")), 1.0);
@@ -50,7 +50,7 @@ mod tests {
         let loads = |op: &Gemm| {
             of::<f32>(op).into_iter().filter(|(name, _)| name.starts_with("loads")).collect::<Vec<_>>()
         };
-        // 16 x 16 invocations: two rows of A in a subgroup, and two times the same 16 columns of B.
+        // 16 x 16 threads: a subgroup loads two rows of A, and the same 16 columns of B twice.
         let tile = gemm("naive").tile(ProductTile { m: 16, n: 16, k: 1 });
         assert_eq!(loads(&tile), [("loads of A", 2.0), ("loads of B", 1.0)]);
         assert_eq!(loads(&tile.trans_a().trans_b()), [("loads of A", 1.0), ("loads of B", 16.0)]);
@@ -59,20 +59,20 @@ mod tests {
     }
 
     #[test]
-    fn trees_diverge_as_their_strides_go() {
+    fn divergence_follows_the_tree_strides() {
         let divergent = |variant: &str| {
             let known = of::<f32>(&Reduce::new(Sum, 1 << 20).variant(variant));
             assert_eq!(known[0], ("joins", ((1 << 20) - 1) as f64), "{variant}");
             known.get(1).copied()
         };
-        // 256 invocations are 8 subgroups of 32.
+        // 256 threads are 8 subgroups of 32.
         assert_eq!(divergent("interleaved"), Some(("divergent", f64::from(8 * 5 + 4 + 2 + 1))));
         assert_eq!(divergent("sequential"), Some(("divergent", 5.0)));
         assert_eq!(divergent("coarsened"), None);
     }
 
     #[test]
-    fn scans_work_as_their_trees_do() {
+    fn scans_count_the_joins_of_their_trees() {
         let joins = |variant: &str| of::<u32>(&Scan::new(Sum, 10_000).variant(variant)).first().copied();
         assert_eq!(joins("kogge-stone"), Some(("joins", f64::from(256 * 8 - 255))));
         assert_eq!(joins("brent-kung"), Some(("joins", f64::from(2 * 255 - 8))));
@@ -80,20 +80,20 @@ mod tests {
     }
 
     #[test]
-    fn stencils_reuse_and_idle() {
+    fn stencils_report_reuse_and_idle_threads() {
         let known =
             |variant: &str| of::<f32>(&Filter2d::new([256, 256], [9, 9], &[1.0; 81]).variant(variant));
         let reuse = |variant| known(variant)[1];
         assert_eq!(reuse("naive"), ("reuse", 1.0));
         assert_eq!(reuse("strategy1"), ("reuse", 36.0));
-        // 1024 invocations for the tile with its halo.
+        // 1024 threads for the tile with its halo.
         let second = known("strategy2");
         assert_eq!((second[1], second[3]), (("reuse", 81.0 * 576.0 / 1024.0), ("computing", 56.25)));
         assert_eq!(second[2], ("divergent", 24.0));
     }
 
     #[test]
-    fn neighbours_load_neighbours_or_not() {
+    fn transactions_depend_on_the_layout_of_loads() {
         let histogram = |variant| of::<u32>(&Histogram::new(1 << 24, 64).variant(variant));
         assert_eq!(histogram("global-contiguous"), [("loads", 32.0)]);
         assert_eq!(histogram("global"), [("loads", 1.0)]);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_ops_and_of_nothing_nothing_is_said() {
+    fn other_ops_and_empty_input_have_no_facts() {
         assert_eq!(of::<f32>(&Map::new(MapFn::Neg, 100)), []);
         assert_eq!(of::<f32>(&Gemm::new(0, 5, 5)), []);
         assert_eq!(of::<f32>(&Gemm::new(5, 5, 0)), []);

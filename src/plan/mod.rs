@@ -1,4 +1,4 @@
-//! Plans and reports: a lowered op with the resources of a device, and what it says of itself.
+//! Plans and reports: a lowered op with its resources on a device, and a description of it.
 
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -19,15 +19,15 @@ use std::fmt;
 /// An op that is ready to be recorded on a [`Gpu`]: see [`PlanOn`].
 pub type Plan<D, T> = PlanOn<D, T, Executable>;
 
-/// Gives every descriptor its `plan` method, on every kind of device that it can be planned on.
+/// Gives every descriptor its `plan` method, on every kind of device that supports the op.
 ///
 /// `gemm.plan::<f32>(&gpu)` gives a [`Plan`] on a [`Gpu`]; with the feature `cuda`, `gemm.plan::<f32>(&cuda)` gives a
 /// `CudaPlan` on a `CudaGpu`.
 pub trait Plannable<G>: Sized {
-    /// Lowers the descriptor for elements of type `T` on this device, and builds or finds its kernels
-    /// and parameters. Planning an op that was planned before takes microseconds.
+    /// Lowers the descriptor for elements of type `T` on this device, and builds or finds its kernels and parameters.
+    /// Planning the same op again takes microseconds.
     ///
-    /// `T` need not be written where the result's type says it:
+    /// `T` may be inferred from the type of the result:
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -53,13 +53,13 @@ impl<D, G> Plannable<G> for D {
     }
 }
 
-/// A kind of device that plans ops described by `D` for elements of type `T`: a [`Gpu`] every [`Op`].
-/// [`Plannable::plan`] is the way to call it.
+/// A kind of device that plans ops described by `D` for elements of type `T`. A [`Gpu`] plans every [`Op`]. Call it
+/// through [`Plannable::plan`].
 pub trait Plans<D, T: Element> {
-    /// What runs the op.
+    /// Runs the op.
     type Executor: Executor;
 
-    /// Lowers the op and makes it ready.
+    /// Lowers the op and prepares it.
     ///
     /// # Errors
     /// As [`Plannable::plan`].
@@ -75,14 +75,14 @@ impl<T: Element, D: Op<T>> Plans<D, T> for Gpu {
 }
 
 impl<D, T> Plan<D, T> {
-    /// What the plan says of itself, with the time predicted from this device's measured ceilings
-    /// (measured now, if they have not been yet).
+    /// Reports on the plan, with the time predicted from this device's ceilings. Measures the ceilings if that was
+    /// not done before.
     pub fn report(&self) -> Report {
         Report::of(&self.executor)
     }
 }
 
-/// What a plan says of itself.
+/// A report on a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Name of the op.
@@ -91,40 +91,40 @@ pub struct Report {
     pub adapter: String,
     /// The variant, who chose it and why.
     pub decision: Decision,
-    /// Operations and mandatory bytes.
+    /// Operations and minimum bytes.
     pub cost: Cost,
     /// Bytes of scratch.
     pub scratch: u64,
-    /// Label and workgroups of each dispatch.
+    /// Label and grid of each dispatch.
     pub dispatches: Vec<(String, String)>,
-    /// What can be said of the bits.
+    /// Whether runs repeat their bits.
     pub determinism: Determinism,
-    /// Ceilings of the device, if they could be measured.
+    /// Peak rates of the device, if they could be measured.
     pub ceilings: Option<Ceilings>,
     /// Name, type and elements of each operand.
     pub operands: Vec<(&'static str, DType, usize)>,
-    /// What the workgroups of each kernel take.
+    /// Resources of each kernel's workgroups.
     pub kernels: Vec<KernelReport>,
-    /// What a multiprocessor of the device has, which bounds how many workgroups it holds: by the name of a card where
-    /// that is known, otherwise nothing. It may be set, to see what another would hold.
+    /// Resources of a multiprocessor, which limit how many workgroups it holds: known for some cards by name, otherwise
+    /// empty. Set it to see how many another device would hold.
     pub multiprocessor: Multiprocessor,
-    /// What the formulas of [`analysis`](crate::analysis) say: reuse, transactions of an access, divergent subgroups,
-    /// joins of trees; for the ops that they are about.
+    /// Results of the formulas of [`analysis`](crate::analysis), for the ops that they cover: reuse, transactions per
+    /// access, divergent subgroups, joins of trees.
     pub facts: Vec<Fact>,
 }
 
-/// What the workgroups of a kernel take.
+/// Resources of a kernel's workgroups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelReport {
     /// File and entry point.
     pub label: String,
-    /// Invocations of a workgroup along x, y and z.
+    /// Threads of a workgroup along x, y and z.
     pub workgroup_size: [u32; 3],
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
     /// Barriers in its text.
     pub barriers: u32,
-    /// Those of them that are in loops, and so may be met often.
+    /// How many of them are in loops, and may run many times.
     pub barriers_in_loops: u32,
 }
 
@@ -134,13 +134,13 @@ impl KernelReport {
         Self { label, workgroup_size, workgroup_bytes, barriers, barriers_in_loops }
     }
 
-    /// Invocations of a workgroup.
+    /// Returns the threads of a workgroup.
     pub fn invocations(&self) -> u32 {
         self.workgroup_size.iter().product()
     }
 
-    /// How many workgroups a multiprocessor holds. Registers are counted as none: drivers do not say how many a kernel
-    /// takes, and where it takes many fewer workgroups fit.
+    /// Returns how many workgroups a multiprocessor holds, ignoring registers. Drivers do not say how many registers
+    /// a kernel uses; a kernel that uses many fits fewer workgroups.
     pub fn occupancy(&self, multiprocessor: &Multiprocessor) -> Occupancy {
         let block = Block { threads: self.invocations(), shared_bytes: self.workgroup_bytes, registers: 0 };
         occupancy(multiprocessor, &block)
@@ -148,7 +148,7 @@ impl KernelReport {
 }
 
 impl Report {
-    /// What a program that was made ready by [`Gpu::prepare`] says of itself: as [`Plan::report`].
+    /// Reports on a program made ready by [`Gpu::prepare`]: as [`Plan::report`].
     pub fn of(executable: &Executable) -> Self {
         let (program, profile) = (executable.program(), executable.gpu().profile());
         let ceilings = executable.gpu().ceilings().ok();
@@ -161,7 +161,7 @@ impl Report {
         });
         let interfaces: Vec<_> = executable.interfaces().collect();
         let kernels = program.kernels.iter().zip(&interfaces);
-        // As the warps of cards, where a device does not bind itself to one size.
+        // A device without a fixed subgroup size counts as having warps.
         let subgroup = match profile.subgroup_sizes {
             (least, most) if least == most && most > 0 => most,
             _ => 32,
@@ -184,23 +184,23 @@ impl Report {
         }
     }
 
-    /// Operations for each byte that must be moved; none of work that moves nothing.
+    /// Returns the operations per byte moved; `None` if nothing moves.
     pub fn intensity(&self) -> Option<f64> {
         (self.cost.bytes > 0.0).then(|| self.cost.flop / self.cost.bytes)
     }
 
-    /// The ceilings as a roofline, whose ridge is the intensity from which on arithmetic bounds.
+    /// Returns the ceilings as a roofline. At an intensity above its ridge, arithmetic is the bound.
     pub fn roofline(&self) -> Option<Roofline> {
         self.ceilings.map(|c| Roofline { bandwidth: c.copy_bytes_per_second, peak: c.fma_flop_per_second })
     }
 
-    /// Seconds that the work takes at the least on this device: the larger of bytes over copy bandwidth
-    /// and operations over the multiply-add rate.
+    /// Returns the minimum seconds on this device: the larger of bytes over copy bandwidth and operations over the
+    /// multiply-add rate.
     pub fn predicted_seconds(&self) -> Option<f64> {
         self.roofline().map(|roof| roof.seconds(self.cost.flop, self.cost.bytes))
     }
 
-    /// What bounds the work: memory or arithmetic.
+    /// Returns what bounds the work: memory or arithmetic.
     pub fn bound(&self) -> Option<&'static str> {
         self.roofline().map(|roof| {
             let memory = self.cost.bytes / roof.bandwidth;
@@ -208,13 +208,13 @@ impl Report {
         })
     }
 
-    /// Percent of the roofline that a run of `seconds` reached.
+    /// Returns the percentage of the roofline that a run of `seconds` reached.
     pub fn percent_of_roofline(&self, seconds: f64) -> Option<f64> {
         self.predicted_seconds().map(|p| 100.0 * p / seconds)
     }
 }
 
-/// What a multiprocessor holds, in words.
+/// Describes how many workgroups a multiprocessor holds.
 fn held(occupancy: &Occupancy) -> String {
     match (occupancy.blocks, occupancy.fraction(), occupancy.bound()) {
         (Some(blocks), Some(fraction), Some(bound)) => {
@@ -223,7 +223,7 @@ fn held(occupancy: &Occupancy) -> String {
                 100.0 * fraction
             )
         }
-        _ => "occupancy unknown: the device does not say what a multiprocessor has".into(),
+        _ => "occupancy unknown: the device does not say its multiprocessors' resources".into(),
     }
 }
 
@@ -235,7 +235,7 @@ impl fmt::Display for Report {
         writeln!(f, "  variant     {} ({})", self.decision.variant, self.decision.why)?;
         writeln!(
             f,
-            "  work        {:.3e} operations, {:.3e} bytes at the least",
+            "  work        {:.3e} operations, {:.3e} bytes minimum",
             self.cost.flop, self.cost.bytes
         )?;
         if let Some(intensity) = self.intensity() {
@@ -257,7 +257,7 @@ impl fmt::Display for Report {
             };
             writeln!(
                 f,
-                "  {head:<11} {of}{x} x {y} x {z} invocations, {} bytes of workgroup memory, {} barrier{}{loops}; {}",
+                "  {head:<11} {of}{x} x {y} x {z} threads, {} bytes of workgroup memory, {} barrier{}{loops}; {}",
                 kernel.workgroup_bytes,
                 kernel.barriers,
                 if kernel.barriers == 1 { "" } else { "s" },
@@ -276,7 +276,7 @@ impl fmt::Display for Report {
         match (self.predicted_seconds(), self.bound(), self.ceilings) {
             (Some(s), Some(bound), Some(c)) => write!(
                 f,
-                "  predicted   {:.3} us at the least, bound by {bound} (ceilings: {:.0} GB/s, {:.0} GFLOP/s)",
+                "  predicted   {:.3} us minimum, bound by {bound} (ceilings: {:.0} GB/s, {:.0} GFLOP/s)",
                 s * 1e6,
                 c.copy_bytes_per_second * 1e-9,
                 c.fma_flop_per_second * 1e-9

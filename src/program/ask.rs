@@ -1,4 +1,4 @@
-//! An op by names: arrays whose types are known only when the program runs, and options as words.
+//! Ops by name: arrays whose types are known only at run time, and options as words.
 
 use super::{DeviceProfile, Op, Operation, Program, lower};
 use crate::array::{HostArray, shape_text};
@@ -9,13 +9,13 @@ use crate::shape::elements;
 use std::any::Any;
 use std::rc::Rc;
 
-/// Makes up the inputs that are not given.
+/// Supplies inputs that the caller left out.
 pub trait Supply {
-    /// An array for the input `name`: of this shape, if it follows from the inputs before, and of this type, if it is
-    /// none of the caller's choice. Of integers, each is to be below `below`.
+    /// Makes an array for the input `name`. `shape` is set if earlier inputs determine it, and the type if the caller
+    /// cannot choose it. Integers must be below `below`.
     ///
     /// # Errors
-    /// A text of its own: no shape, no memory, no such type.
+    /// The supplier's own: unknown shape, no memory, unsupported type.
     fn supply(
         &mut self,
         name: &str,
@@ -24,13 +24,13 @@ pub trait Supply {
         below: Option<usize>,
     ) -> Result<HostArray, String>;
 
-    /// Whether an input that may be left out is to be made up.
+    /// Whether to supply an optional input.
     fn has_more(&self) -> bool {
         false
     }
 }
 
-/// What is asked of an op by names. [`Operation::form`] answers it.
+/// A request for an op by name. [`Operation::form`] answers it.
 ///
 /// ```
 /// use tilework::HostArray;
@@ -46,7 +46,7 @@ pub trait Supply {
 /// ```
 pub struct Ask<'a> {
     settings: &'a Settings,
-    /// The inputs that are not taken yet, the last first.
+    /// Inputs that are not taken yet, the last first.
     inputs: Vec<HostArray>,
     variant: &'a str,
     supply: Option<&'a mut dyn Supply>,
@@ -54,18 +54,18 @@ pub struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// Of an op with these options, and no inputs yet.
+    /// Starts a request for an op with these options and no inputs.
     pub fn new(settings: &'a Settings) -> Self {
         Self { settings, inputs: Vec::new(), variant: "auto", supply: None, matrix: None }
     }
 
-    /// One more input.
+    /// Adds an input.
     #[must_use]
     pub fn input(self, array: HostArray) -> Self {
         self.inputs([array])
     }
 
-    /// More inputs, in order.
+    /// Adds inputs, in order.
     #[must_use]
     pub fn inputs(mut self, arrays: impl IntoIterator<Item = HostArray>) -> Self {
         let mut all: Vec<_> = arrays.into_iter().collect();
@@ -75,21 +75,21 @@ impl<'a> Ask<'a> {
         self
     }
 
-    /// The variant; `auto` by default.
+    /// Sets the variant; `auto` by default.
     #[must_use]
     pub fn variant(mut self, name: &'a str) -> Self {
         self.variant = name;
         self
     }
 
-    /// Inputs behind the given ones are made up.
+    /// Sets the supplier of inputs that are left out.
     #[must_use]
     pub fn supplied_by(mut self, supply: &'a mut dyn Supply) -> Self {
         self.supply = Some(supply);
         self
     }
 
-    /// The sparse matrix of an op that takes one: its lists, and what its family says of it, a
+    /// Sets the sparse matrix of an op that takes one: its arrays, and its description, a
     /// [`sparse::Described`](crate::sparse::Described).
     #[must_use]
     pub fn matrix(mut self, lists: Vec<HostArray>, described: &'a dyn Any) -> Self {
@@ -98,21 +98,21 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// What an op's own file sees of what is asked: it takes the inputs one by one, and checks them.
+/// The request as an op's own file sees it: the op takes the inputs one by one and checks them.
 pub(crate) struct Asked<'a> {
     pub(crate) op: &'static Operation,
     ask: Ask<'a>,
-    /// The type of the first input that was taken, which is that of others unless they say otherwise.
+    /// Type of the first input taken. Other inputs have it too unless they say otherwise.
     dtype: Option<DType>,
 }
 
 impl<'a> Asked<'a> {
-    /// Name of the op, for errors.
+    /// The op's name, for errors.
     pub(crate) fn name(&self) -> &'static str {
         self.op.name
     }
 
-    /// The variant that is asked for.
+    /// The requested variant.
     pub(crate) fn variant(&self) -> &'a str {
         self.ask.variant
     }
@@ -122,7 +122,7 @@ impl<'a> Asked<'a> {
         self.ask.settings
     }
 
-    /// The next input, or one that is made up.
+    /// The next input, or a supplied one.
     fn next(
         &mut self,
         name: &str,
@@ -150,14 +150,14 @@ impl<'a> Asked<'a> {
         self.next(name, None, self.dtype, None)
     }
 
-    /// The next input, with `N` axes.
+    /// The next input, which must have `N` axes.
     pub(crate) fn array<const N: usize>(&mut self, name: &str) -> Result<(HostArray, [usize; N])> {
         let array = self.any(name)?;
         let dims = self.dims(name, &array)?;
         Ok((array, dims))
     }
 
-    /// The next input, with `N` axes, which may have any extents; `usual` where it is made up.
+    /// The next input, which has `N` axes of any extents; `usual` if it is supplied.
     pub(crate) fn free<const N: usize>(
         &mut self,
         name: &str,
@@ -203,32 +203,32 @@ impl<'a> Asked<'a> {
         Ok(array)
     }
 
-    /// The next input, of any shape and of u32, each element below `below`; of the shape `usual` where it is made up.
+    /// The next input, of any shape and of u32, each element below `below`; of shape `usual` if it is supplied.
     pub(crate) fn any_indices(&mut self, name: &str, usual: &[usize], below: usize) -> Result<HostArray> {
         let array = self.next(name, Some(usual), Some(DType::U32), Some(below))?;
         self.check(name, &array, array.shape(), DType::U32)?;
         Ok(array)
     }
 
-    /// Whether inputs are left: whether an optional one is given.
+    /// Whether inputs are left, and so whether an optional one was passed.
     pub(crate) fn has_more(&self) -> bool {
         !self.ask.inputs.is_empty() || self.ask.supply.as_ref().is_some_and(|supply| supply.has_more())
     }
 
-    /// The array that is given with the option `name`, of this shape and of the first input's type.
+    /// The array of the option `name`, of this shape and of the first input's type.
     pub(crate) fn named(&self, name: &str, shape: &[usize]) -> Result<Option<HostArray>> {
         let Some(array) = self.settings().array(name) else { return Ok(None) };
         self.named_of(name, shape, self.dtype.unwrap_or(array.dtype()))
     }
 
-    /// The lists of the sparse matrix, and what is known of it.
+    /// The arrays of the sparse matrix, and its description.
     pub(crate) fn sparse<D: 'static>(&mut self) -> Result<(Vec<HostArray>, &'a D)> {
         let op = self.name();
         let found = self.ask.matrix.take().and_then(|(lists, d)| Some((lists, d.downcast_ref::<D>()?)));
         found.ok_or_else(|| err!(InvalidArgument, "{op}: the sparse matrix is missing"))
     }
 
-    /// Refuses an array of another shape or type.
+    /// Rejects an array of another shape or type.
     pub(crate) fn check(&self, name: &str, array: &HostArray, shape: &[usize], dtype: DType) -> Result<()> {
         if array.shape() == shape && array.dtype() == dtype {
             return Ok(());
@@ -245,7 +245,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// The last axis, and how many rows there are along it.
+    /// The number of rows and the length of the last axis.
     pub(crate) fn rows(&self, name: &str, array: &HostArray) -> Result<(usize, usize)> {
         let Some((&n, rest)) = array.shape().split_last() else {
             return Err(err!(Shape, "{}: {name} is {array}; it has no last axis", self.name()));
@@ -253,7 +253,7 @@ impl<'a> Asked<'a> {
         Ok((elements(self.name(), name, rest)?, n))
     }
 
-    /// The error of elements that the op does not take.
+    /// The error for an element type that the op does not take.
     pub(crate) fn no_type(&self, dtype: DType) -> Error {
         let names: Vec<_> = self.op.types.iter().map(|t| t.name()).collect();
         let names = match &names[..] {
@@ -263,27 +263,27 @@ impl<'a> Asked<'a> {
         err!(Unsupported, "{}: the input is of {dtype}; the op takes {names}", self.name())
     }
 
-    /// Refuses elements that the op does not take, before others must be of their type.
+    /// Rejects an element type that the op does not take, before other inputs are compared with it.
     pub(crate) fn check_type(&self, array: &HostArray) -> Result<()> {
         let dtype = array.dtype();
         if self.op.types.contains(&dtype) { Ok(()) } else { Err(self.no_type(dtype)) }
     }
 
-    /// The array that is given with the option `name`, of this shape and type.
+    /// The array of the option `name`, of this shape and type.
     pub(crate) fn named_of(&self, name: &str, shape: &[usize], dtype: DType) -> Result<Option<HostArray>> {
         let Some(array) = self.settings().array(name) else { return Ok(None) };
         self.check(name, array, shape, dtype)?;
         Ok(Some(array.clone()))
     }
 
-    /// The next input, of any shape and of this type; of the shape `usual` where it is made up.
+    /// The next input, of any shape and of this type; of shape `usual` if it is supplied.
     pub(crate) fn any_of(&mut self, name: &str, usual: &[usize], dtype: DType) -> Result<HostArray> {
         let array = self.next(name, Some(usual), Some(dtype), None)?;
         self.check(name, &array, array.shape(), dtype)?;
         Ok(array)
     }
 
-    /// The next input, of this shape; its type is of the caller's choice, whatever that of the first is.
+    /// The next input, of this shape and of any type.
     pub(crate) fn of_own_type(&mut self, name: &str, shape: &[usize]) -> Result<HostArray> {
         let array = self.next(name, Some(shape), None, None)?;
         self.check(name, &array, shape, array.dtype())?;
@@ -291,7 +291,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// `$body` with the type `$T` that the array has, one of those in brackets.
+/// Runs `$body` with `$T` set to the array's type, one of those in brackets.
 macro_rules! by_type {
     ($asked:expr, $dtype:expr, [$($t:ty),+], $T:ident => $body:expr) => {
         match $dtype {
@@ -305,7 +305,7 @@ macro_rules! by_type {
 }
 pub(crate) use by_type;
 
-/// Where an operand comes from and goes to.
+/// How an operand is filled and whether it is an output.
 #[derive(Debug, Clone)]
 pub enum Role {
     /// An input.
@@ -314,9 +314,9 @@ pub enum Role {
     Updated(HostArray),
     /// An output of this shape.
     Result(Vec<usize>),
-    /// An output of which only the front is wanted, as much as [`Count`](Self::Count) says.
+    /// An output of which only the first elements count. [`Count`](Self::Count) holds their number.
     Counted,
-    /// The number that says so, which is no output itself.
+    /// The number of elements of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
 }
 
@@ -326,7 +326,7 @@ impl Role {
         matches!(self, Self::Updated(_) | Self::Result(_) | Self::Counted)
     }
 
-    /// What is there before the op runs.
+    /// Returns the contents before the op runs.
     pub fn input(&self) -> Option<&HostArray> {
         match self {
             Self::Given(array) | Self::Updated(array) => Some(array),
@@ -335,16 +335,16 @@ impl Role {
     }
 }
 
-/// What lowers an op whose types are no longer known.
+/// Lowers an op whose types are erased.
 type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
 
-/// An op for inputs and options that were given by names, without its types.
+/// An op with its inputs and options, its types erased.
 pub struct Form {
     lower: Box<Lower>,
     descriptor: Rc<dyn Any>,
     dtype: DType,
     settings: Option<Settings>,
-    /// One for each operand of the program, in order.
+    /// The role of each operand of the program, in order.
     pub operands: Vec<Role>,
 }
 
@@ -356,27 +356,27 @@ impl Form {
         Self { lower, descriptor, dtype: T::DTYPE, settings: None, operands }
     }
 
-    /// The descriptor, if it is a `D`.
+    /// Returns the descriptor, if it is a `D`.
     pub fn descriptor<D: 'static>(&self) -> Option<&D> {
         self.descriptor.downcast_ref()
     }
 
-    /// The element type that it is planned for.
+    /// Returns the element type of the plan.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The options that it was formed with.
+    /// Returns the options.
     pub fn settings(&self) -> Option<&Settings> {
         self.settings.as_ref()
     }
 
-    /// What is there before the op runs, in the order of its operands.
+    /// Returns the inputs, in the order of the operands.
     pub fn inputs(&self) -> impl Iterator<Item = &HostArray> {
         self.operands.iter().filter_map(Role::input)
     }
 
-    /// The shapes of the outputs, in the order of the operands; none of those whose length the device counts.
+    /// Returns the shapes of the outputs, in the order of the operands, without those that the device counts.
     pub fn outputs(&self) -> impl Iterator<Item = Vec<usize>> {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
@@ -385,7 +385,7 @@ impl Form {
         })
     }
 
-    /// What will run, by the op's policy: as [`Op::lower`].
+    /// Lowers the op: as [`Op::lower`].
     ///
     /// # Errors
     /// Those of the op: a limit of the device, a variant that the device cannot run.
@@ -401,23 +401,24 @@ impl std::fmt::Debug for Form {
 }
 
 impl Operation {
-    /// The op for what is asked.
+    /// Builds the op for a request.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): too few or too many inputs, an option with a value that it does not
-    /// have; [`Shape`](crate::ErrorKind::Shape): an input of another shape or type than the others want;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported): a type that the op does not take.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): too few or too many inputs, or an invalid value of
+    ///   an option.
+    /// - [`Shape`](crate::ErrorKind::Shape): an input of the wrong shape or type.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type that the op does not take.
     pub fn form(&'static self, ask: Ask<'_>) -> Result<Form> {
         let (given, op) = (ask.inputs.len(), self.name);
         let (most, least) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
         if given > most || given < least && ask.supply.is_none() {
             let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            return Err(err!(InvalidArgument, "{op}: {given} inputs given, {wanted} wanted"));
+            return Err(err!(InvalidArgument, "{op}: {given} inputs given; the op wants {wanted}"));
         }
         let Some(make) = self.make else {
             return Err(err!(
                 Unsupported,
-                "{op}: it runs until its result is good enough, and has no one program"
+                "{op}: a solver runs until its result is good enough, so it has no single program"
             ));
         };
         let settings = ask.settings.clone();

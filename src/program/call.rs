@@ -1,4 +1,4 @@
-//! Typed calls: a plan, and the operands that an op declares for it.
+//! Typed calls: a plan and the operands that its op declares.
 
 use super::Operand;
 use crate::element::Element;
@@ -6,44 +6,44 @@ use crate::error::{Result, err};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What runs a program on one kind of device: wgpu's or CUDA's.
+/// Runs a program on one kind of device, through wgpu or CUDA.
 pub trait Executor {
-    /// What is run, as plain data.
+    /// The program, as plain data.
     type Program;
-    /// Part of a buffer of this kind of device.
+    /// Part of a buffer on this kind of device.
     type Slice<'a, T: Element>;
-    /// The same, with the element type as a value.
+    /// The same without its element type.
     type RawSlice<'a>: Copy;
 
-    /// What is run.
+    /// Returns the program.
     fn program(&self) -> &Self::Program;
 
-    /// Name of the op, for errors.
+    /// Returns the op's name, for errors.
     fn op(&self) -> &'static str;
 
-    /// The operands that the program wants, in its order.
+    /// Returns the program's operands, in order.
     fn operands(&self) -> &[Operand];
 
-    /// Takes the type off a slice.
+    /// Removes the type from a slice.
     fn untyped<'a, T: Element>(slice: Self::Slice<'a, T>) -> Self::RawSlice<'a>;
 }
 
-/// Where an [`Executor`] puts its work: a recorder of wgpu's, a stream of CUDA's.
+/// Takes an [`Executor`]'s work: wgpu's recorder or a CUDA stream.
 pub trait Sink<X: Executor> {
-    /// Checks the operands, which are in the program's order, and puts the work there.
+    /// Checks the operands, which are in the program's order, and adds the work.
     ///
     /// # Errors
-    /// Those of the executor: sizes, types, aliasing, owners.
+    /// Those of the executor: sizes, types, aliasing, devices.
     fn put(&mut self, executor: &X, operands: &[X::RawSlice<'_>]) -> Result<()>;
 }
 
-/// An op that is ready to be recorded, as often as wanted, with any buffers of the right sizes.
+/// An op that is ready to be recorded any number of times, with any buffers of the right sizes.
 ///
-/// `D` is the descriptor, `T` the element type, `X` the executor. [`Plan`](crate::Plan) is a plan on wgpu; with the
+/// `D` is the descriptor, `T` the element type, `X` the executor. [`Plan`](crate::Plan) is a plan on wgpu. With the
 /// feature `cuda`, `CudaPlan` is a plan on CUDA. [`Plannable::plan`](crate::Plannable::plan) makes one.
 ///
-/// Each op declares its operands. `record` takes those that every plan of the op has. What was asked for when the op
-/// was described comes before it, by the operand's name:
+/// Each op declares its operands. `record` takes those that every plan of the op has. Optional operands that the
+/// descriptor asked for come before it, by name:
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -72,14 +72,13 @@ pub trait Sink<X: Executor> {
 /// ```
 ///
 /// # Errors of `record`
-/// Nothing is recorded when it errs.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an operand that was asked for is missing, or one is given
-///   that was not asked for.
-/// - [`Shape`](crate::ErrorKind::Shape): an operand has another number or type of elements than planned.
-/// - [`Buffer`](crate::ErrorKind::Buffer): an operand lives on another device, starts at an offset that
-///   the device cannot bind, or is an input and lies in memory that was allocated and never written: inputs and outputs
-///   may be swapped.
-/// - [`Aliasing`](crate::ErrorKind::Aliasing): an operand that is written shares its memory with another.
+/// Nothing is recorded when an error is returned.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an optional operand is missing, or one is passed that
+///   the descriptor did not ask for.
+/// - [`Shape`](crate::ErrorKind::Shape): an operand has another length or element type than planned.
+/// - [`Buffer`](crate::ErrorKind::Buffer): an operand lives on another device, or starts at an offset that the device
+///   cannot bind, or is an input in memory that was never written (perhaps inputs and outputs are swapped).
+/// - [`Aliasing`](crate::ErrorKind::Aliasing): an operand that is written overlaps another.
 /// - [`DeviceLost`](crate::ErrorKind::DeviceLost), [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
 pub struct PlanOn<D, T, X> {
     pub(crate) executor: X,
@@ -97,26 +96,26 @@ impl<D, T, X: Executor> PlanOn<D, T, X> {
         Self { executor, of: PhantomData }
     }
 
-    /// What will run, as plain data.
+    /// Returns the program, as plain data.
     pub fn program(&self) -> &X::Program {
         self.executor.program()
     }
 
-    /// The plan without the types of its operands, for programs that know them only when they run.
+    /// Returns the plan without its types, for programs that learn their types at run time.
     pub fn into_executable(self) -> X {
         self.executor
     }
 
-    /// The plan, to be given operands that it was asked to take, one by one, where that depends on conditions.
+    /// Starts a call whose optional operands are added one by one, for programs that decide at run time.
     pub fn with<'a>(&self) -> With<'_, 'a, D, T, X> {
         With { plan: self, given: Vec::new() }
     }
 }
 
-/// An operand by its name.
+/// An operand and its name.
 type Named<'a, X> = (&'static str, <X as Executor>::RawSlice<'a>);
 
-/// A plan with operands that it was asked to take, to be recorded with the rest.
+/// A plan and its optional operands, ready to be recorded with the rest.
 pub struct With<'p, 'a, D, T, X: Executor> {
     plan: &'p PlanOn<D, T, X>,
     given: Vec<Named<'a, X>>,
@@ -134,7 +133,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
         self.given.push((name, slice));
     }
 
-    /// Puts the op there with the given operands, in the program's order.
+    /// Adds the op to `target`, with its operands in the program's order.
     pub(crate) fn put<R: Sink<X>, const N: usize>(
         self,
         target: &mut R,
@@ -142,7 +141,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
     ) -> Result<()> {
         let executor = &self.plan.executor;
         let wanted = executor.operands();
-        // Most plans take what every plan of their op takes. Recording those allocates nothing.
+        // Most plans have no optional operands. Recording those allocates nothing.
         let in_order = wanted.iter().zip(&required).all(|(operand, (name, _))| operand.name == *name);
         if self.given.is_empty() && wanted.len() == N && in_order {
             return target.put(executor, &required.map(|(_, slice)| slice));
@@ -150,7 +149,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
         target.put(executor, &self.ordered(&required)?)
     }
 
-    /// The operands, given and required, in the program's order.
+    /// Puts the optional and required operands in the program's order.
     fn ordered(mut self, required: &[Named<'a, X>]) -> Result<Vec<X::RawSlice<'a>>> {
         self.given.extend_from_slice(required);
         let executor = &self.plan.executor;
@@ -159,7 +158,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
             let found = self.given.iter().find(|(name, _)| *name == operand.name);
             found.map(|(_, slice)| *slice).ok_or_else(|| {
                 let name = operand.name;
-                err!(InvalidArgument, "{op}: the plan wants an operand {name}; give it by `with_{name}`")
+                err!(InvalidArgument, "{op}: the plan wants the operand {name}; pass it with `with_{name}`")
             })
         });
         let ordered = ordered.collect::<Result<Vec<_>>>()?;
@@ -169,14 +168,14 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
                 if twice(at) {
                     return Err(err!(
                         InvalidArgument,
-                        "{op}: the operand {name} is given twice; give it once"
+                        "{op}: the operand {name} is passed twice; pass it once"
                     ));
                 }
                 if wanted.iter().all(|operand| operand.name != *name) {
                     return Err(err!(
                         InvalidArgument,
-                        "{op}: the plan does not take an operand {name}; leave it out, or ask for it when the op is \
-                         described"
+                        "{op}: the plan does not take the operand {name}; leave it out, or ask for it in the \
+                         descriptor"
                     ));
                 }
             }
@@ -185,16 +184,16 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
     }
 }
 
-/// Declares the operands of an op, and with them the typed calls of its plans.
+/// Declares the operands of an op and generates the typed calls of its plans.
 ///
-/// `fn record(..)` lists what every plan has; `optional with_x(..)` what a plan has that was asked for it. Names are those
-/// of the program's operands. `[cuda]` adds `run`, for an op that CUDA has too.
+/// `fn record(..)` lists the operands of every plan; `optional with_x(..)` lists one that the descriptor asks for.
+/// Names are those of the program's operands. `[cuda]` adds `run`, for an op that CUDA has too.
 macro_rules! operands {
     (@run [] $($rest:tt)*) => {};
     (@run [cuda] [$($generics:tt)*] $op:ty, $t:ty; [$($free:ident)*] ($($name:ident: $ty:ty),+)) => {
         #[cfg(feature = "cuda")]
         impl<$($generics)* X: $crate::program::Executor> $crate::program::PlanOn<$op, $t, X> {
-            /// Gives the op to a stream of CUDA's and returns at once.
+            /// Runs the op on a CUDA stream. Returns at once.
             ///
             /// # Errors
             /// See [`PlanOn`]($crate::program::PlanOn).
@@ -213,7 +212,7 @@ macro_rules! operands {
 
         #[cfg(feature = "cuda")]
         impl<'a, $($generics)* X: $crate::program::Executor> $crate::program::With<'_, 'a, $op, $t, X> {
-            /// Gives the op to a stream of CUDA's and returns at once.
+            /// Runs the op on a CUDA stream. Returns at once.
             ///
             /// # Errors
             /// See [`PlanOn`]($crate::program::PlanOn).

@@ -1,10 +1,10 @@
-//! What a device has taught: variants that were measured to be faster there, and such that failed.
+//! Variants that measured faster on a device, and variants that failed there.
 
 use super::DecidedBy;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What lowering takes into account beside its own policies. Empty unless something was measured on the device: see the
+/// Choices that lowering prefers to its own policies. Empty unless something was measured on the device: see the
 /// module `tune`.
 ///
 /// ```
@@ -19,42 +19,42 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
-    /// What `auto` takes, by name of the op, wherever it fits the device.
+    /// The variant that `auto` takes, by name of the op, if it fits the device.
     pub forced: BTreeMap<String, Choice>,
-    /// What failed: never chosen, and refused where it is asked for by name.
+    /// Variants that failed. `auto` skips them, and naming one is an error.
     pub denied: Vec<Denied>,
 }
 
-/// A variant, and for some a row of the op's table of tiles.
+/// A variant, and for some a row of its table of tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Name of the variant.
     pub variant: String,
-    /// Name of the row, where the variant has a table: `128x128x8 by 8x8`. The op's own policy, if there is none.
+    /// Name of the row, if the variant has a table: `128x128x8 by 8x8`. `None` leaves the row to the op's policy.
     pub row: Option<String>,
     /// Who chose it.
     pub by: DecidedBy,
-    /// Why, for reports.
+    /// The reason, for reports.
     pub why: String,
 }
 
 impl Choice {
-    /// A variant that was measured to be better, with the row that the op's policy takes.
+    /// Makes a choice of a variant that measured faster. The op's policy picks the row.
     pub fn variant(name: &str, why: &str) -> Self {
         Self { variant: name.to_owned(), row: None, by: DecidedBy::Tuned, why: why.to_owned() }
     }
 }
 
-/// A variant that gave wrong results on a driver, or lost its device; or one row of its table.
+/// A variant that gave wrong results on a driver or lost its device, or one row of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
     /// Name of the op.
     pub op: String,
     /// Name of the variant.
     pub variant: String,
-    /// Name of the row; the whole variant, if there is none.
+    /// Name of the row; `None` denies the whole variant.
     pub row: Option<String>,
-    /// What went wrong.
+    /// The failure.
     pub why: String,
 }
 
@@ -74,7 +74,7 @@ impl Choices {
         self.forced.get(op).filter(|choice| choice.variant == variant)?.row.as_deref()
     }
 
-    /// Why a variant as a whole is denied, if it is.
+    /// The entry that denies a whole variant, if there is one.
     pub(crate) fn denies(&self, op: &str, variant: &str) -> Option<&Denied> {
         self.denied.iter().find(|d| d.op == op && d.variant == variant && d.row.is_none())
     }
@@ -82,14 +82,14 @@ impl Choices {
     /// Whether a row of a variant's table is denied.
     pub(crate) fn denies_row(&self, op: &str, variant: &str, row: impl FnOnce() -> String) -> bool {
         let mut rows = self.denied.iter().filter(|d| d.op == op && d.variant == variant && d.row.is_some());
-        // Names are made only where there is something to hold them against.
+        // The name is made only if some row is denied.
         let Some(first) = rows.next() else { return false };
         let row = row();
         first.row.as_deref() == Some(&row) || rows.any(|d| d.row.as_deref() == Some(&row))
     }
 }
 
-/// Name of a row of a table of tiles.
+/// Names a row of a table of tiles.
 pub(crate) fn row_name([m, n, k]: [u32; 3], [rows, columns]: [u32; 2]) -> String {
     format!("{m}x{n}x{k} by {rows}x{columns}")
 }

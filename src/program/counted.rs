@@ -1,4 +1,4 @@
-//! Programs that decide on the device how many workgroups another dispatch has.
+//! Programs that compute on the device how many workgroups another dispatch has.
 
 use super::{Access, Binding, Decision, Grid, Kernel, Operand, Program, kernel_params};
 use crate::element::DType;
@@ -6,8 +6,8 @@ use crate::shader::Spec;
 
 kernel_params! { struct CountedParams { items: u32, most: u32 } }
 
-/// From a count, the workgroups of `items` items each that cover it, and never more than cover `most`: three u32,
-/// folded as [`Grid::fold`] does.
+/// Computes from a count the workgroups of `items` items each that cover it, at most as many as cover `most`: three
+/// u32, folded as in [`Grid::fold`].
 pub(crate) fn workgroups(items: u32, most: u32) -> Program {
     let mut program = Program::new("workgroups", Decision::policy("folded", "the count lies on the device"));
     let operand = |name, len, access| Operand { name, dtype: DType::U32, len, access };

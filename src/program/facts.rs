@@ -1,4 +1,4 @@
-//! What the formulas of [`analysis`](crate::analysis) say of a program: what ops say in their own files is made of this.
+//! Building blocks for an op's facts: the results of the formulas of [`analysis`](crate::analysis).
 
 use super::{Kernel, Program};
 use crate::analysis::segments;
@@ -8,11 +8,11 @@ use std::fmt;
 /// A number that a formula of [`analysis`](crate::analysis) gives for a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// What it is, in a few words.
+    /// The quantity, in a few words.
     pub name: &'static str,
     /// The number.
     pub value: f64,
-    /// Of what, or in what unit.
+    /// The unit or the subject.
     pub of: String,
 }
 
@@ -25,14 +25,14 @@ impl fmt::Display for Fact {
     }
 }
 
-/// Bytes that memory moves at once.
+/// Bytes of a memory transaction.
 const SEGMENT: u64 = 128;
 
-/// A program under the formulas.
+/// A program to which the formulas apply.
 pub(crate) struct Subject<'a> {
     pub(crate) program: &'a Program,
     pub(crate) interfaces: &'a [&'a Interface],
-    /// Invocations of a subgroup.
+    /// Threads of a subgroup.
     pub(crate) subgroup: u32,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn fact(name: &'static str, value: f64, of: impl Into<String>) -> Fac
 }
 
 impl Subject<'_> {
-    /// The kernel with this entry point, and what its workgroups are.
+    /// The kernel with this entry point, and its interface.
     pub(crate) fn kernel(&self, entry: &str) -> Option<(&Kernel, &Interface)> {
         let at = self.program.kernels.iter().position(|k| k.entry == entry)?;
         Some((&self.program.kernels[at], self.interfaces.get(at)?))
@@ -56,7 +56,7 @@ impl Subject<'_> {
         self.program.operands.first().map_or(4, |o| o.dtype.size() as u64)
     }
 
-    /// Segments that a subgroup touches whose lanes access these elements.
+    /// Segments that one access of a subgroup touches, if its lanes access these elements.
     pub(crate) fn transactions(&self, name: &'static str, element_of: impl Fn(u64) -> u64) -> Fact {
         let bytes = self.element_bytes();
         let addresses = (0..u64::from(self.subgroup)).map(|lane| element_of(lane) * bytes);
@@ -64,14 +64,12 @@ impl Subject<'_> {
     }
 
     fn of_accesses(&self) -> String {
-        format!("segments of {SEGMENT} bytes for an access of {} invocations", self.subgroup)
+        format!("segments of {SEGMENT} bytes for an access of {} threads", self.subgroup)
     }
 
     pub(crate) fn asked(&self) -> Option<Fact> {
         let Program { cost, traffic, .. } = self.program;
         let times = (*traffic)? / cost.bytes;
-        times
-            .is_finite()
-            .then(|| fact("asked", times, "times the bytes at the least, of memory and its caches"))
+        times.is_finite().then(|| fact("asked", times, "times the minimum bytes, from memory and its caches"))
     }
 }

@@ -1,7 +1,8 @@
-//! What fits a device: rounds of loops, buffers, bindings, scratch, and the number of dispatches.
+//! What fits a device: loop rounds, buffers, bindings, scratch, and the number of dispatches.
 //!
-//! An operand above the largest binding is taken in chunks of its rows (planes, images, heads, keys): [`BoundChunk`]. What
-//! cannot be cut is refused by one of the checks, all of which say what is too large, the limit, and what to do.
+//! An operand above the largest binding is bound in chunks of its rows (planes, images, heads, keys): [`BoundChunk`].
+//! What cannot be cut is rejected by one of the checks. Each error names the operand, its size, the limit and a
+//! remedy.
 
 use super::{Binding, DeviceProfile, Operand, Program, Resource};
 use crate::error::{Result, err};
@@ -9,56 +10,55 @@ use crate::shape::round_up;
 use std::fmt::Arguments;
 use std::ops::Range;
 
-/// Rounds that all loops of an invocation may take together on every driver that we know. Mesa's software driver leaves all
-/// loops silently after these; other drivers have no such limit.
+/// Rounds that all loops of a thread may take together on every driver that we know. Mesa's software driver silently
+/// ends all loops after these; other drivers have no such limit.
 pub(crate) const LOOP_ROUNDS: u32 = 65535;
 
-/// Whether every driver that we know runs this many rounds to their end. Kernels that do not ask the device keep to it.
+/// Whether every driver that we know runs this many rounds. Kernels that do not ask the device stay within it.
 pub(crate) const fn runs_everywhere(rounds: usize) -> bool {
     rounds < LOOP_ROUNDS as usize
 }
 
 impl DeviceProfile {
-    /// Whether an invocation whose loops take `rounds` rounds together runs them all. Rounds of nested loops add up: those
-    /// of an inner loop count each time.
+    /// Whether a thread runs all of `rounds` rounds. Rounds of nested loops add up: an inner loop's count each time.
     pub(crate) fn runs_rounds(&self, rounds: u64) -> bool {
         rounds <= self.max_rounds()
     }
 
-    /// Whether the driver ends loops that are too long.
+    /// Whether the driver ends long loops.
     pub(crate) fn ends_loops(&self) -> bool {
         self.quirks.max_loop_rounds.is_some()
     }
 
-    /// Rounds that all loops of an invocation may take together.
+    /// Maximum rounds of all loops of a thread together.
     pub(crate) fn max_rounds(&self) -> u64 {
         self.quirks.max_loop_rounds.map_or(u64::MAX, u64::from)
     }
 
-    /// Steps of at most `each` rounds, a power of two of them, that one invocation may take, and no more than `most`. Where
-    /// the driver has no limit, `most`.
+    /// The power of two of steps, of at most `each` rounds each, that one thread may take, at most `most`. Without a
+    /// limit of the driver, `most`.
     pub(crate) fn loop_steps(&self, each: u64, most: u64) -> u64 {
         let fit = |rounds: u32| 1 << (u64::from(rounds) / each.max(1)).max(1).ilog2();
         self.quirks.max_loop_rounds.map_or(most, |rounds| most.min(fit(rounds)))
     }
 }
 
-/// Alignment of bindings that every device allows, in bytes.
+/// Alignment of bindings that every device accepts, in bytes.
 const ALIGNMENT: u64 = 256;
 
-/// A part of an operand, as it is bound.
+/// A bound part of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BoundSpan {
     /// First byte of the binding.
     pub(crate) offset: u64,
     /// Bytes of the binding.
     pub(crate) size: u64,
-    /// Bytes of the binding before the part.
+    /// Bytes of the binding that precede the part.
     pub(crate) before: u64,
 }
 
 impl BoundSpan {
-    /// Of `bytes` bytes from `begin` on.
+    /// Covers `bytes` bytes from `begin`.
     pub(crate) fn new(begin: u64, bytes: u64) -> Self {
         let before = begin % ALIGNMENT;
         Self { offset: begin - before, size: before + bytes, before }
@@ -69,29 +69,29 @@ impl BoundSpan {
     }
 }
 
-/// Consecutive rows (planes, images, heads, keys) of operands, few enough for a binding each.
+/// Consecutive rows (planes, images, heads, keys) that fit one binding of each operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BoundChunk {
-    /// Number of the first row.
+    /// Index of the first row.
     pub(crate) first: u64,
     /// Number of rows.
     pub(crate) count: u64,
 }
 
 impl BoundChunk {
-    /// `count` rows in chunks of `most`, the last of which may have fewer.
+    /// Splits `count` rows into chunks of `most`. The last may have fewer.
     pub(crate) fn full(count: u64, most: u64) -> impl Iterator<Item = Self> + Clone {
         let most = most.max(1);
         (0..count.div_ceil(most)).map(move |i| Self { first: i * most, count: most.min(count - i * most) })
     }
 
-    /// `count` rows in as few chunks as have at most `most` each, of about equal size.
+    /// Splits `count` rows into the fewest chunks of at most `most` rows, of about equal size.
     pub(crate) fn even(count: u64, most: u64) -> impl Iterator<Item = Self> + Clone {
         let chunks = count.div_ceil(most.max(1)).max(1);
         Self::full(count, count.div_ceil(chunks))
     }
 
-    /// The part of an operand with rows of `bytes` bytes.
+    /// The chunk's part of an operand with rows of `bytes` bytes.
     pub(crate) fn span(self, bytes: u64) -> BoundSpan {
         BoundSpan::new(self.first * bytes, self.count * bytes)
     }
@@ -103,17 +103,17 @@ impl BoundChunk {
 }
 
 impl DeviceProfile {
-    /// Bytes of the largest operand that is bound whole.
+    /// Bytes of the largest operand that can be bound whole.
     fn largest_binding(&self) -> u64 {
         self.limits.max_storage_binding.min(self.limits.max_buffer_size)
     }
 
-    /// Bytes of the largest chunk, whose bytes are numbered by 32 bits.
+    /// Bytes of the largest chunk. Its bytes have 32-bit indices.
     fn largest_chunk(&self) -> u64 {
         self.limits.max_storage_binding.min(u32::MAX.into())
     }
 
-    /// Bytes of a chunk that fit wherever it begins: up to 255 bytes of its binding may lie before it.
+    /// Bytes of a chunk that fit wherever it starts: up to 255 bytes of its binding may precede it.
     pub(crate) fn chunk_room(&self) -> u64 {
         (self.largest_chunk() / ALIGNMENT * ALIGNMENT).saturating_sub(ALIGNMENT)
     }
@@ -123,14 +123,15 @@ impl DeviceProfile {
         count.saturating_mul(bytes) <= self.largest_chunk()
     }
 
-    /// `count` rows of `bytes` bytes in as few chunks as bindings allow. A row must fit [`chunk_room`](Self::chunk_room),
-    /// unless all do.
+    /// Splits `count` rows of `bytes` bytes into the fewest chunks that bindings hold. A row must fit
+    /// [`chunk_room`](Self::chunk_room), unless all rows fit one binding.
     pub(crate) fn chunks(&self, count: u64, bytes: u64) -> impl Iterator<Item = BoundChunk> + Clone {
         let most = if self.binds_all(count, bytes) { count } else { self.chunk_room() / bytes.max(1) };
         BoundChunk::even(count, most)
     }
 
-    /// As [`chunks`](Self::chunks), of a multiple of 256 rows each: rows of operands of every size begin at aligned offsets.
+    /// As [`chunks`](Self::chunks), but each starts at a multiple of 256 rows, so that rows of any size start
+    /// aligned.
     pub(crate) fn aligned_chunks(&self, count: u64, bytes: u64) -> impl Iterator<Item = BoundChunk> + Clone {
         let step = if self.binds_all(count, bytes) { 1 } else { ALIGNMENT };
         self.chunks(count.div_ceil(step), step * bytes).map(move |blocks| {
@@ -139,13 +140,13 @@ impl DeviceProfile {
         })
     }
 
-    /// Fails unless the device has a buffer for each of `operands`, which are bound in chunks.
+    /// Fails unless each of `operands`, which are bound in chunks, fits a buffer.
     pub(crate) fn check_buffers(&self, op: &str, operands: &[Operand], remedy: &str) -> Result<()> {
         let limit = (self.limits.max_buffer_size, "buffer");
         operands.iter().try_for_each(|operand| self.check_operand(op, operand, limit, remedy))
     }
 
-    /// Fails unless the device can bind the whole of each of `operands`, and a kernel number its elements.
+    /// Fails unless the device can bind each of `operands` whole and kernels can index its elements.
     pub(crate) fn check_bindings(&self, op: &str, operands: &[Operand], remedy: &str) -> Result<()> {
         let limit = self.largest_binding();
         let what = if limit == self.limits.max_buffer_size { "buffer" } else { "binding" };
@@ -175,20 +176,20 @@ impl DeviceProfile {
         ))
     }
 
-    /// Fails unless `operand` has at most `most` elements, the most that the op's kernels count.
+    /// Fails unless `operand` has at most `most` elements, the limit of the op's kernels.
     pub(crate) fn check_count(&self, op: &str, operand: &Operand, most: usize, remedy: &str) -> Result<()> {
         if operand.len <= most {
             return Ok(());
         }
         Err(err!(
             TooLarge,
-            "{op}: {} has {} elements, above {most}, the most that a kernel can count; {remedy}",
+            "{op}: {} has {} elements; the kernels count at most {most}; {remedy}",
             operand.name,
             operand.len
         ))
     }
 
-    /// Fails unless a row of `bytes` bytes, which `what` names, fits a chunk.
+    /// Fails unless a row of `bytes` bytes, named `what`, fits a chunk.
     pub(crate) fn check_row(&self, op: &str, what: Arguments<'_>, bytes: u64, remedy: &str) -> Result<()> {
         let room = self.chunk_room();
         if bytes <= room {
@@ -196,12 +197,12 @@ impl DeviceProfile {
         }
         Err(err!(
             TooLarge,
-            "{op}: {what} has {bytes} bytes; {room} is the most that {} binds of one; {remedy}",
+            "{op}: {what} has {bytes} bytes; {} binds at most {room} of one; {remedy}",
             self.name
         ))
     }
 
-    /// Fails unless the device can bind `bytes` bytes of scratch for `what`, and a kernel number its words.
+    /// Fails unless the device can bind `bytes` bytes of scratch for `what` and kernels can index its words.
     pub(crate) fn check_scratch(
         &self,
         op: &str,
@@ -221,12 +222,12 @@ impl DeviceProfile {
     }
 }
 
-/// The most dispatches that work is cut into: minutes on the fastest devices, hours on slow ones, and tens of megabytes of
-/// program.
+/// Maximum dispatches of a program: minutes of work on the fastest devices, hours on slow ones, and tens of megabytes
+/// of memory.
 const MAX_DISPATCHES: u64 = 1 << 16;
 
 impl Program {
-    /// `count` parts of work in bands of at most `each`, so that no dispatch takes long.
+    /// Splits `count` items of work into chunks of at most `each`, so that no dispatch takes long.
     pub(crate) fn bands(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
         let each = each.max(1);
         self.check_dispatches(count.div_ceil(each))?;
@@ -239,8 +240,8 @@ impl Program {
         if dispatches > MAX_DISPATCHES {
             return Err(err!(
                 TooLarge,
-                "{}: `{}` takes {dispatches} dispatches of a bounded time, above {MAX_DISPATCHES}; split the work into \
-                 smaller calls",
+                "{}: `{}` takes {dispatches} dispatches of bounded time, above the limit of {MAX_DISPATCHES}; split \
+                 the work into smaller calls",
                 self.op,
                 self.variant()
             ));
@@ -266,7 +267,7 @@ mod tests {
         {
             let aligned: Vec<_> = profile.aligned_chunks(count, bytes).collect();
             for (aligned, chunks) in [(false, profile.chunks(count, bytes).collect()), (true, aligned)] {
-                // Rows of which a binding does not hold 256 are not asked for in aligned chunks.
+                // A caller asks for aligned chunks only if a binding holds 256 rows.
                 if aligned && bytes > 1 << 18 {
                     continue;
                 }
@@ -311,10 +312,7 @@ mod tests {
             "op: counts need 134217732 bytes of scratch; the largest binding of WebGPU defaults has 134217728; cut"
         );
         let e = profile.check_row("op", format_args!("a row"), 1 << 27, "cut").unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "op: a row has 134217728 bytes; 134217472 is the most that WebGPU defaults binds of one; cut"
-        );
+        assert_eq!(e, "op: a row has 134217728 bytes; WebGPU defaults binds at most 134217472 of one; cut");
     }
 
     #[test]

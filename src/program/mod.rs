@@ -1,8 +1,8 @@
-//! The waist of the house: what will run, and on what, as plain data.
+//! Programs as plain data: kernels, dispatches, operands and scratch, independent of any executor.
 //!
-//! Op families turn a descriptor into a [`Program`] by looking at a [`DeviceProfile`]; executors turn
-//! a `Program` into work. Recording, reporting, warming up and translating are each a loop over a
-//! `Program`, and choice of variant is tested with hand-written profiles, without a device.
+//! An op's descriptor and a [`DeviceProfile`] give a [`Program`]; executors run it. Recording, reports, warming up
+//! and translation are loops over a `Program`. The choice of a variant is tested with hand-written profiles, without
+//! a device.
 //!
 //! ```
 //! use tilework::{Reduce, Sum};
@@ -58,8 +58,8 @@ use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The fragment by which kernels read and write elements of this type in 32-bit words: fills the slot
-/// `element`. An op refuses the types it does not take (u64 and bf16 among them) before it asks.
+/// The fragment with which kernels read and write elements of this type in 32-bit words. It fills the slot `element`.
+/// Ops reject the types that they do not take (u64 and bf16 among them) before they call this.
 pub(crate) fn element_fragment(dtype: DType) -> Fragment {
     Fragment::Library(match dtype {
         DType::F32 => "element/f32",
@@ -73,62 +73,62 @@ pub(crate) fn element_fragment(dtype: DType) -> Fragment {
 
 /// Workgroups along x before a dispatch folds into y, and along y before it folds into z.
 ///
-/// A constant, and not `num_workgroups`, which is 0 under indirect dispatch on one backend. The
-/// shader side is `shaders/workgroup/index.wgsl`.
+/// Kernels use this constant, not `num_workgroups`, which is 0 under indirect dispatch on one backend. The shaders'
+/// side is `shaders/workgroup/index.wgsl`.
 pub const FOLD: u32 = 32768;
 
 /// How a kernel uses an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Only read.
+    /// Read only.
     Read,
-    /// Only written, every element.
+    /// Every element is written; none is read.
     Write,
     /// Read and written in place.
     ReadWrite,
 }
 
-/// A buffer that the caller gives.
+/// A buffer that the caller passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
-    /// Name, as in the documentation of the op.
+    /// Name, as in the op's documentation.
     pub name: &'static str,
     /// Element type.
     pub dtype: DType,
-    /// Elements.
+    /// Number of elements.
     pub len: usize,
-    /// Read, written or both.
+    /// Whether kernels read it, write it or both.
     pub access: Access,
 }
 
 impl Operand {
-    /// Bytes of the operand.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         (self.len as u64).saturating_mul(self.dtype.size() as u64)
     }
 
-    /// Holds what is given for it against what was planned.
+    /// Fails unless the type and the length are those of the plan.
     pub(crate) fn check_given(&self, op: &str, dtype: DType, len: usize) -> Result<()> {
         let name = self.name;
         if dtype != self.dtype {
-            return Err(err!(Shape, "{op}: {name} holds {dtype}, the plan is for {}", self.dtype));
+            return Err(err!(Shape, "{op}: {name} holds {dtype}; the plan wants {}", self.dtype));
         }
         if len != self.len {
             return Err(err!(
                 Shape,
-                "{op}: {name} has {len} elements, the plan is for {}; slice the buffer or plan again",
+                "{op}: {name} has {len} elements; the plan wants {}; slice the buffer or plan again",
                 self.len
             ));
         }
         Ok(())
     }
 
-    /// Holds the number of operands that are given against that of those `wanted`.
+    /// Fails unless the number of operands is that of `wanted`.
     pub(crate) fn check_count(op: &str, given: usize, wanted: &[Self]) -> Result<()> {
         if given == wanted.len() {
             return Ok(());
         }
-        Err(err!(Shape, "{op}: {given} operands given, {} wanted", wanted.len()))
+        Err(err!(Shape, "{op}: {given} operands given; the plan wants {}", wanted.len()))
     }
 }
 
@@ -137,9 +137,9 @@ impl Operand {
 pub enum Source {
     /// A file under `shaders/`, without its ending.
     Library(&'static str),
-    /// Text made by a Rust function, or brought by a user, with the name it goes by in errors.
+    /// Text made by a Rust function or passed by a user.
     Text {
-        /// Name in errors.
+        /// Name shown in errors.
         name: Arc<str>,
         /// WGSL.
         text: Arc<str>,
@@ -150,33 +150,33 @@ impl Hash for Source {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             Self::Library(name) => name.hash(state),
-            // Texts that are equal have one length; the others are told apart where they are compared.
+            // Equal texts have equal lengths. `Eq` tells the others apart.
             Self::Text { name, text } => (name, text.len()).hash(state),
         }
     }
 }
 
-/// A shader, specialised, and one of its entry points. Two equal kernels share one pipeline.
+/// A specialised shader and one of its entry points. Equal kernels share one pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
-    /// The text.
+    /// Where the text comes from.
     pub source: Source,
-    /// What is rewritten in it.
+    /// Constants, flags and fragments that fill the text.
     pub spec: Spec,
     /// The entry point.
     pub entry: &'static str,
-    /// Whether the text is ours and proven, so that it may run without runtime checks: unless a user's fragment is
-    /// part of it that could do more than compute.
+    /// Whether the text is ours and proven, so that it may run without runtime checks. False if it holds a user's
+    /// fragment that can do more than compute.
     pub trusted: bool,
 }
 
 impl Kernel {
-    /// A kernel of the library.
+    /// Makes a kernel of the library.
     pub fn library(name: &'static str, entry: &'static str, spec: Spec) -> Self {
         Self { source: Source::Library(name), spec, entry, trusted: true }
     }
 
-    /// The text for `target`.
+    /// Expands the text for `target`.
     ///
     /// # Errors
     /// As [`expand`].
@@ -187,7 +187,7 @@ impl Kernel {
         }
     }
 
-    /// `family/file:entry`, for labels and reports.
+    /// Returns `family/file:entry`, for labels and reports.
     pub fn label(&self) -> String {
         match &self.source {
             Source::Library(name) => format!("{name}:{}", self.entry),
@@ -196,53 +196,52 @@ impl Kernel {
     }
 }
 
-/// What a binding shows to a kernel.
+/// The resource behind a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// One of the program's operands.
     Operand(usize),
     /// One of the program's scratch areas.
     Scratch(usize),
-    /// One of the program's constants; only read.
+    /// One of the program's constants, read only.
     Constant(usize),
 }
 
-/// A range of a resource, bound. Binding 0 is always the parameters; these follow from binding 1.
+/// A bound range of a resource. Binding 0 is always the parameters; these follow from binding 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Binding {
-    /// What is bound.
+    /// The resource.
     pub resource: Resource,
-    /// Byte offset; a multiple of 256, the strictest alignment there is.
+    /// Byte offset: a multiple of 256, the strictest alignment.
     pub offset: u64,
-    /// Bytes; rounded up to a multiple of 4, and at least 4, when bound.
+    /// Size in bytes. A bound size is rounded up to a multiple of 4, and is at least 4.
     pub size: u64,
 }
 
 impl Binding {
-    /// The whole of `operands[index]`.
+    /// Binds the whole of `operands[index]`.
     pub fn operand(index: usize, operands: &[Operand]) -> Self {
         Self { resource: Resource::Operand(index), offset: 0, size: operands[index].bytes() }
     }
 }
 
-/// How many workgroups a dispatch has.
+/// The number of workgroups of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Grid {
-    /// Known when planned.
+    /// Known when the op is planned.
     Direct([u32; 3]),
-    /// Three `u32` at a byte offset of a resource, written by an earlier dispatch. Each must be at most
-    /// the device's `max_workgroups_per_dimension`, which the kernel that writes them sees to: drivers
-    /// define nothing for more.
+    /// Three `u32` at a byte offset of a resource, written by an earlier dispatch. The kernel that writes them keeps
+    /// each at most the device's `max_workgroups_per_dimension`: beyond it drivers define nothing.
     Indirect {
         /// Where the counts are.
         resource: Resource,
-        /// Byte offset of the first of them.
+        /// Byte offset of the first count.
         offset: u64,
     },
 }
 
 impl Grid {
-    /// `workgroups` in all, folded over the three dimensions.
+    /// Folds `workgroups` over the three dimensions.
     ///
     /// ```
     /// use tilework::program::Grid;
@@ -253,7 +252,7 @@ impl Grid {
         let fold = u64::from(FOLD);
         let (x, rows) = if workgroups <= fold { (workgroups, 1) } else { (fold, workgroups.div_ceil(fold)) };
         let (y, z) = if rows <= fold { (rows, 1) } else { (fold, rows.div_ceil(fold)) };
-        // Above 2^45 workgroups z would overflow; every index is 32 bits long before that.
+        // Above 2^45 workgroups z would overflow. Indices of 32 bits end long before that.
         Grid::Direct([x as u32, y as u32, z.min(u64::from(FOLD)) as u32])
     }
 }
@@ -261,10 +260,9 @@ impl Grid {
 /// A field of a kernel's `Params`: name, byte offset, bytes.
 pub type Field = (&'static str, usize, usize);
 
-/// The `Params` of a kernel: a plain struct that knows its own layout, so that a test can hold it
-/// against the shader's.
+/// The `Params` of a kernel: a plain struct with its own layout, which a test compares with the shader's.
 pub(crate) trait KernelParams: bytemuck::NoUninit {
-    /// Fields in order.
+    /// The fields, in order.
     const FIELDS: &'static [Field];
 }
 
@@ -292,59 +290,59 @@ pub struct Dispatch {
     pub kernel: usize,
     /// Bytes of the kernel's `Params`, bound at 0.
     pub params: Vec<u8>,
-    /// Where each field of `params` lies.
+    /// Name, offset and size of each field of `params`.
     pub fields: &'static [Field],
-    /// Bound from 1 on.
+    /// Bindings 1 and up.
     pub bindings: Vec<Binding>,
     /// Workgroups.
     pub grid: Grid,
 }
 
-/// What the work costs at the least.
+/// The minimum cost of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     /// Floating-point (or integer) operations.
     pub flop: f64,
-    /// Mandatory bytes: each input read once, each output written once.
+    /// Bytes that must move: each input read once, each output written once.
     pub bytes: f64,
 }
 
-/// What can be said of the bits of a result.
+/// Whether runs repeat their bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Determinism {
-    /// Same device, same inputs, same bits.
+    /// The same device and inputs give the same bits.
     SameBits,
-    /// Rounding may differ from run to run, since the order of combination does.
+    /// Rounding may vary from run to run, because the order of combination does.
     RoundingVaries,
 }
 
-/// What will run: plain data.
+/// An op made ready for a device, as plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// Name of the op.
     pub op: &'static str,
     /// The variant, who chose it and why.
     pub decision: Decision,
-    /// Buffers of the caller, in the order of the call.
+    /// The caller's buffers, in the order of the call.
     pub operands: Vec<Operand>,
     /// Bytes of each scratch area.
     pub scratch: Vec<u64>,
-    /// Bytes of each constant: tables that the descriptor holds, uploaded once by the plan.
+    /// Bytes of each constant. Constants are tables of the descriptor, uploaded once by the plan.
     pub constants: Vec<Vec<u8>>,
-    /// Kernels, each once.
+    /// Distinct kernels.
     pub kernels: Vec<Kernel>,
-    /// Launches, in order; each sees what those before it wrote.
+    /// Launches, in order. Each sees the writes of those before it.
     pub dispatches: Vec<Dispatch>,
-    /// What the work costs at the least.
+    /// The minimum cost.
     pub cost: Cost,
-    /// Bytes that its workgroups ask of memory, where the design says: what tiling saves, and what caches may.
+    /// Bytes that the workgroups load and store, where the op's design gives a figure. Tiling and caches lower it.
     pub traffic: Option<f64>,
-    /// What can be said of the bits.
+    /// Whether runs repeat their bits.
     pub determinism: Determinism,
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that asks for what is not there fails")]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 impl Program {
     /// The field `name` of a dispatch's parameters, as an index.
     pub(crate) fn param(&self, dispatch: usize, name: &str) -> u64 {
@@ -353,7 +351,7 @@ impl Program {
 }
 
 impl Dispatch {
-    /// The parameter `name`, where it is one word.
+    /// The parameter `name`, if it is one word.
     pub(crate) fn param(&self, name: &str) -> Option<u32> {
         let &(_, at, _) = self.fields.iter().find(|(field, _, size)| *field == name && *size == 4)?;
         Some(u32::from_ne_bytes(self.params.get(at..at + 4)?.try_into().ok()?))
@@ -376,12 +374,12 @@ impl Program {
         }
     }
 
-    /// Name of the variant.
+    /// Returns the variant's name.
     pub fn variant(&self) -> &'static str {
         self.decision.variant
     }
 
-    /// Adds a kernel, once, and returns its index.
+    /// Adds a kernel unless it is there, and returns its index.
     pub(crate) fn kernel(&mut self, kernel: Kernel) -> usize {
         self.kernels.iter().position(|k| *k == kernel).unwrap_or_else(|| {
             self.kernels.push(kernel);
@@ -400,20 +398,20 @@ impl Program {
         self.dispatches.push(Dispatch { kernel, params, fields: P::FIELDS, bindings, grid });
     }
 
-    /// Adds a scratch area of `bytes` and returns a binding of the whole of it.
+    /// Adds a scratch area of `bytes` and binds all of it.
     pub(crate) fn scratch(&mut self, bytes: u64) -> Binding {
         self.scratch.push(bytes);
         Binding { resource: Resource::Scratch(self.scratch.len() - 1), offset: 0, size: bytes }
     }
 
-    /// Appends the work of another program, whose operands are these resources, each from its first byte on.
+    /// Appends another program. Its operands become these resources, each from its first byte.
     pub(crate) fn append(&mut self, other: Program, operands: &[Resource]) {
         let operands: Vec<_> = operands.iter().map(|&resource| (resource, 0)).collect();
         self.append_at(other, &operands, &mut Vec::new());
     }
 
-    /// As [`append`](Self::append), with operands from these bytes on, and scratch that the programs which are appended
-    /// with the same `shared` have in common: its areas are made as large as the largest needs.
+    /// As [`append`](Self::append), with operands that start at these byte offsets. Programs appended with the same
+    /// `shared` share scratch: each area grows to the largest need.
     pub(crate) fn append_at(
         &mut self,
         other: Program,
@@ -454,14 +452,14 @@ impl Program {
         }
     }
 
-    /// Adds a constant and returns a binding of the whole of it.
+    /// Adds a constant and binds all of it.
     pub(crate) fn constant(&mut self, bytes: Vec<u8>) -> Binding {
         let size = bytes.len() as u64;
         self.constants.push(bytes);
         Binding { resource: Resource::Constant(self.constants.len() - 1), offset: 0, size }
     }
 
-    /// Bytes of scratch in all.
+    /// Returns the total bytes of scratch.
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
@@ -469,17 +467,16 @@ impl Program {
 
 /// A descriptor that can be lowered for elements of type `T`.
 ///
-/// You may implement it. The kernels of your op run with runtime checks, those of the library among them, as in
+/// You may implement it for your own op. All kernels of such an op run with runtime checks, as in
 /// [`Gpu::prepare`](crate::Gpu::prepare).
 pub trait Op<T: Element> {
-    /// Checks shapes and limits, chooses variant and policy, and says what will run.
+    /// Checks shapes and limits, chooses the variant and its policy, and returns the program.
     ///
     /// # Errors
-    /// Those of the op: a shape it does not define, a limit of the device, a variant that the device
-    /// cannot run.
+    /// Those of the op: an invalid shape, a limit of the device, a variant that the device cannot run.
     fn lower(&self, profile: &DeviceProfile) -> Result<Program>;
 
-    /// Whether this crate wrote the op. Nobody else can write this function, as nobody else can name its argument.
+    /// Whether this crate wrote the op. Other crates cannot implement it, because they cannot name its argument.
     #[doc(hidden)]
     fn is_proven(&self, _: sealed::Ours) -> bool {
         false
@@ -487,12 +484,12 @@ pub trait Op<T: Element> {
 }
 
 mod sealed {
-    /// What only this crate can name.
+    /// A type that only this crate can name.
     #[derive(Debug, Clone, Copy)]
     pub struct Ours;
 }
 
-/// Says of an op of this crate that its programs bound their indices.
+/// Marks an op of this crate, whose programs bound their indices.
 macro_rules! proven {
     () => {
         fn is_proven(&self, _: $crate::program::Ours) -> bool {
@@ -503,7 +500,7 @@ macro_rules! proven {
 pub(crate) use proven;
 pub(crate) use sealed::Ours;
 
-/// Lowers an op. Kernels of a user's own op run with runtime checks: nobody has proven what it made or changed.
+/// Lowers an op. Kernels of a user's own op run with runtime checks, because nobody has proven their indices.
 pub(crate) fn lower<T: Element, D: Op<T>>(op: &D, profile: &DeviceProfile) -> Result<Program> {
     let mut program = op.lower(profile)?;
     if !op.is_proven(Ours) {

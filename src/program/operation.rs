@@ -1,52 +1,52 @@
-//! What an op declares of itself, as plain data: an entry of the catalogue.
+//! An op's declaration as plain data: an entry of the catalogue.
 
 use super::facts::{Fact, Subject};
 use super::{Asked, DeviceProfile, Form, Input, Program, Setting, Variant};
 use crate::element::DType;
 use crate::error::Result;
 
-/// An op as its own file declares it: an entry of [`operations`](crate::operations).
+/// An op's declaration: an entry of [`operations`](crate::operations).
 #[derive(Debug)]
 pub struct Operation {
-    /// Name, as on the command line of the `op` example.
+    /// Name, as in the `op` example.
     pub name: &'static str,
-    /// Other names for it on command lines.
+    /// Other names that command lines accept.
     pub aliases: &'static [&'static str],
-    /// The formula, in a line.
+    /// One line with the formula.
     pub about: &'static str,
-    /// Inputs, in order, behind the sparse matrix if it takes one.
+    /// Inputs in order, after the sparse matrix if there is one.
     pub inputs: &'static [Input],
-    /// Types of the elements, where they are of the caller's choice.
+    /// Element types, if the caller chooses them.
     pub types: &'static [DType],
-    /// Whether its first input is a sparse matrix.
+    /// Whether the first input is a sparse matrix.
     pub matrix: bool,
-    /// Options besides the variant.
+    /// Options other than the variant.
     pub options: &'static [Setting],
-    /// Makes the op from inputs and options that are given by name: see [`Operation::form`].
+    /// Builds the op from named inputs and options: see [`Operation::form`].
     pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<Form>>,
-    /// A small case of it, from which a loop over all ops begins.
+    /// A small case, for loops over all ops.
     pub example: Example,
-    /// Every way to run it.
+    /// All variants.
     pub variants: fn() -> &'static [Variant],
-    /// Programs that together reach every shader of the variant in every form the device has: what
-    /// shader validation and translation run over.
+    /// Programs that together reach every shader of the variant in every form that the device has. Shader validation
+    /// and translation run over them.
     pub samples: fn(&DeviceProfile, &'static str) -> Result<Vec<Program>>,
-    /// Whether it drives ops until the device finds that it is done: its programs are steps, no whole work.
+    /// Whether the op is a solver, which runs programs until its result is good enough.
     pub solver: bool,
-    /// What operands may hold, by name, where that is not any number.
+    /// Contents of operands, by name, where not every number is allowed.
     pub domains: &'static [(&'static str, Domain)],
-    /// How results of two variants are held against each other. Without a rule the op is not tuned.
+    /// How the results of two variants are compared. An op without a rule is not tuned.
     pub comparison: Option<Comparison>,
-    /// Whether its time depends on what is left in operands that it reads and writes.
+    /// Whether its time depends on values left in operands that it reads and writes.
     pub settles: bool,
-    /// Names of the rows of a variant's table of tiles, for variants that have one.
+    /// Names of the rows of a variant's table of tiles.
     pub tiles: fn(&'static str, &DeviceProfile) -> Vec<String>,
-    /// What the formulas of [`analysis`](crate::analysis) say of a program of the op.
+    /// Results of the formulas of [`analysis`](crate::analysis) for a program of the op.
     pub(crate) facts: fn(&Subject<'_>) -> Option<Vec<Fact>>,
 }
 
 impl Operation {
-    /// What an op has that declares nothing more.
+    /// Defaults of a declaration.
     pub(crate) const UNDECLARED: Self = Self {
         name: "",
         aliases: &[],
@@ -67,40 +67,40 @@ impl Operation {
         facts: |_| None,
     };
 
-    /// What an operand may hold.
+    /// Returns the contents that an operand may have.
     pub fn domain(&self, operand: &str) -> Domain {
         self.domains.iter().find(|(name, _)| *name == operand).map_or(Domain::Any, |(_, domain)| *domain)
     }
 }
 
-/// The first input of a small case of an op, of the first of its types, and options that it must have. Other inputs
+/// The first input of a small case of an op, of the op's first type, and the options that it needs. The other inputs
 /// follow from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Example {
-    /// Extents.
+    /// Extents of the input.
     pub shape: &'static [usize],
     /// Names and values of options.
     pub options: &'static [(&'static str, &'static str)],
 }
 
-/// What an operand may hold.
+/// The contents that an operand may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
     /// Any number.
     Any,
     /// A whole number below the length of this operand.
     BelowLengthOf(&'static str),
-    /// What only the caller can give: lengths, pages, factors.
+    /// Values that only the caller knows: lengths, pages, factors.
     Meaningful,
 }
 
-/// How the results of two variants of an op are held against each other.
+/// How the results of two variants of an op are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Each element is a sum of as many terms as there are operations an output; integers are equal.
+    /// Each element is a sum of as many terms as there are operations per output. Integers must be equal.
     Sums,
-    /// An element may be a sum of all that come before it; integers are equal.
+    /// An element may be a sum of all elements before it. Integers must be equal.
     Prefixes,
-    /// As sums; bytes may differ by one, since variants round the last bit in ways of their own.
+    /// As sums, but bytes may differ by one, because variants round the last bit differently.
     RoundedBytes,
 }

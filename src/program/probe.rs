@@ -1,4 +1,4 @@
-//! Programs that measure what a device can do at the most.
+//! Programs that measure a device's peak rates.
 
 use super::{Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Operand, Program, kernel_params};
 use crate::element::DType;
@@ -29,7 +29,7 @@ pub(crate) fn copy(profile: &DeviceProfile) -> Program {
     program
 }
 
-/// Runs chains of multiply-adds in every lane.
+/// Runs chains of multiply-adds in every thread.
 pub(crate) fn fma(profile: &DeviceProfile) -> Program {
     let invocations: u32 = if profile.quirks.few_cores { 256 * 64 } else { 256 * 16384 };
     let mut program =

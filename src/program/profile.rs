@@ -1,9 +1,9 @@
-//! What a device is, as plain data.
+//! A device's limits, features and quirks, as plain data.
 
 use super::Choices;
 use super::fit::LOOP_ROUNDS;
 
-/// What kind of device runs the work.
+/// The kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeviceClass {
     /// A card with memory of its own.
@@ -12,13 +12,13 @@ pub enum DeviceClass {
     Integrated,
     /// A GPU behind a virtual machine.
     Virtual,
-    /// The processor, through a software driver. Kernels compile slowly there.
+    /// The processor, through a software driver that compiles kernels slowly.
     Cpu,
     /// Not known.
     Unknown,
 }
 
-/// The limits that kernels meet. Names follow WebGPU's.
+/// The limits that kernels must keep. Names follow WebGPU's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the largest buffer.
@@ -35,16 +35,16 @@ pub struct Limits {
     pub uniform_alignment: u32,
     /// Bytes of workgroup memory.
     pub max_workgroup_bytes: u32,
-    /// Invocations of a workgroup.
+    /// Threads of a workgroup.
     pub max_invocations: u32,
-    /// Invocations of a workgroup along x, y and z.
+    /// Threads of a workgroup along x, y and z.
     pub max_workgroup_size: [u32; 3],
     /// Workgroups of a dispatch along each dimension.
     pub max_workgroups_per_dimension: u32,
 }
 
 impl Limits {
-    /// What every WebGPU device has.
+    /// The limits of every WebGPU device.
     pub const WEBGPU: Self = Self {
         max_buffer_size: 256 << 20,
         max_storage_binding: 128 << 20,
@@ -59,7 +59,7 @@ impl Limits {
     };
 }
 
-/// Optional abilities.
+/// Optional features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features {
     /// Subgroup operations in compute shaders.
@@ -88,7 +88,7 @@ pub enum OpenedBy {
     Caller,
 }
 
-/// What a driver cannot do, or does slowly, and does not report. The default has no such quirk.
+/// What a driver cannot do, or does slowly, without reporting it. The default has no quirk.
 ///
 /// ```
 /// use tilework::program::{DeviceClass, Quirks};
@@ -97,36 +97,38 @@ pub enum OpenedBy {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quirks {
-    /// Rounds after which the driver silently leaves all loops of an invocation, counted over all of its loops together.
-    /// None: the driver runs every loop to its end. Where it is missing, long loops end early and results are wrong.
+    /// Rounds after which the driver silently ends all loops of a thread, counted over all of its loops together.
+    /// `None` if the driver runs every loop to its end. If this quirk is missed, long loops end early and results are
+    /// wrong.
     pub max_loop_rounds: Option<u32>,
-    /// One core runs all invocations of a workgroup, and its caches do what workgroup memory is for. At a barrier each
-    /// invocation is put aside and taken up again. Where it is missing, kernels with many barriers and large workgroups
-    /// are chosen, which take up to four times as long there.
+    /// One core runs all threads of a workgroup, and its caches replace workgroup memory. At a barrier it suspends
+    /// and resumes each thread. If this quirk is missed, policies choose kernels with many barriers and large
+    /// workgroups, which take up to four times as long.
     pub serial_workgroups: bool,
-    /// A few cores run all workgroups, and arithmetic costs more than loads from caches. Where it is missing, work is cut
-    /// into thousands of workgroups and chunks larger than the caches, which costs time and gains nothing.
+    /// A few cores run all workgroups, and arithmetic costs more than loads from caches. If this quirk is missed,
+    /// policies cut work into thousands of workgroups and into chunks larger than the caches, which costs time and
+    /// gains nothing.
     pub few_cores: bool,
-    /// Time to compile grows fast with the length of a kernel. Where it is missing, steps and register tiles are written
-    /// out, and a kernel may take seconds to compile.
+    /// Compile time grows fast with the length of a kernel. If this quirk is missed, policies unroll steps and
+    /// register tiles, and a kernel may take seconds to compile.
     pub slow_compiler: bool,
-    /// Workgroups do not begin by rising index: each core takes a range of them. Where it is missing, half of the
-    /// workgroups that look back do the work of others.
+    /// Workgroups do not start in order of their index: each core takes a range of them. If this quirk is missed,
+    /// half of the workgroups that look back repeat the work of others.
     pub unordered_workgroups: bool,
-    /// A workgroup that waits for another keeps it from running. Where it is missing, such waits last longer than
-    /// what they wait for.
+    /// A workgroup that waits for another keeps it from running. If this quirk is missed, such waits last longer than
+    /// the work that they wait for.
     pub waiting_starves: bool,
-    /// `exp2` of NaN may be a number. Where it is missing, attention hides NaN.
+    /// `exp2` of NaN may be a number. If this quirk is missed, attention hides NaN.
     pub exp_drops_nan: bool,
-    /// A store to one component of a vector in workgroup memory may write all of it, as WGSL allows. Where it is missing,
-    /// stores of other invocations to the other components may be lost. Where it is set, products read workgroup memory by
-    /// single elements, which takes more instructions.
+    /// A store to one component of a vector in workgroup memory may write the whole vector, as WGSL allows. If this
+    /// quirk is missed, stores of other threads to the other components may be lost. Where it is set, products read
+    /// workgroup memory by single elements, which takes more instructions.
     pub stores_whole_vectors: bool,
 }
 
 impl Quirks {
-    /// Those of a class of devices on a backend. All drivers that run shaders on the processor are held to what Mesa's
-    /// cannot do. On backends other than Vulkan, nobody has shown how components are stored.
+    /// Returns the quirks of a class of devices on a backend. All software drivers get the quirks of Mesa's. On
+    /// backends other than Vulkan, nobody has shown how components are stored.
     pub fn of(class: DeviceClass, backend: &str) -> Self {
         let software = class == DeviceClass::Cpu;
         Self {
@@ -142,7 +144,7 @@ impl Quirks {
     }
 }
 
-/// A shape of cooperative matrix product that the device multiplies.
+/// A shape of cooperative matrix product that the device supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CooperativeShape {
     /// Rows of the result.
@@ -157,16 +159,16 @@ pub struct CooperativeShape {
     pub result: String,
 }
 
-/// The most that the device can do, measured on it.
+/// Peak rates, measured on the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ceilings {
-    /// Bytes read plus bytes written a second, by a large copy.
+    /// Bytes read plus bytes written per second, by a large copy.
     pub copy_bytes_per_second: f64,
-    /// f32 operations a second by fused multiply-adds, each counted as two.
+    /// f32 operations per second by fused multiply-adds, each counted as two.
     pub fma_flop_per_second: f64,
 }
 
-/// What a device is: taken from an adapter, or written by hand.
+/// A device: taken from an adapter, or written by hand.
 ///
 /// ```
 /// use tilework::program::DeviceProfile;
@@ -182,7 +184,7 @@ pub struct DeviceProfile {
     pub driver: String,
     /// `vulkan`, `metal`, `dx12`, `gl` or `webgpu`.
     pub backend: String,
-    /// Card, integrated, software.
+    /// Discrete, integrated, software, and so on.
     pub class: DeviceClass,
     /// Limits.
     pub limits: Limits,
@@ -190,22 +192,21 @@ pub struct DeviceProfile {
     pub features: Features,
     /// Who chose the features.
     pub opened_by: OpenedBy,
-    /// What the driver cannot do or does slowly.
+    /// What the driver cannot do, or does slowly.
     pub quirks: Quirks,
-    /// Smallest and largest subgroup. Read, never assumed.
+    /// Smallest and largest subgroup. Read from the device, never assumed.
     pub subgroup_sizes: (u32, u32),
     /// Cooperative matrix shapes.
     pub cooperative: Vec<CooperativeShape>,
-    /// Ceilings, where they have been measured.
+    /// Peak rates, if measured.
     pub ceilings: Option<Ceilings>,
-    /// What was measured to be faster than the policies' choice, or wrong.
+    /// Variants that measured faster than the policies' choice, or failed.
     pub choices: Choices,
-    /// Whether every op is asked for the same bits in every run: see
-    /// [`GpuOptions::deterministic`](crate::GpuOptions::deterministic).
+    /// Whether every op must repeat its bits: see [`GpuOptions::deterministic`](crate::GpuOptions::deterministic).
     pub deterministic: bool,
 }
 
-/// `backend` and `name` in one word of small letters and digits.
+/// Joins `backend` and `name` into one word of lower-case letters and digits.
 pub(crate) fn short_name(backend: &str, name: &str) -> String {
     let name = name.split('(').next().unwrap_or_default().to_lowercase();
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -215,8 +216,8 @@ pub(crate) fn short_name(backend: &str, name: &str) -> String {
 }
 
 impl DeviceProfile {
-    /// Whether the processor runs the shaders: for labels, and for how much work is worth a measurement. What its
-    /// drivers do differently is in [`quirks`](Self::quirks).
+    /// Whether the processor runs the shaders. Use it for labels and to size measurements. What its drivers do
+    /// differently is in [`quirks`](Self::quirks).
     pub fn is_cpu(&self) -> bool {
         self.class == DeviceClass::Cpu
     }
@@ -235,8 +236,8 @@ impl DeviceProfile {
         }
     }
 
-    /// A short name in one word, for ids of measurements: the backend, then the adapter's name without what stands in
-    /// parentheses and without its memory.
+    /// Returns a one-word id for measurements: the backend and the adapter's name, without memory size and text in
+    /// parentheses.
     ///
     /// ```
     /// use tilework::program::DeviceProfile;
@@ -246,9 +247,9 @@ impl DeviceProfile {
         short_name(&self.backend, &self.name)
     }
 
-    /// Side of the cooperative matrices that kernels multiply: square, of f16, with sums of f32. None where the device
-    /// has no such, or not by Vulkan, which alone they are translated for; or where a subgroup, which holds a matrix
-    /// together, has no size that can be relied on.
+    /// Returns the side of the cooperative matrices that kernels use: square, of f16, with sums of f32. `None` if the
+    /// device has none, if it is not a Vulkan device (kernels are translated for Vulkan only), or if its subgroup
+    /// size, on which a matrix depends, varies.
     ///
     /// ```
     /// use tilework::program::DeviceProfile;
@@ -268,7 +269,7 @@ impl DeviceProfile {
         [16, 8].into_iter().find(|side| usable && has(*side))
     }
 
-    /// WebGPU's default limits and no optional feature: the floor under every op.
+    /// WebGPU's default limits and no optional feature: every op runs there.
     pub fn webgpu_defaults() -> Self {
         Self {
             name: "WebGPU defaults".into(),

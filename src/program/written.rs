@@ -1,16 +1,16 @@
-//! Memory that nothing has written to: no op may read it.
+//! Tracks whether memory was ever written: no op may read memory that was not.
 
 use super::Access;
 use crate::element::DType;
 use crate::error::{Result, err};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether anything was done that writes to some memory since it was allocated.
+/// Whether anything wrote to some memory since it was allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Written(AtomicBool);
 
 impl Written {
-    /// Of memory that holds something from the beginning.
+    /// For memory that holds data from the start.
     #[cfg(feature = "cuda")]
     pub(crate) fn already() -> Self {
         Self(AtomicBool::new(true))
@@ -20,7 +20,7 @@ impl Written {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Nearly always it is set, and a load leaves other cores their copies of it.
+    /// Loads first: the flag is nearly always set, and a load leaves other cores their cached copies.
     pub(crate) fn set(&self) {
         if !self.get() {
             self.0.store(true, Ordering::Relaxed);
@@ -28,7 +28,7 @@ impl Written {
     }
 }
 
-/// Part of some memory, and how an op uses it.
+/// A use of some memory by an op.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Use<'a> {
     pub(crate) name: &'a str,
@@ -38,8 +38,8 @@ pub(crate) struct Use<'a> {
     pub(crate) len: usize,
 }
 
-/// Refuses what is only read and lies in memory that nothing was written to. What is read and written may: an op need not
-/// read what it overwrites. `zeroes` is the remedy for memory that is to hold zeros.
+/// Fails if an op only reads memory that was never written. An operand that it reads and writes may be: an op need
+/// not read what it overwrites. `zeroes` names the call that allocates zeros.
 pub(crate) fn check_read(op: &str, uses: &[Use<'_>], zeroes: &str) -> Result<()> {
     let holds_nothing = |u: &&Use<'_>| u.access == Access::Read && u.len > 0 && !u.written.get();
     let Some(read) = uses.iter().find(holds_nothing) else { return Ok(()) };
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_never_written_is_not_read_and_what_could_be_swapped_is_named() {
+    fn rejects_reads_of_unwritten_memory_and_suggests_a_swap() {
         let (full, empty) = (Written::default(), Written::default());
         full.set();
         let part = |name, access, written, len| Use { name, access, written, dtype: DType::F32, len };

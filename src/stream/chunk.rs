@@ -1,4 +1,4 @@
-//! What the caller's functions see of a chunk.
+//! A chunk as the caller's functions see it.
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -8,13 +8,13 @@ use std::fmt;
 use std::io::{self, Read};
 use std::marker::PhantomData;
 
-/// An input of a [`Pipeline`](super::Pipeline): elements that go to the device with each chunk.
+/// An input of a [`Pipeline`](super::Pipeline): elements uploaded with each chunk.
 pub struct Input<T>(pub(super) OperandPlace, pub(super) PhantomData<fn() -> T>);
 
-/// An output of a [`Pipeline`](super::Pipeline): elements that come from the device with each chunk.
+/// An output of a [`Pipeline`](super::Pipeline): elements downloaded with each chunk.
 pub struct Output<T>(pub(super) OperandPlace, pub(super) PhantomData<fn() -> T>);
 
-/// Which pipeline, and the how many-th of its inputs or outputs.
+/// The pipeline, and the index among its inputs or outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OperandPlace {
     pub(super) pipeline: u64,
@@ -46,20 +46,20 @@ impl OperandPlace {
         }
         Err(err!(
             InvalidArgument,
-            "stream: {what} {} belongs to another pipeline; use what this one's `input` and `output` gave",
+            "stream: {what} {} belongs to another pipeline; use one that this pipeline's `input` or `output` returned",
             self.index
         ))
     }
 }
 
-/// Elements that a chunk has room for.
+/// The capacity of a chunk in elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub(super) dtype: DType,
     pub(super) len: usize,
 }
 
-/// A chunk to be filled.
+/// A chunk to fill.
 pub struct Fill<'a> {
     pub(super) pipeline: u64,
     pub(super) number: usize,
@@ -75,12 +75,12 @@ impl fmt::Debug for Fill<'_> {
 }
 
 impl Fill<'_> {
-    /// The chunk's number, from 0.
+    /// Returns the chunk's number, from 0.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The memory of an input, with what has been put there already: nothing, at first.
+    /// Returns the memory of an input, after the elements already put there.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an input of another pipeline.
@@ -94,7 +94,7 @@ impl Fill<'_> {
         })
     }
 
-    /// Puts `data`, and nothing else, into an input.
+    /// Sets an input to `data`.
     ///
     /// # Errors
     /// As [`Space::extend`] and [`space`](Self::space).
@@ -105,8 +105,8 @@ impl Fill<'_> {
     }
 }
 
-/// The memory of one input of a chunk, filled from its beginning. It can be written to only: reading staging memory may
-/// be slow.
+/// The memory of one input of a chunk, filled from its start. It can only be written, because reading staging memory
+/// may be slow.
 pub struct Space<'a, T> {
     view: &'a mut WriteView,
     len: &'a mut usize,
@@ -121,17 +121,17 @@ impl<T> fmt::Debug for Space<'_, T> {
 }
 
 impl<T: Element> Space<'_, T> {
-    /// Elements that are there already.
+    /// Returns the number of elements written.
     pub fn len(&self) -> usize {
         *self.len
     }
 
-    /// Whether nothing is there yet.
+    /// Returns whether nothing was written.
     pub fn is_empty(&self) -> bool {
         *self.len == 0
     }
 
-    /// Elements that still fit.
+    /// Returns how many elements still fit.
     pub fn room(&self) -> usize {
         self.capacity - *self.len
     }
@@ -139,12 +139,12 @@ impl<T: Element> Space<'_, T> {
     /// Appends `data`.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if it does not fit; nothing is appended then.
+    /// [`Shape`](crate::ErrorKind::Shape) if it does not fit; then nothing is appended.
     pub fn extend(&mut self, data: &[T]) -> Result<()> {
         if data.len() > self.room() {
             return Err(err!(
                 Shape,
-                "stream: {} elements of {} behind {} others do not fit into a chunk of {}; fill at most `room()`",
+                "stream: {} elements of {} after {} others do not fit into a chunk of {}; fill at most `room()`",
                 data.len(),
                 T::DTYPE,
                 self.len,
@@ -158,13 +158,13 @@ impl<T: Element> Space<'_, T> {
         Ok(())
     }
 
-    /// Appends elements from a reader of their bytes, in the machine's own order, until the chunk is full or nothing is
-    /// left. Gives the number of elements read.
+    /// Appends elements from a reader of native-endian bytes, until the chunk is full or the reader ends. Returns the
+    /// number of elements read.
     ///
     /// # Errors
     /// The reader's; [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if it ends within an element.
     pub fn read(&mut self, mut reader: impl Read) -> io::Result<usize> {
-        /// Elements read at a time: they pass through the processor's cache.
+        /// Elements read at a time, so that they stay in the processor's cache.
         const PIECE: usize = 1 << 16;
         let before = *self.len;
         let mut piece = vec![T::default(); PIECE.min(self.room())];
@@ -182,7 +182,7 @@ impl<T: Element> Space<'_, T> {
             }
             let whole = read / T::DTYPE.size();
             if whole * T::DTYPE.size() != read {
-                let text = format!("the last {} has {} bytes only", T::DTYPE, read % T::DTYPE.size());
+                let text = format!("the last {} has only {} bytes", T::DTYPE, read % T::DTYPE.size());
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
             }
             self.extend(&piece[..whole]).map_err(io::Error::other)?;
@@ -194,13 +194,13 @@ impl<T: Element> Space<'_, T> {
     }
 }
 
-/// A chunk whose kernels are to be recorded: its buffers on the device.
+/// A chunk on the device, whose kernels are to be recorded.
 pub struct Chunk<'a> {
     pub(super) pipeline: u64,
     pub(super) number: usize,
     pub(super) set: &'a Set,
     pub(super) lens: &'a [usize],
-    /// Elements of each output that go to the host.
+    /// Elements of each output to download.
     pub(super) outputs: &'a [Cell<usize>],
 }
 
@@ -215,13 +215,13 @@ fn foreign<T: Element>() -> crate::Error {
 }
 
 impl<'a> Chunk<'a> {
-    /// The chunk's number, from 0.
+    /// Returns the chunk's number, from 0.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The elements of an input, as many as were filled in. The buffer may be written to as well: its contents are this
-    /// chunk's alone.
+    /// Returns the elements of an input that were filled in. The buffer may also be written: its contents belong to
+    /// this chunk alone.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an input of another pipeline.
@@ -231,8 +231,8 @@ impl<'a> Chunk<'a> {
         Ok(buffer.slice(..self.lens[i])?.alone())
     }
 
-    /// The first `len` elements of an output, all of which go to the host behind the kernels. Of an output that is not
-    /// asked for nothing does. What kernels leave unwritten is not defined.
+    /// Returns the first `len` elements of an output and downloads them after the kernels. Outputs that are not
+    /// requested are not downloaded. Elements that kernels leave unwritten are undefined.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) above the output's length;
@@ -261,19 +261,20 @@ impl fmt::Debug for Drained<'_> {
 }
 
 impl Drained<'_> {
-    /// The chunk's number, from 0. Chunks are drained in order.
+    /// Returns the chunk's number, from 0. Chunks are drained in order.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The elements of an output: as many as were asked for when the chunk was recorded, none if it was not asked for.
+    /// Returns the elements of an output that were requested when the chunk was recorded; empty if it was not
+    /// requested.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an output of another pipeline.
     pub fn read<T: Element>(&self, output: Output<T>) -> Result<&[T]> {
         let i = output.0.check(self.pipeline, "output")?;
         let bytes = &self.views[i].bytes()[..self.lens[i] * T::DTYPE.size()];
-        // No bytes lie at no address in particular, and that need not be an element's.
+        // An empty range may have any address, which need not be aligned to an element.
         if bytes.is_empty() {
             return Ok(&[]);
         }

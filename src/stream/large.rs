@@ -15,13 +15,13 @@ use crate::program::When;
 use crate::program::{DeviceProfile, Op, Program};
 use flow::Flow;
 
-/// Bytes of the largest input or output of a chunk, unless the caller says otherwise.
+/// Default bytes of the largest input or output of a chunk.
 const CHUNK_BYTES: usize = 16 << 20;
-/// Bytes of device memory and staging together, unless the caller says otherwise.
+/// Default bytes of device memory and staging together.
 const MEMORY: u64 = 1 << 30;
 
 impl Gpu {
-    /// Ops over host data of any length, chunk by chunk: see [`Streamed`].
+    /// Starts an op over host data of any length, in chunks: see [`Streamed`].
     pub fn streamed(&self) -> Streamed {
         Streamed { gpu: self.clone(), chunk: None, in_flight: 3, memory: MEMORY, cancel: Cancel::new() }
     }
@@ -29,9 +29,9 @@ impl Gpu {
 
 /// Ops over host data of any length: longer than one binding, one buffer, or all of the device's memory.
 ///
-/// Data come from a [`Source`]: a slice, a reader or an iterator. They go to the device in chunks, several in flight,
-/// and what the host keeps is the result alone. A result is what the op would give for all data at once, except that
-/// floating sums and products are rounded in another order: that of the chunks.
+/// Data come from a [`Source`]: a slice, a reader or an iterator. They go to the device in chunks, several in flight.
+/// The host keeps only the result. It equals the op's result on all data at once, except that floating sums and
+/// products are rounded in the order of the chunks.
 ///
 /// # Example
 /// ```
@@ -53,9 +53,9 @@ impl Gpu {
 /// ```
 ///
 /// # Errors of its methods
-/// Those of the op; [`Cancelled`](crate::ErrorKind::Cancelled); what the source or the sink gave, with the chunk's number;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a chunk of 0 elements or no chunk in flight; out of device
-/// memory; device lost.
+/// Those of the op; [`Cancelled`](crate::ErrorKind::Cancelled); those of the source or the sink, with the chunk's
+/// number; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a chunk of 0 elements or 0 chunks in flight;
+/// out of device memory; device lost.
 #[derive(Debug, Clone)]
 pub struct Streamed {
     gpu: Gpu,
@@ -66,23 +66,23 @@ pub struct Streamed {
 }
 
 impl Streamed {
-    /// Elements of a chunk. By default as many as make 16 MiB of the longest input or output. Either way it is no more
-    /// than one binding holds, and than the memory allows.
+    /// Sets the elements of a chunk. By default the longest input or output has 16 MiB. A chunk never exceeds one
+    /// binding or the allowed memory.
     #[must_use]
     pub fn chunk(mut self, elements: usize) -> Self {
         self.chunk = Some(elements);
         self
     }
 
-    /// Chunks in flight: 3 by default; 1 does one after another.
+    /// Sets the chunks in flight: 3 by default; 1 runs one after another.
     #[must_use]
     pub fn in_flight(mut self, chunks: usize) -> Self {
         self.in_flight = chunks;
         self
     }
 
-    /// Bytes of device memory and staging that all chunks in flight may take together, beside what kernels take as scratch:
-    /// 1 GiB by default.
+    /// Sets the bytes of device memory and staging that all chunks in flight may take together, apart from scratch of
+    /// kernels: 1 GiB by default.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
@@ -96,15 +96,15 @@ impl Streamed {
         self
     }
 
-    /// Elements of a chunk with inputs and outputs of these bytes an element.
+    /// Elements of a chunk whose inputs and outputs have these bytes per element.
     fn chunk_len(&self, op: &str, left: Option<usize>, sizes: &[usize]) -> Result<usize> {
         let limits = &self.gpu.profile().limits;
         let longest = sizes.iter().copied().max().unwrap_or(1);
         if self.chunk == Some(0) {
-            return Err(err!(InvalidArgument, "{op}: chunks of 0 elements; take 1 or more"));
+            return Err(err!(InvalidArgument, "{op}: chunks of 0 elements; use 1 or more"));
         }
         let bindable = limits.max_storage_binding.min(limits.max_buffer_size) as usize / longest;
-        // Each is there on the device and in staging.
+        // Each element is on the device and in staging.
         let one = 2 * sizes.iter().sum::<usize>() as u64;
         let all = one.saturating_mul(self.in_flight.max(1) as u64);
         let affordable = usize::try_from(self.memory / all).unwrap_or(usize::MAX);
@@ -125,7 +125,7 @@ impl Streamed {
         Pipeline::new(&self.gpu, self.in_flight.min(chunks)).cancelled_by(&self.cancel)
     }
 
-    /// `function` of every element: [`Map`].
+    /// Applies `function` to every element: [`Map`].
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -135,7 +135,7 @@ impl Streamed {
         Ok(all)
     }
 
-    /// As [`map`](Self::map), and `sink` gets the results, chunk by chunk.
+    /// As [`map`](Self::map); `sink` gets the results chunk by chunk.
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -155,7 +155,7 @@ impl Streamed {
         )
     }
 
-    /// `function` of every pair of elements: [`Zip`].
+    /// Applies `function` to every pair of elements: [`Zip`].
     ///
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
@@ -165,7 +165,7 @@ impl Streamed {
         Ok(all)
     }
 
-    /// As [`zip`](Self::zip), and `sink` gets the results, chunk by chunk.
+    /// As [`zip`](Self::zip); `sink` gets the results chunk by chunk.
     ///
     /// # Errors
     /// As [`zip`](Self::zip).
@@ -186,9 +186,9 @@ impl Streamed {
         )
     }
 
-    /// All elements to one value: [`Reduce`]. Chunks are combined in order.
+    /// Reduces all elements to one value: [`Reduce`]. Chunks are combined in order.
     ///
-    /// Sums of integers wrap, and f16 is rounded after each chunk. For positions see [`arg_min`](Self::arg_min).
+    /// Sums of integers wrap, and f16 is rounded after each chunk. For positions use [`arg_min`](Self::arg_min).
     ///
     /// # Errors
     /// See [`Streamed`]; [`Unsupported`](crate::ErrorKind::Unsupported) for [`ArgMin`] and [`ArgMax`], whose positions do
@@ -203,7 +203,7 @@ impl Streamed {
         if matches!(operator.name(), "argmin" | "argmax") {
             return Err(err!(
                 Unsupported,
-                "reduce: positions of {} in chunks do not combine; take arg_min or arg_max",
+                "reduce: positions of {} in chunks do not combine; use arg_min or arg_max",
                 operator.name()
             ));
         }
@@ -219,7 +219,7 @@ impl Streamed {
         )?;
         match totals[..] {
             [total] => Ok(total),
-            // Nothing has a value only where the operator has an identity.
+            // Empty input has a result only if the operator has an identity.
             [] => {
                 let output = self.gpu.alloc::<U>(1)?;
                 let nothing = self.gpu.alloc::<T>(0)?;
@@ -230,14 +230,14 @@ impl Streamed {
                 Ok(output.read()?[0])
             }
             _ => {
-                // At least two totals a chunk, or combining them would never end.
+                // At least two totals per chunk, or combining them would never end.
                 let again = Self { chunk: self.chunk.map(|n| n.max(2)), ..self.clone() };
                 again.reduce(&totals[..], op)
             }
         }
     }
 
-    /// First position of the least element; of the first NaN if there is one.
+    /// Finds the first position of the smallest element; of the first NaN if there is one.
     ///
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) for no elements.
@@ -250,7 +250,7 @@ impl Streamed {
         self.position(input, ArgMin, Min, |new, old| new < old)
     }
 
-    /// First position of the greatest element; of the first NaN if there is one.
+    /// Finds the first position of the largest element; of the first NaN if there is one.
     ///
     /// # Errors
     /// As [`arg_min`](Self::arg_min).
@@ -289,7 +289,7 @@ impl Streamed {
                 chunk.record(rec, &mut values, &[chunk.output(extreme, 1)?])
             },
             |chunk| {
-                // All chunks before are full: `Feed` fills them.
+                // All earlier chunks are full: `Feed` fills them.
                 let at = chunk.number() as u64 * len as u64 + u64::from(chunk.read(place)?[0]);
                 let new: f64 = chunk.read(extreme)?[0].into();
                 let wins = |old: f64| !old.is_nan() && (new.is_nan() || better(new, old));
@@ -299,10 +299,10 @@ impl Streamed {
                 Ok(())
             },
         )?;
-        best.map(|(at, _)| at).ok_or_else(|| err!(Shape, "reduce: the position of an extreme of 0 elements"))
+        best.map(|(at, _)| at).ok_or_else(|| err!(Shape, "reduce: 0 elements have no extreme"))
     }
 
-    /// How many elements fall into each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
+    /// Counts the elements in each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -316,7 +316,7 @@ impl Streamed {
         self.count(input, bins, |n| Histogram::new(n, bins).range(lo, hi))
     }
 
-    /// How many elements fall between neighbours of `edges`: [`Histogram::with_edges`].
+    /// Counts the elements between neighbouring `edges`: [`Histogram::with_edges`].
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -345,7 +345,7 @@ impl Streamed {
         Ok(all)
     }
 
-    /// The elements whose flag is not 0, in order: [`Select`].
+    /// Selects the elements with a nonzero flag, in order: [`Select`].
     ///
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
@@ -358,7 +358,7 @@ impl Streamed {
         selected(flow, |profile, n| Op::<T>::lower(&Select::new(n), profile))
     }
 
-    /// The elements of which `predicate` is true, in order: [`Select::by`].
+    /// Selects the elements that `predicate` keeps, in order: [`Select::by`].
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -370,8 +370,8 @@ impl Streamed {
         selected(flow, |profile, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile))
     }
 
-    /// The keys in ascending order, or descending: [`RadixSort`]. The device sorts chunks, and the host merges them, on
-    /// all its cores. Beside the result the host keeps as much again.
+    /// Sorts the keys in ascending or descending order: [`RadixSort`]. The device sorts chunks, and the host merges
+    /// them on all its cores. The host keeps a second copy of the keys besides the result.
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -380,7 +380,7 @@ impl Streamed {
         Ok(self.sorted(flow, false, descending)?.0)
     }
 
-    /// As [`sort`](Self::sort), with a value that goes with each key. Equal keys keep their order.
+    /// As [`sort`](Self::sort), with a value for each key. Equal keys keep their order.
     ///
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
@@ -395,7 +395,7 @@ impl Streamed {
         self.sorted(flow, true, descending)
     }
 
-    /// The keys in order, and if there are values, which the second source gives, these as well.
+    /// Sorts the keys and, if the second source gives any, their values.
     fn sorted<T: SortKey>(
         &self,
         mut flow: Flow<'_, T>,

@@ -1,23 +1,23 @@
-//! Work on more data than the device holds, chunk by chunk, while the host copies.
+//! Work on more data than the device holds, in chunks, with host copies and device work overlapped.
 //!
-//! - [`Streamed`] ([`Gpu::streamed`](crate::Gpu::streamed)): whole ops (map, zip, reduce, scan, histogram, select, sort)
-//!   over host data of any length: above one binding, one buffer, and the device's whole memory.
-//! - [`Pipeline`]: chunked work of your own. You fill each chunk, record its kernels and drain its results; the pipeline
-//!   has several chunks in flight, so that filling, the device's work and draining overlap.
-//! - [`Timeline`]: what ran when, as `Pipeline::run` returns it.
+//! - [`Streamed`] ([`Gpu::streamed`](crate::Gpu::streamed)): whole ops (map, zip, reduce, scan, histogram, select,
+//!   sort) over host data of any length: beyond one binding, one buffer, or the device's memory.
+//! - [`Pipeline`]: your own work in chunks. You fill each chunk, record its kernels and drain its results. The
+//!   pipeline keeps several chunks in flight, so that filling, the device's work and draining overlap.
+//! - [`Timeline`]: when each stage of each chunk ran, as `Pipeline::run` returns it.
 //!
 //! # What overlaps
 //!
-//! wgpu has one queue, and its barriers make a copy on the device wait for all kernels before it. So what overlaps is host
-//! copies, of filling and of draining on a thread each, with the device's work: uploads, kernels and downloads of
-//! different chunks run one after another. A stream takes about as long as the slowest of the three.
+//! wgpu has one queue, and its barriers make a copy on the device wait for all kernels before it. Uploads, kernels
+//! and downloads therefore run one after another. Host copies overlap with them: filling and draining each have a
+//! thread. A stream takes about as long as the slowest of filling, the device's work and draining.
 //!
 //! # Memory
 //!
-//! All memory is allocated when a stream starts: as many sets of buffers as there are chunks in flight. Filling waits for
-//! a free set, so a slow consumer holds up a fast producer. Cards get staging buffers, from the pools that uploads and
-//! readbacks use; where device and host share their memory (integrated GPUs, software drivers) the host writes to and
-//! reads from the buffers that kernels bind, and nothing is copied twice.
+//! All memory is allocated when a stream starts: one set of buffers per chunk in flight. Filling waits for a free
+//! set, so a slow consumer holds up a fast producer. Cards use staging buffers from the pools of uploads and
+//! readbacks. Where device and host share memory (integrated GPUs, software drivers), the host writes and reads the
+//! buffers that kernels bind, and nothing is copied twice.
 
 mod chunk;
 mod large;

@@ -1,20 +1,21 @@
-//! Whether two variants computed the same.
+//! Compares the results of two variants.
 
 use super::operands::operation;
 use crate::element::DType;
 use crate::program::{Access, Comparison, Operand, Program};
 use half::f16;
 
-/// How far results of variants of a program may lie apart, as a share of the largest of them: variants sum in another
-/// order, some in another form.
+/// How far apart results of variants may be, as a share of the largest of them. Variants sum in different orders, and
+/// some use other formulas.
 fn share(program: &Program, operand: &Operand) -> f64 {
     let outputs: usize = written(program).map(|o| o.len).sum();
     let per_output = program.cost.flop / outputs.max(1) as f64;
-    // Prefixes cost one operation each, and sum what comes before them.
+    // A prefix costs one operation and sums everything before it.
     let prefixes = comparison(program) == Some(Comparison::Prefixes);
     let longest = if prefixes { operand.len as f64 } else { per_output };
     let terms = longest.max(256.0);
-    // Errors of sums are random in sign, so that they grow as the root; 16, for forms such as Winograd's.
+    // Rounding errors have random signs, so they grow as the root. The factor 16 covers algorithms such as
+    // Winograd's.
     let sums = 16.0 * f64::from(f32::EPSILON) * (1.0 + terms.sqrt());
     let rounding = if operand.dtype == DType::F16 { 32.0 * f16::EPSILON.to_f64() } else { 0.0 };
     sums + rounding
@@ -24,7 +25,7 @@ fn written(program: &Program) -> impl Iterator<Item = &Operand> {
     program.operands.iter().filter(|o| o.access != Access::Read)
 }
 
-/// How far integers may lie apart.
+/// How far apart integers may be.
 fn steps(program: &Program, dtype: DType) -> f64 {
     let rounded = comparison(program) == Some(Comparison::RoundedBytes);
     if rounded && dtype == DType::U8 { 1.0 } else { 0.0 }
@@ -34,7 +35,7 @@ fn comparison(program: &Program) -> Option<Comparison> {
     operation(program)?.comparison
 }
 
-/// The first element that differs from what is wanted, in words. Sums may be of terms as large as `term`, which cancel.
+/// Describes the first element that differs from the expected one. `term` is the largest term of sums that cancel.
 pub(super) fn difference(
     program: &Program,
     term: f64,
@@ -52,7 +53,7 @@ pub(super) fn difference(
         };
         apart.map(|i| {
             let (want, got) = (value(operand.dtype, want, i), value(operand.dtype, got, i));
-            format!("element {i} of {} is {got} and not {want}", operand.name)
+            format!("element {i} of {} is {got}, not {want}", operand.name)
         })
     })
 }
@@ -65,7 +66,7 @@ fn floats_apart(program: &Program, operand: &Operand, term: f64, want: &[u32], g
     let values = |words| (0..operand.len).map(move |i| value(operand.dtype, words, i));
     let mut largest = largest(operand, want).max(term);
     if operand.len < 64 {
-        // A few sums may all be small by chance, of terms that are not.
+        // A few sums of large terms may all be small by chance.
         let inputs = program.operands.iter().filter(|o| o.access != Access::Write).map(|o| o.len).max();
         largest = largest.max((inputs.unwrap_or(0) as f64).sqrt());
     }
@@ -89,7 +90,7 @@ fn value(dtype: DType, words: &[u32], i: usize) -> f64 {
         DType::Bf16 => half::bf16::from_bits(half(i)).to_f64(),
         DType::I32 => (words[i] as i32).into(),
         DType::U32 => words[i].into(),
-        // Equal or not is all that is asked of integers.
+        // Integers are only compared for equality.
         DType::U64 => (u64::from(words[2 * i]) | u64::from(words[2 * i + 1]) << 32) as f64,
         DType::U8 => byte(i).into(),
         DType::I8 => (byte(i) as i8).into(),
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_may_differ_by_rounding_and_no_more() {
+    fn sums_may_differ_by_rounding_only() {
         let program = Op::<f32>::lower(&Gemm::new(16, 16, 100), &DeviceProfile::mesa()).unwrap();
         let want: Vec<f32> = (0..256).map(|i| (i as f32).sin() * 10.0).collect();
         let differs = |at: usize, by: f32| {
@@ -131,18 +132,18 @@ mod tests {
         let program = Op::<u32>::lower(&Reduce::new(Sum, 1000), &DeviceProfile::mesa()).unwrap();
         assert_eq!(difference(&program, 0.0, &[vec![7]], &[vec![7]]), None);
         let text = difference(&program, 0.0, &[vec![7]], &[vec![8]]).unwrap();
-        assert!(text.ends_with("is 8 and not 7"), "{text}");
+        assert!(text.ends_with("is 8, not 7"), "{text}");
     }
 
     #[test]
-    fn one_sum_of_many_may_be_small_by_chance() {
+    fn a_sum_may_be_small_by_chance() {
         let program = Op::<f32>::lower(&Reduce::new(Sum, 1 << 20), &DeviceProfile::mesa()).unwrap();
         assert_eq!(difference(&program, 0.0, &words(&[1e-3]), &words(&[1.1e-3])), None);
         assert!(difference(&program, 0.0, &words(&[1e-3]), &words(&[-30.0])).is_some());
     }
 
     #[test]
-    fn halves_and_bytes_lie_in_words() {
+    fn halves_and_bytes_are_unpacked_from_words() {
         let half = |x: f32| u32::from(f16::from_f32(x).to_bits());
         assert_eq!(value(DType::F16, &[0, half(1.5) | half(-2.0) << 16], 3), -2.0);
         assert_eq!(value(DType::I8, &[0, 0xfe00], 5), -2.0);

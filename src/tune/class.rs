@@ -1,4 +1,4 @@
-//! What shapes share a winner, and what planning makes of it.
+//! Classes of shapes that share a winner, and how planning uses them.
 
 use super::operands::{can_make, operation};
 use super::search::Search;
@@ -13,9 +13,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 /// A descriptor of an op for some element type.
 pub(super) type LowerOn<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
 
-/// The class of a program that the op's own policy chose: op, variant, types, sizes of operands and work rounded up to
-/// powers of two, and a hash of how its kernels are specialised. Operands alone do not tell a transposed product from
-/// another, or a causal attention; kernels do, and are the same for sizes that a policy does not tell apart.
+/// The class of a program of the op's own policy: op, variant, types, sizes of operands and work rounded up to powers
+/// of two, and a hash of its specialised kernels. The kernels tell a transposed product or a causal attention from
+/// others of the same sizes, and are equal for sizes that a policy treats alike.
 pub(super) fn class(program: &Program) -> String {
     let log2 = |n: u64| u64::BITS - n.saturating_sub(1).leading_zeros();
     let mut class = program.variant().to_owned();
@@ -27,7 +27,7 @@ pub(super) fn class(program: &Program) -> String {
     for kernel in &program.kernels {
         match &kernel.source {
             Source::Library(name) => name.hash(&mut hash),
-            // The pipeline cache goes by the text; its name and length tell as much here, and cost less.
+            // The pipeline cache compares the text. Name and length distinguish as much here, at less cost.
             Source::Text { name, text } => (name, text.len()).hash(&mut hash),
         }
         (kernel.entry, &kernel.spec).hash(&mut hash);
@@ -36,12 +36,12 @@ pub(super) fn class(program: &Program) -> String {
     class
 }
 
-/// Whether the op chose the variant, and not the caller.
+/// Whether the op chose the variant, not the caller.
 pub(super) fn is_auto(program: &Program) -> bool {
     program.decision.by != DecidedBy::Asked
 }
 
-/// `profile` with this choice for an op.
+/// Returns `profile` with this choice for an op.
 pub(super) fn forced(profile: &DeviceProfile, op: &str, choice: Choice) -> DeviceProfile {
     let mut profile = profile.clone();
     profile.choices.forced.insert(op.to_owned(), choice);
@@ -54,12 +54,12 @@ pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &LowerOn<'_>) -> Res
     if first.is_ok() || profile.choices.denied.is_empty() {
         return first;
     }
-    // What stands next to a denied variant need not take every shape; another may.
+    // The variant next to a denied one may not take every shape. Another may.
     let mut free = profile.clone();
     free.choices.denied.clear();
     let Some(plain) = lower(&free).ok().filter(is_auto) else { return first };
     let variants = operation(&plain).map_or(&[][..], |o| (o.variants)());
-    let why = format!("`{}` failed on this driver; this takes the shape", plain.variant());
+    let why = format!("`{}` failed on this driver; this variant takes the shape", plain.variant());
     let mut others = variants.iter().filter_map(|v| {
         let choice = Choice { by: DecidedBy::Fallback, ..Choice::variant(v.name, &why) };
         let program = lower(&forced(profile, plain.op, choice)).ok()?;
@@ -68,12 +68,12 @@ pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &LowerOn<'_>) -> Res
     others.next().map_or(first, Ok)
 }
 
-/// Lowers for a device: by the op's policy, or what was measured there to be better. Nothing is measured now.
+/// Lowers for a device by the op's policy or an earlier measurement. Measures nothing.
 pub(crate) fn lower_known(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
     Ok(as_tuned(gpu, lower_allowed(&gpu.planning_profile(), lower)?, lower))
 }
 
-/// What was measured to be better than the policy's program, or that.
+/// Returns the program that measured better than the policy's, or the policy's.
 fn as_tuned(gpu: &Gpu, program: Program, lower: &LowerOn<'_>) -> Program {
     if !is_tunable(gpu, &program) {
         return program;
@@ -84,7 +84,7 @@ fn as_tuned(gpu: &Gpu, program: Program, lower: &LowerOn<'_>) -> Program {
     }
 }
 
-/// The same; and what nothing is known of is measured first, where the caller of the device wants it.
+/// As [`lower_known`], but first measures an unknown class, if the device's options ask for it.
 pub(crate) fn lower_on(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
     let program = lower_allowed(&gpu.planning_profile(), lower)?;
     let known = || gpu.winner(program.op, || class(&program)).is_some();
@@ -93,12 +93,12 @@ pub(crate) fn lower_on(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
     }
     let options = TuningOptions::default();
     let search = Search { gpu, lower, options: &options, goal: Goal::Fastest };
-    // The op can be planned whether it can be tuned or not, and is not tried again.
+    // The op can be planned whether or not tuning succeeds. A failed search is not repeated.
     if search.run(None).is_err() {
         let nothing = Winner { better: None, before: 0.0, after: 0.0 };
         gpu.remember(program.op, &class(&program), &nothing, false);
     }
-    // A default that was found wrong is denied by now.
+    // A default that was found wrong is denied now.
     lower_known(gpu, lower)
 }
 
@@ -106,7 +106,7 @@ fn is_tunable(gpu: &Gpu, program: &Program) -> bool {
     gpu.tuning() != Tuning::Off && !program.dispatches.is_empty() && is_auto(program)
 }
 
-/// The program of the winner, if it still fits.
+/// The winner's program, if it still fits.
 fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &LowerOn<'_>) -> Program {
     let Some(choice) = winner.choice() else { return program };
     if let Some(tuned) = gpu.tuned(&program) {
@@ -119,13 +119,13 @@ fn with(gpu: &Gpu, program: Program, winner: &Winner, lower: &LowerOn<'_>) -> Pr
     tuned
 }
 
-/// Why a program may not stand for another, if so.
+/// The reason why a program may not replace another, if there is one.
 pub(super) fn compatible(default: &Program, other: &Program) -> Option<&'static str> {
     use crate::program::Determinism::{RoundingVaries, SameBits};
     if other.operands != default.operands {
-        Some("it takes other operands")
+        Some("its operands differ")
     } else if default.determinism == SameBits && other.determinism == RoundingVaries {
-        Some("its rounding varies from run to run, that of the default does not")
+        Some("its rounding varies from run to run, unlike the default's")
     } else {
         None
     }
@@ -167,11 +167,11 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(planned(100_000), (tuned.clone(), 1));
         }
-        // Another shape of the class is lowered for itself, and both are known then.
+        // Another shape of the class is lowered separately. Then both are known.
         let (longer, _) = planned(100_001);
         assert_eq!((longer.operands[0].len, longer.variant()), (100_001, other));
         assert_eq!((planned(100_001), planned(100_000)), ((longer, 1), (tuned, 1)));
-        // What is learned later counts.
+        // Later results count.
         let nothing = Winner { better: None, before: 1.0, after: 1.0 };
         gpu.remember("reduce", &class(&default), &nothing, false);
         assert_eq!(planned(100_000), (default.clone(), 1));

@@ -1,10 +1,10 @@
-//! Measured choice between the variants of an op, on the device at hand.
+//! Measures the variants of an op on the device at hand and remembers the fastest.
 //!
-//! Every op chooses a variant, and some a tile, by a policy: a plain function of the device's limits and the shape, made
-//! from measurements on few devices. [`tune`] measures the alternatives on yours. Planning takes a winner from then on
-//! for every shape of its class (same op, types, kernels, and sizes up to the same powers of two), unless a variant is
-//! asked for by name, and says so in its report. Winners are kept in the cache directory, for this adapter, driver and
-//! version of tilework; [`GpuOptions::tuning`](crate::GpuOptions) says whether planning looks at them, or even measures
+//! Every op chooses its variant, and some a tile, by a policy: a function of the device's limits and the shape, based
+//! on measurements on few devices. [`tune`] measures the alternatives on yours. From then on planning uses the winner
+//! for every shape of its class (same op, types, kernels, and sizes up to the same powers of two), unless the caller
+//! names a variant. The plan's report says so. Winners are kept in the cache directory for this adapter, driver and
+//! version of tilework. [`GpuOptions::tuning`](crate::GpuOptions) sets whether planning uses them, or even measures
 //! by itself.
 //!
 //! ```
@@ -18,24 +18,24 @@
 //! let options = TuningOptions { budget: Duration::from_millis(200), save: false, ..Default::default() };
 //! let report = tune::<f32, _>(&gpu, &transpose, &options)?;
 //! println!("{report}");
-//! // As tuned, if anything was faster.
+//! // The tuned variant, if any was faster.
 //! let plan = transpose.plan::<f32>(&gpu)?;
 //! assert_eq!(plan.program().variant(), report.best.variant);
 //! # Ok::<(), tilework::Error>(())
 //! ```
 //!
-//! # Right before fast
-//! What a variant computes is held against what the default computes on the same operands: integers exactly (bytes of
-//! image filters within one), floats within a bound from the number of terms. One that differs is denied: it is put on
-//! the driver's [denylist](crate::Gpu::denied), never chosen there again, and refused where it is asked for by name.
-//! So is one with which the device is lost: that ends the search, and no later one begins with it.
-//! Where two other variants agree with each other, and none with the default, it is the default that is denied. A
-//! variant whose bits vary from run to run, or that needs cooperative matrices, never replaces one that does not.
+//! # Correct before fast
+//! Each variant's results are compared with the default's on the same operands: integers exactly (bytes of image
+//! filters within one), floats within a bound that grows with the number of terms. A variant that differs is denied:
+//! it goes on the driver's [denylist](crate::Gpu::denied), is never chosen there again, and naming it is an error. So
+//! is a variant that loses the device: that ends the search, and later searches skip it. If two other variants agree
+//! with each other and none with the default, the default is denied. A variant whose bits vary from run to run, or
+//! that needs cooperative matrices, never replaces one that does not.
 //!
-//! # What is tried
-//! The variants of the op's list, and the rows of its table of tiles where it has one (matrix products, convolution
-//! layers), until the time is up, or one is within 5 % of what the device's measured ceilings allow. A kernel whose text
-//! is so long that it compiles slowly is left out, on processors much sooner. A winner must be ahead by 3 % in two
+//! # Candidates
+//! Tuning tries the op's variants, and the rows of its table of tiles if it has one (matrix products, convolution
+//! layers), until the time is up or one is within 5 % of the device's measured ceilings. It skips kernels whose text
+//! is so long that they compile slowly, sooner on software drivers. A winner must be ahead by 3 % in two
 //! measurements.
 
 mod check;
@@ -53,18 +53,18 @@ use crate::program::{self, Denied, Form, Op, Program};
 use std::fmt;
 use std::time::Duration;
 
-/// How to tune.
+/// Options of tuning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuningOptions {
-    /// No further candidate is begun after this time: 3 s. The default is measured in any case.
+    /// Time after which no further candidate starts: 3 s. The default is always measured.
     pub budget: Duration,
-    /// The search ends with a candidate whose time is within this share of the roofline's: 0.05.
+    /// The search ends when a candidate's time is within this share of the roofline's: 0.05.
     pub near_roofline: f64,
     /// The share by which a winner must be faster than the default: 0.03.
     pub margin: f64,
-    /// Most bytes of WGSL of a candidate; by the class of the device, if not given.
+    /// Maximum bytes of WGSL of a candidate. `None` takes a limit for the device's class.
     pub most_text: Option<usize>,
-    /// Whether what is found is kept on disk.
+    /// Whether results are kept on disk.
     pub save: bool,
 }
 
@@ -80,7 +80,7 @@ impl Default for TuningOptions {
     }
 }
 
-/// A variant, and one row of its table if not the one that the op's policy takes.
+/// A variant, and a row of its table unless the op's policy chooses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// Name of the variant.
@@ -98,14 +98,14 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// What became of a candidate.
+/// The result of trying a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It computed right and took these seconds: of one run, if that was hopelessly slow.
+    /// It was correct and took these seconds: of a single run, if that was far too slow.
     Measured(f64),
-    /// It computed right; time was not asked for.
+    /// It was correct. Time was not measured.
     Right,
-    /// It computed something else than the default, and is denied unless that is.
+    /// It differed from the default. It is denied unless the default is wrong.
     Wrong(String),
     /// It was not run, for this reason.
     Skipped(String),
@@ -122,38 +122,38 @@ pub enum Stopped {
     Budget,
 }
 
-/// What tuning came to.
+/// The result of tuning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuningReport {
     /// Name of the op.
     pub op: &'static str,
-    /// What the winner holds for, in tilework's own words.
+    /// The class of shapes that the winner holds for, in an internal notation.
     pub class: String,
-    /// What the op's policy takes.
+    /// The choice of the op's policy.
     pub default: Candidate,
-    /// Seconds of it.
+    /// Its seconds.
     pub default_seconds: f64,
-    /// The fastest: the default, if nothing was faster by more than noise.
+    /// The fastest candidate: the default, if nothing was faster by more than noise.
     pub best: Candidate,
-    /// Seconds of it.
+    /// Its seconds.
     pub best_seconds: f64,
-    /// Seconds that the device needs at the least, by its measured ceilings.
+    /// Minimum seconds on this device, by its measured ceilings.
     pub predicted_seconds: Option<f64>,
-    /// What was tried, in order. What would have been the same work twice is left out.
+    /// The candidates tried, in order. Candidates that do the same work as an earlier one are left out.
     pub tried: Vec<(Candidate, Outcome)>,
-    /// What was denied by this search.
+    /// The variants that this search denied.
     pub denied: Vec<Denied>,
     /// Why it ended.
     pub stopped: Stopped,
 }
 
 impl TuningReport {
-    /// How many times faster the best is than the default.
+    /// Returns how many times faster the best is than the default.
     pub fn gain(&self) -> f64 {
         if self.best == self.default { 1.0 } else { self.default_seconds / self.best_seconds }
     }
 
-    /// Percent of the roofline that the best reaches.
+    /// Returns the percentage of the roofline that the best reaches.
     pub fn percent_of_roofline(&self) -> Option<f64> {
         self.predicted_seconds.filter(|_| self.best_seconds > 0.0).map(|p| 100.0 * p / self.best_seconds)
     }
@@ -180,7 +180,7 @@ impl fmt::Display for TuningReport {
     }
 }
 
-/// What a search is for.
+/// The purpose of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goal {
     Fastest,
@@ -188,8 +188,8 @@ enum Goal {
 }
 
 impl Gpu {
-    /// What [`plan`](crate::Plannable::plan) makes ready, as plain data: by the op's policy, or as tuned, and without what is
-    /// denied here. [`Op::lower`] on the device's profile knows the policy alone.
+    /// Lowers an op as [`plan`](crate::Plannable::plan) does: by the op's policy or as tuned, without variants denied
+    /// here. [`Op::lower`] on the device's profile uses the policy alone.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -209,7 +209,7 @@ impl Gpu {
         lower_on(self, &|profile| program::lower(op, profile))
     }
 
-    /// As [`lower`](Self::lower), of an op that was formed by names.
+    /// As [`lower`](Self::lower), for a [`Form`].
     ///
     /// # Errors
     /// Those of the op's `lower`.
@@ -218,20 +218,21 @@ impl Gpu {
     }
 }
 
-/// Measures the variants of an op on operands that are made up, and remembers the fastest.
+/// Measures the variants of an op on made-up operands and remembers the fastest.
 ///
-/// The device should have nothing else to do meanwhile.
+/// The device should be idle otherwise.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the descriptor asks for a variant by name;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for ops whose operands must mean something, as those of sparse
-/// matrices: see [`tune_with`]; those of planning and running the default.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the descriptor names a variant.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported) for ops whose operands cannot be made up, such as sparse
+///   matrices: see [`tune_with`].
+/// - Those of planning and running the default.
 pub fn tune<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) -> Result<TuningReport> {
     Search { gpu, lower: &|profile| program::lower(op, profile), options, goal: Goal::Fastest }.run(None)
 }
 
-/// As [`tune`], on operands of the caller, in the order of the op's `record`: for sparse matrices, whose structure
-/// decides, and whatever else is special about them. They are only read: results go to memory of tuning's own.
+/// As [`tune`], on the caller's operands, in the order of the op's `record`. Use it for sparse matrices, whose
+/// structure decides, and other special operands. They are only read: results go to memory of its own.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -249,8 +250,8 @@ pub fn tune<T: Element, D: Op<T>>(gpu: &Gpu, op: &D, options: &TuningOptions) ->
 /// ```
 ///
 /// # Errors
-/// As [`tune`]; [`Shape`](crate::ErrorKind::Shape) and [`Buffer`](crate::ErrorKind::Buffer) for operands that are not
-/// those of the op, or that cannot be read.
+/// As [`tune`]; [`Shape`](crate::ErrorKind::Shape) and [`Buffer`](crate::ErrorKind::Buffer) for operands that do not
+/// match the op or cannot be read.
 pub fn tune_with<T: Element, D: Op<T>>(
     gpu: &Gpu,
     op: &D,
@@ -261,8 +262,7 @@ pub fn tune_with<T: Element, D: Op<T>>(
         .run(Some(operands))
 }
 
-/// Runs every variant of an op once, and denies those that compute something else than the default. Nothing is
-/// measured.
+/// Runs every variant of an op once and denies those that differ from the default. Measures nothing.
 ///
 /// # Errors
 /// As [`tune`].

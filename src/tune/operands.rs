@@ -1,4 +1,4 @@
-//! What variants are run on while they are compared: made up, or the caller's.
+//! The operands that variants run on while they are compared: made up, or the caller's.
 
 use super::check::largest;
 use crate::element::DType;
@@ -7,12 +7,12 @@ use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder};
 use crate::program::{Access, Domain, Operand, Operation, Program};
 use half::f16;
 
-/// What the catalogue says of the op of a program.
+/// The catalogue's entry for the op of a program.
 pub(super) fn operation(program: &Program) -> Option<&'static Operation> {
     crate::operations::operations().find(|operation| operation.name == program.op)
 }
 
-/// Whether operands of a program can be made up, and results of its variants be held against each other.
+/// Whether a program's operands can be made up and the results of its variants compared.
 pub(super) fn can_make(program: &Program) -> bool {
     let made = |operation: &Operation| {
         let read = program.operands.iter().filter(|operand| operand.access != Access::Write);
@@ -21,14 +21,14 @@ pub(super) fn can_make(program: &Program) -> bool {
     operation(program).is_some_and(|operation| operation.comparison.is_some() && made(operation))
 }
 
-/// Bits that no result has by chance: NaN in both float types, and large integers.
+/// Bits that no result has by chance: NaN in both float types, and a large integer.
 const UNWRITTEN: u32 = 0x7fc1_7fc1;
 
 /// One operand.
 struct One<'a> {
     operand: Operand,
     memory: OperandMemory<'a>,
-    /// What an operand that is read and written holds at first.
+    /// Initial contents of an operand that is read and written.
     first: Option<Buffer<u32>>,
 }
 
@@ -41,19 +41,19 @@ enum OperandMemory<'a> {
 pub(super) struct Operands<'a> {
     gpu: &'a Gpu,
     all: Vec<One<'a>>,
-    /// Whether what an op leaves behind would change the time of the next run.
+    /// Whether values that a run leaves behind change the time of the next.
     restored: bool,
-    /// The largest term that the caller's numbers make, if they are multiplied; 0 for numbers that are made up.
+    /// The largest product of the caller's numbers; 0 for made-up ones.
     pub(super) term: f64,
 }
 
 impl<'a> Operands<'a> {
-    /// Operands for a program, made up.
+    /// Makes up operands for a program.
     pub(super) fn make(gpu: &'a Gpu, program: &Program) -> Result<Self> {
         if !can_make(program) {
             return Err(err!(
                 Unsupported,
-                "tune: operands of {} cannot be made up, since they must mean something; give yours to tune_with",
+                "tune: operands of {} cannot be made up; pass your own to tune_with",
                 program.op
             ));
         }
@@ -79,7 +79,7 @@ impl<'a> Operands<'a> {
         Ok(Self { gpu, all, restored: operation.is_some_and(|operation| operation.settles), term: 0.0 })
     }
 
-    /// The caller's operands, and memory of our own for what is written.
+    /// Takes the caller's operands, with memory of our own for results.
     pub(super) fn given(gpu: &'a Gpu, program: &Program, given: &[RawSlice<'a>]) -> Result<Self> {
         Operand::check_count(program.op, given.len(), &program.operands)?;
         let take = |(operand, given): (&Operand, &RawSlice<'a>)| {
@@ -112,7 +112,7 @@ impl<'a> Operands<'a> {
         Ok(Self { gpu, all, restored: true, term })
     }
 
-    /// Gives every operand that is written what it held at first, or bits that it may not keep.
+    /// Fills each operand that is written with its initial contents, or with bits that must be overwritten.
     pub(super) fn reset(&self) -> Result<()> {
         for one in &self.all {
             if let (OperandMemory::Own(memory), None, Access::Write) =
@@ -135,7 +135,7 @@ impl<'a> Operands<'a> {
         Ok(())
     }
 
-    /// Records a run of which only the result matters.
+    /// Records a run whose time does not matter.
     pub(super) fn record(&self, rec: &mut Recorder, executable: &Executable) -> Result<()> {
         let all = self.all.iter().map(|one| match &one.memory {
             OperandMemory::Own(words) => RawSlice::of_words(words, one.operand.dtype, one.operand.len),
@@ -144,17 +144,17 @@ impl<'a> Operands<'a> {
         executable.record(rec, &all.collect::<Vec<_>>())
     }
 
-    /// Whether each timed run begins with a copy, whose own time is to be taken off.
+    /// Whether each timed run starts with a copy, whose own time is subtracted.
     pub(super) fn copies(&self) -> bool {
         self.restored && self.all.iter().any(|one| one.first.is_some())
     }
 
-    /// Records what a timed run begins with.
+    /// Records the copies at the start of a timed run.
     pub(super) fn record_copies(&self, rec: &mut Recorder) -> Result<()> {
         if self.copies() { self.restore(rec) } else { Ok(()) }
     }
 
-    /// What the operands that are written hold.
+    /// Reads the operands that are written.
     pub(super) fn results(&self) -> Result<Vec<Vec<u32>>> {
         let written = self.all.iter().filter(|one| one.operand.access != Access::Read);
         written
@@ -172,8 +172,8 @@ fn written<'a>(gpu: &Gpu, operand: &Operand, first: Option<Buffer<u32>>) -> Resu
     Ok(One { operand: operand.clone(), memory, first })
 }
 
-/// Random numbers by splitmix64 (Steele, Lea, Flood 2014), as words: floats in [-1, 1), integers over their whole range
-/// or below a bound.
+/// Random words by splitmix64 (Steele, Lea, Flood 2014): floats in [-1, 1), integers over their whole range or below
+/// a bound.
 fn numbers(dtype: DType, len: usize, below: Option<u32>, seed: u64) -> Result<Vec<u32>> {
     let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
     let mut next = move || {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_fill_their_range_and_no_more() {
+    fn numbers_stay_in_their_range() {
         let floats = numbers(DType::F32, 1000, None, 1).unwrap();
         let floats: Vec<f32> = floats.into_iter().map(f32::from_bits).collect();
         assert!(floats.iter().all(|x| (-1.0..1.0).contains(x)));

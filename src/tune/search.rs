@@ -1,4 +1,4 @@
-//! The search for the fastest right variant.
+//! The search for the fastest correct variant.
 
 use super::check::difference;
 use super::class::{LowerOn, class, compatible, forced, is_auto, lower_allowed};
@@ -10,7 +10,7 @@ use crate::program::{Choice, Denied, DeviceProfile, Program, Variant};
 use crate::shader::Target;
 use std::time::Instant;
 
-/// How much slower than the best a first run may be before a candidate is measured.
+/// A candidate whose first run is slower than the best by this factor is not measured.
 const HOPELESS: f64 = 4.0;
 
 pub(super) struct Search<'a> {
@@ -20,7 +20,7 @@ pub(super) struct Search<'a> {
     pub(super) goal: Goal,
 }
 
-/// What the default is, and what it came to.
+/// The default and its results.
 struct Baseline<'a> {
     profile: &'a DeviceProfile,
     program: Program,
@@ -31,30 +31,30 @@ struct Baseline<'a> {
     seconds: f64,
 }
 
-/// A candidate that computed right, ready to run.
+/// A correct candidate, ready to run.
 struct Runner {
     candidate: Candidate,
     executable: Executable,
     seconds: f64,
 }
 
-/// Candidates that computed something else than the default.
+/// Candidates that differed from the default.
 #[derive(Default)]
 struct Wrong {
-    /// With what was wrong.
+    /// Each with the difference.
     all: Vec<(Candidate, String)>,
-    /// What the first that is another variant computed.
+    /// Results of the first of them that is another variant.
     first: Option<(&'static str, Vec<Vec<u32>>)>,
-    /// Whether another variant computed the same as the first.
+    /// Whether another variant agreed with the first.
     confirmed: bool,
 }
 
 impl Search<'_> {
-    /// Runs the search, with the caller's operands or some that are made up.
+    /// Runs the search, on the caller's operands or made-up ones.
     pub(super) fn run(&self, given: Option<&[RawSlice<'_>]>) -> Result<TuningReport> {
         let begin = Instant::now();
         let mut denied = Vec::new();
-        // Each further round has one variant less.
+        // Each further round has one variant fewer.
         loop {
             let (mut report, again) = self.round(given, begin)?;
             denied.append(&mut report.denied);
@@ -65,7 +65,7 @@ impl Search<'_> {
         }
     }
 
-    /// One search. Also whether it found the default itself to be wrong, and another is to be made.
+    /// Runs one search. Also returns whether it denied the default, so that another search must follow.
     fn round(&self, given: Option<&[RawSlice<'_>]>, begin: Instant) -> Result<(TuningReport, bool)> {
         let (gpu, options) = (self.gpu, self.options);
         let profile = gpu.planning_profile();
@@ -73,7 +73,7 @@ impl Search<'_> {
         if !is_auto(&program) {
             return Err(err!(
                 InvalidArgument,
-                "tune: `{}` of {} was asked for by name; tuning chooses for `auto`",
+                "tune: `{}` of {} was selected by name; tuning needs `auto`",
                 program.variant(),
                 program.op
             ));
@@ -130,7 +130,7 @@ impl Search<'_> {
                 break;
             }
             let fastest = best.as_ref().map_or(default.seconds, |b| b.seconds);
-            // What was lost before is nobody's fault here.
+            // A device lost earlier is not this candidate's fault.
             gpu.probe()?;
             let tried = self.try_one(&default, &candidate, fastest, &mut seen, &mut wrong);
             let (outcome, runner) = tried.map_err(|e| self.blame(&mut report, &candidate, e))?;
@@ -138,7 +138,7 @@ impl Search<'_> {
             right |= matches!(outcome, Outcome::Right | Outcome::Measured(_));
             report.tried.push((candidate, outcome));
             if let Some(runner) = runner.filter(|r| r.seconds < fastest) {
-                // The rows of what is fastest now are worth a look, too.
+                // Try the rows of the fastest variant, too.
                 if runner.candidate.row.is_none() {
                     let name = runner.candidate.variant;
                     let rows =
@@ -154,10 +154,11 @@ impl Search<'_> {
                 }
             }
         }
-        // Two variants that agree with each other, and none with the default: then it is the one that is wrong.
+        // Two variants agree with each other, and none with the default: the default is wrong.
         if wrong.confirmed && !right {
             let first = wrong.first.map_or("", |(variant, _)| variant);
-            let why = format!("`{first}` and others agree on other results, and none on its");
+            let why =
+                format!("`{first}` and another variant agree on results that differ from the default's");
             self.deny(&mut report, &Candidate { variant: default.program.variant(), row: None }, why);
             return Ok((report, true));
         }
@@ -172,8 +173,8 @@ impl Search<'_> {
         Ok((report, false))
     }
 
-    /// Every variant, and every row of the default's own, in the order in which they are tried: neighbours of the
-    /// default in the list of variants first.
+    /// All variants, and all rows of the default's own, in the order of trying: the default's neighbours in the list
+    /// first.
     fn candidates(&self, default: &Baseline<'_>) -> Vec<Candidate> {
         let program = &default.program;
         let operation = operation(program);
@@ -184,15 +185,15 @@ impl Search<'_> {
             rows.into_iter().map(|row| Candidate { variant: program.variant(), row: Some(row) }).collect();
         let mut others: Vec<_> = variants.iter().enumerate().filter(|(i, _)| *i != place).collect();
         others.sort_by_key(|(i, _)| i.abs_diff(place));
-        // Sums on cooperative matrices are rounded in another way: they are taken only where they were asked for.
+        // Cooperative matrices round sums differently. They are taken only if the default uses them.
         let coop = variants.get(place).is_some_and(|v| v.requires.cooperative);
         others.retain(|(_, v)| v.requires.cooperative == coop);
         all.extend(others.into_iter().map(|(_, v)| Candidate { variant: v.name, row: None }));
         all
     }
 
-    /// Runs a candidate, if it may be, holds its result against the default's, and measures it. No outcome for what is
-    /// the same as something tried before.
+    /// Runs a candidate if it may run, compares its result with the default's, and measures it. Returns no outcome
+    /// for the same work as an earlier candidate.
     fn try_one(
         &self,
         default: &Baseline<'_>,
@@ -216,7 +217,7 @@ impl Search<'_> {
             Err(e) => return skipped(e.to_string()),
         };
         if program.variant() != candidate.variant {
-            return skipped("it does not fit the device or the shape".into());
+            return skipped("it fits neither the device nor the shape".into());
         }
         if let Some(why) = compatible(&default.program, &program) {
             return skipped(why.into());
@@ -236,7 +237,7 @@ impl Search<'_> {
             text += kernel.expand(Target::Naga)?.text().len();
         }
         if text > most {
-            return skipped(format!("{text} bytes of WGSL are above {most}: it compiles slowly"));
+            return skipped(format!("{text} bytes of WGSL exceed {most}, so it would compile slowly"));
         }
         let lost = |e: &Error| e.kind() == ErrorKind::DeviceLost;
         let executable = match gpu.prepare_lowered(program) {
@@ -253,7 +254,7 @@ impl Search<'_> {
         let results = default.operands.results()?;
         let term = default.operands.term;
         if let Some(why) = difference(&default.program, term, &default.results, &results) {
-            // The default's own rows say nothing against it.
+            // Rows of the default's own variant do not count against the default.
             if candidate.variant != default.program.variant() {
                 match &wrong.first {
                     None => wrong.first = Some((candidate.variant, results)),
@@ -269,7 +270,7 @@ impl Search<'_> {
         if self.goal == Goal::Right {
             return Ok((Some(Outcome::Right), None));
         }
-        // A run that took long was compiled late, or is hopeless: a second tells, if there is time for it.
+        // A slow run was compiled late, or the candidate is far too slow. A second run tells, if there is time.
         if first >= self.options.budget {
             return Ok((Some(Outcome::Measured(first.as_secs_f64())), None));
         }
@@ -282,7 +283,7 @@ impl Search<'_> {
         Ok((Some(Outcome::Measured(seconds)), Some(runner)))
     }
 
-    /// Measures the default and the best again: a win is one in both, and by more than noise.
+    /// Measures the default and the best again. A winner wins both times, by more than noise.
     fn confirm(
         &self,
         default: &Baseline<'_>,
@@ -310,7 +311,7 @@ impl Search<'_> {
         self.gpu.wait()
     }
 
-    /// Seconds of a run, without those of the copies before it.
+    /// Seconds of a run, without the copies before it.
     fn time(&self, default: &Baseline<'_>, executable: &Executable) -> Result<f64> {
         let operands = &default.operands;
         let once = self.gpu.time(|rec| operands.record(rec, executable))?.seconds;
@@ -318,7 +319,7 @@ impl Search<'_> {
             operands.record_copies(rec)?;
             operands.record(rec, executable)
         })?;
-        // Of a copy and a run, at least a part is the run.
+        // At least a part of a copy and a run is the run.
         let median = measured.median();
         Ok((median - default.copies).max(median * 0.05))
     }
@@ -332,14 +333,14 @@ impl Search<'_> {
         Ok(self.gpu.measure(runs(once), |rec| operands.record_copies(rec))?.median())
     }
 
-    /// Denies a candidate with which the device was lost: no start may try it again.
+    /// Denies a candidate that lost the device, so that no later start tries it again.
     fn blame(&self, report: &mut TuningReport, candidate: &Candidate, error: Error) -> Error {
         if error.kind() != ErrorKind::DeviceLost {
             return error;
         }
         self.deny(report, candidate, format!("the device was lost while it ran ({error})"));
-        let kept = if self.options.save { "it is denied from now on" } else { "nothing of it is kept" };
-        error.context(&format!("tune: {}: `{candidate}` ended the device; {kept}", report.op))
+        let kept = if self.options.save { "it is denied from now on" } else { "this is not saved" };
+        error.context(&format!("tune: {}: `{candidate}` lost the device; {kept}", report.op))
     }
 
     fn deny(&self, report: &mut TuningReport, candidate: &Candidate, why: String) {
@@ -353,8 +354,7 @@ impl Search<'_> {
         report.denied.push(denied);
     }
 
-    /// Remembers what was found: in this run in any case, so that it is not searched for again; on disk if `known` for
-    /// good.
+    /// Remembers the result: always for this run, so that it is not searched for again; on disk if `known` for good.
     fn remember(&self, report: &TuningReport, known: bool) {
         if self.goal == Goal::Right {
             return;
@@ -366,14 +366,14 @@ impl Search<'_> {
     }
 }
 
-/// What a device would do.
+/// The kernels and dispatches of a program.
 type SeenWork = (Vec<crate::program::Kernel>, Vec<crate::program::Dispatch>);
 
 fn work(program: &Program) -> SeenWork {
     (program.kernels.clone(), program.dispatches.clone())
 }
 
-/// Runs of a measurement, for a run of so many seconds.
+/// The number of runs of a measurement, if a run takes `seconds`.
 fn runs(seconds: f64) -> usize {
     ((0.03 / seconds.max(1e-7)) as usize).clamp(3, 101)
 }

@@ -527,7 +527,7 @@ fn rejects_invalid_arguments() {
     let plan = op.lengths().plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     let e = plan.record(&mut rec, &x, &x, &x, &y).unwrap_err();
-    assert!(e.to_string().contains("wants an operand lengths"), "{e}");
+    assert!(e.to_string().contains("wants the operand lengths"), "{e}");
 }
 
 #[test]

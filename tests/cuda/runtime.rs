@@ -85,7 +85,7 @@ fn operands_are_checked_before_anything_runs() {
     let plan = Scan::new(Sum, 8).plan::<u32>(cuda).unwrap();
     let (x, y) = (cuda.upload(&[1u32; 24]).unwrap(), cuda.alloc::<u32>(8).unwrap());
     let part = |at: usize| x.slice(at..at + 8).unwrap();
-    refused(plan.run(&stream, &x, &y), ErrorKind::Shape, "input has 24 elements, the plan is for 8");
+    refused(plan.run(&stream, &x, &y), ErrorKind::Shape, "input has 24 elements; the plan wants 8");
     refused(plan.run(&stream, part(1), &y), ErrorKind::Buffer, "multiples of 4 elements");
     refused(plan.run(&stream, part(0), part(4)), ErrorKind::Aliasing, "input and output overlap");
     let swapped = "scan: input was allocated and never written; are input and output swapped?";
@@ -103,7 +103,11 @@ fn operands_are_checked_before_anything_runs() {
     refused(stream.copy(&far, &y), ErrorKind::Buffer, "go through the host");
     refused(stream.copy(part(0), part(4)), ErrorKind::Aliasing, "overlap");
     let untyped = [CudaSlice::from(&y).untyped()];
-    refused(plan.into_executable().run(&stream, &untyped), ErrorKind::Shape, "1 operands given, 2 wanted");
+    refused(
+        plan.into_executable().run(&stream, &untyped),
+        ErrorKind::Shape,
+        "1 operands given; the plan wants 2",
+    );
 }
 
 #[test]

@@ -134,7 +134,11 @@ fn tuning_and_fallbacks_stay_deterministic() {
         why: "element 3 is 0".into(),
     };
     profile.choices.denied.push(deny("hierarchical"));
-    refused(Op::<f32>::lower(&by_key, &profile), Unsupported, &["`hierarchical` failed", "no other fits"]);
+    refused(
+        Op::<f32>::lower(&by_key, &profile),
+        Unsupported,
+        &["`hierarchical` failed", "no other variant fits"],
+    );
     profile.deterministic = false;
     assert_eq!(Op::<f32>::lower(&by_key, &profile).unwrap().variant(), "lookback");
 }

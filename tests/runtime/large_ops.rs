@@ -385,7 +385,7 @@ fn large_ops_reject_bad_input() {
     refused(streamed.exclusive_scan(&[1u8; 3][..], Min), Unsupported, &["u8"]);
     refused(streamed.histogram(&x[..], 0, 0.0, 1.0), InvalidArgument, &["0 bins"]);
     refused(streamed.histogram(&x[..], 4, 1.0, 1.0), InvalidArgument, &["lo below hi"]);
-    refused(streamed.map::<i32>(Reader(&[0u8; 7][..]), MapFn::Neg), Io, &["chunk 0, fill", "3 bytes only"]);
+    refused(streamed.map::<i32>(Reader(&[0u8; 7][..]), MapFn::Neg), Io, &["chunk 0, fill", "only 3 bytes"]);
     let full = |_: &[f32]| -> Outcome { Err(io::Error::other("disk full").into()) };
     refused(streamed.map_to(&x[..], MapFn::Neg, full), Io, &["chunk 0, drain", "disk full"]);
     let cancel = Cancel::new();

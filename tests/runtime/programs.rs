@@ -286,7 +286,7 @@ fn a_report_says_what_runs_and_why() {
         "reduce on",
         "variant     coarsened (",
         "operations",
-        "bytes at the least",
+        "bytes minimum",
         "scratch",
         "dispatches",
         "primitives/reduce_coarsened",

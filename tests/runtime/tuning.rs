@@ -159,7 +159,7 @@ fn denied_variants_are_never_chosen_and_rejected_by_name() {
         for variant in Reduce::<Sum>::variants() {
             profile.choices.denied.push(denied("reduce", variant.name));
         }
-        refused(Op::<f32>::lower(&sum, &profile), Unsupported, &["no other fits", "clear_cache"]);
+        refused(Op::<f32>::lower(&sum, &profile), Unsupported, &["no other variant fits", "clear_cache"]);
     }
 }
 
@@ -308,8 +308,8 @@ fn a_variant_that_loses_the_device_is_denied() {
         let Some(gpu) = cache.open(Tuning::Cached) else { return };
         let options = TuningOptions { save, ..thorough() };
         let found = tune::<f32, _>(&gpu, &Ends(gpu.clone()), &options);
-        let kept = if save { "it is denied from now on" } else { "nothing of it is kept" };
-        refused(found, DeviceLost, &["tune: zip: `plain` ended the device", kept]);
+        let kept = if save { "it is denied from now on" } else { "this is not saved" };
+        refused(found, DeviceLost, &["tune: zip: `plain` lost the device", kept]);
         assert_eq!(gpu.denied().len(), 1);
         // The next run of the program skips it.
         let next = cache.open(Tuning::Cached).unwrap();
@@ -422,7 +422,7 @@ fn searches_end_early_or_in_time() {
     // No kernel is short enough for this budget.
     let short = TuningOptions { most_text: Some(10), save: false, ..thorough() };
     let report = tune::<f32, _>(&gpu, &op, &short).unwrap();
-    let slow = |o: &Outcome| matches!(o, Outcome::Skipped(why) if why.contains("compiles slowly"));
+    let slow = |o: &Outcome| matches!(o, Outcome::Skipped(why) if why.contains("compile slowly"));
     assert!(report.tried.len() == 2 && report.tried.iter().all(|(_, o)| slow(o)), "{report}");
 }
 
@@ -448,7 +448,11 @@ fn tuning_only_reads_the_callers_operands() {
     let report = tune_with::<f32, _>(&gpu, &op, &operands, &thorough()).unwrap();
     assert!(report.gain() > 2.0 && report.denied.is_empty(), "{report}");
     assert!(z.read().unwrap().iter().all(|z| *z == 7.0));
-    refused(tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough()), Shape, &["2 operands given, 3"]);
+    refused(
+        tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough()),
+        Shape,
+        &["2 operands given; the plan wants 3"],
+    );
     let short = [x.slice(1..).unwrap().untyped(), operands[1], operands[2]];
     refused(tune_with::<f32, _>(&gpu, &op, &short, &thorough()), Shape, &["zip", "elements"]);
 }

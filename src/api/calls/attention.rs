@@ -1,4 +1,4 @@
-//! Attention, and the cache that decoding grows.
+//! Attention, and appending to a key-value cache.
 
 use crate::attention::{Attention, KvAppend};
 use crate::element::Element;
@@ -7,8 +7,8 @@ use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::Op;
 
 impl Gpu {
-    /// `softmax(scale Q K^T) V` of each head, in a new buffer: [`Attention`], which has the shapes and the options;
-    /// those that need an operand more (a mask, lengths, pages, factors) are for a plan.
+    /// Computes `softmax(scale Q K^T) V` of each head into a new buffer: [`Attention`] has the shapes and options.
+    /// Options with an operand of their own (a mask, lengths, pages, scales) need a plan.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -23,7 +23,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length; those of [`Attention`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Attention`] and
     /// [`Gpu::alloc`].
     pub fn attention<'a, T: Element, K: Element>(
         &self,
@@ -39,8 +39,8 @@ impl Gpu {
         self.call::<T, _>(attention, &given)?.output("output")
     }
 
-    /// Writes the keys and values of new tokens behind the `lengths[b]` that a cache holds of each sequence b, in
-    /// place: [`KvAppend`], for caches of floats that are not in pages.
+    /// Appends the keys and values of new tokens to a cache in place, after the `lengths[b]` tokens of each sequence
+    /// b: [`KvAppend`], for caches of floats without pages.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -56,8 +56,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two lie in one buffer; those of [`KvAppend`].
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two share a buffer; those of [`KvAppend`].
     pub fn kv_append<'a, T: Element, K: Element>(
         &self,
         append: &KvAppend,

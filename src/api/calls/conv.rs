@@ -1,4 +1,4 @@
-//! Filters, convolutions of layers and their gradients.
+//! Filters, convolution layers and their gradients.
 
 use crate::conv::{
     Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d, Filter1d, Filter2d, Filter3d,
@@ -9,18 +9,26 @@ use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::Op;
 
 impl Gpu {
-    /// `input` under a filter of odd length, with 0 outside, in a new buffer: [`Filter1d`].
+    /// Filters `input` with a filter of odd length, zeros outside, into a new buffer: [`Filter1d`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
+    /// assert_eq!(gpu.filter1d(&x, &[1.0; 3])?.read()?, [3.0, 6.0, 5.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Those of [`Filter1d`] and of [`Gpu::alloc`].
+    /// Those of [`Filter1d`] and [`Gpu::alloc`].
     pub fn filter1d<'a>(&self, input: impl Into<Slice<'a, f32>>, filter: &[f32]) -> Result<Buffer<f32>> {
         let input = input.into();
         self.call::<f32, _>(&Filter1d::new(input.len(), filter), &[("input", input.untyped())])?
             .output("output")
     }
 
-    /// `input`, an image of `h` x `w` of `f32` or `u8`, under a filter of odd extents, with 0 outside, in a new buffer:
-    /// [`Filter2d`].
+    /// Filters an image of `h` x `w` elements of `f32` or `u8` with a filter of odd extents, zeros outside, into a
+    /// new buffer: [`Filter2d`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -32,7 +40,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Filter2d`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Filter2d`] and [`Gpu::alloc`].
     pub fn filter2d<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -44,10 +52,19 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// `input`, a volume of these extents, under a filter of odd extents, with 0 outside, in a new buffer: [`Filter3d`].
+    /// Filters a volume with a filter of odd extents, zeros outside, into a new buffer: [`Filter3d`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[1.0f32, 2.0, 3.0])?; // one plane of one row
+    /// let sums = gpu.filter3d(&x, [1, 1, 3], [1, 1, 3], &[1.0; 3])?;
+    /// assert_eq!(sums.read()?, [3.0, 6.0, 5.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Filter3d`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Filter3d`] and [`Gpu::alloc`].
     pub fn filter3d<'a>(
         &self,
         input: impl Into<Slice<'a, f32>>,
@@ -59,8 +76,8 @@ impl Gpu {
         self.call::<f32, _>(&op, &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// The convolution of a layer, of images `x` by weights `w`, in a new buffer: [`Conv2d`], which has the formula, the
-    /// shapes and the options but a bias.
+    /// Computes a convolution layer of images `x` with weights `w` into a new buffer: [`Conv2d`] has the formula, the
+    /// shapes and the options. A bias needs a plan.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -75,8 +92,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `w` has another length; those of [`Conv2d`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `w` has the wrong length; those of [`Conv2d`] and [`Gpu::alloc`].
     pub fn conv<'a, T: Element>(
         &self,
         conv: &Conv2d,
@@ -90,8 +106,8 @@ impl Gpu {
         self.call::<T, _>(conv, &given)?.output("output")
     }
 
-    /// The transposed convolution of a layer, of images `x` by weights `w`, in a new buffer: [`ConvTranspose2d`], which
-    /// has the formula, the shapes and the options but a bias.
+    /// Computes a transposed convolution layer of images `x` with weights `w` into a new buffer: [`ConvTranspose2d`]
+    /// has the formula, the shapes and the options. A bias needs a plan.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -106,7 +122,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `w` has another length; those of [`ConvTranspose2d`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `w` has the wrong length; those of [`ConvTranspose2d`] and
     /// [`Gpu::alloc`].
     pub fn conv_transpose<'a, T: Element>(
         &self,
@@ -121,8 +137,8 @@ impl Gpu {
         self.call::<T, _>(conv, &given)?.output("output")
     }
 
-    /// The gradient of a loss by the images of a layer, from that by its output, `dy`, and the weights, in a new
-    /// buffer: [`Conv2dBackwardData`].
+    /// Computes the gradient with respect to a layer's images, from the output's gradient `dy` and the weights, into
+    /// a new buffer: [`Conv2dBackwardData`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -136,7 +152,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `dy` or `w` has another length; those of [`Conv2dBackwardData`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `dy` or `w` has the wrong length; those of [`Conv2dBackwardData`] and
     /// [`Gpu::alloc`].
     pub fn conv_backward_data<'a, T: Element>(
         &self,
@@ -151,8 +167,8 @@ impl Gpu {
         self.call::<T, _>(&Conv2dBackwardData::new(layer), &given)?.output("dx")
     }
 
-    /// The gradient of a loss by the weights of a layer, from its images and that by its output, `dy`, in a new buffer:
-    /// [`Conv2dBackwardWeights`].
+    /// Computes the gradient with respect to a layer's weights, from its images and the output's gradient `dy`, into
+    /// a new buffer: [`Conv2dBackwardWeights`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -166,7 +182,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has another length; those of [`Conv2dBackwardWeights`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has the wrong length; those of [`Conv2dBackwardWeights`] and
     /// [`Gpu::alloc`].
     pub fn conv_backward_weights<'a, T: Element>(
         &self,

@@ -1,4 +1,4 @@
-//! Products of matrices, dense and sparse.
+//! Dense and sparse matrix products.
 
 use crate::api::DeviceMatrix;
 use crate::dense::{Gemm, GemmBatched, Gemv, Transpose};
@@ -9,8 +9,7 @@ use crate::program::Op;
 use crate::sparse::{Spmm, Spmv};
 
 impl Gpu {
-    /// The product of `a`, m x k, and `b`, k x n, both row-major and of `f32` or `f16`, in a new buffer:
-    /// [`Gemm`].
+    /// Multiplies `a`, m x k, by `b`, k x n, both row-major, of `f32` or `f16`, into a new buffer: [`Gemm`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -23,8 +22,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has another length; those of [`Gemm`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`Gemm`] and [`Gpu::alloc`].
     pub fn gemm<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -40,9 +38,9 @@ impl Gpu {
         self.call::<T, _>(&Gemm::new(m, n, k), &given)?.output("c")
     }
 
-    /// The products of `batch` pairs of matrices, `c[i] = a[i] b[i]`, in a new buffer: [`GemmBatched`].
+    /// Multiplies `batch` pairs of matrices, `c[i] = a[i] b[i]`, into a new buffer: [`GemmBatched`].
     ///
-    /// Those of `a` are m x k, those of `b` k x n, row-major, one after another, of `f32` or `f16`.
+    /// Each `a[i]` is m x k and each `b[i]` k x n, row-major, stored one after another, of `f32` or `f16`.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -54,7 +52,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has another length; those of [`GemmBatched`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`GemmBatched`] and
     /// [`Gpu::alloc`].
     pub fn gemm_batched<'a, T: Element>(
         &self,
@@ -72,7 +70,7 @@ impl Gpu {
         self.call::<T, _>(&GemmBatched::new(batch, m, n, k), &given)?.output("c")
     }
 
-    /// The product of `a`, m x k, row-major and of `f32` or `f16`, and `x`, k elements, in a new buffer: [`Gemv`].
+    /// Multiplies `a`, m x k, row-major, of `f32` or `f16`, by `x`, k elements, into a new buffer: [`Gemv`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -84,8 +82,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `x` has another length; those of [`Gemv`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `x` has the wrong length; those of [`Gemv`] and [`Gpu::alloc`].
     pub fn gemv<'a, T: Element>(
         &self,
         a: impl Into<Slice<'a, T>>,
@@ -100,7 +97,7 @@ impl Gpu {
         self.call::<T, _>(&Gemv::new(m, k), &given)?.output("y")
     }
 
-    /// The rows of `input`, m x n, as columns, in a new buffer: [`Transpose`].
+    /// Transposes `input`, m x n, into a new buffer: [`Transpose`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -111,8 +108,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Transpose`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Transpose`] and [`Gpu::alloc`].
     pub fn transpose<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -122,7 +118,7 @@ impl Gpu {
         self.call::<T, _>(&Transpose::new(m, n), &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// The product of a sparse matrix and `x`, in a new buffer: [`Spmv`].
+    /// Multiplies a sparse matrix by the vector `x` into a new buffer: [`Spmv`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -138,13 +134,13 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` has another length than A columns; those of [`Spmv`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) unless `x` has an element for each column of A; those of [`Spmv`] and
     /// [`Gpu::alloc`].
     pub fn spmv<'a>(&self, a: &DeviceMatrix, x: impl Into<Slice<'a, f32>>) -> Result<Buffer<f32>> {
         self.sparse_product(&Spmv::new(a.layout()), a, ("x", x.into().untyped()), "y")
     }
 
-    /// The product of a sparse matrix and a dense one of `n` columns, in a new buffer: [`Spmm`].
+    /// Multiplies a sparse matrix by a dense one of `n` columns, row-major, into a new buffer: [`Spmm`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -160,13 +156,13 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `b` has another length than A columns, times `n`; those of [`Spmm`] and
-    /// of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) unless `b` has `n` elements for each column of A; those of [`Spmm`] and
+    /// [`Gpu::alloc`].
     pub fn spmm<'a>(&self, a: &DeviceMatrix, b: impl Into<Slice<'a, f32>>, n: usize) -> Result<Buffer<f32>> {
         self.sparse_product(&Spmm::new(a.layout(), n), a, ("b", b.into().untyped()), "c")
     }
 
-    /// The product of a matrix, whose lists are the first operands, and a dense factor.
+    /// Multiplies a matrix, whose arrays are the first operands, by a dense factor.
     fn sparse_product(
         &self,
         op: &impl Op<f32>,

@@ -1,4 +1,4 @@
-//! Functions of elements.
+//! Element-wise functions.
 
 use crate::element::Element;
 use crate::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 
 impl Gpu {
-    /// `function` of every element of `x`, in a new buffer: [`Map`].
+    /// Applies `function` to every element of `x`, into a new buffer: [`Map`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -21,13 +21,13 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Map`] and of [`Gpu::alloc`].
+    /// Those of [`Map`] and [`Gpu::alloc`].
     pub fn map<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, function: MapFn) -> Result<Buffer<T>> {
         let x = x.into();
         self.call::<T, _>(&Map::new(function, x.len()), &[("x", x.untyped())])?.output("y")
     }
 
-    /// `function` of every pair of elements of `x` and `y`, in a new buffer: [`Zip`].
+    /// Applies `function` to every pair of elements of `x` and `y`, into a new buffer: [`Zip`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -40,7 +40,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Zip`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Zip`] and [`Gpu::alloc`].
     pub fn zip<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -52,7 +52,7 @@ impl Gpu {
         self.call::<T, _>(&op, &[("x", x.untyped()), ("y", y.untyped())])?.output("z")
     }
 
-    /// `y = alpha x + y`, in place: [`Axpy`].
+    /// Computes `y = alpha x + y` in place: [`Axpy`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -65,7 +65,7 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer; those of [`Axpy`].
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both share a buffer; those of [`Axpy`].
     pub fn axpy<'a, T: Element>(
         &self,
         alpha: f64,

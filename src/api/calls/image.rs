@@ -1,4 +1,4 @@
-//! Filters of images.
+//! Image filters.
 
 use crate::element::Element;
 use crate::error::Result;
@@ -6,10 +6,18 @@ use crate::gpu::{Buffer, Gpu, Slice};
 use crate::image::{Blur, Equalize, Gaussian, Grey, Image, Median, Sobel};
 
 impl Gpu {
-    /// The brightness of the pixels of an image of 3 or 4 channels, of `u8` or `f32`, in a new buffer: [`Grey`].
+    /// Converts an image of 3 or 4 channels, of `u8` or `f32`, to its brightness, in a new buffer: [`Grey`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let rgb = gpu.upload(&[0u8, 0, 0, 90, 90, 90])?;
+    /// assert_eq!(gpu.grey(&rgb, [1, 2, 3])?.read()?, [0, 90]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `rgb` has another length; those of [`Grey`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `rgb` has the wrong length; those of [`Grey`] and [`Gpu::alloc`].
     pub fn grey<'a, T: Element>(
         &self,
         rgb: impl Into<Slice<'a, T>>,
@@ -18,7 +26,8 @@ impl Gpu {
         self.call::<T, _>(&Grey::new(image), &[("input", rgb.into().untyped())])?.output("output")
     }
 
-    /// The means of windows of `2 radius + 1` pixels a side of an image, of `u8` or `f32`, in a new buffer: [`Blur`].
+    /// Computes the means of windows of `2 radius + 1` pixels a side, of an image of `u8` or `f32`, into a new
+    /// buffer: [`Blur`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -30,7 +39,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Blur`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Blur`] and [`Gpu::alloc`].
     pub fn blur<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -40,10 +49,20 @@ impl Gpu {
         self.call::<T, _>(&Blur::new(image, radius), &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// An image, of `u8` or `f32`, under a bell curve of standard deviation `sigma`, in a new buffer: [`Gaussian`].
+    /// Blurs an image of `u8` or `f32` with a Gaussian of standard deviation `sigma`, into a new buffer:
+    /// [`Gaussian`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.0f32, 1.0, 0.0])?;
+    /// let y = gpu.gaussian(&x, [1, 3], 1.0)?.read()?;
+    /// assert!(y[0] > 0.0 && y[0] < y[1] && y[1] < 1.0);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Gaussian`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Gaussian`] and [`Gpu::alloc`].
     pub fn gaussian<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -54,7 +73,8 @@ impl Gpu {
             .output("output")
     }
 
-    /// The medians of windows of `size` x `size` pixels of an image, of `u8` or `f32`, in a new buffer: [`Median`].
+    /// Computes the medians of windows of `size` x `size` pixels, of an image of `u8` or `f32`, into a new buffer:
+    /// [`Median`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -65,7 +85,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Median`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Median`] and [`Gpu::alloc`].
     pub fn median<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -75,10 +95,18 @@ impl Gpu {
         self.call::<T, _>(&Median::new(image, size), &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// The size of the gradient of an image, of `u8` or `f32`, in a new buffer: [`Sobel`].
+    /// Computes the gradient magnitude of an image of `u8` or `f32` into a new buffer: [`Sobel`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let flat = gpu.upload(&[0.5f32; 25])?;
+    /// assert_eq!(gpu.sobel(&flat, [5, 5])?.read()?[12], 0.0); // the centre
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Sobel`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Sobel`] and [`Gpu::alloc`].
     pub fn sobel<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -87,7 +115,7 @@ impl Gpu {
         self.call::<T, _>(&Sobel::new(image), &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// An image, of `u8` or `f32`, with its values spread over their whole range, in a new buffer: [`Equalize`].
+    /// Equalizes the histogram of an image of `u8` or `f32`, into a new buffer: [`Equalize`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -98,7 +126,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `input` has another length; those of [`Equalize`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Equalize`] and [`Gpu::alloc`].
     pub fn equalize<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,

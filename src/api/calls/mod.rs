@@ -1,4 +1,4 @@
-//! One-line forms: plan, allocate the outputs, record, submit. For programs that have no GPU code.
+//! One-line calls: each plans the op, allocates its outputs, records and submits.
 
 mod attention;
 mod conv;
@@ -15,22 +15,22 @@ use crate::error::{Result, err};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Slice};
 use crate::program::{Access, Op, Operand, Program};
 
-/// An operand by its name in the program.
+/// An operand and its name in the program.
 type Given<'a> = (&'static str, RawSlice<'a>);
 
-/// An op that is ready to run on the operands that the caller gave.
+/// A planned op and the operands that the caller passed.
 struct Call<'a> {
     executable: Executable,
     given: Vec<Given<'a>>,
 }
 
 impl Gpu {
-    /// Plans an op for the operands that the caller gives.
+    /// Plans an op for the caller's operands.
     fn call<'a, T: Element, D: Op<T>>(&self, op: &D, given: &[Given<'a>]) -> Result<Call<'a>> {
         self.call_program(self.lower::<T, _>(op)?, given)
     }
 
-    /// Plans an op on rows of `width` elements; the first operand says how many rows there are.
+    /// Plans an op on rows of `width` elements. The length of the first operand gives the number of rows.
     fn call_rows<'a, T: Element, D: Op<T>>(
         &self,
         width: usize,
@@ -38,7 +38,7 @@ impl Gpu {
         given: &[Given<'a>],
     ) -> Result<Call<'a>> {
         let len = given.first().map_or(0, |(_, slice)| slice.len());
-        // A row that is not whole counts, so that no op is asked for 0 rows where there are elements.
+        // An incomplete row counts, so that an op never gets 0 rows of a non-empty operand.
         let rows = if width == 0 { 0 } else { len.div_ceil(width) };
         let program = self.lower::<T, _>(&op(rows))?;
         if !len.is_multiple_of(width) {
@@ -63,7 +63,7 @@ impl Gpu {
     }
 }
 
-/// Holds an operand against what the op takes.
+/// Fails unless an operand has the type and the length that the op takes.
 fn check(op: &str, operand: &Operand, given: &RawSlice<'_>) -> Result<()> {
     let &Operand { name, dtype, len, .. } = operand;
     if given.dtype() != dtype {
@@ -79,29 +79,24 @@ fn check(op: &str, operand: &Operand, given: &RawSlice<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What is said where a descriptor asks for more than a call of one line takes.
+/// The error for a descriptor with an operand that one-line calls do not take.
 fn not_taken(op: &str, name: &str) -> crate::Error {
     err!(
         InvalidArgument,
-        "{op}: the call of one line takes no {name}, which the op was asked to have; plan the op, and give it by \
+        "{op}: the one-line call takes no {name}, which the descriptor asks for; plan the op and pass it with \
          `with_{name}`"
     )
 }
 
 impl Call<'_> {
-    /// Memory for an output.
+    /// Allocates an output.
     fn alloc<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
         let Program { op, operands, .. } = self.executable.program();
         let Some(operand) = operands.iter().find(|operand| operand.name == name) else {
             return Err(not_taken(op, name));
         };
         if operand.dtype != U::DTYPE {
-            return Err(err!(
-                Shape,
-                "{op}: {name} is of {}; it cannot be had as {}",
-                operand.dtype,
-                U::DTYPE
-            ));
+            return Err(err!(Shape, "{op}: {name} is of {}, not of {}", operand.dtype, U::DTYPE));
         }
         self.executable.gpu().alloc(operand.len)
     }
@@ -119,14 +114,14 @@ impl Call<'_> {
         rec.submit()
     }
 
-    /// Runs the op, which makes one output.
+    /// Runs the op and returns its one output.
     fn output<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
         let made = self.alloc(name)?;
         self.run(&[(name, Slice::from(&made).untyped())])?;
         Ok(made)
     }
 
-    /// Runs the op, which makes two outputs.
+    /// Runs the op and returns its two outputs.
     fn outputs<U: Element, V: Element>(&self, names: [&'static str; 2]) -> Result<(Buffer<U>, Buffer<V>)> {
         let made = (self.alloc(names[0])?, self.alloc(names[1])?);
         let [first, second] = [Slice::from(&made.0).untyped(), Slice::from(&made.1).untyped()];
@@ -134,7 +129,7 @@ impl Call<'_> {
         Ok(made)
     }
 
-    /// Runs the op, which makes three outputs.
+    /// Runs the op and returns its three outputs.
     fn three_outputs<U: Element, V: Element, W: Element>(
         &self,
         names: [&'static str; 3],

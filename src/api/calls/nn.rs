@@ -1,4 +1,4 @@
-//! Layers of networks.
+//! Layers of neural networks.
 
 use crate::element::Element;
 use crate::error::Result;
@@ -10,8 +10,8 @@ use crate::nn::{
 use crate::program::Op;
 
 impl Gpu {
-    /// `exp(x[i]) / sum over j of exp(x[j])` of each row of `width` elements of `x`, of `f32` or `f16`, in a new
-    /// buffer: [`Softmax`].
+    /// Computes `exp(x[i]) / sum over j of exp(x[j])` of each row of `width` elements of `x`, of `f32` or `f16`, into
+    /// a new buffer: [`Softmax`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -22,7 +22,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Softmax`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Softmax`] and
     /// [`Gpu::alloc`].
     pub fn softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, width: usize) -> Result<Buffer<T>>
     where
@@ -32,8 +32,8 @@ impl Gpu {
         self.call_rows::<T, _>(width, rows, &[("x", x.into().untyped())])?.output("output")
     }
 
-    /// `x[i] - log(sum over j of exp(x[j]))` of each row of `width` elements of `x`, of `f32` or `f16`, in a new
-    /// buffer: [`LogSoftmax`].
+    /// Computes `x[i] - log(sum over j of exp(x[j]))` of each row of `width` elements of `x`, of `f32` or `f16`, into
+    /// a new buffer: [`LogSoftmax`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -44,7 +44,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`LogSoftmax`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`LogSoftmax`] and
     /// [`Gpu::alloc`].
     pub fn log_softmax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>, width: usize) -> Result<Buffer<T>>
     where
@@ -54,8 +54,8 @@ impl Gpu {
         self.call_rows::<T, _>(width, rows, &[("x", x.into().untyped())])?.output("output")
     }
 
-    /// `(x - mean(x)) / sqrt(var(x) + 1e-5) * gamma + beta` of each row of `width` elements of `x`, of `f32` or `f16`,
-    /// in a new buffer: [`LayerNorm`].
+    /// Computes `(x - mean(x)) / sqrt(var(x) + 1e-5) * gamma + beta` of each row of `width` elements of `x`, of `f32`
+    /// or `f16`, into a new buffer: [`LayerNorm`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -67,9 +67,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not that
-    /// of `gamma` and `beta`; those of [`LayerNorm`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of
+    /// `gamma` and `beta`; those of [`LayerNorm`] and [`Gpu::alloc`].
     pub fn layer_norm<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -86,8 +85,8 @@ impl Gpu {
         self.call_rows::<T, _>(width, rows, &given)?.output("output")
     }
 
-    /// `x / sqrt(mean(x^2) + eps) * gamma` of each row of `width` elements of `x`, of `f32` or `f16`, in a new buffer:
-    /// [`RmsNorm`], with its default epsilon.
+    /// Computes `x / sqrt(mean(x^2) + eps) * gamma` of each row of `width` elements of `x`, of `f32` or `f16`, into a
+    /// new buffer: [`RmsNorm`], with its default epsilon.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -99,9 +98,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not that
-    /// of `gamma`; those of [`RmsNorm`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or is not the length of
+    /// `gamma`; those of [`RmsNorm`] and [`Gpu::alloc`].
     pub fn rms_norm<'a, T: Element>(
         &self,
         x: impl Into<Slice<'a, T>>,
@@ -115,8 +113,8 @@ impl Gpu {
         self.call_rows::<T, _>(width, |rows| RmsNorm::new(rows, width), &given)?.output("output")
     }
 
-    /// `(x - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]` of images, with c the channel of an element, in a
-    /// new buffer: [`BatchNorm`].
+    /// Computes `(x - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]` of images, with c the channel of an
+    /// element, into a new buffer: [`BatchNorm`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -132,7 +130,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length; those of [`BatchNorm`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`BatchNorm`] and
     /// [`Gpu::alloc`].
     pub fn batch_norm<'a>(
         &self,
@@ -153,8 +151,8 @@ impl Gpu {
         self.call::<f32, _>(norm, &given)?.output("output")
     }
 
-    /// One number from every window of images `x`, of `f32` or `f16`, in a new buffer: [`Pool2d`], which has the
-    /// formulas, the shapes and the options but a bias.
+    /// Pools each window of images `x`, of `f32` or `f16`, into one element of a new buffer: [`Pool2d`] has the
+    /// formulas, the shapes and the options. A bias needs a plan.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -167,8 +165,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` has another length; those of [`Pool2d`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` has the wrong length; those of [`Pool2d`] and [`Gpu::alloc`].
     pub fn pool<'a, T: Element>(&self, pool: &Pool2d, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         Pool2d: Op<T>,
@@ -176,8 +173,8 @@ impl Gpu {
         self.call::<T, _>(pool, &[("x", x.into().untyped())])?.output("output")
     }
 
-    /// The mean of the first `lengths[b]` tokens of each sequence b of `x`, of `f32` or `f16`, in a new buffer:
-    /// [`MeanPool`].
+    /// Computes the mean of the first `lengths[b]` tokens of each sequence b of `x`, of `f32` or `f16`, into a new
+    /// buffer: [`MeanPool`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -191,7 +188,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `lengths` has another length; those of [`MeanPool`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `lengths` has the wrong length; those of [`MeanPool`] and
     /// [`Gpu::alloc`].
     pub fn mean_pool<'a, T: Element>(
         &self,
@@ -206,8 +203,7 @@ impl Gpu {
         self.call::<T, _>(pool, &given)?.output("output")
     }
 
-    /// Rows of a table by number, `output[i, :] = table[indices[i], :]`, of rows of `width` elements, in a new buffer:
-    /// [`GatherRows`].
+    /// Gathers rows of `width` elements, `output[i, :] = table[indices[i], :]`, into a new buffer: [`GatherRows`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -218,8 +214,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `table`; those of [`GatherRows`] and
-    /// of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `table`; those of [`GatherRows`]
+    /// and [`Gpu::alloc`].
     pub fn gather_rows<'a, T: Element>(
         &self,
         table: impl Into<Slice<'a, T>>,
@@ -235,8 +231,8 @@ impl Gpu {
         self.call_rows::<T, _>(width, rows, &given)?.output("output")
     }
 
-    /// Pairs of elements of each row of `x`, of `f32` or `f16`, turned by the angles of its token, in a new buffer:
-    /// [`Rope`], with all options but positions.
+    /// Rotates pairs of elements of each row of `x`, of `f32` or `f16`, by the angles of its token, into a new
+    /// buffer: [`Rope`]. Positions need a plan.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -249,8 +245,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length; those of [`Rope`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Rope`] and [`Gpu::alloc`].
     pub fn rope<'a, T: Element>(
         &self,
         rope: &Rope,
@@ -265,8 +260,8 @@ impl Gpu {
         self.call::<T, _>(rope, &given)?.output("output")
     }
 
-    /// `-log(softmax(logits[r])[labels[r]])` of each row r of `width` logits, one for each class, and the mean of all
-    /// rows, in new buffers: [`CrossEntropy`].
+    /// Computes `-log(softmax(logits[r])[labels[r]])` of each row r of `width` logits, one per class, and the mean
+    /// over all rows, into new buffers: [`CrossEntropy`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -279,9 +274,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `logits`, or there are not
-    /// as many `labels` as rows; those of [`CrossEntropy`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `logits`, or `labels` does not
+    /// have one element per row; those of [`CrossEntropy`] and [`Gpu::alloc`].
     pub fn cross_entropy<'a>(
         &self,
         logits: impl Into<Slice<'a, f32>>,
@@ -293,7 +287,7 @@ impl Gpu {
         self.call_rows::<f32, _>(width, rows, &given)?.outputs(["losses", "mean"])
     }
 
-    /// The mean of `(x[i] - target[i])^2`, in a new buffer: [`SquaredError`].
+    /// Computes the mean of `(x[i] - target[i])^2` into a new buffer: [`SquaredError`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -304,8 +298,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SquaredError`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SquaredError`] and [`Gpu::alloc`].
     pub fn squared_error<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,

@@ -10,10 +10,20 @@ use crate::primitives::{
 use crate::program::Op;
 
 impl Gpu {
-    /// All of `input` to one value: [`Reduce`].
+    /// Reduces all of `input` to one value, in a new buffer: [`Reduce`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Max};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[3u32, 1, 4])?;
+    /// assert_eq!(gpu.reduce(&x, Max)?.read()?, [4]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Those of [`Reduce`] and of [`Gpu::alloc`].
+    /// Those of [`Reduce`] and [`Gpu::alloc`].
     pub fn reduce<'a, T: Element, O: Reducer<T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -22,10 +32,20 @@ impl Gpu {
         self.reduce_rows(input, op, 1)
     }
 
-    /// Each of `rows` equal rows of `input` to one value: [`Reduce::rows`].
+    /// Reduces each of `rows` equal rows of `input` to one value, in a new buffer: [`Reduce::rows`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[3u32, 1, 4, 1])?;
+    /// assert_eq!(gpu.reduce_rows(&x, Sum, 2)?.read()?, [4, 5]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `rows` does not divide the length; those of [`Reduce`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `rows` does not divide the length; those of [`Reduce`] and
     /// [`Gpu::alloc`].
     pub fn reduce_rows<'a, T: Element, O: Reducer<T>>(
         &self,
@@ -34,7 +54,7 @@ impl Gpu {
         rows: usize,
     ) -> Result<Buffer<O::Output>> {
         let input = input.into();
-        // A row that is not whole counts, so that no row is taken for empty.
+        // An incomplete row counts, so that no row is taken to be empty.
         let width = if rows == 0 { 0 } else { input.len().div_ceil(rows) };
         let program = self.lower::<T, _>(&Reduce::rows(op, rows, width))?;
         if !input.len().is_multiple_of(rows) {
@@ -48,7 +68,7 @@ impl Gpu {
         self.call_program(program, &[("input", input.untyped())])?.output("output")
     }
 
-    /// All prefixes of `input`, each with its last element: [`Scan`].
+    /// Computes all prefixes of `input`, each with its last element, into a new buffer: [`Scan`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -62,7 +82,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Scan`] and of [`Gpu::alloc`].
+    /// Those of [`Scan`] and [`Gpu::alloc`].
     pub fn inclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -72,10 +92,11 @@ impl Gpu {
         self.scan(input, &Scan::new(op, input.len()))
     }
 
-    /// All prefixes of `input`, each without its last element: [`Scan`]. The first is the identity.
+    /// Computes all prefixes of `input`, each without its last element, into a new buffer: [`Scan`]. The first is the
+    /// identity. For an example see [`inclusive_scan`](Self::inclusive_scan).
     ///
     /// # Errors
-    /// Those of [`Scan`] and of [`Gpu::alloc`].
+    /// Those of [`Scan`] and [`Gpu::alloc`].
     pub fn exclusive_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -93,8 +114,8 @@ impl Gpu {
         self.call::<T, _>(scan, &[("input", input.untyped())])?.output("output")
     }
 
-    /// All prefixes of each segment of `input`, each with its last element: [`SegmentedScan`]. What is not 0 in `heads`
-    /// begins a segment.
+    /// Computes all prefixes of each segment of `input`, each with its last element, into a new buffer:
+    /// [`SegmentedScan`]. A nonzero element of `heads` starts a segment.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -108,8 +129,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and [`Gpu::alloc`].
     pub fn inclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -120,12 +140,12 @@ impl Gpu {
         self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()))
     }
 
-    /// All prefixes of each segment of `input`, each without its last element: [`SegmentedScan`]. What is not 0 in
-    /// `heads` begins a segment; its first prefix is the identity.
+    /// Computes all prefixes of each segment of `input`, each without its last element, into a new buffer:
+    /// [`SegmentedScan`]. A nonzero element of `heads` starts a segment, whose first prefix is the identity. For an
+    /// example see [`inclusive_segmented_scan`](Self::inclusive_segmented_scan).
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedScan`] and [`Gpu::alloc`].
     pub fn exclusive_segmented_scan<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -145,7 +165,7 @@ impl Gpu {
         self.call::<T, _>(scan, &[("input", input.untyped()), ("heads", heads.untyped())])?.output("output")
     }
 
-    /// How many elements of `input` fall into each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
+    /// Counts the elements of `input` in each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -156,7 +176,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Histogram`] and of [`Gpu::alloc`].
+    /// Those of [`Histogram`] and [`Gpu::alloc`].
     pub fn histogram<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -168,10 +188,18 @@ impl Gpu {
         self.count(input, &Histogram::new(input.len(), bins).range(lo, hi))
     }
 
-    /// How many elements of `input` fall between neighbours of `edges`: [`Histogram::with_edges`].
+    /// Counts the elements of `input` between neighbouring `edges`: [`Histogram::with_edges`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.5f32, 3.0, 5.0])?;
+    /// assert_eq!(gpu.histogram_edges(&x, &[0.0, 1.0, 10.0])?.read()?, [1, 2]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Those of [`Histogram`] and of [`Gpu::alloc`].
+    /// Those of [`Histogram`] and [`Gpu::alloc`].
     pub fn histogram_edges<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -185,7 +213,7 @@ impl Gpu {
         self.call::<T, _>(histogram, &[("input", input.untyped())])?.output("counts")
     }
 
-    /// The keys in ascending order, in a new buffer: [`RadixSort`].
+    /// Sorts the keys in ascending order into a new buffer: [`RadixSort`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -196,13 +224,13 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`RadixSort`] and of [`Gpu::alloc`].
+    /// Those of [`RadixSort`] and [`Gpu::alloc`].
     pub fn sort<'a, T: Element>(&self, keys: impl Into<Slice<'a, T>>) -> Result<Buffer<T>> {
         let keys = keys.into();
         self.call::<T, _>(&RadixSort::new(keys.len()), &[("keys", keys.untyped())])?.output("keys_out")
     }
 
-    /// The keys in ascending order, and the values that go with them, in new buffers: [`RadixSort`].
+    /// Sorts keys in ascending order together with their values, into new buffers: [`RadixSort`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -215,7 +243,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`RadixSort`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`RadixSort`] and [`Gpu::alloc`].
     pub fn sort_pairs<'a, T: Element>(
         &self,
         keys: impl Into<Slice<'a, T>>,
@@ -227,7 +255,7 @@ impl Gpu {
         self.call::<T, _>(&op, &given)?.outputs(["keys_out", "values_out"])
     }
 
-    /// The `k` largest elements of `input`, the largest first, and their positions, in new buffers: [`TopK`].
+    /// Finds the `k` largest elements of `input`, the largest first, and their indices, in new buffers: [`TopK`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -240,7 +268,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`TopK`] and of [`Gpu::alloc`].
+    /// Those of [`TopK`] and [`Gpu::alloc`].
     pub fn top_k<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -251,8 +279,8 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["values", "indices"])
     }
 
-    /// The key of each run of equal neighbours among `keys`, its values combined, and the number of runs, in new
-    /// buffers: [`ReduceByKey`]. The first two are written up to that number.
+    /// Combines the values of each run of equal `keys`. Returns the keys of the runs, the results and the number of
+    /// runs in new buffers: [`ReduceByKey`]. Elements of the first two beyond that number are not written.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -268,7 +296,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ReduceByKey`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ReduceByKey`] and [`Gpu::alloc`].
     pub fn reduce_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         keys: impl Into<Slice<'a, u32>>,
@@ -281,11 +309,23 @@ impl Gpu {
         self.call::<T, _>(&op, &given)?.three_outputs(["keys_out", "results", "count"])
     }
 
-    /// The elements of each segment of `values` combined, where what is not 0 in `heads` begins one, and the number
-    /// of segments, in new buffers: [`SegmentedReduce`]. The first is written up to that number.
+    /// Combines the elements of each segment of `values`. A nonzero element of `heads` starts a segment. Returns the
+    /// results and the number of segments in new buffers: [`SegmentedReduce`]. Results beyond that number are not
+    /// written.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, heads) = (gpu.upload(&[3u32, 1, 4])?, gpu.upload(&[1u32, 0, 1])?);
+    /// let (sums, count) = gpu.segmented_reduce(&x, &heads, Sum)?;
+    /// assert_eq!(sums.slice(..count.read()?[0] as usize)?.read()?, [4, 4]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedReduce`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`SegmentedReduce`] and [`Gpu::alloc`].
     pub fn segmented_reduce<'a, T: Element, O: Reducer<T, Output = T>>(
         &self,
         values: impl Into<Slice<'a, T>>,
@@ -298,8 +338,8 @@ impl Gpu {
         self.call::<T, _>(&op, &given)?.outputs(["results", "count"])
     }
 
-    /// The elements of `input` whose flag is not 0, in order, and their number, in new buffers: [`Select`]. The first
-    /// is written up to that number.
+    /// Selects the elements of `input` with a nonzero flag, in order. Returns them and their number in new buffers:
+    /// [`Select`]. Elements beyond that number are not written.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -311,8 +351,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Select`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Select`] and [`Gpu::alloc`].
     pub fn select<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -326,8 +365,8 @@ impl Gpu {
         self.call::<T, _>(&Select::new(input.len()), &given)?.outputs(["output", "count"])
     }
 
-    /// The elements of `input` that `predicate` keeps, in order, and their number, in new buffers: [`Select::by`]. The
-    /// first is written up to that number.
+    /// Selects the elements of `input` that `predicate` keeps, in order. Returns them and their number in new
+    /// buffers: [`Select::by`]. Elements beyond that number are not written.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -342,7 +381,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Select`] and of [`Gpu::alloc`].
+    /// Those of [`Select`] and [`Gpu::alloc`].
     pub fn select_if<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -356,8 +395,8 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
     }
 
-    /// The elements of `input` whose flag is not 0, then the others, both in order, and the number of the first, in new
-    /// buffers: [`Partition`].
+    /// Puts the elements of `input` with a nonzero flag first, then the others, both in order. Returns all of them
+    /// and the number of the first in new buffers: [`Partition`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -369,8 +408,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Partition`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Partition`] and [`Gpu::alloc`].
     pub fn partition<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -384,11 +422,23 @@ impl Gpu {
         self.call::<T, _>(&Partition::new(input.len()), &given)?.outputs(["output", "count"])
     }
 
-    /// The elements of `input` that `predicate` keeps, then the others, both in order, and the number of the first, in
-    /// new buffers: [`Partition::by`].
+    /// Puts the elements of `input` that `predicate` keeps first, then the others, both in order. Returns all of them
+    /// and the number of the first in new buffers: [`Partition::by`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Predicate};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let x = gpu.upload(&[3, -1, 4])?;
+    /// let positive = Predicate::custom("fn keep(x: T) -> bool { return x > 0; }");
+    /// let (parted, count) = gpu.partition_if(&x, positive)?;
+    /// assert_eq!((parted.read()?, count.read()?), (vec![3, 4, -1], vec![2]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Those of [`Partition`] and of [`Gpu::alloc`].
+    /// Those of [`Partition`] and [`Gpu::alloc`].
     pub fn partition_if<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,
@@ -402,8 +452,8 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
     }
 
-    /// The first element of each run of equal neighbours in `input`, and the number of runs, in new buffers:
-    /// [`Unique`]. The first is written up to that number.
+    /// Keeps the first element of each run of equal elements of `input`. Returns them and their number in new
+    /// buffers: [`Unique`]. Elements beyond that number are not written.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -414,7 +464,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Unique`] and of [`Gpu::alloc`].
+    /// Those of [`Unique`] and [`Gpu::alloc`].
     pub fn unique<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<(Buffer<T>, Buffer<u32>)>
     where
         Unique: Op<T>,
@@ -424,8 +474,8 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
     }
 
-    /// The element of each run of equal neighbours in `input`, its length, and the number of runs, in new buffers:
-    /// [`RunLength`]. The first two are written up to that number.
+    /// Finds the runs of equal elements of `input`. Returns their values, their lengths and their number in new
+    /// buffers: [`RunLength`]. Elements of the first two beyond that number are not written.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -438,7 +488,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`RunLength`] and of [`Gpu::alloc`].
+    /// Those of [`RunLength`] and [`Gpu::alloc`].
     pub fn run_length<'a, T: Element>(
         &self,
         input: impl Into<Slice<'a, T>>,

@@ -1,4 +1,4 @@
-//! Numbers of fewer bits.
+//! Conversions to numbers of fewer bits, and products of them.
 
 use crate::element::Element;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::program::Op;
 use crate::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize};
 
 impl Gpu {
-    /// `f32` as `f16`, or `f16` as `f32`, in a new buffer: [`Cast`].
+    /// Converts `f32` to `f16`, or `f16` to `f32`, into a new buffer: [`Cast`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -22,7 +22,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `U` is not the other of the two types; those of [`Cast`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `U` is not the other of the two types; those of [`Cast`] and
     /// [`Gpu::alloc`].
     pub fn cast<'a, T: Element, U: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<U>>
     where
@@ -32,8 +32,8 @@ impl Gpu {
         self.call::<T, _>(&Cast::new(x.len()), &[("x", x.untyped())])?.output("output")
     }
 
-    /// `nearest(x / scale)` with `scale = max|x| / largest` of each row of `width` elements of `x`, as codes of `i8` or
-    /// `u8` (E4M3), and the scales, in new buffers: [`Quantize`].
+    /// Computes `nearest(x / scale)` with `scale = max|x| / largest` of each row of `width` elements of `x`. Returns
+    /// codes of `i8` or `u8` (E4M3) and the scales in new buffers: [`Quantize`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -46,7 +46,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Quantize`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`; those of [`Quantize`] and
     /// [`Gpu::alloc`].
     pub fn quantize<'a, T: Element, Q: Code>(
         &self,
@@ -60,13 +60,13 @@ impl Gpu {
         self.call_rows::<T, _>(width, rows, &[("x", x.into().untyped())])?.outputs(["output", "scale"])
     }
 
-    /// `x scale` of codes `x` of `i8` or `u8` (E4M3), with a scale for each row of `width` elements, as `f32` or `f16`,
-    /// in a new buffer: [`Dequantize`], the way back from [`quantize`](Self::quantize).
+    /// Computes `x scale` of codes `x` of `i8` or `u8` (E4M3), with a scale for each row of `width` elements, as
+    /// `f32` or `f16`, into a new buffer: [`Dequantize`], the inverse of [`quantize`](Self::quantize), which has an
+    /// example.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or there are not
-    /// as many scales as rows; those of [`Dequantize`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or `scale` does not have one
+    /// element per row; those of [`Dequantize`] and [`Gpu::alloc`].
     pub fn dequantize<'a, Q: Code, T: Element>(
         &self,
         x: impl Into<Slice<'a, Q>>,
@@ -80,7 +80,7 @@ impl Gpu {
         self.call_rows::<T, _>(width, |rows| Dequantize::<Q>::new(rows, width), &given)?.output("output")
     }
 
-    /// The product of `a`, m x k, and `b`, k x n, both row-major and of bytes, summed in `i32`, in a new buffer:
+    /// Multiplies `a`, m x k, by `b`, k x n, both row-major and of bytes, with sums in `i32`, into a new buffer:
     /// [`GemmInt8`].
     ///
     /// ```
@@ -92,7 +92,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has another length; those of [`GemmInt8`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`GemmInt8`] and
     /// [`Gpu::alloc`].
     pub fn gemm_int8<'a>(
         &self,

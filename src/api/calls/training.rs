@@ -1,4 +1,4 @@
-//! Gradients of layers, and steps of training.
+//! Gradients of layers, and training steps.
 
 use crate::dense::Activation;
 use crate::element::Element;
@@ -11,8 +11,8 @@ use crate::nn::{
 use crate::program::Op;
 
 impl Gpu {
-    /// The gradient by the argument of [`softmax`](Gpu::softmax), from its result `y` and the gradient by that, `dy`,
-    /// by rows of `width` elements, in a new buffer: [`SoftmaxBackward`].
+    /// Computes the gradient with respect to the argument of [`softmax`](Gpu::softmax), from its result `y` and the
+    /// result's gradient `dy`, in rows of `width` elements, into a new buffer: [`SoftmaxBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -23,8 +23,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `y`, or `dy` has another; those of
-    /// [`SoftmaxBackward`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `y`, or `dy` has another length;
+    /// those of [`SoftmaxBackward`] and [`Gpu::alloc`].
     pub fn softmax_backward<'a>(
         &self,
         y: impl Into<Slice<'a, f32>>,
@@ -35,12 +35,21 @@ impl Gpu {
         self.call_rows::<f32, _>(width, |rows| SoftmaxBackward::new(rows, width), &given)?.output("dx")
     }
 
-    /// The gradient by the argument of [`log_softmax`](Gpu::log_softmax), from its result `y` and the gradient by that,
-    /// `dy`, by rows of `width` elements, in a new buffer: [`LogSoftmaxBackward`].
+    /// Computes the gradient with respect to the argument of [`log_softmax`](Gpu::log_softmax), from its result `y`
+    /// and the result's gradient `dy`, in rows of `width` elements, into a new buffer: [`LogSoftmaxBackward`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (y, dy) = (gpu.upload(&[0.5f32.ln(); 2])?, gpu.upload(&[1.0f32, 0.0])?);
+    /// let dx = gpu.log_softmax_backward(&y, &dy, 2)?.read()?;
+    /// assert!((dx[0] - 0.5).abs() < 1e-5 && (dx[1] + 0.5).abs() < 1e-5);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `y`, or `dy` has another; those of
-    /// [`LogSoftmaxBackward`] and of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `y`, or `dy` has another length;
+    /// those of [`LogSoftmaxBackward`] and [`Gpu::alloc`].
     pub fn log_softmax_backward<'a>(
         &self,
         y: impl Into<Slice<'a, f32>>,
@@ -51,13 +60,12 @@ impl Gpu {
         self.call_rows::<f32, _>(width, |rows| LogSoftmaxBackward::new(rows, width), &given)?.output("dx")
     }
 
-    /// The gradients by `x`, `gamma` and `beta` of [`layer_norm`](Gpu::layer_norm), from the gradient by its result,
-    /// `dy`, in new buffers: [`LayerNormBackward`].
+    /// Computes the gradients with respect to `x`, `gamma` and `beta` of [`layer_norm`](Gpu::layer_norm), from the
+    /// result's gradient `dy`, into new buffers: [`LayerNormBackward`].
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has
-    /// another length; those of [`LayerNormBackward`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has the wrong
+    /// length; those of [`LayerNormBackward`] and [`Gpu::alloc`].
     pub fn layer_norm_backward<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,
@@ -71,13 +79,12 @@ impl Gpu {
         self.call_rows::<f32, _>(width, rows, &given)?.three_outputs(["dx", "dgamma", "dbeta"])
     }
 
-    /// The gradients by `x` and `gamma` of [`rms_norm`](Gpu::rms_norm), from the gradient by its result, `dy`, in new
-    /// buffers: [`RmsNormBackward`].
+    /// Computes the gradients with respect to `x` and `gamma` of [`rms_norm`](Gpu::rms_norm), from the result's
+    /// gradient `dy`, into new buffers: [`RmsNormBackward`].
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has
-    /// another length; those of [`RmsNormBackward`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has the wrong
+    /// length; those of [`RmsNormBackward`] and [`Gpu::alloc`].
     pub fn rms_norm_backward<'a>(
         &self,
         x: impl Into<Slice<'a, f32>>,
@@ -91,8 +98,8 @@ impl Gpu {
         self.call_rows::<f32, _>(width, rows, &given)?.outputs(["dx", "dgamma"])
     }
 
-    /// `dx = dy f'(x)` of an activation f, from `value`, its result (of GELU its argument), in a new buffer:
-    /// [`ActivationBackward`].
+    /// Computes `dx = dy f'(x)` of an activation f into a new buffer, from `value`, which is f's result (for GELU its
+    /// argument): [`ActivationBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -105,8 +112,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ActivationBackward`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ActivationBackward`] and [`Gpu::alloc`].
     pub fn activation_backward<'a, T: Element>(
         &self,
         activation: Activation,
@@ -121,8 +127,8 @@ impl Gpu {
         self.call::<T, _>(&op, &[("value", value.untyped()), ("dy", dy.into().untyped())])?.output("dx")
     }
 
-    /// The gradient by a bias that was added to each channel: the sums of `dy` over images and planes, in a new buffer:
-    /// [`BiasBackward`].
+    /// Computes the gradient with respect to a bias per channel, the sums of `dy` over images and planes, into a new
+    /// buffer: [`BiasBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -135,8 +141,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `dy` has another length; those of [`BiasBackward`] and of
-    /// [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if `dy` has the wrong length; those of [`BiasBackward`] and [`Gpu::alloc`].
     pub fn bias_backward<'a>(
         &self,
         bias: &BiasBackward,
@@ -145,8 +150,8 @@ impl Gpu {
         self.call::<f32, _>(bias, &[("dy", dy.into().untyped())])?.output("db")
     }
 
-    /// The gradient by the images of a pooling, from them and the gradient by its result, `dy`, in a new buffer:
-    /// [`Pool2dBackward`].
+    /// Computes the gradient with respect to the images of a pooling layer, from them and the result's gradient `dy`,
+    /// into a new buffer: [`Pool2dBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -160,7 +165,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has another length; those of [`Pool2dBackward`] and of
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has the wrong length; those of [`Pool2dBackward`] and
     /// [`Gpu::alloc`].
     pub fn pool_backward<'a, T: Element>(
         &self,
@@ -175,7 +180,7 @@ impl Gpu {
         self.call::<T, _>(pool, &given)?.output("dx")
     }
 
-    /// A step of gradient descent, `p -= rate (g + decay p)`, in place: [`Sgd`], without momentum.
+    /// Takes a step of gradient descent, `p -= rate (g + decay p)`, in place: [`Sgd`], without momentum.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -189,8 +194,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer; those of [`Sgd`].
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both share a buffer; those of [`Sgd`].
     pub fn sgd<'a>(
         &self,
         sgd: &Sgd,
@@ -201,8 +206,8 @@ impl Gpu {
         self.call::<f32, _>(sgd, &given)?.run(&[])
     }
 
-    /// A step of Adam, in place: [`Adam`], which has the formula. The moments `first` and `second` and the two numbers
-    /// of `fullness` are zeros before the first step.
+    /// Takes a step of Adam in place: [`Adam`] has the formula. The moments `first` and `second` and the two elements
+    /// of `fullness` must be zeros before the first step.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -218,8 +223,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an operand has another length;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two lie in one buffer; those of [`Adam`].
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length;
+    /// [`Aliasing`](crate::ErrorKind::Aliasing) if two share a buffer; those of [`Adam`].
     pub fn adam<'a>(
         &self,
         adam: &Adam,

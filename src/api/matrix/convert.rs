@@ -1,4 +1,4 @@
-//! Conversions that find out how long lists must be, and choices of formats.
+//! Conversions between formats and the choice of a format.
 
 use super::{DeviceMatrix, Uploaded, allocated};
 use crate::error::{Result, err};
@@ -11,11 +11,11 @@ use crate::sparse::{
 };
 
 impl Gpu {
-    /// The matrix in another format, in new lists: [`Spconvert`], which says how entries are ordered.
+    /// Converts the matrix to another format, in new arrays: [`Spconvert`] says how entries are ordered.
     ///
-    /// Lists stay on the device. What decides how long others must be is read back, which waits: one word where the
-    /// longest row is not known yet (from anything but compressed rows, and to compressed columns), one for
-    /// [`Target::Hybrid`] (and 8 for a width that is to be found) and one for [`Target::Sell`].
+    /// Arrays stay on the device. Some lengths are read back, which waits: one word where the longest row is not
+    /// known yet (from any format but compressed rows, and to compressed columns), one for [`Target::Hybrid`] (8 more
+    /// to choose its width) and one for [`Target::Sell`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -31,8 +31,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) for padding that fits into no binding or is not
-    /// counted in 32 bits, with its size.
+    /// Those of [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) if the padded arrays exceed a binding or
+    /// 32-bit indices, with their size.
     pub fn convert_matrix(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         let direct = match (from.format, to) {
@@ -71,9 +71,9 @@ impl Gpu {
         }
     }
 
-    /// The transposed matrix, of what is the same memory where that can be: compressed rows become compressed columns and
-    /// these become rows, coordinates exchange their lists, and nothing runs but a search for the longest row of
-    /// coordinates, one word of which is read back. Any other format is converted to compressed rows first.
+    /// Transposes the matrix, in the same memory where possible. Compressed rows become compressed columns and the
+    /// reverse; coordinates exchange their index arrays, and one word, the longest row, is read back. Other formats
+    /// are converted to compressed rows first.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -110,9 +110,9 @@ impl Gpu {
         }
     }
 
-    /// The matrix as compressed rows, by rising column in each, with entries at one position added up, in the order in which
-    /// they come: as [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) does. Values are of f32. Two words are read
-    /// back, which waits, and one more for the longest row.
+    /// Converts to compressed rows sorted by column, and sums entries at the same position in their order, as
+    /// [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) does. Values are of f32. Two words are read back,
+    /// which waits, and one more for the longest row.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -148,7 +148,7 @@ impl Gpu {
         let (Some(keys), Some(sorted), Some(starts), Some(ptrs), Some(Uploaded::Indices(sizes))) =
             (made.next(), made.next(), made.next(), made.next(), made.next())
         else {
-            return Err(err!(Shape, "spconvert: lists that were not made"));
+            return Err(err!(Shape, "spconvert: the arrays are missing"));
         };
         let sizes = sizes.read()?;
         let (runs, longest) = (sizes[0] as usize, sizes[1] as usize);
@@ -165,8 +165,9 @@ impl Gpu {
         Ok(DeviceMatrix { layout, lists: vec![ptrs, idxs, values] })
     }
 
-    /// What the rows of a matrix look like, measured on the device: as [`Csr::analyse`](crate::sparse::Csr::analyse), number
-    /// for number. 8 words are read back, which waits; formats other than compressed rows are converted first.
+    /// Measures the rows of a matrix on the device: the same numbers as
+    /// [`Csr::analyse`](crate::sparse::Csr::analyse). Reads 8 words back, which waits. Formats other than compressed
+    /// rows are converted first.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -195,9 +196,10 @@ impl Gpu {
         Ok(Measured::new(&measures.read()?).statistics(&layout))
     }
 
-    /// The matrix in the format that suits it, and what was seen of it: [`Gpu::analyse_matrix`],
-    /// [`Statistics::format`], [`Gpu::convert_matrix`]. [`Spmv::statistics`](crate::Spmv::statistics) makes the report of a product
-    /// say what was seen and why the format was chosen.
+    /// Converts the matrix to the format that suits it, and returns it with its statistics: [`Gpu::analyse_matrix`],
+    /// [`Statistics::format`], [`Gpu::convert_matrix`]. Pass the statistics to
+    /// [`Spmv::statistics`](crate::Spmv::statistics), and the report of a product shows them and why the format was
+    /// chosen.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -235,7 +237,7 @@ impl Gpu {
         rec.submit()
     }
 
-    /// A conversion into new lists.
+    /// Converts into new arrays.
     fn filled(&self, matrix: &DeviceMatrix, op: &Spconvert) -> Result<DeviceMatrix> {
         let plan = op.plan::<f32>(self)?;
         let lists = (plan.program().operands.iter().skip(matrix.lists.len()))
@@ -248,7 +250,7 @@ impl Gpu {
         Ok(made)
     }
 
-    /// The longest of the segments that pointers divide.
+    /// The length of the longest segment between pointers.
     fn longest(&self, ptrs: &Buffer<u32>) -> Result<usize> {
         let measures = self.alloc::<u32>(MEASURES)?;
         let program = measure_longest(ptrs.len().saturating_sub(1), &self.planning_profile())?;
@@ -256,7 +258,7 @@ impl Gpu {
         Ok(Measured::new(&measures.slice(..1)?.read()?).longest())
     }
 
-    /// Entries that do not fit into so many places of their rows.
+    /// The number of entries that do not fit into `width` slots of their rows.
     fn rest(&self, matrix: &DeviceMatrix, width: usize) -> Result<usize> {
         let MatrixLayout { rows, longest, .. } = matrix.layout;
         if longest <= width {

@@ -1,4 +1,4 @@
-//! New entries in a matrix on a device.
+//! Insertion of entries into a matrix on a device.
 
 use super::{DeviceMatrix, Uploaded};
 use crate::element::{DType, Element};
@@ -7,8 +7,8 @@ use crate::gpu::{Buffer, Gpu, Recorder, Slice};
 use crate::sparse::{Format, MatrixLayout, insert_places};
 
 impl DeviceMatrix {
-    /// Entries that there is memory for. Coordinates have room for more than they hold once
-    /// [`Gpu::insert_entries`] has made it; every other format is as large as it must be.
+    /// Returns how many entries its memory holds. Coordinates have room for more after [`Gpu::insert_entries`] grew
+    /// them; other formats are exactly as large as needed.
     pub fn capacity(&self) -> usize {
         match self.layout.format {
             Format::Coo { .. } => self.lists.iter().map(Uploaded::len).min().unwrap_or(0),
@@ -18,15 +18,14 @@ impl DeviceMatrix {
 }
 
 impl Gpu {
-    /// Adds the entries of `new`, coordinates on the device, to a matrix of [`Format::Coo`] or [`Format::Ell`].
+    /// Inserts the entries of `new`, coordinates on the device, into a matrix of [`Format::Coo`] or [`Format::Ell`].
     ///
-    /// Coordinates get them behind those that are there, in their order; what was sorted counts as such no longer. Where
-    /// memory is full, lists move to ones that are twice as long ([`DeviceMatrix::capacity`]), so that many small
-    /// insertions cost little each. In places of rows, entries go into the free ones behind those of their row, in their order,
-    /// all of them or, if a row has too few, none; one word is read back, which waits.
+    /// Coordinates are appended in their order; a sorted matrix no longer counts as sorted. When memory is full, the
+    /// arrays move to ones twice as long ([`DeviceMatrix::capacity`]), so that many small insertions cost little
+    /// each. ELL puts each entry into the first free slot of its row. If a row lacks slots, nothing is inserted. ELL
+    /// reads back one word, which waits.
     ///
-    /// A position that is there already gets another entry: both count as their sum
-    /// ([`Gpu::sum_duplicates`] makes it one).
+    /// A position may get several entries; their sum counts ([`Gpu::sum_duplicates`] merges them).
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -43,10 +42,12 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): `new` is not stored as coordinates, or has other extents.
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the matrix has another format, or too few free places.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported): values of f16.
-    /// [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is then as it was.
+    /// - [`Shape`](crate::ErrorKind::Shape): `new` is not stored as coordinates, or has other extents.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the matrix has another format, or too few free
+    ///   slots.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported): values of f16.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is
+    ///   unchanged.
     pub fn insert_entries(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
         let (to, from) = (matrix.layout, new.layout);
         let coordinates = matches!(from.format, Format::Coo { .. });
@@ -81,7 +82,7 @@ impl Gpu {
         }
     }
 
-    /// Behind what is there.
+    /// Appends entries to coordinates.
     fn append(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
         let (old, more) = (matrix.layout.entries, new.layout.entries);
         let entries = old.saturating_add(more);
@@ -95,11 +96,11 @@ impl Gpu {
         self.planning_profile().check_bindings(
             "insert",
             &operands,
-            "insert into bands of rows, a call each",
+            "split the matrix by rows and insert into each part",
         )?;
         let mut rec = self.recorder();
         let grown = entries > matrix.capacity();
-        // Twice as long, so that moving costs each entry about one copy.
+        // Doubling costs each entry about one copy.
         let capacity = if grown { entries.max(2 * old) } else { 0 };
         let mut moved = Vec::new();
         for (list, added) in matrix.lists.iter().zip(&new.lists) {
@@ -118,7 +119,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// The list, or a longer one with what it holds, with more behind it.
+    /// The array, or a longer copy of it, with more elements appended.
     fn extended<T: Element>(
         &self,
         rec: &mut Recorder,
@@ -148,7 +149,7 @@ impl Gpu {
             }
             missing => Err(err!(
                 InvalidArgument,
-                "insert: {more} entries into rows of {width} places each, which lack {} places; nothing was inserted: \
+                "insert: {more} entries into rows of {width} slots each, which lack {} slots; nothing was inserted: \
                  convert the matrix to coo, insert, and convert it back",
                 missing.unwrap_or(&0)
             )),

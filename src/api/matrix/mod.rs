@@ -14,7 +14,7 @@ use crate::sparse::{
 };
 use half::f16;
 
-/// A list on the device.
+/// An array of a matrix on the device.
 #[derive(Debug)]
 enum Uploaded {
     Indices(Buffer<u32>),
@@ -40,7 +40,7 @@ impl Uploaded {
         })
     }
 
-    /// Elements that there is memory for.
+    /// Elements that its memory holds.
     fn len(&self) -> usize {
         match self {
             Self::Indices(buffer) => buffer.len(),
@@ -50,7 +50,7 @@ impl Uploaded {
     }
 }
 
-/// A sparse matrix on a device, in any format: made by [`Gpu::upload_matrix`] and by [`Gpu::convert_matrix`].
+/// A sparse matrix on a device, in any format. [`Gpu::upload_matrix`] and [`Gpu::convert_matrix`] make one.
 #[derive(Debug)]
 pub struct DeviceMatrix {
     layout: MatrixLayout,
@@ -58,23 +58,23 @@ pub struct DeviceMatrix {
 }
 
 impl DeviceMatrix {
-    /// Extents, and how it is stored: what [`Spmv::new`](crate::Spmv::new) takes.
+    /// Returns the extents and the format, for [`Spmv::new`](crate::Spmv::new).
     pub fn layout(&self) -> MatrixLayout {
         self.layout
     }
 
-    /// That a program, whose last `others` operands are no lists of a matrix, is for this format.
+    /// Fails unless a program, whose last `others` operands are no arrays of a matrix, is for this format.
     pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
         let lists = program.operands.len().saturating_sub(others);
         check_format(program, self.layout, program.operands[..lists].iter())
     }
 
-    /// Its lists, in the order of [`Format`]: as much of each as is used.
+    /// The arrays, in the order of [`Format`], each without its unused end.
     pub(super) fn slices(&self) -> Result<Vec<RawSlice<'_>>> {
         self.lists.iter().map(|list| list.front(self.used(list.len()))).collect()
     }
 
-    /// Elements of a list that are used: coordinates may have memory for more.
+    /// Used elements of an array. Coordinates may have memory for more.
     fn used(&self, len: usize) -> usize {
         match self.layout.format {
             Format::Coo { .. } => self.layout.entries.min(len),
@@ -82,7 +82,8 @@ impl DeviceMatrix {
         }
     }
 
-    /// Brings the matrix to the host's memory, as it is stored, values of f16 widened. Waits until work that was submitted before is done.
+    /// Reads the matrix back in its format, with values of f16 widened to f32. Waits until everything submitted is
+    /// done.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -115,7 +116,7 @@ impl DeviceMatrix {
         let mut index = || indices.next().unwrap_or_default();
         let mut value = || values.next().unwrap_or_default();
         let MatrixLayout { rows, cols, format, .. } = self.layout;
-        // Fields are evaluated as they are written here, which is the order of the lists.
+        // Fields are evaluated in the order of these lines, which is that of the arrays.
         Ok(match format {
             Format::Coo { .. } => {
                 HostMatrix::Coo(Coo { rows, cols, row_idxs: index(), col_idxs: index(), values: value() })
@@ -156,17 +157,28 @@ impl DeviceMatrix {
 }
 
 impl Gpu {
-    /// Brings a matrix of any format to the device, after a check of all of it.
+    /// Uploads a matrix of any format, after checking all of it.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::sparse::Coo;
+    ///
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (row_idxs, col_idxs, values) = (vec![0], vec![1], vec![3.0]);
+    /// let a = gpu.upload_matrix(&Coo { rows: 2, cols: 2, row_idxs, col_idxs, values })?;
+    /// assert_eq!(a.layout().entries, 1);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): lists that do not fit each other, an index out of range. Those of
+    /// [`Shape`](crate::ErrorKind::Shape): arrays of lengths that disagree, an index out of range. Those of
     /// [`Gpu::upload`].
     pub fn upload_matrix(&self, matrix: &impl SparseMatrix) -> Result<DeviceMatrix> {
         self.upload_lists(matrix, DType::F32)
     }
 
-    /// As [`upload_matrix`](Self::upload_matrix), with values rounded to f16: half the memory for them, on any device.
-    /// Those beyond the largest of f16, 65504, become infinite. Products are still summed in f32.
+    /// As [`upload_matrix`](Self::upload_matrix), with values rounded to f16, which halves their memory, on any
+    /// device. Values above 65504, the largest of f16, become infinite. Products are summed in f32.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -203,13 +215,13 @@ impl Gpu {
     }
 }
 
-/// That a matrix is stored as `planned` operands say.
+/// Fails unless a matrix has the format of the `planned` operands.
 fn check_format<'p>(
     program: &Program,
     layout: MatrixLayout,
     planned: impl Iterator<Item = &'p Operand>,
 ) -> Result<()> {
-    // Those that are written have names of their own, which end alike.
+    // Operands that are written have names of their own with the same endings.
     let named = layout.operands(program.op)?;
     let same = |(planned, named): (&Operand, &Operand)| {
         planned.name == named.name || planned.name.strip_prefix("to.") == Some(named.name)
@@ -220,18 +232,18 @@ fn check_format<'p>(
     }
     Err(err!(
         Shape,
-        "{}: the matrix is stored as {}, and the plan is for another format; plan with the `layout()` of this one",
+        "{}: the matrix is stored as {}, the plan is for another format; plan with this matrix's `layout()`",
         program.op,
         layout.format.name()
     ))
 }
 
 impl Plan<Spmv, f32> {
-    /// Records the product of `matrix` and `x`; see the errors at [`PlanOn`](crate::program::PlanOn).
+    /// Records the product of `matrix` and `x`.
     ///
     /// # Errors
-    /// See [`PlanOn`](crate::program::PlanOn); [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than
-    /// planned.
+    /// See [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+    /// format than planned.
     pub fn record<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -244,11 +256,11 @@ impl Plan<Spmv, f32> {
 }
 
 impl Plan<Spmm, f32> {
-    /// Records the product of `matrix` and `b`; see the errors at [`PlanOn`](crate::program::PlanOn).
+    /// Records the product of `matrix` and `b`.
     ///
     /// # Errors
-    /// See [`PlanOn`](crate::program::PlanOn); [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than
-    /// planned.
+    /// See [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+    /// format than planned.
     pub fn record<'a, Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -271,10 +283,10 @@ fn record_product<Enc: Encoder>(
 }
 
 impl Plan<Spconvert, f32> {
-    /// Records the op; see the errors at [`Plan`].
+    /// Records the op.
     ///
     /// # Errors
-    /// See [`Plan`]; [`Shape`](crate::ErrorKind::Shape) also for a matrix of another format than planned.
+    /// See [`Plan`]; also [`Shape`](crate::ErrorKind::Shape) if the matrix has another format than planned.
     pub fn record<Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,
@@ -291,7 +303,7 @@ impl Plan<Spconvert, f32> {
     }
 }
 
-/// Memory for a list.
+/// Allocates an array.
 fn allocated(gpu: &Gpu, operand: &Operand) -> Result<Uploaded> {
     Ok(match operand.dtype {
         DType::U32 => Uploaded::Indices(gpu.alloc(operand.len)?),
