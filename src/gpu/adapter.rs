@@ -4,6 +4,7 @@ use super::once::Once;
 use super::{Gpu, Tuning};
 use crate::error::{Error, Result, err};
 use crate::program::{Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, Quirks};
+#[cfg(feature = "disk-cache")]
 use crate::store::CacheDir;
 use std::ffi::OsStr;
 use std::fmt;
@@ -127,6 +128,7 @@ pub struct GpuOptions {
     /// Ask for WebGPU's default limits and no optional feature, whatever the adapter has.
     pub webgpu_defaults: bool,
     /// Where compiled pipelines and the results of tuning are kept.
+    #[cfg(feature = "disk-cache")]
     pub cache: CacheDir,
     /// Whether planning takes what was measured on the device.
     pub tuning: Tuning,

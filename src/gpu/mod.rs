@@ -49,6 +49,7 @@ pub(crate) use stream::{Port, ReadView, Set, Ticket, WriteView};
 pub use transfer::Readback;
 
 pub use crate::program::{Clock, Measurement, Timing};
+#[cfg(feature = "disk-cache")]
 pub use crate::store::{CacheDir, CacheReport};
 
 use crate::error::{Error, ErrorKind, Result, err};
@@ -136,10 +137,14 @@ impl Gpu {
         options: &GpuOptions,
         opened_by_us: bool,
     ) -> Self {
-        let &GpuOptions { checked, ref cache, tuning, deterministic, .. } = options;
+        let &GpuOptions { checked, tuning, deterministic, .. } = options;
         let profile = DeviceProfile { deterministic, ..profile };
         let health = fence::Health::new(&device, opened_by_us);
-        let store = Store::new(cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
+        #[cfg(feature = "disk-cache")]
+        let store =
+            Store::new(&options.cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
+        #[cfg(not(feature = "disk-cache"))]
+        let store = Store;
         Self {
             inner: Arc::new(GpuInner {
                 id: unique(),
@@ -243,12 +248,14 @@ impl Gpu {
     /// println!("{} pipelines from disk, {} compiled", cache.found, cache.compiled);
     /// # Ok::<(), tilework::Error>(())
     /// ```
+    #[cfg(feature = "disk-cache")]
     pub fn cache(&self) -> CacheReport {
         self.inner.store.report()
     }
 
     /// Removes the files that are kept for this device: compiled pipelines and what tuning found. Pipelines in memory
     /// stay in use; what tuning found, and denied, is forgotten.
+    #[cfg(feature = "disk-cache")]
     pub fn clear_cache(&self) {
         self.inner.store.clear();
         self.inner.learned.forget();

@@ -1,6 +1,6 @@
 //! Whether two variants computed the same.
 
-use super::operands::operation;
+use super::class::operation;
 use crate::element::DType;
 use crate::program::{Access, Comparison, Operand, Program};
 use half::f16;
