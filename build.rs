@@ -1,9 +1,29 @@
-//! Embeds every `.wgsl` file under `shaders/`, so that adding a kernel means adding a file; with the feature `cuda` also
-//! every `.cu` and `.cuh` file.
+//! Embeds the `.wgsl` files under `shaders/` of the families whose features are on, so that adding a kernel means adding a
+//! file; with the feature `cuda` also their `.cu` and `.cuh` files.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs, io};
+
+/// The folders that only some features need. The others, such as `workgroup`, are always embedded.
+const FOLDERS: [(&str, &[&str]); 9] = [
+    ("attention", &["ATTENTION"]),
+    ("conv", &["CONV"]),
+    ("dense", &["DENSE"]),
+    ("image", &["IMAGE"]),
+    ("nn", &["NN"]),
+    ("primitives", &["PRIMITIVES"]),
+    ("quantize", &["QUANTIZE", "ATTENTION"]),
+    ("rows", &["NN", "QUANTIZE"]),
+    ("sparse", &["SPARSE"]),
+];
+
+/// Whether a folder under `shaders/` is needed.
+fn wanted(folder: &str) -> bool {
+    let features = FOLDERS.iter().find(|(name, _)| *name == folder).map(|(_, features)| features);
+    let on = |feature: &&str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
+    features.is_none_or(|features| features.iter().any(on))
+}
 
 /// A name and a path for each file.
 type Found = Vec<(String, String)>;
@@ -17,6 +37,9 @@ fn collect(dir: &Path, prefix: &str, found: &mut Found, cuda: &mut Found) -> io:
         };
         let name = if prefix.is_empty() { stem.to_owned() } else { format!("{prefix}/{stem}") };
         if path.is_dir() {
+            if prefix.is_empty() && !wanted(&name) {
+                continue;
+            }
             collect(&path, &name, found, cuda)?;
         } else if path.extension().is_some_and(|e| e == "wgsl") {
             println!("cargo::rerun-if-changed={}", path.display());

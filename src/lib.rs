@@ -125,66 +125,110 @@
 //! subgroups, f16, 64-bit integers and timestamps if the device has them. The default variant, `auto`, chooses, and
 //! its report says why.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// A feature that is off leaves helpers unused that others need: a build with the defaults judges.
+#![cfg_attr(
+    not(all(
+        feature = "families",
+        feature = "stream",
+        feature = "sim",
+        feature = "tune",
+        feature = "io",
+        feature = "disk-cache"
+    )),
+    allow(dead_code, unused_imports, unused_macros)
+)]
+
 pub mod analysis;
 mod api;
 #[doc = include_str!("architecture.md")]
 pub mod architecture {}
 mod array;
+#[cfg(feature = "attention")]
 pub mod attention;
+#[cfg(feature = "conv")]
 pub mod conv;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(feature = "dense")]
 pub mod dense;
 mod element;
 pub mod elementwise;
 mod error;
 pub mod gpu;
 pub mod guides;
+#[cfg(feature = "image")]
 pub mod image;
+#[cfg(feature = "dense")]
 pub mod interop;
+#[cfg(feature = "io")]
 pub mod io;
+#[cfg(not(feature = "io"))]
+mod io;
+#[cfg(feature = "nn")]
 pub mod nn;
 mod operations;
 mod plan;
+#[cfg(feature = "primitives")]
 pub mod primitives;
 pub mod program;
+#[cfg(feature = "quantize")]
 pub mod quantize;
 pub mod reference;
 pub mod shader;
 mod shape;
+#[cfg(feature = "sim")]
 pub mod sim;
+#[cfg(feature = "sparse")]
 pub mod sparse;
 mod store;
+#[cfg(feature = "stream")]
 pub mod stream;
+#[cfg(feature = "tune")]
 pub mod tune;
+#[cfg(not(feature = "tune"))]
+mod tune;
 
 /// The version of wgpu whose types appear in this crate: use `tilework::wgpu` to open a device for [`Gpu::from_wgpu`].
 pub use wgpu;
 
 #[cfg(feature = "cuda")]
 pub use api::CudaFormed;
-pub use api::{AnyBuffer, DeviceMatrix, Driven, Formed, MatrixJob, Solver};
+pub use api::{AnyBuffer, Formed};
+#[cfg(feature = "sparse")]
+pub use api::{DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
+#[cfg(feature = "attention")]
 pub use attention::Attention;
+#[cfg(feature = "conv")]
 pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
+#[cfg(feature = "conv")]
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
-pub use dense::{Activation, Gemm, GemmBatched, Gemv, Precision, Transpose};
+#[cfg(feature = "dense")]
+pub use dense::{Gemm, GemmBatched, Gemv, Precision, Transpose};
 pub use element::{DType, Element};
-pub use elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
+pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
+#[cfg(feature = "image")]
 pub use image::{
     Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
 };
+#[cfg(feature = "nn")]
 pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
 pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
+#[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+#[cfg(feature = "primitives")]
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
+#[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, SegmentedReduce};
+#[cfg(feature = "quantize")]
 pub use quantize::GemmInt8;
+#[cfg(feature = "sparse")]
 pub use sparse::{Spconvert, Spmm, Spmv};
 
 /// The names that most programs use: `use tilework::prelude::*;`.
@@ -199,23 +243,33 @@ pub use sparse::{Spconvert, Spmm, Spmv};
 ///   and options, and the traits that their methods need. Errors, reports, host arrays and the catalogue are at the
 ///   root only.
 pub mod prelude {
+    #[cfg(feature = "quantize")]
     pub use crate::GemmInt8;
     pub use crate::gpu::Arg;
     pub use crate::program::When;
-    pub use crate::{
-        Activation, Axpy, Gemm, GemmBatched, Gemv, Map, MapFn, Precision, Transpose, Zip, ZipFn,
-    };
+    pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+    #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+    #[cfg(feature = "image")]
     pub use crate::{
         Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
     };
+    #[cfg(feature = "conv")]
     pub use crate::{Boundary, Filter1d, Filter2d, Filter3d};
     pub use crate::{Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice};
+    #[cfg(feature = "conv")]
     pub use crate::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
+    #[cfg(feature = "sparse")]
     pub use crate::{DeviceMatrix, Spconvert, Spmm, Spmv};
+    #[cfg(feature = "dense")]
+    pub use crate::{Gemm, GemmBatched, Gemv, Precision, Transpose};
+    #[cfg(feature = "primitives")]
     pub use crate::{Histogram, RadixSort, TopK};
+    #[cfg(feature = "nn")]
     pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
+    #[cfg(feature = "primitives")]
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
+    #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, SegmentedReduce};
 }
 

@@ -1,22 +1,51 @@
 //! The catalogue of operations, which executors do not know and tuning does.
 
+#[cfg(feature = "attention")]
+use crate::attention;
+#[cfg(feature = "conv")]
+use crate::conv;
+#[cfg(feature = "dense")]
+use crate::dense;
+use crate::elementwise;
+#[cfg(feature = "image")]
+use crate::image;
+#[cfg(feature = "nn")]
+use crate::nn;
+#[cfg(feature = "primitives")]
+use crate::primitives;
 use crate::program::Operation;
-use crate::{attention, conv, dense, elementwise, image, nn, primitives, quantize, sparse};
+#[cfg(feature = "quantize")]
+use crate::quantize;
+#[cfg(feature = "sparse")]
+use crate::sparse;
 
-/// The catalogue: every op and solver as its own file declares it, by family.
+/// The families whose features are on.
+const FAMILIES: &[&[Operation]] = &[
+    elementwise::OPS,
+    #[cfg(feature = "primitives")]
+    primitives::OPS,
+    #[cfg(feature = "dense")]
+    dense::OPS,
+    #[cfg(feature = "sparse")]
+    sparse::OPS,
+    #[cfg(feature = "sparse")]
+    sparse::SOLVERS,
+    #[cfg(feature = "conv")]
+    conv::OPS,
+    #[cfg(feature = "quantize")]
+    quantize::OPS,
+    #[cfg(feature = "image")]
+    image::OPS,
+    #[cfg(feature = "nn")]
+    nn::OPS,
+    #[cfg(feature = "attention")]
+    attention::OPS,
+];
+
+/// The catalogue: every op and solver as its own file declares it, by family. A family whose feature is off is not in it.
 ///
 /// The `op` and `explain` examples, tuning, tests, benches, the simulator's suite and the tables of the README are loops
 /// over it.
 pub fn operations() -> impl Iterator<Item = &'static Operation> {
-    elementwise::OPS
-        .iter()
-        .chain(primitives::OPS)
-        .chain(dense::OPS)
-        .chain(sparse::OPS)
-        .chain(sparse::SOLVERS)
-        .chain(conv::OPS)
-        .chain(quantize::OPS)
-        .chain(image::OPS)
-        .chain(nn::OPS)
-        .chain(attention::OPS)
+    FAMILIES.iter().copied().flatten()
 }

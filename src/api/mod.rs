@@ -3,14 +3,20 @@
 mod calls;
 #[cfg(feature = "cuda")]
 mod cuda_forms;
+#[cfg(feature = "sparse")]
 mod driven;
 mod forms;
+#[cfg(feature = "sparse")]
 mod matrix;
+#[cfg(feature = "sparse")]
 mod solver;
 
 #[cfg(feature = "cuda")]
 pub use cuda_forms::CudaFormed;
+#[cfg(feature = "sparse")]
 pub use driven::{Driven, MatrixJob};
 pub use forms::{AnyBuffer, Formed};
+#[cfg(feature = "sparse")]
 pub use matrix::DeviceMatrix;
+#[cfg(feature = "sparse")]
 pub use solver::Solver;

@@ -1,12 +1,16 @@
 //! Ops by names, on CUDA: which of them it has, and of which element types.
 
 use super::{CudaExecutable, CudaGpu, CudaOp, CudaProfile, CudaProgram};
+#[cfg(feature = "attention")]
 use crate::attention::Attention;
+#[cfg(feature = "conv")]
 use crate::conv::Conv2d;
+#[cfg(feature = "dense")]
 use crate::dense::{Gemm, GemmBatched};
 use crate::element::Element;
 use crate::elementwise::Zip;
 use crate::error::{Result, err};
+#[cfg(feature = "primitives")]
 use crate::primitives::{Max, Min, Prod, Scan, Sum};
 use crate::program::Form;
 use half::f16;
@@ -24,19 +28,50 @@ fn lowered<T: Element, D: CudaOp<T> + 'static>(
 type Try = fn(&Form, &CudaProfile) -> Option<Result<CudaProgram>>;
 
 macro_rules! all {
-    ($($op:ty: $($t:ty),+;)+) => { &[$($(lowered::<$t, $op>),+),+] };
+    ($($(#[$on:meta])? $op:ty: $t:ty;)+) => { &[$($(#[$on])? lowered::<$t, $op>),+] };
 }
 
 const ALL: &[Try] = all! {
-    Gemm: f32, f16;
-    GemmBatched: f32, f16;
+    #[cfg(feature = "dense")]
+    Gemm: f32;
+    #[cfg(feature = "dense")]
+    Gemm: f16;
+    #[cfg(feature = "dense")]
+    GemmBatched: f32;
+    #[cfg(feature = "dense")]
+    GemmBatched: f16;
+    #[cfg(feature = "attention")]
     Attention: f16;
+    #[cfg(feature = "conv")]
     Conv2d: f32;
-    Zip: f32, f16, i32, u32;
-    Scan<Sum>: f32, i32, u32;
-    Scan<Prod>: f32, i32, u32;
-    Scan<Min>: f32, i32, u32;
-    Scan<Max>: f32, i32, u32;
+    Zip: f32;
+    Zip: f16;
+    Zip: i32;
+    Zip: u32;
+    #[cfg(feature = "primitives")]
+    Scan<Sum>: f32;
+    #[cfg(feature = "primitives")]
+    Scan<Sum>: i32;
+    #[cfg(feature = "primitives")]
+    Scan<Sum>: u32;
+    #[cfg(feature = "primitives")]
+    Scan<Prod>: f32;
+    #[cfg(feature = "primitives")]
+    Scan<Prod>: i32;
+    #[cfg(feature = "primitives")]
+    Scan<Prod>: u32;
+    #[cfg(feature = "primitives")]
+    Scan<Min>: f32;
+    #[cfg(feature = "primitives")]
+    Scan<Min>: i32;
+    #[cfg(feature = "primitives")]
+    Scan<Min>: u32;
+    #[cfg(feature = "primitives")]
+    Scan<Max>: f32;
+    #[cfg(feature = "primitives")]
+    Scan<Max>: i32;
+    #[cfg(feature = "primitives")]
+    Scan<Max>: u32;
 };
 
 impl Form {

@@ -3,9 +3,12 @@
 //! Its kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op that has one implements [`CudaOp`]:
 //! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
 
+#[cfg(feature = "attention")]
 mod attention;
 mod buffer;
+#[cfg(feature = "conv")]
 mod conv;
+#[cfg(feature = "dense")]
 mod dense;
 mod device;
 mod elementwise;
@@ -14,10 +17,12 @@ mod form;
 #[cfg(target_os = "linux")]
 mod interop;
 mod nvrtc;
+#[cfg(feature = "primitives")]
 mod primitives;
 mod program;
 mod source;
 mod stream;
+#[cfg(any(feature = "dense", feature = "attention"))]
 mod tile;
 mod variant;
 
@@ -47,8 +52,18 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// None, unless a sample is not what its op takes.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
-    let families =
-        [attention::samples, conv::samples, dense::samples, elementwise::samples, primitives::samples];
+    type Samples = fn(&CudaProfile) -> Result<Vec<CudaProgram>>;
+    let families: &[Samples] = &[
+        #[cfg(feature = "attention")]
+        attention::samples,
+        #[cfg(feature = "conv")]
+        conv::samples,
+        #[cfg(feature = "dense")]
+        dense::samples,
+        elementwise::samples,
+        #[cfg(feature = "primitives")]
+        primitives::samples,
+    ];
     let mut programs = Vec::new();
     for family in families {
         programs.extend(family(profile)?);

@@ -30,7 +30,7 @@ pub struct Nvrtc {
 
 impl fmt::Debug for Nvrtc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Nvrtc({}.{} at {})", self.version.0, self.version.1, crate::io::shown(&self.path))
+        write!(f, "Nvrtc({}.{} at {})", self.version.0, self.version.1, crate::error::shown(&self.path))
     }
 }
 

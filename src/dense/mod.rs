@@ -12,7 +12,6 @@
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type.
 
-mod activation;
 mod gemm;
 mod gemm_batched;
 mod gemv;
@@ -20,7 +19,7 @@ mod precision;
 mod product;
 mod transpose;
 
-pub use activation::Activation;
+pub use crate::elementwise::Activation;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
 pub use gemv::Gemv;

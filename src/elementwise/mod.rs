@@ -13,10 +13,12 @@
 //!
 //! Operands above the device's largest binding are processed in several dispatches.
 
+mod activation;
 mod axpy;
 mod map;
 mod zip;
 
+pub use activation::Activation;
 pub use axpy::Axpy;
 pub use map::{Map, MapFn};
 pub use zip::{Zip, ZipFn};

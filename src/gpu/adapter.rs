@@ -5,6 +5,7 @@ use crate::error::{Result, err};
 use crate::program::{
     Choices, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
 };
+#[cfg(feature = "disk-cache")]
 use crate::store::CacheDir;
 use std::fmt;
 
@@ -115,6 +116,7 @@ pub struct GpuOptions {
     /// Ask for WebGPU's default limits and no optional feature, whatever the adapter has.
     pub webgpu_defaults: bool,
     /// Where compiled pipelines and the results of tuning are kept.
+    #[cfg(feature = "disk-cache")]
     pub cache: CacheDir,
     /// Whether planning takes what was measured on the device.
     pub tuning: Tuning,

@@ -16,6 +16,7 @@ pub enum Tuning {
     Cached,
     /// The same; and planning an op of a kind and size that nothing is known of measures its variants first, on data
     /// that is made up. This takes seconds, and what the device does meanwhile disturbs it.
+    #[cfg(feature = "tune")]
     Measure,
 }
 
@@ -59,6 +60,7 @@ impl Learned {
         Self { tuning, state: Mutex::default() }
     }
 
+    #[cfg(feature = "disk-cache")]
     pub(super) fn forget(&self) {
         *lock(&self.state) = None;
     }

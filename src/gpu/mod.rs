@@ -51,6 +51,7 @@ pub(crate) use stream::{Port, ReadView, Set, Ticket, WriteView};
 pub use transfer::Readback;
 
 pub use crate::program::{Clock, Measurement, Timing};
+#[cfg(feature = "disk-cache")]
 pub use crate::store::{CacheDir, CacheReport};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -139,8 +140,11 @@ impl Gpu {
     ) -> Self {
         let profile = DeviceProfile { deterministic: options.deterministic, ..profile };
         let health = fence::Health::new(&device, profile.opened_by != OpenedBy::Caller);
+        #[cfg(feature = "disk-cache")]
         let store =
             Store::new(&options.cache, &profile.id(), &[&profile.name, &profile.driver, &profile.backend]);
+        #[cfg(not(feature = "disk-cache"))]
+        let store = Store;
         Self {
             inner: Arc::new(GpuInner {
                 id: unique(),
@@ -211,12 +215,14 @@ impl Gpu {
     /// println!("{} pipelines from disk, {} compiled", cache.found, cache.compiled);
     /// # Ok::<(), tilework::Error>(())
     /// ```
+    #[cfg(feature = "disk-cache")]
     pub fn cache(&self) -> CacheReport {
         self.inner.store.report()
     }
 
     /// Removes the files that are kept for this device: compiled pipelines and what tuning found. Pipelines in memory
     /// stay in use; what tuning found, and denied, is forgotten.
+    #[cfg(feature = "disk-cache")]
     pub fn clear_cache(&self) {
         self.inner.store.clear();
         self.inner.learned.forget();

@@ -3,12 +3,22 @@
 //! [`matrix_market`] reads and writes sparse and dense matrices as text, also compressed; [`idx`] reads images and labels
 //! of the MNIST family; [`WholeFile`] writes a file that appears when it is whole.
 
+#[cfg(any(feature = "io", feature = "disk-cache"))]
 mod aside;
+#[cfg(feature = "io")]
 pub mod idx;
+#[cfg(feature = "io")]
 pub mod matrix_market;
+#[cfg(feature = "io")]
 mod shown;
+#[cfg(any(feature = "io", feature = "sparse"))]
+pub(crate) mod triplets;
+#[cfg(feature = "io")]
 mod whole_file;
 
+#[cfg(feature = "disk-cache")]
 pub(crate) use aside::Aside;
+#[cfg(feature = "io")]
 pub use shown::shown;
+#[cfg(feature = "io")]
 pub use whole_file::{WholeFile, check_outputs, write_aside};

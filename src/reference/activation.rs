@@ -1,6 +1,6 @@
 //! The activations, in f64.
 
-use crate::dense::Activation;
+use crate::elementwise::Activation;
 use std::f64::consts::PI;
 
 /// Applies `activation` to `x`.

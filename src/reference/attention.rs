@@ -2,8 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
-use super::number::{spread, ulp};
-use super::softmax::{chain, exp_ulps};
+use super::number::{chain, exp_ulps, spread, ulp};
 use crate::array::{HostArray, HostData};
 use crate::attention::{Attention, KvType};
 use crate::element::{DType, Element, fp8_value};

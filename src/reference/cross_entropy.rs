@@ -2,8 +2,8 @@
 
 use super::Number;
 use super::judge::{Wanted, each_output, input, output_shape};
-use super::number::{spread, ulp};
-use super::softmax::{chain, exp_ulps, rows};
+use super::number::{chain, exp_ulps, spread, ulp};
+use super::softmax::rows;
 use crate::error::Result;
 use crate::program::Form;
 

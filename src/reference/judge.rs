@@ -3,7 +3,10 @@
 use super::Number;
 use crate::array::{HostArray, HostData};
 use crate::element::{DType, Element};
-use crate::error::{Error, Result, err};
+#[cfg(feature = "primitives")]
+use crate::error::Error;
+use crate::error::{Result, err};
+#[cfg(feature = "primitives")]
 use crate::primitives::Operator;
 use crate::program::{Form, Operation, Settings};
 use half::f16;
@@ -122,6 +125,7 @@ pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option
 }
 
 /// The operator that the option `op` names.
+#[cfg(feature = "primitives")]
 pub(super) fn operator(form: &Form) -> Result<Operator> {
     let name = settings(form)?.choice("op")?;
     let found = Operator::BUILT_IN.into_iter().find(|op| op.name() == name);
@@ -129,6 +133,7 @@ pub(super) fn operator(form: &Form) -> Result<Operator> {
 }
 
 /// The error of an operator that a twin does not have.
+#[cfg(feature = "primitives")]
 pub(super) fn no_twin(op: &Operator) -> Error {
     err!(Unsupported, "a judge: no twin for the operator {}", op.name())
 }
@@ -149,77 +154,43 @@ pub(super) use by_input;
 
 type Judge = fn(&Form) -> Result<Vec<Wanted>>;
 
-/// The judges by the files of their ops.
+/// The judges by the files of their ops, and the features of their families.
 macro_rules! judges {
-    ($($file:ident),* $(,)?) => {
-        const JUDGES: &[(&str, Judge)] = &[$((stringify!($file), super::$file::judge)),*];
+    ($($file:ident)*; $($feature:tt: $($of_family:ident)*;)*) => {
+        const JUDGES: &[(&str, Judge)] = &[
+            $((stringify!($file), super::$file::judge),)*
+            $($(
+                #[cfg(feature = $feature)]
+                (stringify!($of_family), super::$of_family::judge),
+            )*)*
+        ];
     };
 }
-// One a line.
 #[rustfmt::skip]
-judges![
-    axpy,
-    softmax,
-    map,
-    zip,
-    reduce,
-    scan,
-    segmented_scan,
-    histogram,
-    sort,
-    select,
-    partition,
-    unique,
-    run_length,
-    reduce_by_key,
-    segmented_reduce,
-    top_k,
-    gemm,
-    gemm_batched,
-    gemv,
-    transpose,
-    cast,
-    quantize,
-    dequantize,
-    gemm_int8,
-    grey,
-    blur,
-    gaussian,
-    median,
-    sobel,
-    equalize,
-    filter1d,
-    filter2d,
-    filter3d,
-    conv,
-    conv_transpose,
-    conv_backward_data,
-    conv_backward_weights,
-    log_softmax,
-    layer_norm,
-    rms_norm,
-    rope,
-    pool,
-    pool_backward,
-    batch_norm,
-    gather_rows,
-    mean_pool,
-    cross_entropy,
-    squared_error,
-    activation_backward,
-    bias_backward,
-    softmax_backward,
-    log_softmax_backward,
-    layer_norm_backward,
-    rms_norm_backward,
-    sgd,
-    adam,
-    attention,
-    kv_append,
-    spmv,
-    spmm,
-    spconvert,
-];
+judges! {
+    axpy map zip;
+    "primitives":
+        reduce scan segmented_scan histogram sort select partition unique run_length
+        reduce_by_key segmented_reduce top_k;
+    "dense":
+        gemm gemm_batched gemv transpose;
+    "sparse":
+        spmv spmm spconvert;
+    "conv":
+        filter1d filter2d filter3d conv conv_transpose conv_backward_data
+        conv_backward_weights;
+    "quantize":
+        cast quantize dequantize gemm_int8;
+    "image":
+        grey blur gaussian median sobel equalize;
+    "nn":
+        softmax log_softmax layer_norm rms_norm rope pool pool_backward batch_norm
+        gather_rows mean_pool cross_entropy squared_error activation_backward
+        bias_backward softmax_backward log_softmax_backward layer_norm_backward
+        rms_norm_backward sgd adam;
+    "attention":
+        attention kv_append;
+}
 
 /// What the outputs of a form must be, in order, by the sequential twin of its op. None if the op has none that answers
 /// for all of them.

@@ -2,8 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::{spread, ulp};
-use super::softmax::chain;
+use super::number::{chain, spread, ulp};
 use crate::error::Result;
 use crate::nn::LayerNorm;
 use crate::program::Form;

@@ -2,8 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, descriptor, each_output, input};
-use super::number::{spread, ulp};
-use super::softmax::chain;
+use super::number::{chain, spread, ulp};
 use crate::error::Result;
 use crate::nn::LayerNormBackward;
 use crate::program::Form;

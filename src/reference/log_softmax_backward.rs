@@ -2,8 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, input, output_shape, row_length};
-use super::number::{spread, ulp};
-use super::softmax::{chain, exp_ulps};
+use super::number::{chain, exp_ulps, spread, ulp};
 use crate::error::Result;
 use crate::program::Form;
 

@@ -4,7 +4,7 @@ use super::Number;
 use super::activation::activate;
 use super::judge::{Wanted, by_input, input, output_shape, settings};
 use super::number::{readings, spread};
-use crate::dense::Activation;
+use crate::elementwise::Activation;
 use crate::elementwise::MapFn;
 use crate::error::{Result, err};
 use crate::program::Form;

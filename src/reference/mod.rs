@@ -3,140 +3,259 @@
 //! against, with the error that arithmetic in f32 may bring.
 
 mod activation;
+#[cfg(feature = "nn")]
 mod activation_backward;
+#[cfg(feature = "nn")]
 mod adam;
+#[cfg(feature = "attention")]
 mod attention;
 mod axpy;
+#[cfg(feature = "nn")]
 mod batch_norm;
+#[cfg(feature = "nn")]
 mod bias_backward;
+#[cfg(feature = "image")]
 mod blur;
+#[cfg(feature = "quantize")]
 mod cast;
+#[cfg(feature = "sparse")]
 mod conjugate_gradient;
+#[cfg(feature = "conv")]
 mod conv;
+#[cfg(feature = "conv")]
 mod conv_backward_data;
+#[cfg(feature = "conv")]
 mod conv_backward_weights;
+#[cfg(feature = "conv")]
 mod conv_transpose;
+#[cfg(feature = "nn")]
 mod cross_entropy;
+#[cfg(feature = "quantize")]
 mod dequantize;
+#[cfg(feature = "image")]
 mod equalize;
+#[cfg(feature = "conv")]
 mod filter1d;
+#[cfg(feature = "conv")]
 mod filter2d;
+#[cfg(feature = "conv")]
 mod filter3d;
-
+#[cfg(feature = "nn")]
 mod gather_rows;
+#[cfg(feature = "image")]
 mod gaussian;
+#[cfg(feature = "dense")]
 mod gemm;
+#[cfg(feature = "dense")]
 mod gemm_batched;
+#[cfg(feature = "quantize")]
 mod gemm_int8;
+#[cfg(feature = "dense")]
 mod gemv;
+#[cfg(feature = "image")]
 mod grey;
+#[cfg(feature = "primitives")]
 mod histogram;
 mod judge;
+#[cfg(feature = "attention")]
 mod kv_append;
+#[cfg(feature = "nn")]
 mod layer_norm;
+#[cfg(feature = "nn")]
 mod layer_norm_backward;
+#[cfg(feature = "nn")]
 mod log_softmax;
+#[cfg(feature = "nn")]
 mod log_softmax_backward;
 mod map;
+#[cfg(feature = "nn")]
 mod mean_pool;
+#[cfg(feature = "image")]
 mod median;
 mod number;
+#[cfg(feature = "primitives")]
 mod partition;
+#[cfg(feature = "nn")]
 mod pool;
+#[cfg(feature = "nn")]
 mod pool_backward;
+#[cfg(feature = "sparse")]
 mod power;
+#[cfg(feature = "quantize")]
 mod quantize;
+#[cfg(feature = "primitives")]
 mod reduce;
+#[cfg(feature = "primitives")]
 mod reduce_by_key;
+#[cfg(feature = "nn")]
 mod rms_norm;
+#[cfg(feature = "nn")]
 mod rms_norm_backward;
+#[cfg(feature = "nn")]
 mod rope;
+#[cfg(feature = "primitives")]
 mod run_length;
+#[cfg(feature = "primitives")]
 mod scan;
+#[cfg(feature = "primitives")]
 mod segmented_reduce;
+#[cfg(feature = "primitives")]
 mod segmented_scan;
+#[cfg(feature = "primitives")]
 mod select;
+#[cfg(feature = "nn")]
 mod sgd;
+#[cfg(feature = "image")]
 mod sobel;
+#[cfg(feature = "nn")]
 mod softmax;
+#[cfg(feature = "nn")]
 mod softmax_backward;
+#[cfg(feature = "primitives")]
 mod sort;
+#[cfg(feature = "sparse")]
 mod spconvert;
+#[cfg(feature = "sparse")]
 mod spmm;
+#[cfg(feature = "sparse")]
 mod spmv;
+#[cfg(feature = "nn")]
 mod squared_error;
+#[cfg(feature = "primitives")]
 mod top_k;
+#[cfg(feature = "dense")]
 mod transpose;
+#[cfg(feature = "primitives")]
 mod unique;
 mod zip;
 
 pub use crate::element::{fp8_code, fp8_value};
 pub use activation::activate;
+#[cfg(feature = "nn")]
 pub use activation_backward::{activation_backward, activation_backward_bound};
+#[cfg(feature = "nn")]
 pub use adam::{adam, adam_bound};
+#[cfg(feature = "attention")]
 pub use attention::{AttentionInputs, attention, attention_bound};
 pub use axpy::{axpy, axpy_bound};
+#[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};
+#[cfg(feature = "nn")]
 pub use bias_backward::{bias_backward, bias_backward_bound};
+#[cfg(feature = "image")]
 pub use blur::{blur, blur_bound};
+#[cfg(feature = "quantize")]
 pub use cast::cast;
+#[cfg(feature = "sparse")]
 pub use conjugate_gradient::conjugate_gradient;
+#[cfg(feature = "conv")]
 pub use conv::{conv, conv_bound};
+#[cfg(feature = "conv")]
 pub use conv_backward_data::{conv_backward_data, conv_backward_data_bound};
+#[cfg(feature = "conv")]
 pub use conv_backward_weights::{
     conv_backward_bias, conv_backward_bias_bound, conv_backward_weights, conv_backward_weights_bound,
 };
+#[cfg(feature = "conv")]
 pub use conv_transpose::{conv_transpose, conv_transpose_bound};
+#[cfg(feature = "nn")]
 pub use cross_entropy::{cross_entropy, cross_entropy_bound};
+#[cfg(feature = "quantize")]
 pub use dequantize::{code_value, dequantize, dequantize_bound};
+#[cfg(feature = "image")]
 pub use equalize::{equalize, equalize_bound};
+#[cfg(feature = "conv")]
 pub use filter1d::{filter1d, filter1d_bound};
+#[cfg(feature = "conv")]
 pub use filter2d::{filter2d, filter2d_bound};
+#[cfg(feature = "conv")]
 pub use filter3d::{filter3d, filter3d_bound};
+#[cfg(feature = "nn")]
 pub use gather_rows::gather_rows;
+#[cfg(feature = "image")]
 pub use gaussian::{gaussian, gaussian_bound};
+#[cfg(feature = "dense")]
 pub use gemm::{gemm, gemm_bound};
+#[cfg(feature = "dense")]
 pub use gemm_batched::{gemm_batched, gemm_batched_bound};
+#[cfg(feature = "quantize")]
 pub use gemm_int8::{gemm_int8, gemm_int8_bound, gemm_int8_scaled};
+#[cfg(feature = "dense")]
 pub use gemv::{gemv, gemv_bound};
+#[cfg(feature = "image")]
 pub use grey::{grey, grey_bound};
+#[cfg(feature = "primitives")]
 pub use histogram::histogram;
 pub use judge::{Wanted, wanted};
+#[cfg(feature = "attention")]
 pub use kv_append::kv_append;
+#[cfg(feature = "nn")]
 pub use layer_norm::{layer_norm, layer_norm_bound};
+#[cfg(feature = "nn")]
 pub use layer_norm_backward::{layer_norm_backward, layer_norm_backward_bound};
+#[cfg(feature = "nn")]
 pub use log_softmax::{log_softmax, log_softmax_bound};
+#[cfg(feature = "nn")]
 pub use log_softmax_backward::{log_softmax_backward, log_softmax_backward_bound};
 pub use map::{map, map_bound};
+#[cfg(feature = "nn")]
 pub use mean_pool::{mean_pool, mean_pool_bound};
+#[cfg(feature = "image")]
 pub use median::median;
 pub use number::Number;
+#[cfg(feature = "primitives")]
 pub use partition::partition;
+#[cfg(feature = "nn")]
 pub use pool::{pool, pool_bound};
+#[cfg(feature = "nn")]
 pub use pool_backward::{pool_backward, pool_backward_bound};
+#[cfg(feature = "sparse")]
 pub use power::{page_rank, power_iteration};
+#[cfg(feature = "quantize")]
 pub use quantize::{code, quantize, quantize_by};
+#[cfg(feature = "primitives")]
 pub use reduce::{reduce, reduce_bound, reduce_with};
+#[cfg(feature = "primitives")]
 pub use reduce_by_key::{reduce_by_key, reduce_by_key_bound};
+#[cfg(feature = "nn")]
 pub use rms_norm::{rms_norm, rms_norm_bound};
+#[cfg(feature = "nn")]
 pub use rms_norm_backward::{rms_norm_backward, rms_norm_backward_bound};
+#[cfg(feature = "nn")]
 pub use rope::{rope, rope_bound};
+#[cfg(feature = "primitives")]
 pub use run_length::run_length;
+#[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
+#[cfg(feature = "primitives")]
 pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
+#[cfg(feature = "primitives")]
 pub use segmented_scan::{segmented_scan, segmented_scan_bound};
+#[cfg(feature = "primitives")]
 pub use select::select;
+#[cfg(feature = "nn")]
 pub use sgd::{sgd, sgd_bound};
+#[cfg(feature = "image")]
 pub use sobel::{sobel, sobel_bound};
+#[cfg(feature = "nn")]
 pub use softmax::{softmax, softmax_bound};
+#[cfg(feature = "nn")]
 pub use softmax_backward::{softmax_backward, softmax_backward_bound};
+#[cfg(feature = "primitives")]
 pub use sort::sort_positions;
+#[cfg(feature = "sparse")]
 pub use spconvert::spconvert;
+#[cfg(feature = "sparse")]
 pub use spmm::{spmm, spmm_bound};
+#[cfg(feature = "sparse")]
 pub use spmv::{spmv, spmv_bound};
+#[cfg(feature = "nn")]
 pub use squared_error::{squared_error, squared_error_bound};
+#[cfg(feature = "primitives")]
 pub use top_k::top_k;
+#[cfg(feature = "dense")]
 pub use transpose::transpose;
+#[cfg(feature = "primitives")]
 pub use unique::unique;
 pub use zip::{zip, zip_bound};
 

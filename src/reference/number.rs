@@ -129,6 +129,16 @@ pub(super) fn spread<T: Number>(want: T, exact: f64, error: f64) -> f64 {
     [exact - error, exact + error, flushed].map(distance).into_iter().fold(0.0, f64::max)
 }
 
+/// Of the exponential of d, which was rounded.
+pub(super) fn exp_ulps(d: f64) -> f64 {
+    3.0 + 3.0 * d.abs()
+}
+
+/// The longest chain of additions in f32 over a row of n: within a lane, across lanes, across parts.
+pub(super) fn chain(n: usize) -> f64 {
+    n.min(160 + (n >> 16)) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

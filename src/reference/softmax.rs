@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, input, output_shape};
-use super::number::{spread, ulp};
+use super::number::{chain, exp_ulps, spread, ulp};
 use crate::error::Result;
 use crate::program::Form;
 use half::f16;
@@ -34,16 +34,6 @@ pub fn softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
         row.below.iter().zip(row.exact()).map(of).collect::<Vec<_>>()
     };
     rows(n, x).flat_map(bound).collect()
-}
-
-/// Of the exponential of d, which was rounded.
-pub(super) fn exp_ulps(d: f64) -> f64 {
-    3.0 + 3.0 * d.abs()
-}
-
-/// The longest chain of additions in f32 over a row of n: within a lane, across lanes, across parts.
-pub(super) fn chain(n: usize) -> f64 {
-    n.min(160 + (n >> 16)) as f64
 }
 
 /// A row, with what lies between its largest element and each.

@@ -4,7 +4,7 @@ mod from_rows;
 mod to_rows;
 mod validate;
 
-use crate::io::matrix_market::Triplets as Coo;
+use crate::io::triplets::Triplets as Coo;
 
 /// The column of a place that holds no entry. Its value is never looked at.
 pub const PADDING: u32 = u32::MAX;

@@ -37,7 +37,7 @@ mod spmm;
 mod spmv;
 mod statistics;
 
-pub use crate::io::matrix_market::Triplets as Coo;
+pub use crate::io::triplets::Triplets as Coo;
 pub use by_name::Described;
 pub(crate) use by_name::{THROUGH, wanted_format};
 pub use conjugate_gradient::{ConjugateGradient, Preconditioner};

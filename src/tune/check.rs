@@ -1,6 +1,6 @@
 //! Compares the results of two variants.
 
-use super::operands::operation;
+use super::class::operation;
 use crate::element::DType;
 use crate::program::{Access, Comparison, Operand, Program};
 use half::f16;

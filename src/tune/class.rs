@@ -1,17 +1,25 @@
 //! Classes of shapes that share a winner, and how planning uses them.
 
-use super::operands::{can_make, operation};
+#[cfg(feature = "tune")]
+use super::measure::{Goal, TuningOptions};
+#[cfg(feature = "tune")]
+use super::operands::can_make;
+#[cfg(feature = "tune")]
 use super::search::Search;
-use super::{Goal, TuningOptions};
 use crate::error::Result;
 use crate::gpu::{Gpu, Tuning, Winner};
-use crate::program::{Choice, DecidedBy, DeviceProfile, Program, Source};
+use crate::program::{Choice, DecidedBy, DeviceProfile, Operation, Program, Source};
 use std::fmt::Write;
 use std::hash::Hash;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// A descriptor of an op for some element type.
 pub(super) type LowerOn<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
+
+/// What the catalogue says of the op of a program.
+pub(super) fn operation(program: &Program) -> Option<&'static Operation> {
+    crate::operations::operations().find(|operation| operation.name == program.op)
+}
 
 /// The class of a program of the op's own policy: op, variant, types, sizes of operands and work rounded up to powers
 /// of two, and a hash of its specialised kernels. The kernels tell a transposed product or a causal attention from
@@ -84,7 +92,14 @@ fn as_tuned(gpu: &Gpu, program: Program, lower: &LowerOn<'_>) -> Program {
     }
 }
 
+/// Lowers for a device without the feature `tune`: as [`lower_known`].
+#[cfg(not(feature = "tune"))]
+pub(crate) fn lower_on(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
+    lower_known(gpu, lower)
+}
+
 /// As [`lower_known`], but first measures an unknown class, if the device's options ask for it.
+#[cfg(feature = "tune")]
 pub(crate) fn lower_on(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
     let program = lower_allowed(&gpu.planning_profile(), lower)?;
     let known = || gpu.winner(program.op, || class(&program)).is_some();

@@ -1,16 +1,12 @@
 //! The operands that variants run on while they are compared: made up, or the caller's.
 
 use super::check::largest;
+use super::class::operation;
 use crate::element::DType;
 use crate::error::{Result, err, filled, with_room};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder};
 use crate::program::{Access, Domain, Operand, Operation, Program};
 use half::f16;
-
-/// The catalogue's entry for the op of a program.
-pub(super) fn operation(program: &Program) -> Option<&'static Operation> {
-    crate::operations::operations().find(|operation| operation.name == program.op)
-}
 
 /// Whether a program's operands can be made up and the results of its variants compared.
 pub(super) fn can_make(program: &Program) -> bool {

@@ -1,9 +1,9 @@
 //! The search for the fastest correct variant.
 
 use super::check::difference;
-use super::class::{LowerOn, class, compatible, forced, is_auto, lower_allowed};
-use super::operands::{Operands, operation};
-use super::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
+use super::class::{LowerOn, class, compatible, forced, is_auto, lower_allowed, operation};
+use super::measure::{Candidate, Goal, Outcome, Stopped, TuningOptions, TuningReport};
+use super::operands::Operands;
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Executable, Gpu, RawSlice, Winner};
 use crate::program::{Choice, Denied, DeviceProfile, Program, Variant};

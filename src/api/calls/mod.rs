@@ -1,13 +1,23 @@
 //! One-line calls: each plans the op, allocates its outputs, records and submits.
 
+#[cfg(feature = "attention")]
 mod attention;
+#[cfg(feature = "conv")]
 mod conv;
+#[cfg(feature = "dense")]
 mod dense;
 mod elementwise;
+#[cfg(feature = "image")]
 mod image;
+#[cfg(feature = "nn")]
 mod nn;
+#[cfg(feature = "primitives")]
 mod primitives;
+#[cfg(feature = "quantize")]
 mod quantize;
+#[cfg(feature = "sparse")]
+mod sparse;
+#[cfg(feature = "nn")]
 mod training;
 
 use crate::element::Element;

@@ -1,0 +1,13 @@
+//! What is kept from one run of a program to the next: files with the feature `disk-cache`, nothing without it.
+
+#[cfg(feature = "disk-cache")]
+mod disk;
+#[cfg(not(feature = "disk-cache"))]
+mod nowhere;
+
+#[cfg(feature = "disk-cache")]
+pub(crate) use disk::Store;
+#[cfg(feature = "disk-cache")]
+pub use disk::{CacheDir, CacheReport};
+#[cfg(not(feature = "disk-cache"))]
+pub(crate) use nowhere::Store;
