@@ -44,8 +44,8 @@ fn without_gl() -> Arc<[wgpu::Adapter]> {
     ADAPTERS.get(|| adapters_of(wgpu::Backends::all() - wgpu::Backends::GL))
 }
 
-/// The adapters of OpenGL. Its libraries write to standard error on machines without a display, so it is opened
-/// only if it is asked for, if all adapters are listed, or if no other adapter fits.
+/// The adapters of OpenGL. Opening it loads a second set of drivers, so that happens only if it is asked for, if all
+/// adapters are listed, or if no other adapter fits.
 fn of_gl() -> Arc<[wgpu::Adapter]> {
     static ADAPTERS: Once<Arc<[wgpu::Adapter]>> = Once::new();
     ADAPTERS.get(|| adapters_of(wgpu::Backends::GL))

@@ -84,7 +84,7 @@ impl Gpu {
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is already lost;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if it cannot run compute shaders.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
-        Self::wrap_device(device, queue, None)
+        Self::wrap_device(&device, &queue, None)
     }
 
     /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`, `tuning` and
@@ -94,12 +94,12 @@ impl Gpu {
     /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the device
     /// already has a `Gpu` with other options.
     pub fn from_wgpu_with(device: wgpu::Device, queue: wgpu::Queue, options: &GpuOptions) -> Result<Self> {
-        Self::wrap_device(device, queue, Some(options))
+        Self::wrap_device(&device, &queue, Some(options))
     }
 
-    fn wrap_device(device: wgpu::Device, queue: wgpu::Queue, options: Option<&GpuOptions>) -> Result<Self> {
+    fn wrap_device(device: &wgpu::Device, queue: &wgpu::Queue, options: Option<&GpuOptions>) -> Result<Self> {
         loop {
-            let (known, added) = find(&device);
+            let (known, added) = find(device);
             if let Some(gpu) = known {
                 gpu.probe()?;
                 if options.is_some_and(|asked| !is_same_use(asked, &gpu.inner.options)) {
@@ -112,7 +112,7 @@ impl Gpu {
                 }
                 return Ok(gpu);
             }
-            let profile = callers_profile(&device)?;
+            let profile = callers_profile(device)?;
             let options = options.cloned().unwrap_or_default();
             let gpu = Self::assemble(device.clone(), queue.clone(), profile, &options);
             gpu.probe()?;
