@@ -9,7 +9,7 @@ use crate::program::{
 use crate::store::CacheDir;
 use std::fmt;
 
-/// An interface to the driver.
+/// The interface through which a device is driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// Vulkan.
@@ -40,12 +40,12 @@ impl fmt::Display for Backend {
 /// Which adapter to take.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AdapterFilter {
-    /// The best: a card before an integrated GPU before a software driver, OpenGL last. If no backend is chosen either,
-    /// the environment variable `TILEWORK_ADAPTER` may name another: see [`Gpu::new`].
+    /// The best: a card before an integrated GPU before a software driver, OpenGL last. If no backend is chosen
+    /// either, the environment variable `TILEWORK_ADAPTER` may name another: see [`Gpu::new`].
     #[default]
     Best,
-    /// The best of the backend with this name: `vulkan`, `metal`, `dx12` or `gl`. Any other text: the best adapter whose
-    /// name or driver contains it. Case does not matter.
+    /// The best of the backend with this name: `vulkan`, `metal`, `dx12` or `gl`. Any other text: the best adapter
+    /// whose name or driver contains it. Case does not matter.
     Name(String),
     /// The one at this index of [`Gpu::adapters`].
     Index(usize),
@@ -111,18 +111,18 @@ pub struct GpuOptions {
     pub adapter: AdapterFilter,
     /// Only adapters of this backend.
     pub backend: Option<Backend>,
-    /// Run tilework's own kernels with runtime checks too. Slower; finds accesses out of bounds.
+    /// Run tilework's own kernels with runtime checks too. This is slower, and finds accesses out of bounds.
     pub checked: bool,
     /// Ask for WebGPU's default limits and no optional feature, whatever the adapter has.
     pub webgpu_defaults: bool,
-    /// Where compiled pipelines and the results of tuning are kept.
+    /// Where to keep compiled pipelines and the results of tuning.
     #[cfg(feature = "disk-cache")]
     pub cache: CacheDir,
-    /// Whether planning takes what was measured on the device.
+    /// Whether planning uses times measured on the device.
     pub tuning: Tuning,
-    /// Ask every op for the same bits in every run on this device: `auto` leaves out variants whose rounding varies,
-    /// also where tuning found one faster, and one that is asked for by name is an error. The same as `deterministic`
-    /// of each op that has such variants. Reports say where it changed the choice.
+    /// Ask every op for the same bits in every run on this device. `auto` then skips variants whose rounding
+    /// varies, even if tuning found one faster; selecting such a variant by name is an error. This equals
+    /// `deterministic` on each op that has such variants. Reports say where it changed the choice.
     pub deterministic: bool,
 }
 
@@ -214,7 +214,7 @@ pub(super) fn profile(
     }
 }
 
-/// Opens `adapter`, where CUDA may stand beside it with semaphores that it can share.
+/// Opens `adapter`, if possible with semaphores that CUDA can import.
 async fn open(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
@@ -229,8 +229,8 @@ async fn open(
 impl Gpu {
     /// All adapters of this machine that can run compute shaders, best first, those of OpenGL last.
     ///
-    /// Lists are made once in a process. Opening a device by [`Gpu::new`] or [`Gpu::request`] does not need this list,
-    /// and opens OpenGL only if no other adapter fits.
+    /// Lists are made once in a process. Opening a device by [`Gpu::new`] or [`Gpu::request`] does not need this
+    /// list, and opens OpenGL only if no other adapter fits.
     pub fn adapters() -> Vec<DeviceProfile> {
         drivers::all().iter().map(profile_of).collect()
     }
@@ -243,12 +243,13 @@ impl Gpu {
         drivers::find(options).map(|adapter| profile_of(&adapter))
     }
 
-    /// Opens the best adapter, with all the features and limits that it has: a card before an integrated GPU before a
-    /// software driver, OpenGL last.
+    /// Opens the best adapter, with all the features and limits that it has: a card before an integrated GPU before
+    /// a software driver, OpenGL last.
     ///
     /// The environment variable `TILEWORK_ADAPTER`, if it is set and not empty, names another: a backend (`vulkan`,
-    /// `metal`, `dx12`, `gl`) or a part of an adapter's or driver's name, as in [`AdapterFilter::Name`]. It holds wherever
-    /// a program leaves adapter and backend open. `WGPU_BACKEND=vulkan,gl` restricts the backends that are tried.
+    /// `metal`, `dx12`, `gl`) or a part of an adapter's or driver's name, as in [`AdapterFilter::Name`]. It holds
+    /// wherever a program leaves adapter and backend open. `WGPU_BACKEND=vulkan,gl` restricts the backends that are
+    /// tried.
     ///
     /// # Errors
     /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if the machine has no adapter, or none that the variables allow;
@@ -286,8 +287,8 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// Describes the device that [`Gpu::new`] would open on `adapter`: every feature that tilework uses and the adapter
-    /// has, and all of the adapter's limits.
+    /// Describes the device that [`Gpu::new`] would open on `adapter`: every feature that tilework uses and the
+    /// adapter has, and all of the adapter's limits.
     ///
     /// A program that opens its own device passes this to wgpu, or merges the features and limits into its own
     /// descriptor. A device with fewer features works too; [`Gpu::from_wgpu`] logs the ones that are missing.
@@ -313,8 +314,8 @@ impl Gpu {
     pub fn device_descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
         let features = adapter.features() & wanted(&adapter.get_info());
         let experimental = if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
-            // SAFETY: wgpu wants callers to know that experimental features may have bugs. tilework uses cooperative
-            // matrices only, in kernels that the tests run on each driver.
+            // SAFETY: wgpu wants callers to know that experimental features may have bugs. tilework uses
+            // cooperative matrices only, in kernels that the tests run on each driver.
             unsafe { wgpu::ExperimentalFeatures::enabled() }
         } else {
             wgpu::ExperimentalFeatures::disabled()
@@ -335,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backend_is_chosen_by_its_name_and_an_adapter_by_a_part_of_its() {
+    fn chooses_backends_by_name_and_adapters_by_part_of_their_name() {
         let card = |name: &str, driver: &str, backend: &str| {
             let (name, driver, backend) = (name.to_owned(), driver.to_owned(), backend.to_owned());
             DeviceProfile { name, driver, backend, ..DeviceProfile::h100() }

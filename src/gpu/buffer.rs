@@ -10,10 +10,10 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-/// Elements of type `T` in device memory: one wgpu buffer, tagged with its [`Gpu`].
+/// Elements of type `T` in device memory: one wgpu buffer that belongs to one [`Gpu`].
 ///
-/// Cheap to clone; clones are the same memory. When the last clone is dropped the memory goes to the
-/// pool of its `Gpu`, once work that was recorded with it has been submitted.
+/// Cheap to clone; clones share the memory. After the last clone is dropped, and work recorded with it is
+/// submitted, the memory returns to the pool of its `Gpu`.
 #[derive(Clone)]
 pub struct Buffer<T: Element> {
     pub(super) stored: StoredElements,
@@ -30,14 +30,14 @@ pub(super) struct StoredElements {
 
 /// A range of a [`Buffer`].
 ///
-/// The byte offset must be a multiple of the adapter's storage alignment (16 to 256 bytes) where an op
-/// binds it: slices that start at a multiple of 256 bytes work everywhere.
+/// An op that binds a slice needs a byte offset that is a multiple of the adapter's storage alignment (16 to 256
+/// bytes). Multiples of 256 bytes work everywhere.
 #[derive(Clone, Copy)]
 pub struct Slice<'a, T: Element> {
     pub(super) buffer: &'a StoredElements,
     pub(super) start: usize,
     pub(super) len: usize,
-    /// Whether no elements follow it in the buffer.
+    /// Whether no elements follow the slice in the buffer.
     alone: bool,
     element: PhantomData<T>,
 }
@@ -84,7 +84,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Bytes of `n` elements, if a buffer of this device can hold them.
+    /// The size of `n` elements in bytes, if a buffer of this device can hold them.
     pub(super) fn bytes_of<T: Element>(&self, op: &str, n: usize) -> Result<u64> {
         self.check_element::<T>(op)?;
         let limit = self.profile().limits.max_buffer_size;
@@ -99,12 +99,11 @@ impl Gpu {
         })
     }
 
-    /// Allocates `n` elements. What they hold is not defined: memory is reused. See
-    /// [`Gpu::alloc_zeroed`].
+    /// Allocates `n` elements. Their contents are undefined, because memory is reused. See [`Gpu::alloc_zeroed`].
     ///
-    /// Nothing has written to it, so an op or a kernel that is only to read from it is refused, which shows inputs and
-    /// outputs that are swapped. The first write to any part, an output of recorded work included, ends that. Reading it
-    /// back to the host is allowed.
+    /// An op or kernel that only reads a buffer rejects one that nothing has written to. This finds swapped inputs
+    /// and outputs. Any write to any part counts, recorded outputs included. Reading such a buffer back to the host
+    /// is allowed.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -123,9 +122,9 @@ impl Gpu {
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest buffer;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable (OpenGL is not asked by wgpu whether it had the
-    /// memory);
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it, and for `bf16`.
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable (not found on
+    /// OpenGL, where wgpu does not check); [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device
+    /// without it, and for `bf16`.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<Buffer<T>> {
         let bytes = self.bytes_of::<T>("alloc", n)?;
         Ok(Buffer::new(self, self.allocate(bytes)?, n))
@@ -143,16 +142,16 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Wraps a wgpu buffer of the caller's, without a copy. This device must have created it, with usage `STORAGE`;
-    /// reading it back, copying and writing need `COPY_SRC` and `COPY_DST` as well. wgpu itself fails on a buffer of
-    /// another device.
+    /// Wraps a wgpu buffer of the caller, without a copy. This device must have created it, with usage `STORAGE`;
+    /// reading it back, copying and writing need `COPY_SRC` and `COPY_DST` as well. wgpu itself fails on a buffer
+    /// of another device.
     ///
-    /// The length is the number of whole elements that fit. tilework keeps nothing of the buffer once the last clone is
-    /// dropped.
+    /// The length is the number of whole elements that fit. tilework keeps nothing of the buffer once the last
+    /// clone is dropped.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, if the size is not a non-zero multiple of 4
-    /// bytes, or if the memory is tilework's own, from [`Buffer::raw`]: clone that [`Buffer`] instead;
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `STORAGE`, if the size is not a non-zero multiple of
+    /// 4 bytes, or if the memory is tilework's own, from [`Buffer::raw`]: clone that [`Buffer`] instead;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for `u64` on a device without it; device lost.
     pub fn wrap<T: Element>(&self, buffer: wgpu::Buffer) -> Result<Buffer<T>> {
         self.probe()?;
@@ -186,7 +185,8 @@ fn check_bitcast<T: Element, U: Element>(gpu: &Gpu) -> Result<()> {
     if from.size() != to.size() {
         return Err(err!(
             InvalidArgument,
-            "bitcast: {from} has {} bytes and {to} has {}; bitcast keeps the size of elements, the op Cast converts them",
+            "bitcast: {from} has {} bytes and {to} has {}; bitcast keeps the size of elements, \
+             Cast converts them",
             from.size(),
             to.size()
         ));
@@ -195,7 +195,7 @@ fn check_bitcast<T: Element, U: Element>(gpu: &Gpu) -> Result<()> {
 }
 
 impl<T: Element> Buffer<T> {
-    /// Counts the memory under `label` in [`Gpu::memory`], until it goes back to the pool.
+    /// Counts the memory under `label` in [`Gpu::memory`] until it returns to the pool.
     pub fn labelled(self, label: &str) -> Self {
         if let Some(charge) = &self.stored.memory.raw.charge {
             charge.label(label);
@@ -207,7 +207,7 @@ impl<T: Element> Buffer<T> {
         Self { stored: StoredElements { gpu: gpu.clone(), memory, len }, element: PhantomData }
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.stored.len
     }
@@ -217,14 +217,14 @@ impl<T: Element> Buffer<T> {
         self.stored.len == 0
     }
 
-    /// The `Gpu` that the buffer lives on.
+    /// The `Gpu` that owns the buffer.
     pub fn gpu(&self) -> &Gpu {
         &self.stored.gpu
     }
 
-    /// The wgpu buffer, for the caller's own work. It may be larger than the elements need. Work on it
-    /// that is not yet submitted needs a clone of this `Buffer` to live until it is; `destroy` must not be
-    /// called on it, since its memory is used again. The buffer counts as written to from then on.
+    /// The wgpu buffer, for the caller's own work. It may be larger than the elements need. Keep a clone of this
+    /// `Buffer` until work on it is submitted, and do not call `destroy`: the pool reuses the memory. From now on
+    /// the buffer counts as written.
     pub fn raw(&self) -> &wgpu::Buffer {
         self.stored.memory.written.set();
         &self.stored.memory.raw.buffer
@@ -265,7 +265,7 @@ impl<T: Element> Buffer<T> {
 }
 
 impl<'a, T: Element> Slice<'a, T> {
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -295,7 +295,7 @@ impl<'a, T: Element> Slice<'a, T> {
         Ok(Slice { buffer, start, len, alone, element: PhantomData })
     }
 
-    /// The slice as the last of its buffer: a word that it fills in part is its own.
+    /// The slice as the last of its buffer, so that it owns a word that it fills only in part.
     pub(crate) fn alone(self) -> Self {
         Self { alone: true, ..self }
     }
@@ -317,8 +317,8 @@ impl<'a, T: Element> Slice<'a, T> {
         }
     }
 
-    /// Byte range that a copy of the slice covers, in whole words; `None` if a word is shared with a
-    /// neighbour that the copy would touch.
+    /// The byte range that a copy of the slice covers, in whole words. `None` if such a word also holds elements
+    /// outside the slice.
     pub(super) fn copy_range(&self) -> Option<(u64, u64)> {
         let (start, bytes) = (self.offset(), (self.len * T::DTYPE.size()) as u64);
         let at_end = self.alone && start + bytes.next_multiple_of(4) <= self.buffer.memory.raw.size;

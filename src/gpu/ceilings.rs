@@ -15,10 +15,10 @@ pub(super) fn measure(gpu: &Gpu) -> Result<Ceilings> {
     })
 }
 
-/// Seconds of the fastest run on fresh buffers: a ceiling is what the device can do when nothing disturbs it.
+/// Seconds of the fastest run on fresh buffers: a ceiling is the speed without disturbance.
 fn run(gpu: &Gpu, program: Program) -> Result<f64> {
     let memory = program.operands.iter().map(|o| gpu.allocate(o.bytes())).collect::<Result<Vec<_>>>()?;
-    // What is copied does not matter.
+    // The contents do not matter.
     memory.iter().for_each(|memory| memory.written.set());
     let lens: Vec<(DType, usize)> = program.operands.iter().map(|o| (o.dtype, o.len)).collect();
     let executable = gpu.prepare_lowered(program)?;

@@ -14,8 +14,8 @@ const BACKENDS: &str = "WGPU_BACKEND";
 
 /// A wgpu instance with these of the backends that [`BACKENDS`] allows.
 ///
-/// wgpu numbers the objects of each instance from the start, so objects of two instances may compare equal. Ours never
-/// meet: each buffer and recorder is checked against its [`Gpu`](super::Gpu) first.
+/// wgpu numbers the objects of each instance from the start, so objects of two instances may compare equal. Ours
+/// never meet: each buffer and recorder is checked against its [`Gpu`](super::Gpu) first.
 fn instance(backends: wgpu::Backends) -> wgpu::Instance {
     let mut desc = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
     desc.backends &= backends;
@@ -44,8 +44,8 @@ fn without_gl() -> Arc<[wgpu::Adapter]> {
     ADAPTERS.get(|| adapters_of(wgpu::Backends::all() - wgpu::Backends::GL))
 }
 
-/// The adapters of OpenGL. Its libraries write to standard error on machines without a display, so it is opened only if
-/// it is asked for, if all adapters are listed, or if no other adapter fits.
+/// The adapters of OpenGL. Opening it loads a second set of drivers, so that happens only if it is asked for, if all
+/// adapters are listed, or if no other adapter fits.
 fn of_gl() -> Arc<[wgpu::Adapter]> {
     static ADAPTERS: Once<Arc<[wgpu::Adapter]>> = Once::new();
     ADAPTERS.get(|| adapters_of(wgpu::Backends::GL))
@@ -98,8 +98,8 @@ pub(super) fn cooperative_shapes(info: &wgpu::AdapterInfo) -> Vec<wgpu::Cooperat
     adapter.map_or_else(Vec::new, wgpu::Adapter::cooperative_matrix_properties)
 }
 
-/// Whether naga can write compute shaders for the adapter. NVIDIA opens desktop OpenGL as 3.3 with an extension; naga
-/// needs the language of 4.3, and all pipelines would fail.
+/// Whether naga can write compute shaders for the adapter. NVIDIA opens desktop OpenGL as 3.3 with an extension;
+/// naga needs the language of 4.3, and all pipelines would fail.
 fn speaks_compute(info: &wgpu::AdapterInfo) -> bool {
     // OpenGL ES and WebGL begin with their names.
     let mut numbers = info.driver_info.split(['.', ' ']).map_while(|n| n.parse::<u32>().ok());

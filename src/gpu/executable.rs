@@ -31,24 +31,24 @@ pub struct Executable {
     params_offsets: Vec<u64>,
     constants: Vec<Raw>,
     groups: Arc<Groups>,
-    /// Whether some dispatch binds the operand.
+    /// Whether a dispatch binds the operand.
     bound: Vec<bool>,
-    /// Operands that counts of workgroups are taken from.
+    /// Operands that hold counts of workgroups.
     counts: Vec<usize>,
 }
 
 impl Gpu {
-    /// Makes a program ready that was written by hand, or lowered and changed: pipelines built or found,
-    /// parameters uploaded.
+    /// Prepares a program that was written by hand, or lowered and then changed: builds or finds its pipelines and
+    /// uploads its parameters.
     ///
-    /// Nobody has proven its indices, so all its kernels run with runtime checks, those of the library
-    /// too. [`Plannable::plan`](crate::Plannable::plan) is the way to their full speed.
+    /// No proof covers the indices of such a program, so all its kernels run with runtime checks, the library's
+    /// included. [`Plannable::plan`](crate::Plannable::plan) runs ops at full speed.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) or [`Unsupported`](crate::ErrorKind::Unsupported) if a
-    /// kernel does not compile here; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the program
-    /// contradicts itself or its shaders; [`TooLarge`](crate::ErrorKind::TooLarge) for a binding or a grid
-    /// above the device's limits; out of memory; device lost.
+    /// [`Shader`](crate::ErrorKind::Shader) or [`Unsupported`](crate::ErrorKind::Unsupported) if a kernel does not
+    /// compile on this device; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the program contradicts
+    /// itself or its shaders; [`TooLarge`](crate::ErrorKind::TooLarge) for a binding or a grid above the device's
+    /// limits; out of memory; device lost.
     pub fn prepare(&self, mut program: Program) -> Result<Executable> {
         for kernel in &mut program.kernels {
             kernel.trusted = false;
@@ -56,7 +56,7 @@ impl Gpu {
         self.prepare_lowered(program)
     }
 
-    /// As [`Gpu::prepare`], for a program as an op lowered it.
+    /// As [`Gpu::prepare`], for a program that an op lowered and nobody changed.
     pub(crate) fn prepare_lowered(&self, program: Program) -> Result<Executable> {
         self.probe()?;
         let pipelines = program.kernels.iter().map(|k| self.pipeline(k)).collect::<Result<Vec<_>>>()?;
@@ -142,12 +142,12 @@ impl Executable {
         &self.program
     }
 
-    /// The device it is ready for.
+    /// The device that it runs on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// What each of [`Program::kernels`] binds, and what its workgroups take.
+    /// The bindings and workgroup size of each kernel of [`Program::kernels`].
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.pipelines.iter().map(|p| &p.interface)
     }
@@ -155,7 +155,7 @@ impl Executable {
     /// Records the program with these operands, in the order of [`Program::operands`].
     ///
     /// # Errors
-    /// See [`Plan`](crate::Plan). Nothing is recorded then.
+    /// See [`Plan`](crate::Plan). After an error nothing is recorded.
     pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, operands: &[RawSlice<'_>]) -> Result<()> {
         rec.check_alive()?;
         rec.check_owner(self.program.op, &self.gpu)?;
@@ -166,7 +166,7 @@ impl Executable {
         if known.is_none() {
             self.check(operands)?;
         }
-        // Each time: the pool hands memory out again under the identity that it had.
+        // Checked each time: the pool hands out memory again with the same identity.
         self.check_written(operands)?;
         let set = match known {
             Some(set) => set,
@@ -234,7 +234,7 @@ impl Executable {
         }
     }
 
-    /// What a profile says of the program before it has run.
+    /// The profile of the program before it has run.
     fn profiled(&self) -> OpProfile {
         let Program { op, decision, cost, dispatches, .. } = &self.program;
         let alone = dispatches.len() == 1;

@@ -1,18 +1,18 @@
-//! Calls to wgpu that fail on purpose, one place after another: what this crate's own tests ask for.
+//! Calls to wgpu that fail on purpose, one after another, for this crate's own tests.
 
 use crate::error::{Error, err};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts the calls that [`Gpu::scoped`](super::Gpu::scoped) guards, and fails those that a test has picked.
+/// Counts the calls that [`Gpu::scoped`](super::Gpu::scoped) guards, and fails the ones that a test picked.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     calls: AtomicU64,
-    /// The first call that fails, and the first after it that does not.
+    /// The first call that fails, and the first one after it that succeeds.
     fails: [AtomicU64; 2],
 }
 
 impl Faults {
-    /// What the call that does `doing` fails with, if it has been picked. Nothing outside of tests.
+    /// The error of the call that does `doing`, if a test picked it. `None` outside of tests.
     pub(super) fn strike(&self, doing: &str) -> Option<Error> {
         let call = cfg!(test).then(|| self.calls.fetch_add(1, Ordering::Relaxed))?;
         let [from, to] = [&self.fails[0], &self.fails[1]].map(|n| n.load(Ordering::Relaxed));
@@ -34,10 +34,10 @@ mod tests {
     use std::ops::Range;
     use std::time::Duration;
 
-    /// Fails the calls whose numbers, counted from now, lie in `calls`.
+    /// Fails the calls with these numbers, counted from now.
     fn fail(gpu: &Gpu, calls: Range<u64>) {
         let faults = &gpu.inner.faults;
-        // In this order, so that nothing fails between.
+        // In this order, so that no call fails in between.
         faults.fails[1].store(0, Ordering::Relaxed);
         faults.calls.store(0, Ordering::Relaxed);
         faults.fails[0].store(calls.start, Ordering::Relaxed);
@@ -48,21 +48,21 @@ mod tests {
         gpu.inner.faults.calls.load(Ordering::Relaxed)
     }
 
-    /// A new device on the first adapter, for nothing is to be there already.
+    /// A new device on the first adapter, without anything cached.
     fn open() -> Option<Gpu> {
         let adapters = Gpu::adapters();
         let Some(first) = adapters.first() else {
             assert!(std::env::var_os("REQUIRE_GPU").is_none(), "no adapter, and REQUIRE_GPU is set");
             return None;
         };
-        // As everywhere in the tests, a variable names the adapter.
+        // As in all tests, a variable names the adapter.
         let name = std::env::var("TILEWORK_ADAPTER").unwrap_or_else(|_| first.name.clone());
         let options =
             GpuOptions { adapter: AdapterFilter::Name(name), cache: CacheDir::Off, ..GpuOptions::default() };
         Some(pollster::block_on(Gpu::request(options)).unwrap())
     }
 
-    /// Work that is right or an error. Its results are checked inside.
+    /// Work that succeeds with correct results or returns an error.
     type Work = fn(&Gpu) -> Result<()>;
 
     fn ones(n: usize) -> Vec<u32> {
@@ -158,24 +158,24 @@ mod tests {
     }
 
     fn search(gpu: &Gpu) -> Result<()> {
-        // Without the roofline a search still goes on.
+        // A search works without the roofline too.
         gpu.ceilings()?;
         let options = TuningOptions { budget: Duration::from_millis(20), ..TuningOptions::default() };
         let report = crate::tune::tune::<u32, _>(gpu, &Reduce::new(Sum, 3000), &options)?;
         let told = report.to_string();
-        // A candidate that fails is told, and the search goes on with what it has.
+        // The report lists a candidate that fails, and the search goes on.
         if told.contains("fails in this test") { Err(err!(OutOfMemory, "{told}")) } else { Ok(()) }
     }
 
-    /// Bytes that are in use although no work is under way, by label.
+    /// Bytes in use while no work is under way, by label.
     fn kept(gpu: &Gpu) -> BTreeMap<String, u64> {
         gpu.wait().unwrap();
         gpu.trim();
         gpu.memory().uses.into_iter().filter(|u| u.live > 0).map(|u| (u.label, u.live)).collect()
     }
 
-    /// Runs `work` with each of its calls to wgpu failing in turn, once and from then on. Its last `closing` calls only
-    /// put things away.
+    /// Runs `work` with each of its calls to wgpu failing in turn, once and from then on. Its last `closing` calls
+    /// only clean up.
     fn every_place_may_fail(work: Work, closing: u64) {
         let Some(sound) = open() else { return };
         fail(&sound, 0..0);
@@ -199,7 +199,7 @@ mod tests {
                         assert!(e.to_string().contains("fails in this test"), "{place}: {e}");
                     }
                 }
-                // Nothing is left behind, and all goes on.
+                // Nothing leaks, and the device still works.
                 fail(&gpu, 0..0);
                 let left = kept(&gpu);
                 let within =

@@ -1,4 +1,4 @@
-//! Fences around the places where wgpu panics or keeps quiet: creation, waiting, a lost device.
+//! Guards for the places where wgpu panics or stays silent: creating objects, waiting, a lost device.
 
 use super::{Gpu, from_wgpu_error, lock};
 use crate::error::{Result, err};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// Tells a readback that somebody awaits whether its buffer was mapped.
+/// Tells a pending readback whether its buffer was mapped.
 pub(super) type Notice = Arc<OneshotSender<bool>>;
 
 /// Whether the device is known to be lost, and why.
@@ -16,12 +16,12 @@ pub(super) type Notice = Arc<OneshotSender<bool>>;
 pub(super) struct Health {
     lost: Arc<AtomicBool>,
     reason: Arc<Mutex<String>>,
-    /// Readbacks under way: a lost device may never call back for them.
+    /// Pending readbacks: a lost device may never call back for them.
     awaited: Arc<Mutex<Vec<Weak<OneshotSender<bool>>>>>,
 }
 
 impl Health {
-    /// Sets wgpu's callback only on devices that we opened: it would replace a caller's own.
+    /// Sets wgpu's callback only on devices that we opened, because it would replace the caller's.
     pub(super) fn new(device: &wgpu::Device, opened_by_us: bool) -> Self {
         let health = Self::default();
         if opened_by_us {
@@ -40,7 +40,7 @@ impl Health {
         drop(first);
         let awaited = std::mem::take(&mut *lock(&self.awaited));
         for notice in awaited.into_iter().filter_map(|n| n.upgrade()) {
-            // Sent already if wgpu has called back.
+            // wgpu may have called back already.
             let _ = notice.send(false);
         }
     }
@@ -65,16 +65,16 @@ impl Health {
         let reason = lock(&self.reason).clone();
         Err(err!(
             DeviceLost,
-            "the device {name} is lost ({reason}); open a new Gpu, everything on the old one is gone"
+            "the device {name} is lost ({reason}); open a new Gpu; everything on the old one is lost"
         ))
     }
 }
 
 impl Gpu {
-    /// Runs `create` inside error scopes, so that no wgpu error reaches the default handler, which
-    /// panics. The scopes belong to this thread and are closed before this returns.
+    /// Runs `create` inside error scopes, so that no wgpu error reaches the default handler, which panics. The
+    /// scopes belong to this thread and are closed before this returns.
     ///
-    /// On a lost device wgpu reports nothing, so a sign of life is asked for afterwards.
+    /// wgpu reports nothing on a lost device, so this probes the device afterwards.
     pub(super) fn scoped<R>(&self, doing: &str, create: impl FnOnce() -> R) -> Result<R> {
         self.alive()?;
         if let Some(error) = self.inner.faults.strike(doing) {
@@ -99,13 +99,13 @@ impl Gpu {
         self.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None })
     }
 
-    /// Lets wgpu run callbacks of work that is done, without waiting.
+    /// Runs wgpu's callbacks of finished work, without waiting.
     pub(super) fn poll_once(&self) -> Result<()> {
         self.poll(wgpu::PollType::Poll)
     }
 
-    /// wgpu's `poll` panics on a device that is lost while it waits, so it runs under `catch_unwind`
-    /// here; wgpu's state is not used again after such a panic, since the device is marked as lost.
+    /// Runs under `catch_unwind`, because wgpu's `poll` panics if the device is lost while it waits. The device is
+    /// then marked as lost, and wgpu's state is not used again.
     fn poll(&self, how: wgpu::PollType) -> Result<()> {
         self.probe()?;
         let name = &self.inner.profile.name;
@@ -131,10 +131,10 @@ impl Gpu {
     /// Waits until all submitted work is done, for at most `timeout`.
     ///
     /// # Errors
-    /// [`Timeout`](crate::ErrorKind::Timeout), after which the work goes on and can be waited for
-    /// again; [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    /// [`Timeout`](crate::ErrorKind::Timeout), after which the work goes on and can be waited for again;
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
-        // wgpu's own wait panics if another thread collects the work in the moment in which the time is up.
+        // wgpu's own wait panics if another thread collects the work just when the time is up.
         let Some(end) = Instant::now().checked_add(timeout) else { return self.wait() };
         let done = Arc::new(AtomicBool::new(false));
         let seen = done.clone();
@@ -150,7 +150,7 @@ impl Gpu {
             if left.is_zero() {
                 return Err(err!(
                     Timeout,
-                    "waiting for {}: the work is not done within the time given; wait again or give it more",
+                    "waiting for {}: the work is not done within the timeout; wait again or longer",
                     self.inner.profile.name
                 ));
             }
@@ -159,14 +159,14 @@ impl Gpu {
         }
     }
 
-    /// Asks the device for a sign of life, in half a microsecond. Finds the loss of a caller's device,
-    /// whose callback we leave alone, and of one that was destroyed.
+    /// Checks that the device still works, in half a microsecond. Finds the loss of a caller's device, whose
+    /// callback belongs to the caller, and of a destroyed one.
     ///
     /// # Errors
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
     pub fn probe(&self) -> Result<()> {
         self.alive()?;
-        // WebGPU reports no errors on a lost device: one that lets an impossible buffer pass is suspect.
+        // A lost device reports no errors, so one that accepts an invalid buffer may be lost.
         let buffer = |usage, mapped_at_creation| {
             let desc =
                 wgpu::BufferDescriptor { label: Some("tilework probe"), size: 16, usage, mapped_at_creation };
@@ -178,10 +178,10 @@ impl Gpu {
         if refused {
             return Ok(());
         }
-        // A buffer that is created mapped cannot be had from a lost device.
+        // A lost device cannot create a mapped buffer.
         let (possible, _) = buffer(wgpu::BufferUsages::COPY_SRC, true);
         if possible.is_none_or(|b| b.slice(..).get_mapped_range().is_err()) {
-            self.inner.health.mark("it answers no more; it was destroyed, or its driver gave up");
+            self.inner.health.mark("it does not respond; it was destroyed, or its driver failed");
         }
         self.alive()
     }

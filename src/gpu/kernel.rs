@@ -1,4 +1,4 @@
-//! A user's own WGSL: validated, reflected, and run with all checks.
+//! A user's own WGSL: validated, reflected, and run with all runtime checks.
 
 use super::executable::ParamsBuffer;
 use super::pipeline_cache::CachedPipeline;
@@ -16,12 +16,11 @@ use naga::valid::Capabilities;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A compute kernel of the user's own.
+/// A compute kernel of the user.
 ///
-/// The text may `#import` tilework's fragments (`op/add`, `workgroup/index`, ...). It is validated by
-/// naga, its bindings are reflected and checked at every [`record`](OwnKernel::record), and it runs
-/// with all runtime checks. On OpenGL those are the driver's own: naga's GLSL leaves indices and divisions
-/// as they are.
+/// The text may `#import` tilework's fragments (`op/add`, `workgroup/index`, ...). naga validates it,
+/// [`record`](OwnKernel::record) checks the arguments against its bindings, and it runs with all runtime checks. On
+/// OpenGL only the driver checks: naga's GLSL does not guard indices and divisions.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -53,7 +52,7 @@ pub struct OwnKernel {
 pub enum Arg<'a> {
     /// A storage buffer.
     Storage(RawSlice<'a>),
-    /// The bytes of a uniform; copied, so that recording twice keeps both values.
+    /// The bytes of a uniform. They are copied, so each recording keeps its own.
     Uniform(&'a [u8]),
 }
 
@@ -70,18 +69,18 @@ impl<'a, T: Element> From<Slice<'a, T>> for Arg<'a> {
 }
 
 impl<'a> Arg<'a> {
-    /// The bytes of `value`, laid out as the shader's uniform struct is.
+    /// The bytes of `value`, which must have the layout of the shader's uniform struct.
     pub fn uniform<P: bytemuck::NoUninit>(value: &'a P) -> Self {
         Arg::Uniform(bytemuck::bytes_of(value))
     }
 }
 
 impl Gpu {
-    /// Compiles the entry point `entry` of a user's WGSL. `name` is what errors call it.
+    /// Compiles the entry point `entry` of a user's WGSL. Errors call the text `name`.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) with file and line if it does not parse or validate;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if a thread's variables take more than 4 MiB;
+    /// [`Shader`](crate::ErrorKind::Shader), with file, line and the text at fault, if it does not parse or
+    /// validate; [`TooLarge`](crate::ErrorKind::TooLarge) if a thread's variables take more than 4 MiB;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if it needs more than the device has; device lost.
     pub fn kernel(&self, name: &str, text: &str, entry: &str) -> Result<OwnKernel> {
         self.probe()?;
@@ -104,21 +103,20 @@ impl Gpu {
 }
 
 impl OwnKernel {
-    /// What the kernel binds, and its workgroup size.
+    /// The bindings and the workgroup size of the kernel.
     pub fn interface(&self) -> &Interface {
         &self.pipeline.interface
     }
 
-    /// Records a launch of `workgroups` (x, y, z) with one argument for each binding, in the order of
-    /// their numbers.
+    /// Records a launch of `workgroups` (x, y, z). `args` has one argument for each binding, in the order of the
+    /// binding numbers.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) for a wrong number, kind or size of arguments;
     /// [`Aliasing`](crate::ErrorKind::Aliasing) if a buffer is bound twice and written;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) for too many workgroups;
-    /// [`Buffer`](crate::ErrorKind::Buffer) for a buffer of another `Gpu`, a misaligned slice, or a binding that is only
-    /// read and lies in memory that nothing was ever written to.
-    /// Nothing is recorded then.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) for too many workgroups; [`Buffer`](crate::ErrorKind::Buffer) for a
+    /// buffer of another `Gpu`, a misaligned slice, or a binding that is only read and whose memory was never
+    /// written. Nothing is recorded then.
     pub fn record<E: Encoder>(
         &self,
         rec: &mut Recorder<E>,
@@ -132,7 +130,7 @@ impl OwnKernel {
         if workgroups.iter().any(|n| *n > limit) {
             return Err(err!(
                 TooLarge,
-                "{name}: {workgroups:?} workgroups; {limit} is the most along each dimension"
+                "{name}: {workgroups:?} workgroups; the maximum along each dimension is {limit}"
             ));
         }
         let group = self.bind(args)?;
@@ -142,17 +140,17 @@ impl OwnKernel {
         rec.end_op()
     }
 
-    /// Records a launch over as many items as `count`, one `u32` on the device, holds when the work runs: enough
-    /// workgroups of `items_per_workgroup` items for all of them, and never more than `most` items need, whatever
-    /// `count` says. Nothing is read back: this is how work goes on behind [`Select`](crate::Select) and the other
-    /// ops that leave their count on the device.
+    /// Records a launch over `count` items, where `count` is one `u32` on the device, read when the work runs. It
+    /// starts enough workgroups of `items_per_workgroup` items for `count`, but never more than `most` items need.
+    /// Nothing is read back: use this to continue after [`Select`](crate::Select) and other ops that leave their
+    /// count on the device.
     ///
-    /// Items may stand for several invocations: four children of each item counted, say, are 16 items for a workgroup
-    /// of 64.
+    /// An item may take several threads: four children of each counted item, for example, make 16 items for a
+    /// workgroup of 64.
     ///
-    /// Workgroups are counted along x; above 32768 of them they fold over y and z, and the kernel finds its number by
-    /// `workgroup_index` of `#import workgroup/index`. The last ones may have fewer items, or none: the kernel
-    /// binds `count` too and leaves out what is not below it, nor below `most` if `count` may be larger.
+    /// Workgroups are counted along x. Above 32768 they fold over y and z, and the kernel finds its number with
+    /// `workgroup_index` of `#import workgroup/index`. The last workgroups may have fewer items, or none, so the
+    /// kernel must bind `count` too and skip items from `count` on, and from `most` on if `count` may be larger.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -178,10 +176,9 @@ impl OwnKernel {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for no items a workgroup;
-    /// [`Shape`](crate::ErrorKind::Shape) if `count` is not one element;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if `most` is above 2^32 - 1; those of [`OwnKernel::record`].
-    /// Nothing is recorded then.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for 0 items in a workgroup;
+    /// [`Shape`](crate::ErrorKind::Shape) if `count` is not one element; [`TooLarge`](crate::ErrorKind::TooLarge)
+    /// if `most` is above 2^32 - 1; those of [`OwnKernel::record`]. Nothing is recorded then.
     pub fn record_counted<'c, E: Encoder>(
         &self,
         rec: &mut Recorder<E>,
@@ -194,10 +191,7 @@ impl OwnKernel {
         rec.check_alive()?;
         rec.check_owner(name, &self.gpu)?;
         if items_per_workgroup == 0 {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: workgroups of 0 items cover nothing; give them 1 or more"
-            ));
+            return Err(err!(InvalidArgument, "{name}: items_per_workgroup is 0; use at least 1"));
         }
         let most = index_u32(name, "most", most)?;
         let group = self.bind(args)?;
@@ -260,7 +254,7 @@ impl OwnKernel {
                     if bytes < binding.min_size || slice.start() + bytes > slice.memory.raw.size {
                         return Err(err!(
                             Shape,
-                            "{name}: {what} has {bytes} bytes, the shader wants at least {}",
+                            "{name}: {what} has {bytes} bytes, the shader needs at least {}",
                             binding.min_size
                         ));
                     }
@@ -311,7 +305,7 @@ impl OwnKernel {
             .scoped(&format!("{name}: binding buffers"), || self.gpu.inner.device.create_bind_group(&desc))
     }
 
-    /// Sets pipeline and bindings in the open pass. A profile is told how many workgroups follow, if that is known.
+    /// Sets pipeline and bindings in the open pass. `workgroups` is for the profile, if the number is known.
     fn set<'r, E: Encoder>(
         &self,
         rec: &'r mut Recorder<E>,
@@ -334,7 +328,7 @@ impl OwnKernel {
         Ok(pass)
     }
 
-    /// What a profile says of a launch before it has run: nobody knows what it costs.
+    /// The profile of a launch before it has run. Its cost is unknown.
     fn profiled(&self, args: &[Arg<'_>], workgroups: Option<[u32; 3]>) -> OpProfile {
         let bytes = args.iter().map(|arg| match arg {
             Arg::Storage(slice) => slice.bytes(),
@@ -372,7 +366,8 @@ impl OwnKernel {
                 if written && a.same_buffer(b) {
                     return Err(err!(
                         Aliasing,
-                        "{}: {a_name} and {b_name} lie in one wgpu buffer, and the kernel writes one of them; use two buffers",
+                        "{}: {a_name} and {b_name} lie in one wgpu buffer, and the kernel writes one of them; \
+                         use two buffers",
                         self.name
                     ));
                 }

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, Weak};
 /// The `Gpu`s of this process.
 struct KnownGpus {
     list: Vec<Weak<GpuInner>>,
-    /// How often one was added.
+    /// The number of `Gpu`s added so far.
     added: u64,
 }
 
 static KNOWN: Mutex<KnownGpus> = Mutex::new(KnownGpus { list: Vec::new(), added: 0 });
 
-/// Adds a `Gpu` whose device nobody else can know yet.
+/// Adds a `Gpu` whose device is new, so that no other `Gpu` has it.
 pub(super) fn add(gpu: &Gpu) {
     let mut known = lock(&KNOWN);
     known.list.retain(|gpu| gpu.strong_count() > 0);
@@ -44,8 +44,8 @@ fn find(device: &wgpu::Device) -> (Option<Gpu>, u64) {
     (all.into_iter().find(|gpu| is_same_device(&gpu.inner.device, device)), added)
 }
 
-/// Whether both are one device. wgpu compares numbers, which devices of two instances may share; but an error of a device
-/// reaches only error scopes of that device.
+/// Whether both are one device. wgpu compares ids, which devices of two instances may share. An error of a device,
+/// however, reaches only the error scopes of that device.
 fn is_same_device(known: &wgpu::Device, device: &wgpu::Device) -> bool {
     if known != device {
         return false;
@@ -64,7 +64,7 @@ fn is_same_device(known: &wgpu::Device, device: &wgpu::Device) -> bool {
     caught
 }
 
-/// Whether two sets of options ask for the same of a device that is already open.
+/// Whether two sets of options agree in what applies to an open device.
 fn is_same_use(a: &GpuOptions, b: &GpuOptions) -> bool {
     let of = |o: &GpuOptions| (o.checked, o.tuning, o.deterministic);
     of(a) == of(b) && a.cache == b.cache
@@ -73,33 +73,33 @@ fn is_same_use(a: &GpuOptions, b: &GpuOptions) -> bool {
 impl Gpu {
     /// Uses a device and queue that the program already owns, with the features and limits that the device has.
     ///
-    /// A device has one `Gpu`: if there already is one, this returns it, with the options that it has. Buffers, plans and
-    /// compiled kernels of both are therefore the same.
+    /// A device has one `Gpu`: if there already is one, this returns it, with the options that it has. Buffers,
+    /// plans and compiled kernels of both are therefore the same.
     ///
-    /// tilework leaves the device-lost callback and the error handler of the device alone; it finds a lost device by
-    /// probing. Buffers of the program come in through [`Gpu::wrap`]. [`Gpu::device_descriptor`] describes the device
-    /// with all features that tilework uses; a warning in the log names those that are missing.
+    /// tilework leaves the device-lost callback and the error handler of the device alone; it finds a lost device
+    /// by probing. Buffers of the program come in through [`Gpu::wrap`]. [`Gpu::device_descriptor`] describes the
+    /// device with all features that tilework uses; a warning in the log names those that are missing.
     ///
     /// # Errors
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is already lost;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if it cannot run compute shaders.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
-        Self::wrap_device(device, queue, None)
+        Self::wrap_device(&device, &queue, None)
     }
 
     /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`, `tuning` and
     /// `deterministic`. The options that choose a device and its limits are ignored.
     ///
     /// # Errors
-    /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the device already
-    /// has a `Gpu` with other options.
+    /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the device
+    /// already has a `Gpu` with other options.
     pub fn from_wgpu_with(device: wgpu::Device, queue: wgpu::Queue, options: &GpuOptions) -> Result<Self> {
-        Self::wrap_device(device, queue, Some(options))
+        Self::wrap_device(&device, &queue, Some(options))
     }
 
-    fn wrap_device(device: wgpu::Device, queue: wgpu::Queue, options: Option<&GpuOptions>) -> Result<Self> {
+    fn wrap_device(device: &wgpu::Device, queue: &wgpu::Queue, options: Option<&GpuOptions>) -> Result<Self> {
         loop {
-            let (known, added) = find(&device);
+            let (known, added) = find(device);
             if let Some(gpu) = known {
                 gpu.probe()?;
                 if options.is_some_and(|asked| !is_same_use(asked, &gpu.inner.options)) {
@@ -112,7 +112,7 @@ impl Gpu {
                 }
                 return Ok(gpu);
             }
-            let profile = callers_profile(&device)?;
+            let profile = callers_profile(device)?;
             let options = options.cloned().unwrap_or_default();
             let gpu = Self::assemble(device.clone(), queue.clone(), profile, &options);
             gpu.probe()?;
@@ -166,10 +166,10 @@ impl Gpu {
     }
 }
 
-/// Describes a device of the caller's.
+/// Describes a device of the caller.
 fn callers_profile(device: &wgpu::Device) -> Result<DeviceProfile> {
     let (info, features) = (device.adapter_info(), device.features());
-    // Only an adapter tells the shapes, and a device does not give its adapter.
+    // Only an adapter knows the shapes, and a device does not give its adapter.
     let shapes = if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
         drivers::cooperative_shapes(&info)
     } else {

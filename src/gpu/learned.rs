@@ -1,38 +1,38 @@
-//! What a device has taught: winners of tuning and variants that failed, in memory and on disk.
+//! Results of tuning: winners, and variants that failed, in memory and on disk.
 
 use super::{Gpu, lock};
 use crate::program::{Choice, DecidedBy, Denied, DeviceProfile, Program};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Whether planning takes what was measured on the device instead of an op's own policy.
+/// Whether planning uses times measured on the device instead of an op's policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tuning {
-    /// No: only the policies, so that the same program plans the same on equal devices. What is denied is
-    /// not used all the same.
+    /// No: only policies choose, so that the same program plans the same on equal devices. Denied variants are
+    /// still not used.
     Off,
-    /// What is known already, from this run or the cache directory. Planning measures nothing.
+    /// Uses winners known from this run or the cache directory. Planning measures nothing.
     #[default]
     Cached,
-    /// The same; and planning an op of a kind and size that nothing is known of measures its variants first, on data
-    /// that is made up. This takes seconds, and what the device does meanwhile disturbs it.
+    /// As `Cached`; planning an op of an unknown kind and size first measures its variants on generated data. This
+    /// takes seconds, and other work on the device disturbs it.
     #[cfg(feature = "tune")]
     Measure,
 }
 
-/// What measuring a class of shapes came to.
+/// The result of measuring a class of shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Winner {
-    /// Variant and row, if they are better than what the policy takes.
+    /// Variant and row, if they are faster than the policy's choice.
     pub(crate) better: Option<(String, Option<String>)>,
-    /// Seconds of what the policy takes.
+    /// Seconds of the policy's choice.
     pub(crate) before: f64,
-    /// Seconds of the better one, or the same.
+    /// Seconds of the faster one, or the same.
     pub(crate) after: f64,
 }
 
 impl Winner {
-    /// As it is forced on an op.
+    /// The choice to force on an op.
     pub(crate) fn choice(&self) -> Option<Choice> {
         let (variant, row) = self.better.clone()?;
         let why = format!(
@@ -68,51 +68,51 @@ impl Learned {
 
 #[derive(Debug)]
 struct LearnedState {
-    /// The device's profile with what is denied.
+    /// The device's profile with the denied variants.
     profile: Arc<DeviceProfile>,
     /// By op, by class.
     winners: HashMap<String, HashMap<String, Winner>>,
-    /// Programs of policies with those that winners make of them, the last one used first.
+    /// Programs of policies with the tuned programs that replace them, the most recently used first.
     tuned: Vec<Arc<[Program; 2]>>,
 }
 
 impl LearnedState {
-    /// Takes out the programs that were made with what was known until now.
+    /// Takes out the tuned programs, because they may be outdated.
     #[must_use = "to be dropped when nothing is locked"]
     fn outdated(&mut self) -> Vec<Arc<[Program; 2]>> {
         std::mem::take(&mut self.tuned)
     }
 }
 
-/// Tuned programs that are remembered.
+/// Number of tuned programs to remember.
 const REMEMBERED: usize = 32;
-/// Winners that a file holds at the most; the oldest go first.
-const MOST: usize = 1024;
+/// Maximum of winners in a file; the oldest go first.
+const MAX_WINNERS: usize = 1024;
 const HEAD: &str = "tilework learned 1";
 
 impl Gpu {
-    /// Whether planning on this device takes what was measured.
+    /// Whether planning on this device uses measured times.
     pub fn tuning(&self) -> Tuning {
         self.inner.learned.tuning
     }
 
-    /// Variants that gave wrong results on this device's driver, or with which it was lost, and that are not used any more:
-    /// found by `tune`, in this run or in one before. [`clear_cache`](Self::clear_cache) empties the list.
+    /// Variants that planning never uses on this device, because they gave wrong results or lost the device. `tune`
+    /// found them, in this run or an earlier one. [`clear_cache`](Self::clear_cache) empties the list.
     pub fn denied(&self) -> Vec<Denied> {
         self.learned(|state| state.profile.choices.denied.clone())
     }
 
-    /// What this device is, for lowering: with what is denied on it.
+    /// The device's profile for lowering, with the denied variants.
     pub(crate) fn planning_profile(&self) -> Arc<DeviceProfile> {
         self.learned(|state| state.profile.clone())
     }
 
-    /// The winner among the ways of `op` for a class of shapes, whose name is made only where one may be known.
+    /// The winner among the variants of `op` for a class of shapes. `class` is called only if the op has winners.
     pub(crate) fn winner(&self, op: &str, class: impl FnOnce() -> String) -> Option<Winner> {
         self.learned(|state| state.winners.get(op)?.get(&class()).cloned())
     }
 
-    /// The program that a winner makes of this one of a policy, if it has been lowered before.
+    /// The tuned program that replaces this one of a policy, if it was lowered before.
     pub(crate) fn tuned(&self, default: &Program) -> Option<Program> {
         let found = self.learned(|state| {
             let at = state.tuned.iter().position(|pair| pair[0] == *default)?;
@@ -122,7 +122,7 @@ impl Gpu {
         Some(found[1].clone())
     }
 
-    /// Remembers what a winner makes of a policy's program, until something else is learned.
+    /// Remembers the tuned program for a policy's program, until a new result arrives.
     pub(crate) fn keep_tuned(&self, default: Program, tuned: &Program) {
         let pair = Arc::new([default, tuned.clone()]);
         let oldest = self.learned(|state| {
@@ -132,7 +132,7 @@ impl Gpu {
         drop(oldest);
     }
 
-    /// Remembers a winner, and keeps it on disk if asked to.
+    /// Remembers a winner, and saves it to disk if `save` is set.
     pub(crate) fn remember(&self, op: &str, class: &str, winner: &Winner, save: bool) {
         let outdated = self.learned(|state| {
             state.winners.entry(op.to_owned()).or_default().insert(class.to_owned(), winner.clone());
@@ -140,18 +140,18 @@ impl Gpu {
         });
         drop(outdated);
         if save {
-            // What other processes have added since stays.
+            // Keeps what other processes have added since.
             self.store().update("tuning", &self.ways(), |bytes| {
                 let mut kept = winners_in(bytes);
                 kept.retain(|(o, c, _)| (o.as_str(), c.as_str()) != (op, class));
                 kept.push((op.to_owned(), class.to_owned(), winner.clone()));
-                kept.drain(..kept.len().saturating_sub(MOST));
+                kept.drain(..kept.len().saturating_sub(MAX_WINNERS));
                 write_winners(&kept).into_bytes()
             });
         }
     }
 
-    /// Never uses what is denied again here, nor after this run if it is to be saved.
+    /// Stops using a variant, and saves that to disk if `save` is set.
     pub(crate) fn deny(&self, denied: &Denied, save: bool) {
         let same = |d: &Denied| d.op == denied.op && d.variant == denied.variant && d.row == denied.row;
         let (new, outdated) = self.learned(|state| {
@@ -191,8 +191,7 @@ impl Gpu {
         }))
     }
 
-    /// How the adapter is used, which times depend on, and winners: its features, limits, whether kernels are checked, and
-    /// whether the same bits are asked for.
+    /// The settings that times, and so winners, depend on: features, limits, runtime checks, and determinism.
     fn ways(&self) -> Vec<u8> {
         let DeviceProfile { features, limits, subgroup_sizes, deterministic, .. } = self.profile();
         let checked = self.inner.options.checked;
@@ -200,19 +199,19 @@ impl Gpu {
     }
 }
 
-/// The winners of a file; none if there is none, or it is odd.
+/// The winners of a file; none if it is missing or malformed.
 fn winners_in(file: Option<Vec<u8>>) -> Vec<(String, String, Winner)> {
     let text = file.and_then(|bytes| String::from_utf8(bytes).ok());
     text.and_then(|text| read_winners(&text)).unwrap_or_default()
 }
 
-/// What is denied in a file.
+/// The denied variants of a file.
 fn denied_in(file: Option<Vec<u8>>) -> Vec<Denied> {
     let text = file.and_then(|bytes| String::from_utf8(bytes).ok());
     text.and_then(|text| read_denied(&text)).unwrap_or_default()
 }
 
-/// A field of a line; fields are parted by tabs.
+/// A field of a line; tabs separate fields.
 fn field(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }
@@ -225,7 +224,7 @@ fn lines<const N: usize>(text: &str) -> Option<Vec<[&str; N]>> {
     lines.map(|line| <[&str; N]>::try_from(line.split('\t').collect::<Vec<_>>()).ok()).collect()
 }
 
-/// An empty field is none.
+/// An empty field means none.
 fn optional(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -239,7 +238,7 @@ fn write_winners(winners: &[(String, String, Winner)]) -> String {
     format!("{HEAD}\n{}", winners.iter().map(line).collect::<String>())
 }
 
-/// All of a file, or nothing of one that is odd in any place.
+/// All lines of a file, or none if any is malformed.
 fn read_winners(text: &str) -> Option<Vec<(String, String, Winner)>> {
     let seconds = |text: &str| text.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0);
     let winner = |[op, class, variant, row, before, after]: [&str; 6]| {
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_saved_file_is_read_back() {
         assert_eq!(read_winners(&write_winners(&winners())), Some(winners()));
         assert_eq!(read_denied(&write_denied(&denied())), Some(denied()));
         assert_eq!(read_winners(&write_winners(&[])), Some(Vec::new()));
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_odd_anywhere_is_not_read() {
+    fn a_malformed_file_is_ignored() {
         let whole = write_winners(&winners());
         let changes: &[(&str, &str)] = &[
             (HEAD, "tilework learned 2"),
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_say_what_was_measured() {
+    fn reports_state_both_times() {
         let why = winners()[0].2.choice().unwrap().why;
         assert_eq!(why, "tuned on this device: 9.5 us against 12.5 us of the default");
         assert_eq!(winners()[1].2.choice(), None);

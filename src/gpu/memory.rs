@@ -1,4 +1,4 @@
-//! What the memory of a [`Gpu`] is used for, in bytes.
+//! Memory of a [`Gpu`] by use, in bytes.
 
 use super::{Gpu, lock};
 use std::collections::{BTreeMap, HashSet};
@@ -9,26 +9,26 @@ use std::sync::{Arc, Mutex};
 /// Bytes under one label: see [`Gpu::memory`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What [`Buffer::labelled`](super::Buffer::labelled) was told, or `buffer` for buffers without a label, `scratch`,
-    /// `params`, `constant`, `upload` and `download` (staging, kept for reuse), `stream` (of
+    /// The label given to [`Buffer::labelled`](super::Buffer::labelled), or `buffer` for buffers without one,
+    /// `scratch`, `params`, `constant`, `upload` and `download` (staging, kept for reuse), `stream` (of
     /// [pipelines](crate::stream)), `shared` (with CUDA).
     pub label: String,
-    /// Bytes now.
+    /// Bytes in use.
     pub live: u64,
-    /// Bytes at the most at one time.
+    /// Maximum of bytes in use at one time.
     pub peak: u64,
 }
 
-/// All bytes of device memory that a [`Gpu`] has allocated: see [`Gpu::memory`].
+/// All device memory that a [`Gpu`] has allocated: see [`Gpu::memory`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MemoryReport {
-    /// By label, in the order of the alphabet.
+    /// By label, sorted.
     pub uses: Vec<MemoryUse>,
     /// Bytes in use.
     pub live: u64,
-    /// Bytes of dropped buffers that wait to be used again; [`Gpu::trim`] gives them back.
+    /// Bytes of dropped buffers that wait for reuse; [`Gpu::trim`] frees them.
     pub pooled: u64,
-    /// Bytes in use and pooled at the most at one time.
+    /// Maximum of bytes in use and pooled at one time.
     pub peak: u64,
 }
 
@@ -43,10 +43,10 @@ impl fmt::Display for MemoryReport {
     }
 }
 
-/// Labels of which nothing is live are forgotten when there are more: a program may make up new ones for ever.
+/// Number of labels above which unused ones are forgotten, because a program may make up new ones for ever.
 const MAX_LABELS: usize = 1000;
 
-/// The label of memory that nobody uses.
+/// The label of memory that waits for reuse.
 const POOLED: &str = "pooled";
 
 /// Counts bytes by label.
@@ -59,14 +59,14 @@ pub(super) struct Meter {
 struct Ledger {
     /// Identities of the wgpu buffers that tilework made and still holds.
     ours: HashSet<u64>,
-    /// Bytes now and at the most.
+    /// Bytes in use, and their maximum.
     labels: BTreeMap<Arc<str>, (u64, u64)>,
     all: u64,
     peak: u64,
 }
 
 impl Ledger {
-    /// The label as it is shared, with `bytes` more under it.
+    /// Adds `bytes` to the label, and returns its shared text.
     fn add(&mut self, label: &str, bytes: u64) -> Arc<str> {
         let label = match self.labels.get_key_value(label) {
             Some((known, _)) => known.clone(),
@@ -87,7 +87,7 @@ impl Ledger {
     }
 }
 
-/// Bytes under a label for as long as it lives.
+/// Bytes that count under a label until this is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
     meter: Arc<Meter>,
@@ -140,7 +140,7 @@ impl Charge {
         }
     }
 
-    /// Counts them as waiting for use.
+    /// Counts the bytes as waiting for reuse.
     pub(super) fn pooled(&self) {
         self.label(POOLED);
     }
@@ -156,8 +156,8 @@ impl Drop for Charge {
 }
 
 impl Gpu {
-    /// What the memory that tilework allocated is used for. Buffers of the caller's are not counted. Above 1000 labels those
-    /// that nothing is live under are left out.
+    /// The memory that tilework allocated, by use. It does not include the caller's buffers. Above 1000 labels,
+    /// unused ones are left out.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_that_nobody_uses_are_forgotten_and_bytes_are_not() {
+    fn forgets_unused_labels_but_counts_all_bytes() {
         let meter = Arc::new(Meter::default());
         let kept = meter.charge("kept", 7, 0);
         for i in 0..5000 {
@@ -203,7 +203,7 @@ mod tests {
         let (labels, all, of_kept) = seen();
         assert!((MAX_LABELS / 2..=MAX_LABELS + 2).contains(&labels), "{labels} labels");
         assert_eq!((all, of_kept), (7, Some((7, 7))));
-        // Those in use are all there, however many they are.
+        // Labels in use are always listed.
         let many: Vec<_> = (0..3000).map(|i| meter.charge(&format!("weights {i}"), 1, 2)).collect();
         assert!(seen().0 >= 3000);
         drop((many, kept));

@@ -1,14 +1,13 @@
 //! The executor on wgpu: devices, buffers, recording, readback, timing.
 //!
-//! A [`Gpu`] is a device with what tilework keeps for it: compiled pipelines, a pool of memory,
-//! staging buffers, scratch. It is cheap to clone, `Send` and `Sync`. [`Gpu::new`] opens the best
-//! adapter; [`Gpu::request`] one by name, backend or index; [`Gpu::from_wgpu`] uses a device that the
-//! program already owns.
+//! A [`Gpu`] is a device with its compiled pipelines, pool of memory, staging buffers and scratch. It is cheap to
+//! clone, `Send` and `Sync`. [`Gpu::new`] opens the best adapter; [`Gpu::request`] opens one by name, backend or
+//! index; [`Gpu::from_wgpu`] uses a device that the program already owns.
 //!
-//! Work is recorded into a [`Recorder`], with an encoder of its own ([`Gpu::recorder`]) or with the
-//! caller's ([`Gpu::recorder_in`]), and nothing waits until something is read.
+//! A [`Recorder`] collects work, with an encoder of its own ([`Gpu::recorder`]) or the caller's
+//! ([`Gpu::recorder_in`]). Nothing waits before a read.
 //!
-//! Only this module names wgpu.
+//! Only this module uses wgpu.
 
 mod adapter;
 mod buffer;
@@ -61,9 +60,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A device and what tilework keeps for it.
+/// A device with its compiled pipelines, memory pool and caches.
 ///
-/// Cheap to clone; clones share everything. Dropping the last clone, buffer and plan frees it.
+/// Cheap to clone; clones share everything. The device is freed when the last clone, buffer and plan is dropped.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -79,13 +78,13 @@ pub struct Gpu {
     inner: Arc<GpuInner>,
 }
 
-/// Everything behind a [`Gpu`].
+/// The shared state of a [`Gpu`].
 struct GpuInner {
     id: u64,
     device: wgpu::Device,
     queue: wgpu::Queue,
     profile: DeviceProfile,
-    /// How it was opened.
+    /// The options that it was opened with.
     options: GpuOptions,
     health: fence::Health,
     faults: faults::Faults,
@@ -123,10 +122,10 @@ fn unique() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Locks, also after a thread panicked while holding the lock: what is behind our locks is never
-/// left half-changed.
+/// Locks, even after a thread panicked while it held the lock: state behind our locks is never half changed.
 ///
-/// Nobody calls wgpu, drops what is wgpu's, or logs while holding a lock: a logger may call the library, and wgpu logs.
+/// While holding a lock, do not call wgpu, drop a wgpu object, or log: a logger may call the library, and wgpu
+/// logs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -170,7 +169,7 @@ impl Gpu {
         }
     }
 
-    /// What this device is.
+    /// Name, limits and features of this device.
     pub fn profile(&self) -> &DeviceProfile {
         &self.inner.profile
     }
@@ -185,8 +184,8 @@ impl Gpu {
         &self.inner.queue
     }
 
-    /// Copy bandwidth and multiply-add rate of this device, measured the first time it is asked for
-    /// (some tens of milliseconds on a card).
+    /// Copy bandwidth and multiply-add rate of this device, measured at the first call (some tens of milliseconds
+    /// on a card).
     ///
     /// # Errors
     /// Those of running two small kernels: out of memory, device lost.
@@ -198,12 +197,12 @@ impl Gpu {
         Ok(*self.inner.ceilings.get_or_init(|| measured))
     }
 
-    /// Files of this device.
+    /// The files of this device.
     pub(crate) fn store(&self) -> &Store {
         &self.inner.store
     }
 
-    /// What was found and kept on disk so far.
+    /// Statistics of the cache so far: pipelines found, compiled and saved.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -220,16 +219,15 @@ impl Gpu {
         self.inner.store.report()
     }
 
-    /// Removes the files that are kept for this device: compiled pipelines and what tuning found. Pipelines in memory
-    /// stay in use; what tuning found, and denied, is forgotten.
+    /// Removes this device's files: compiled pipelines and results of tuning. Pipelines in memory stay in use.
+    /// Winners and denied variants are forgotten.
     #[cfg(feature = "disk-cache")]
     pub fn clear_cache(&self) {
         self.inner.store.clear();
         self.inner.learned.forget();
     }
 
-    /// Gives pooled memory, staging buffers, scratch and cached bind groups back to the driver.
-    /// What is in use stays.
+    /// Frees pooled memory, staging buffers, scratch and cached bind groups. Memory in use stays.
     pub fn trim(&self) {
         self.inner.groups.clear();
         self.inner.pool.clear();
@@ -237,17 +235,17 @@ impl Gpu {
         self.inner.params.trim();
         let scratch = std::mem::take(&mut *lock(&self.inner.scratch));
         drop(scratch);
-        // A poll lets wgpu drop what the GPU has finished with.
+        // A poll lets wgpu drop objects that the GPU has finished with.
         let _ = self.poll_once();
     }
 
-    /// Errs if the device is known to be lost.
+    /// Returns an error if the device is known to be lost.
     pub(crate) fn alive(&self) -> Result<()> {
         self.inner.health.check(&self.inner.profile.name)
     }
 
-    /// A scratch buffer of at least `bytes`, for slot `slot`. All programs of a `Gpu` share it: the
-    /// one queue runs their passes one after another, and each initialises what it reads.
+    /// A scratch buffer of at least `bytes` for slot `slot`. All programs of a `Gpu` share it: the queue runs their
+    /// passes in order, and each initialises what it reads.
     fn scratch(&self, slot: usize, bytes: u64) -> Result<pool::Raw> {
         let fitting = |slots: &[Option<pool::Raw>]| {
             slots.get(slot).and_then(Option::as_ref).filter(|raw| raw.size >= bytes).cloned()
@@ -260,7 +258,7 @@ impl Gpu {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::INDIRECT;
         let raw = self.create_raw("scratch", size, usage, false)?;
         let mut slots = lock(&self.inner.scratch);
-        // Another thread may have been faster.
+        // Another thread may have made one.
         if let Some(first) = fitting(&slots) {
             return Ok(first);
         }
@@ -274,15 +272,15 @@ impl Gpu {
     }
 }
 
-/// The kind of an error that wgpu reported through a scope.
+/// The error for one that wgpu reported through a scope.
 fn from_wgpu_error(doing: &str, error: &wgpu::Error) -> Error {
     let kind = match error {
         wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
-        // A lost device reports nothing: see `Gpu::probe`.
+        // A lost device reports no errors: see `Gpu::probe`.
         _ => ErrorKind::Validation,
     };
     let remedy = match kind {
-        ErrorKind::OutOfMemory => "; free buffers, call Gpu::trim, or work in smaller pieces",
+        ErrorKind::OutOfMemory => "; free buffers, call Gpu::trim, or split the work",
         _ => "",
     };
     Error::new(kind, format!("{doing}: {error}{remedy}"))

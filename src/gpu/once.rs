@@ -1,4 +1,4 @@
-//! Values that are made once, while nobody holds a lock.
+//! Values that are made once, while no lock is held.
 
 use super::lock;
 use std::convert::Infallible;
@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// A place for a value that takes long to make. Threads that want it wait for the one that makes it. No lock is held
-/// meanwhile, and its maker may ask for it again, through a logger that the compiler calls, say: then it is made twice,
-/// and the first that is ready stays.
+/// A place for a value that takes long to make. Threads that need it wait for the thread that makes it. No lock is
+/// held meanwhile. The maker may ask for the value again, for example through a logger that the compiler calls:
+/// then it is made twice, and the first that is ready stays.
 pub(super) struct Once<T> {
     state: Mutex<OnceState<T>>,
     changed: Condvar,
@@ -38,7 +38,7 @@ impl<T> fmt::Debug for Once<T> {
     }
 }
 
-/// Lets others make the value if its maker did not, also where that panicked.
+/// Lets other threads make the value if its maker failed or panicked.
 struct Underway<'o, T>(&'o Once<T>);
 
 impl<T> Drop for Underway<'_, T> {
@@ -81,7 +81,7 @@ impl<T: Clone> Once<T> {
         let mut state = lock(&self.state);
         if let OnceState::There(first) = &*state {
             let first = first.clone();
-            // What was made in vain is dropped after the lock.
+            // A value made in vain is dropped after the lock is released.
             drop(state);
             return Ok(first);
         }
@@ -98,7 +98,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn many_threads_make_it_once() {
+    fn many_threads_make_a_value_once() {
         let (once, made) = (Once::default(), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..8 {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn its_maker_may_ask_for_it() {
+    fn the_maker_may_ask_for_the_value() {
         let once = Once::default();
         let got = once.get_or_make(|| {
             let inner = once.get_or_make(|| Ok::<_, ()>("inner"));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_maker_that_fails_or_panics_leaves_it_to_the_next() {
+    fn the_next_thread_retries_after_a_failure_or_panic() {
         let once = Once::default();
         assert_eq!(once.get_or_make(|| Err::<u8, _>("no")), Err("no"));
         let panicked = catch_unwind(AssertUnwindSafe(|| {

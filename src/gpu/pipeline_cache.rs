@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A compiled entry point with what its bindings are.
+/// A compiled entry point with its interface.
 #[derive(Debug)]
 pub(super) struct CachedPipeline {
     pub(super) pipeline: wgpu::ComputePipeline,
@@ -21,16 +21,16 @@ pub(super) struct CachedPipeline {
     pub(super) id: u64,
 }
 
-/// What compiled pipelines are called in the store.
+/// The kind of compiled pipelines in the store.
 const KIND: &str = "pipeline";
 
-/// Software drivers give a header, and code in none.
+/// Software drivers return a header without code. Such data is not saved.
 const EMPTY: usize = 256;
 
-/// One place a kernel, so that threads do not compile it twice.
+/// One place per kernel, so that threads do not compile it twice.
 type PipelinePlace = Arc<Once<Arc<CachedPipeline>>>;
 
-/// Pipelines in memory, by kernel. The `Gpu` they belong to adds device and checking to the key.
+/// Pipelines in memory, by kernel. They belong to one `Gpu`, so device and checking are not part of the key.
 #[derive(Debug, Default)]
 pub(super) struct PipelineCache {
     places: Mutex<HashMap<Kernel, PipelinePlace>>,
@@ -53,8 +53,8 @@ impl Gpu {
         })
     }
 
-    /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup
-    /// memory; what users may divide by is still checked. Time counts from `begin`.
+    /// Compiles an entry point. `trusted` drops naga's runtime checks and the zeroing of workgroup memory;
+    /// divisions in users' fragments stay checked. Time counts from `begin`.
     pub(super) fn compile(
         &self,
         label: &str,
@@ -93,11 +93,11 @@ impl Gpu {
             let shader = if trusted {
                 let mut checks = wgpu::ShaderRuntimeChecks::unchecked();
                 checks.int_div_checks = module.has_users();
-                // SAFETY: only kernels of this crate come here (`Kernel::trusted`, which `Gpu::prepare` and
-                // `program::lower` take from programs and ops of users). They bound every index by sizes
-                // that the plan checked, have no endless loop, and run in the tests with checks as well.
-                // Fragments of users have neither index nor loop, and cannot give a name that ours use
-                // another meaning (`Module::users_are_contained`).
+                // SAFETY: only kernels of this crate are trusted (`Gpu::prepare` and `program::lower` clear
+                // `Kernel::trusted` for programs and ops of users). They bound every index by sizes that the plan
+                // checked, have no endless loop, and run in the tests with checks as well. Users' fragments have no
+                // index and no loop, and cannot change the meaning of a name that ours use
+                // (`Module::users_are_contained`).
                 unsafe { device.create_shader_module_trusted(source(), checks) }
             } else {
                 device.create_shader_module(source())
@@ -127,21 +127,21 @@ impl Gpu {
         };
         // Some valid shaders make a back end of naga panic.
         let built = self.scoped(&format!("compiling {label}"), || catch_unwind(AssertUnwindSafe(build)))?;
-        let (pipeline, cached) = built
-            .map_err(|_| err!(Shader, "{label}: the shader compiler panicked; write it in another way"))?;
+        let (pipeline, cached) =
+            built.map_err(|_| err!(Shader, "{label}: the shader compiler panicked; rewrite the shader"))?;
         self.keep_compiled(label, key.as_bytes(), cached, begin);
         Ok(pipeline)
     }
 
-    /// The driver's cache of one pipeline, and whether it holds what was on disk.
+    /// The driver's cache of one pipeline, and whether its data was on disk.
     fn cached(&self, key: &[u8]) -> Option<(wgpu::PipelineCache, bool)> {
         if !self.profile().features.pipeline_cache {
             return None;
         }
         let data = self.store().load(KIND, key);
         let found = data.is_some();
-        // SAFETY: the data is what `get_data` gave for a device of this name, driver and backend, whole, as the checksum
-        // of the file says.
+        // SAFETY: `get_data` gave this data for a device of this name, driver and backend, and the file's checksum
+        // shows that it is whole.
         let cache = unsafe {
             self.inner.device.create_pipeline_cache(&wgpu::PipelineCacheDescriptor {
                 label: None,
@@ -182,7 +182,7 @@ impl Gpu {
         if too_many || u64::from(x) * u64::from(y) * u64::from(z) > u64::from(limits.max_invocations) {
             return Err(err!(
                 Unsupported,
-                "{label}: a workgroup of {x} x {y} x {z} invocations is above the {} (at most {:?}) of {name}",
+                "{label}: a workgroup of {x} x {y} x {z} threads is above the {} (at most {:?}) of {name}",
                 limits.max_invocations,
                 limits.max_workgroup_size
             ));
@@ -190,7 +190,7 @@ impl Gpu {
         if interface.workgroup_bytes > limits.max_workgroup_bytes {
             return Err(err!(
                 Unsupported,
-                "{label}: {} bytes of workgroup memory are above the {} of {name}; take smaller tiles",
+                "{label}: {} bytes of workgroup memory are above the {} of {name}; use smaller tiles",
                 interface.workgroup_bytes,
                 limits.max_workgroup_bytes
             ));
@@ -206,12 +206,12 @@ impl Gpu {
         Ok(())
     }
 
-    /// Compiles every kernel of `programs` ahead of use, in parallel, or finds it on disk. Planning finds them then.
+    /// Compiles every kernel of `programs` in parallel before use, or loads it from disk. Planning then finds them.
     ///
-    /// [`Gpu::lower`](crate::Gpu::lower) gives the programs of ops, and shows how to use it.
+    /// [`Gpu::lower`](crate::Gpu::lower) gives the programs of ops, and has an example.
     ///
     /// # Errors
-    /// The first failure, after all have been tried.
+    /// The first failure, after trying all kernels.
     pub fn warm_up<P: Borrow<Program>>(&self, programs: impl IntoIterator<Item = P>) -> Result<()> {
         self.probe()?;
         let mut kernels: Vec<Kernel> = Vec::new();
@@ -222,7 +222,7 @@ impl Gpu {
         }
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(kernels.len().max(1));
         let next = AtomicUsize::new(0);
-        // Some kernels take far longer than others: each thread takes the next when it is done.
+        // Some kernels take far longer than others, so each thread takes the next one when it is done.
         let compile = || {
             let mine = std::iter::from_fn(|| {
                 let i = next.fetch_add(1, Ordering::Relaxed);

@@ -13,11 +13,11 @@ pub(super) struct Raw {
     pub(super) buffer: wgpu::Buffer,
     pub(super) id: u64,
     pub(super) size: u64,
-    /// What it is counted under; a caller's is not counted.
+    /// The label that it counts under; none for a caller's buffer.
     pub(super) charge: Option<Arc<Charge>>,
 }
 
-/// Owner of a raw buffer. Dropping it gives a pooled one back, and makes plans forget a caller's.
+/// Owner of a raw buffer. Dropping it returns a pooled buffer to the pool, and makes plans forget a caller's.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) raw: Raw,
@@ -52,7 +52,7 @@ impl Drop for Memory {
     }
 }
 
-/// The label of buffers that were given none.
+/// The label of buffers without a label of their own.
 const BUFFER: &str = "buffer";
 
 /// Free buffers by size, all with [`Gpu::USAGE`].
@@ -61,13 +61,13 @@ pub(super) struct Pool {
     free: Mutex<BTreeMap<u64, Vec<Raw>>>,
 }
 
-/// Size that an allocation of `bytes` really gets: classes of an eighth of a power of two, so that at
-/// most an eighth is wasted and sizes meet again.
+/// The allocated size for `bytes`: classes of an eighth of a power of two waste at most an eighth and make sizes
+/// meet again.
 fn size_class(bytes: u64, limit: u64) -> u64 {
     let roomy = bytes.max(256);
     let step = (roomy.next_power_of_two() / 16).max(256);
     let size = roomy.div_ceil(step) * step;
-    // The largest buffer may not be a multiple of the step; bindings are whole words.
+    // The largest buffer may not be a multiple of the step. Bindings are whole words.
     if size > limit { bytes.max(4).next_multiple_of(4) } else { size }
 }
 
@@ -95,7 +95,7 @@ impl Pool {
     }
 }
 
-/// Which way a staging buffer carries data.
+/// The direction in which a staging buffer carries data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Up,
@@ -107,7 +107,7 @@ pub(super) enum Direction {
 pub(super) struct StagingPools {
     up: Mutex<Vec<Raw>>,
     down: Mutex<Vec<Raw>>,
-    /// Bytes of upload buffers that the GPU has not given back yet.
+    /// Bytes of upload buffers that the GPU still uses.
     pub(super) in_flight: Mutex<u64>,
 }
 
@@ -120,7 +120,7 @@ impl StagingPools {
     }
 
     pub(super) fn put(&self, direction: Direction, raw: Raw) {
-        /// Idle staging memory that is kept, each way.
+        /// Maximum of idle staging memory to keep in each direction.
         const KEEP: u64 = 256 << 20;
         let mut list = lock(self.list(direction));
         if list.iter().map(|r| r.size).sum::<u64>() + raw.size <= KEEP {
@@ -141,7 +141,7 @@ impl Gpu {
         .union(wgpu::BufferUsages::COPY_DST)
         .union(wgpu::BufferUsages::INDIRECT);
 
-    /// Creates a wgpu buffer; out of memory is an error, and nothing else is disturbed.
+    /// Creates a wgpu buffer. Running out of memory is an error and disturbs nothing else.
     pub(super) fn create_raw(
         &self,
         label: &str,
@@ -165,7 +165,7 @@ impl Gpu {
         Ok(Raw { buffer, id: unique(), size, charge: Some(charge) })
     }
 
-    /// Memory for `bytes`, from the pool if it has some.
+    /// Memory for `bytes`, from the pool if possible.
     pub(super) fn allocate(&self, bytes: u64) -> Result<Arc<Memory>> {
         self.probe()?;
         let size = size_class(bytes, self.profile().limits.max_buffer_size);
@@ -177,7 +177,7 @@ impl Gpu {
                 raw
             }
             None => match self.create_raw(BUFFER, size, Self::USAGE, false) {
-                // What the pool and staging hold, or the GPU still uses, may be what is missing.
+                // Memory of the pool, of staging, or still in use by the GPU may suffice.
                 Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                     self.wait()?;
                     self.trim();
@@ -189,7 +189,7 @@ impl Gpu {
         Ok(Arc::new(Memory::new(self, raw, true)))
     }
 
-    /// Memory that belongs to the caller, who may write to it unseen.
+    /// Memory that belongs to the caller, who may write to it without our knowledge.
     pub(super) fn adopt(&self, buffer: wgpu::Buffer) -> Arc<Memory> {
         let raw = Raw { size: buffer.size(), buffer, id: unique(), charge: None };
         let memory = Memory::new(self, raw, false);
@@ -197,12 +197,12 @@ impl Gpu {
         Arc::new(memory)
     }
 
-    /// Memory of our own that other buffers are not made of: it has usages that they have not.
+    /// Memory of our own that is never pooled, because its usages differ.
     pub(super) fn unpooled(&self, raw: Raw) -> Arc<Memory> {
         Arc::new(Memory::new(self, raw, false))
     }
 
-    /// Memory that is shared with another interface: never pooled, since that one may still use it.
+    /// Memory shared with another interface. It is never pooled, because that interface may still use it.
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     pub(super) fn shared_memory(&self, raw: Raw, shared: super::shared::Exportable) -> Memory {
         let mut memory = Memory::new(self, raw, false);
@@ -222,7 +222,7 @@ impl Gpu {
                 return Ok(list.swap_remove(i));
             }
         }
-        // Mapping wants whole words; a limit need not be one.
+        // Mapping needs whole words, and the limit may not be a multiple of them.
         let limit = self.profile().limits.max_buffer_size / 4 * 4;
         let size = bytes.next_power_of_two().max(4096).min(limit.max(bytes));
         let (label, usage) = match direction {

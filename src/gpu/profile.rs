@@ -1,4 +1,4 @@
-//! What each op and each dispatch of a recording took.
+//! The time of each op and each dispatch of a recording.
 
 use super::{Clock, Gpu, Recorder, recorder::PassStamps};
 use crate::analysis::Roofline;
@@ -8,47 +8,48 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::time::Instant;
 
-/// What each op and each dispatch of a recording took, by [`Gpu::profile_work`].
+/// The time of each op and each dispatch of a recording, from [`Gpu::profile_work`].
 ///
-/// Printed, it is a table of ops, those that took longest first, with their dispatches below them; equal ones share a
-/// line. [`chrome_trace`](Self::chrome_trace) gives the same in time, for a viewer.
+/// Its `Display` is a table of ops, slowest first, each with its dispatches below it; equal ops share a line.
+/// [`chrome_trace`](Self::chrome_trace) gives the same as a timeline for a viewer.
 ///
-/// # What the numbers are
-/// - Times are the device's own, by timestamps around a pass for each dispatch. Since dispatches that need not wait for one
-///   another then do, and passes have a price of a microsecond or so, the sum is above what [`Gpu::time`] says of the same
-///   work. A device without timestamps is timed by the host's clock around each op, submitting and waiting included
-///   ([`Clock::Wall`]): dispatches then have no times of their own.
-/// - An op's `cost` is that of its program: operations, and the bytes that it must move at the least. It is known for ops
-///   of the library, copies and clears, and for a dispatch only where it is the op's only one.
-/// - `bound_bytes` of a dispatch are those of the buffers bound to it: what it moves if it touches all of them once. It
-///   may touch less (rows gathered from a table), or the same again and again.
-/// - Percent of the roofline are of the time that the `cost` takes at the measured ceilings ([`Gpu::ceilings`]).
+/// # Numbers
+/// - Times are the device's own, from timestamps around one pass per dispatch. This makes independent dispatches
+///   wait for one another, and a pass costs about a microsecond, so the sum is above the time that [`Gpu::time`]
+///   gives for the same work. Without timestamps, the host's clock times each op, including submission and waiting
+///   ([`Clock::Wall`]); dispatches then have no times of their own.
+/// - An op's `cost` is that of its program: operations, and the minimum of bytes to move. It is known for ops of
+///   the library, copies and clears, and for a dispatch only if it is the op's only one.
+/// - `bound_bytes` of a dispatch is the size of the buffers bound to it: the bytes that it moves if it touches each
+///   once. It may touch fewer (rows gathered from a table), or some repeatedly.
+/// - Percent of the roofline is the time for `cost` at the measured ceilings ([`Gpu::ceilings`]) over the time
+///   taken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Name of the adapter.
     pub adapter: String,
-    /// What times were taken with.
+    /// The clock of the times.
     pub clock: Clock,
     /// Ceilings of the device, if they could be measured.
     pub ceilings: Option<Ceilings>,
-    /// Ops in the order in which they were recorded. Those that had nothing to do are left out.
+    /// Ops in the order of recording. Ops without work are left out.
     pub ops: Vec<OpProfile>,
 }
 
-/// An op of a [`Profile`]: a plan, a kernel of the user's own, a copy or a clear.
+/// An op of a [`Profile`]: a plan, a user's own kernel, a copy or a clear.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpProfile {
-    /// Name of the op; of a user's own kernel, its file and entry point.
+    /// Name of the op; for a user's own kernel, its file and entry point.
     pub op: String,
-    /// Name of the variant; empty where there are none.
+    /// Name of the variant; empty if there is none.
     pub variant: String,
-    /// Operations and mandatory bytes, where they are known.
+    /// Operations and minimum of bytes, if known.
     pub cost: Option<Cost>,
-    /// Seconds from the begin of the first op to that of this one.
+    /// Seconds from the start of the first op to the start of this one.
     pub begin: f64,
-    /// Seconds from the begin of its first dispatch to the end of its last.
+    /// Seconds from the start of its first dispatch to the end of its last.
     pub seconds: f64,
-    /// Percent of the roofline, where cost and ceilings are known.
+    /// Percent of the roofline, if cost and ceilings are known.
     pub percent_of_roofline: Option<f64>,
     /// Its dispatches in order; copies and clears have none.
     pub dispatches: Vec<DispatchProfile>,
@@ -59,17 +60,17 @@ pub struct OpProfile {
 pub struct DispatchProfile {
     /// File and entry point of its kernel.
     pub kernel: String,
-    /// Workgroups along x, y and z; none where the device counted them.
+    /// Workgroups along x, y and z; none if the device computed them.
     pub workgroups: Option<[u32; 3]>,
-    /// Bytes of what is bound to it.
+    /// Bytes of the buffers bound to it.
     pub bound_bytes: u64,
-    /// Operations and mandatory bytes of the op, if this is its only dispatch.
+    /// Operations and minimum of bytes of the op, if this is its only dispatch.
     pub cost: Option<Cost>,
-    /// Seconds from the begin of the first op to that of this dispatch, by the device's clock.
+    /// Seconds from the start of the first op to the start of this dispatch, by the device's clock.
     pub begin: Option<f64>,
-    /// Seconds that it took, by the device's clock.
+    /// Seconds taken, by the device's clock.
     pub seconds: Option<f64>,
-    /// Percent of the roofline, where cost, time and ceilings are known.
+    /// Percent of the roofline, if cost, time and ceilings are known.
     pub percent_of_roofline: Option<f64>,
 }
 
@@ -79,17 +80,17 @@ impl OpProfile {
     }
 }
 
-/// Timestamps of a query set: WebGPU's most.
+/// Maximum of timestamps in a query set, set by WebGPU.
 const MAX_STAMPS: u32 = 4096;
 
-/// What a recorder that is profiled knows of its ops.
+/// The state of a recorder that is profiled.
 #[derive(Debug)]
 pub(super) struct Profiler {
     ops: Vec<OpProfile>,
-    /// Query sets, used one after the other; none by the host's clock.
+    /// Query sets, used one after the other; none with the host's clock.
     sets: Vec<wgpu::QuerySet>,
     wall: Option<Instant>,
-    /// Pairs of timestamps for ops that have begun, and those given to passes.
+    /// Pairs of timestamps reserved for ops that have begun, and pairs given to passes.
     reserved: usize,
     given: usize,
     /// Timestamps of the next pass.
@@ -100,11 +101,11 @@ pub(super) struct Profiler {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextStamp {
     None,
-    /// Of the last pair that was given.
+    /// Both of the last pair given.
     Both,
     /// Its first, at the end of the pass.
     First,
-    /// Its second, at the begin of the pass.
+    /// Its second, at the start of the pass.
     Second,
 }
 
@@ -138,7 +139,7 @@ impl Profiler {
         self.give(NextStamp::Both);
     }
 
-    /// Whether an empty pass stamps the begin of a command outside of passes.
+    /// Whether an empty pass stamps the start of a command outside of passes.
     pub(super) fn before_command(&mut self) -> bool {
         self.give(NextStamp::First);
         self.wall.is_none()
@@ -184,7 +185,7 @@ impl Profiler {
 
     /// The ops with the times of their timestamps.
     fn timed(mut self, ticks: &[u64], tick_seconds: f64) -> Vec<OpProfile> {
-        // Seconds since the first; a clock that goes back stands still.
+        // Seconds since the first timestamp. A clock that runs backwards counts as stopped.
         let zero = ticks.first().copied().unwrap_or(0);
         let seconds = |tick: u64| tick.saturating_sub(zero) as f64 * tick_seconds;
         let mut pairs = ticks.chunks_exact(2).map(|t| (seconds(t[0]), seconds(t[1].max(t[0]))));
@@ -206,10 +207,12 @@ impl Profiler {
 }
 
 impl Gpu {
-    /// Submits what `record` records, waits, and says what each op and each dispatch of it took: see [`Profile`].
+    /// Submits the work that `record` records, waits, and returns the time of each op and each dispatch: see
+    /// [`Profile`].
     ///
-    /// It runs once: a first run of the same work before it keeps compiling, and the low clocks of an idle card, out. A
-    /// device without timestamps runs each op as it is recorded, so that what went before an error in `record` has run.
+    /// It runs the work once. Run the same work before it to keep compilation, and the low clocks of an idle card,
+    /// out of the times. Without timestamps each op runs as it is recorded, so ops before an error in `record` have
+    /// run.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -236,7 +239,7 @@ impl Gpu {
     pub fn profile_work(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<Profile> {
         let ceilings = self.ceilings().ok();
         let stamped = self.profile().features.timestamps;
-        // Nothing else is in the first op's time.
+        // Keeps earlier work out of the first op's time.
         self.wait()?;
         let profiler = Box::new(Profiler::new(stamped));
         let mut rec = self.record_into(self.encoder(), Some(PassStamps::Ops(profiler)));
@@ -262,7 +265,7 @@ impl Gpu {
     }
 }
 
-/// Percent that `cost` would take of `seconds` at the ceilings.
+/// The time for `cost` at the ceilings, in percent of `seconds`.
 fn percent(ceilings: Option<Ceilings>, cost: Option<Cost>, seconds: f64) -> Option<f64> {
     let (ceilings, cost) = (ceilings?, cost?);
     let roof = Roofline { bandwidth: ceilings.copy_bytes_per_second, peak: ceilings.fma_flop_per_second };
@@ -273,11 +276,11 @@ fn percent(ceilings: Option<Ceilings>, cost: Option<Cost>, seconds: f64) -> Opti
 impl Profile {
     /// Seconds of all ops together.
     pub fn seconds(&self) -> f64 {
-        // A sum of nothing is -0 in Rust.
+        // The sum of an empty iterator is -0 in Rust.
         self.ops.iter().fold(0.0, |sum, op| sum + op.seconds)
     }
 
-    /// Holds times against the roofline.
+    /// Compares times with the roofline.
     fn compare(&mut self) {
         for op in &mut self.ops {
             op.percent_of_roofline = percent(self.ceilings, op.cost, op.seconds);
@@ -287,8 +290,8 @@ impl Profile {
         }
     }
 
-    /// The profile as JSON in the format of Chrome's traces, which `chrome://tracing` and
-    /// [Perfetto](https://ui.perfetto.dev) show: an event for each op, and below it one for each dispatch that has a time.
+    /// The profile as JSON in the format of Chrome's traces, for `chrome://tracing` and
+    /// [Perfetto](https://ui.perfetto.dev): an event for each op, and below it one for each dispatch with a time.
     pub fn chrome_trace(&self) -> String {
         let mut events = vec![
             format!(
@@ -301,7 +304,7 @@ impl Profile {
             ),
         ];
         for op in &self.ops {
-            // Ends with its last dispatch to the nanosecond, so that viewers nest them.
+            // An op ends with its last dispatch to the nanosecond, so that viewers nest them.
             let timed = op.dispatches.last().and_then(|d| Some(d.begin? + d.seconds?));
             let end = timed.unwrap_or(op.begin + op.seconds);
             let mut args = vec![format!(r#""variant":{}"#, quoted(&op.variant))];
@@ -321,7 +324,7 @@ impl Profile {
     }
 }
 
-/// An event that lasts, in microseconds to the nanosecond.
+/// An event with a duration, in microseconds with three decimals.
 fn event(name: &str, category: &str, (begin, end): (f64, f64), args: &[String]) -> String {
     let nanoseconds = |seconds: f64| (seconds * 1e9).round() as u64;
     let begin = nanoseconds(begin);
@@ -336,7 +339,7 @@ fn event(name: &str, category: &str, (begin, end): (f64, f64), args: &[String]) 
     )
 }
 
-/// What a cost makes of a time, as members of a JSON object.
+/// Rates from a cost and a time, as members of a JSON object.
 fn rates(cost: Option<Cost>, seconds: f64, percent: Option<f64>) -> Vec<String> {
     let numbers = cost.map(|c| [("flop", c.flop), ("bytes", c.bytes)]).into_iter().flatten();
     let rates = cost
@@ -348,7 +351,7 @@ fn rates(cost: Option<Cost>, seconds: f64, percent: Option<f64>) -> Vec<String> 
     all.filter(|(_, x)| x.is_finite()).map(|(name, x)| format!(r#""{name}":{x}"#)).collect()
 }
 
-/// A text as JSON has it.
+/// A text as a JSON string.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -371,7 +374,7 @@ fn grid(workgroups: Option<[u32; 3]>) -> String {
     workgroups.map_or("indirect".into(), |[x, y, z]| format!("{x} x {y} x {z}"))
 }
 
-/// Ops that differ in nothing but their times.
+/// Ops that differ only in their times.
 struct Group<'a> {
     op: &'a OpProfile,
     times: usize,
@@ -380,11 +383,11 @@ struct Group<'a> {
     of_dispatches: Vec<Option<f64>>,
 }
 
-/// What ops of one [`Group`] have alike.
+/// The properties that ops of one [`Group`] share.
 type Alike<'a> = (&'a str, &'a str, Option<(u64, u64)>, Vec<(&'a str, Option<[u32; 3]>, u64)>);
 
 impl Profile {
-    /// Equal ops together, those that took longest first.
+    /// Groups of equal ops, slowest first.
     fn groups(&self) -> Vec<Group<'_>> {
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         let mut groups: Vec<Group<'_>> = Vec::new();
@@ -408,7 +411,7 @@ impl Profile {
         groups
     }
 
-    /// A line for `times` runs of something that together took `seconds`.
+    /// A line for `times` runs that together took `seconds`.
     fn row(
         &self,
         (name, workgroups, times): (String, String, usize),
@@ -438,7 +441,7 @@ impl Profile {
     }
 }
 
-/// Four digits that count.
+/// Four significant digits.
 fn short(x: f64) -> String {
     let decimals = match x {
         x if x >= 1000.0 => 0,
@@ -516,7 +519,7 @@ mod tests {
     #[test]
     fn timestamps_go_to_the_dispatches_in_order() {
         let profiler = Profiler { ops: vec![op(2), op(0), op(1)], ..Profiler::new(true) };
-        // The last clock went back.
+        // The last clock ran backwards.
         let ops = profiler.timed(&[100, 110, 115, 130, 130, 140, 150, 145], 0.5);
         let spans: Vec<_> = ops.iter().map(|op| (op.begin, op.seconds)).collect();
         assert_eq!(spans, [(0.0, 15.0), (15.0, 5.0), (25.0, 0.0)]);
@@ -525,12 +528,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_quoted_as_json_has_it() {
+    fn texts_are_quoted_as_json() {
         assert_eq!(quoted("a \"b\" \\ \n é"), r#""a \"b\" \\ \u000a é""#);
     }
 
     #[test]
-    fn equal_ops_share_a_line_and_the_longest_is_first() {
+    fn equal_ops_share_a_line_slowest_first() {
         let timed = |name: &str, seconds| OpProfile {
             op: name.into(),
             seconds,
@@ -544,7 +547,7 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         let words = |i: usize| lines[i].split_whitespace().collect::<Vec<_>>();
         assert!(lines[0].starts_with("4 ops with 0 dispatches on a card: 9000 us"), "{text}");
-        // 4 MB in 3 ms, of which 0.5 ms would do.
+        // 4 MB in 3 ms, where the ceilings allow 0.5 ms.
         let long = ["long,", "plain", "2", "3000", "66.7", "%", "4.000", "1.333", "0.667", "17", "%"];
         assert_eq!(words(2), long, "{text}");
         assert!(lines[3].starts_with("short"), "{text}");

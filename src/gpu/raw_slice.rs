@@ -1,4 +1,4 @@
-//! A part of a buffer whose element type is a value, and what it must fulfil to be bound.
+//! A part of a buffer with its element type as a value, and the checks before binding it.
 
 use super::pool::Memory;
 use super::{Buffer, Gpu, Slice};
@@ -7,7 +7,7 @@ use crate::error::{Result, err};
 use crate::program::{Access, Use, check_read};
 use std::sync::Arc;
 
-/// A [`Slice`](super::Slice) whose element type is a value.
+/// A [`Slice`](super::Slice) with its element type as a value.
 #[derive(Clone, Copy)]
 pub struct RawSlice<'a> {
     pub(super) gpu: &'a Gpu,
@@ -15,7 +15,7 @@ pub struct RawSlice<'a> {
     pub(super) dtype: DType,
     pub(super) offset: u64,
     pub(super) len: usize,
-    /// Whether its last 4-byte word is its own. Our kernels leave the rest of it; an own kernel may not.
+    /// Whether the slice owns its last 4-byte word. Our kernels leave the rest of the word alone; a user's may not.
     pub(super) whole_words: bool,
 }
 
@@ -26,12 +26,12 @@ impl std::fmt::Debug for RawSlice<'_> {
 }
 
 impl<'a> RawSlice<'a> {
-    /// The slice as what an op calls `name`.
+    /// The slice as the operand `name` of an op.
     pub(super) fn used(&self, name: &'a str, access: Access) -> Use<'a> {
         Use { name, access, written: &self.memory.written, dtype: self.dtype, len: self.len }
     }
 
-    /// Words of memory as `len` elements of a type.
+    /// Words of memory as `len` elements of another type.
     pub(crate) fn of_words(words: &'a Buffer<u32>, dtype: DType, len: usize) -> Self {
         let whole = Slice::from(words).untyped();
         Self { dtype, len: len.min(words.len() * 4 / dtype.size()), ..whole }
@@ -44,7 +44,7 @@ impl RawSlice<'_> {
         self.dtype
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -58,19 +58,19 @@ impl RawSlice<'_> {
         (self.len * self.dtype.size()) as u64
     }
 
-    /// Byte offset that is bound. What has no elements may lie anywhere.
+    /// Byte offset to bind; 0 for a slice without elements.
     pub(super) fn start(&self) -> u64 {
         if self.len == 0 { 0 } else { self.offset }
     }
 
-    /// Refuses a slice to be written whose last word a neighbour shares.
+    /// Rejects writing to a slice whose last word also holds elements outside it.
     pub(super) fn check_writable(&self, op: &str, name: &str) -> Result<()> {
         if self.whole_words {
             return Ok(());
         }
         Err(err!(
             Buffer,
-            "{op}: {name}, {} elements of {}, is written and shares its last 4-byte word with the elements behind it; \
+            "{op}: {name}, {} elements of {}, is written and shares its last 4-byte word with the elements after it; \
              end the slice at a multiple of {} elements or at the end of the buffer",
             self.len,
             self.dtype,
@@ -78,7 +78,7 @@ impl RawSlice<'_> {
         ))
     }
 
-    /// Whether both lie in one wgpu buffer: usage is tracked per whole buffer.
+    /// Whether both lie in one wgpu buffer: WebGPU tracks usage per buffer.
     pub(super) fn same_buffer(&self, other: &Self) -> bool {
         self.memory.raw.id == other.memory.raw.id || self.memory.raw.buffer == other.memory.raw.buffer
     }
@@ -88,7 +88,7 @@ impl RawSlice<'_> {
         if self.gpu != gpu {
             return Err(err!(
                 Buffer,
-                "{op}: {name} lives on another Gpu ({}) than the plan ({}); read it back and upload it there",
+                "{op}: {name} belongs to another Gpu ({}) than the plan ({}); read it back and upload it there",
                 self.gpu.profile().name,
                 gpu.profile().name
             ));
@@ -114,7 +114,7 @@ pub(super) fn described<'a>(operands: impl Iterator<Item = (&'a str, RawSlice<'a
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Refuses to read memory that nothing was written to.
+/// Rejects reading memory that was never written.
 pub(super) fn check_written(op: &str, uses: &[Use<'_>]) -> Result<()> {
     check_read(op, uses, "alloc_zeroed")
 }

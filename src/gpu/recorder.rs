@@ -17,7 +17,7 @@ mod sealed {
     impl Sealed for &mut wgpu::CommandEncoder {}
 }
 
-/// Where a [`Recorder`] writes: an encoder of its own, or the caller's by reference.
+/// The encoder of a [`Recorder`]: its own, or the caller's by reference.
 pub trait Encoder: sealed::Sealed {
     #[doc(hidden)]
     const IS_OWN: bool;
@@ -42,11 +42,11 @@ impl Encoder for &mut wgpu::CommandEncoder {
     }
 }
 
-/// Memory that must not be reused before the work is submitted. Shared with the caller's encoder, which
-/// may be submitted long after its recorder is gone.
+/// Memory that must not be reused before the work is submitted. The caller's encoder shares it, because it may be
+/// submitted long after its recorder is gone.
 pub(super) type KeptMemory = Arc<Mutex<Vec<Arc<Memory>>>>;
 
-/// What puts timestamps on the passes of a recorder.
+/// Timestamps on the passes of a recorder.
 #[derive(Debug)]
 pub(super) enum PassStamps {
     /// Runs of many passes.
@@ -85,9 +85,9 @@ impl Drop for UnsubmittedWork {
 
 /// Collects work: many ops, one compute pass, one submission.
 ///
-/// An op sees the results of the ops recorded before it. Nothing runs before [`submit`](Recorder::submit) (or, in the
-/// caller's encoder, before the caller submits it). Dropping a recorder with an encoder of its own discards the work, and
-/// warns in the log.
+/// An op sees the results of the ops recorded before it. Nothing runs before [`submit`](Recorder::submit) (or, in
+/// the caller's encoder, before the caller submits it). Dropping a recorder with an encoder of its own discards the
+/// work, and warns in the log.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -130,12 +130,12 @@ impl Gpu {
         self.record_into(self.encoder(), None)
     }
 
-    /// A recorder into the caller's encoder. [`Recorder::finish`] gives the encoder back; the caller
-    /// submits it. A refused op leaves it as it was.
+    /// A recorder into the caller's encoder. Call [`Recorder::finish`], then submit the encoder. An op that returns
+    /// an error leaves the encoder as it was.
     ///
-    /// The encoder must belong to the same device and have no open pass. Neither can be seen from here:
-    /// wgpu makes such an encoder invalid and says so to the device's error handler, which is the caller's
-    /// (by default it panics).
+    /// The encoder must belong to the same device and have no open pass. tilework cannot check either: wgpu makes
+    /// such an encoder invalid and reports that to the device's error handler, which is the caller's (by default it
+    /// panics).
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -175,14 +175,14 @@ impl Gpu {
         }
     }
 
-    /// An encoder of our own. On a lost device it is one that nothing can be recorded into.
+    /// An encoder of our own. On a lost device it is invalid.
     pub(super) fn encoder(&self) -> wgpu::CommandEncoder {
         let desc = wgpu::CommandEncoderDescriptor { label: Some("tilework") };
         let scopes = [wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
             .map(|filter| self.inner.device.push_error_scope(filter));
         let encoder = self.inner.device.create_command_encoder(&desc);
         for scope in scopes.into_iter().rev() {
-            // Submitting says that the encoder is not valid.
+            // Submitting an invalid encoder reports the error.
             drop(scope.pop());
         }
         encoder
@@ -190,7 +190,8 @@ impl Gpu {
 }
 
 impl<E: Encoder> Recorder<E> {
-    /// Errs if the device is known to be lost. It is asked once a pass; between, submitting finds out.
+    /// Returns an error if the device is known to be lost. It probes once per pass; in between, submitting finds
+    /// the loss.
     pub(super) fn check_alive(&self) -> Result<()> {
         if self.pass.is_none() { self.gpu.probe() } else { self.gpu.alive() }
     }
@@ -207,7 +208,7 @@ impl<E: Encoder> Recorder<E> {
         ))
     }
 
-    /// The open pass, opened if need be, and the pipeline that is set in it.
+    /// The open pass, opened if necessary, and the pipeline set in it.
     pub(super) fn pass(&mut self) -> (&mut wgpu::ComputePass<'static>, &mut u64) {
         let pass = self.pass.get_or_insert_with(|| {
             self.last_pipeline = 0;
@@ -244,7 +245,7 @@ impl<E: Encoder> Recorder<E> {
 
     /// The encoder, for a command outside of passes.
     fn outside_passes(&mut self) -> &mut wgpu::CommandEncoder {
-        // A copy has no timestamps of its own: those of empty passes before and after it serve.
+        // A copy has no timestamps, so empty passes before and after it take them.
         let empty_pass = match &mut self.clock {
             Some(PassStamps::Runs(clock)) => !clock.running(),
             Some(PassStamps::Ops(profiler)) => profiler.before_command(),
@@ -260,7 +261,7 @@ impl<E: Encoder> Recorder<E> {
         self.encoder.encoder()
     }
 
-    /// Ends what is timed as one run.
+    /// Ends a timed run.
     pub(super) fn end_run(&mut self) {
         if matches!(&self.clock, Some(PassStamps::Runs(clock)) if clock.unstamped) {
             self.pass();
@@ -271,13 +272,13 @@ impl<E: Encoder> Recorder<E> {
         }
     }
 
-    /// Whether each dispatch wants a pass of its own: see [`begin_op`](Self::begin_op).
+    /// Whether each dispatch needs a pass of its own: see [`begin_op`](Self::begin_op).
     pub(super) fn is_profiled(&self) -> bool {
         matches!(self.clock, Some(PassStamps::Ops(_)))
     }
 
-    /// Begins an op of a profile, with all its dispatches. Only this can fail of what a profile adds to recording on a
-    /// device with timestamps.
+    /// Begins an op of a profile, with all its dispatches. On a device with timestamps, this is the only step of
+    /// profiling that can fail.
     pub(super) fn begin_op(&mut self, op: impl FnOnce() -> OpProfile) -> Result<()> {
         match &mut self.clock {
             Some(PassStamps::Ops(profiler)) => profiler.begin(&self.gpu, op()),
@@ -312,7 +313,7 @@ impl<E: Encoder> Recorder<E> {
         Ok(())
     }
 
-    /// Begins an op of a profile that is a command on `bytes` bytes.
+    /// Begins an op of a profile for a command on `bytes` bytes.
     fn begin_command(&mut self, name: &'static str, bytes: u64) -> Result<()> {
         let cost = Cost { flop: 0.0, bytes: bytes as f64 };
         self.begin_op(|| OpProfile::new(name, "", Some(cost), Vec::new()))
@@ -321,10 +322,9 @@ impl<E: Encoder> Recorder<E> {
     /// Records a copy between device buffers.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ;
-    /// [`Aliasing`](crate::ErrorKind::Aliasing) if both lie in one buffer;
-    /// [`Buffer`](crate::ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word with its neighbours,
-    /// a buffer lives on another `Gpu`, or nothing was ever written to the source.
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Aliasing`](crate::ErrorKind::Aliasing) if both
+    /// lie in one buffer; [`Buffer`](crate::ErrorKind::Buffer) if a usage is missing, a slice shares a 4-byte word
+    /// with its neighbours, a buffer belongs to another `Gpu`, or the source was never written.
     pub fn copy<'a, T: Element>(
         &mut self,
         from: impl Into<Slice<'a, T>>,
@@ -371,8 +371,8 @@ impl<E: Encoder> Recorder<E> {
         if !readable || !from.start().is_multiple_of(4) || from.start() + bytes > source.size {
             return Err(err!(
                 Buffer,
-                "copy: {} elements of {} at byte {} cannot be copied; the buffer needs usage COPY_SRC, and the slice whole \
-                 4-byte words",
+                "copy: {} elements of {} at byte {} cannot be copied; the buffer needs usage COPY_SRC, and the slice must \
+                 cover whole 4-byte words",
                 from.len,
                 from.dtype,
                 from.offset
@@ -392,7 +392,7 @@ impl<E: Encoder> Recorder<E> {
     ///
     /// # Errors
     /// [`Buffer`](crate::ErrorKind::Buffer) if the usage lacks `COPY_DST`, the slice shares a 4-byte word with its
-    /// neighbours, or the buffer lives on another `Gpu`.
+    /// neighbours, or the buffer belongs to another `Gpu`.
     pub fn clear<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>) -> Result<()> {
         let slice = slice.into();
         self.gpu.probe()?;
@@ -416,8 +416,8 @@ impl<E: Encoder> Recorder<E> {
     /// Records setting every element to `value`.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the slice starts where the device cannot bind it, shares a 4-byte word with
-    /// its neighbours, or lives on another `Gpu`; those of building a small kernel.
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the device cannot bind the start of the slice, or the slice shares a
+    /// 4-byte word with its neighbours or belongs to another `Gpu`; those of building a small kernel.
     pub fn fill<'a, T: Element>(&mut self, slice: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
         let slice = slice.into();
         self.gpu.probe()?;
@@ -427,7 +427,7 @@ impl<E: Encoder> Recorder<E> {
         }
         let elements = slice.untyped();
         elements.check_writable("fill", "the slice")?;
-        // In elements of the caller; the words below have another size.
+        // Checked in elements of the caller; the words below have another size.
         elements.check_bindable("fill", "the slice", &self.gpu)?;
         let mut bytes = [0; 8];
         bytes.chunks_exact_mut(T::DTYPE.size()).for_each(|to| to.copy_from_slice(bytemuck::bytes_of(&value)));
@@ -440,21 +440,21 @@ impl<E: Encoder> Recorder<E> {
 }
 
 impl Recorder<wgpu::CommandEncoder> {
-    /// Hands the work to the device and returns at once. [`Gpu::wait`] or a `read` waits.
+    /// Submits the work and returns at once. [`Gpu::wait`] or a `read` waits.
     ///
     /// # Errors
-    /// Device lost, or what wgpu says against the work.
+    /// Device lost, or an error that wgpu reports for the work.
     pub fn submit(mut self) -> Result<()> {
         self.end_pass();
         self.unsubmitted.ops = 0;
         let Self { encoder, gpu, keep, .. } = self;
         gpu.scoped("submitting", || gpu.inner.queue.submit([encoder.finish()]))?;
-        // Submitted: the queue runs whatever uses this memory next after this work.
+        // After submission, the queue orders later uses of this memory.
         drop(keep);
         Ok(())
     }
 
-    /// The pieces, for a submission that does more than ours: see the timer.
+    /// The parts, for the timer, which submits more than our work.
     pub(super) fn into_parts(mut self) -> (wgpu::CommandEncoder, Option<PassStamps>, KeptMemory) {
         self.end_pass();
         self.unsubmitted.ops = 0;
@@ -464,8 +464,8 @@ impl Recorder<wgpu::CommandEncoder> {
 }
 
 impl Recorder<&mut wgpu::CommandEncoder> {
-    /// Ends our part of the caller's encoder, as dropping the recorder does. Buffers used in it are not
-    /// reused before that encoder has been submitted and is done, or has been dropped.
+    /// Ends our part of the caller's encoder, as dropping the recorder does. Memory used in it is not reused before
+    /// that encoder's work is done or the encoder is dropped.
     pub fn finish(mut self) {
         self.end_pass();
     }

@@ -1,8 +1,8 @@
-//! Memory and semaphores that another interface to the same card opens: exported through Vulkan as file descriptors.
+//! Memory and semaphores for another interface to the same card: exported through Vulkan as file descriptors.
 //!
-//! Linux only. Memory is exportable on every Vulkan device whose driver has `VK_KHR_external_memory_fd`, also on one
-//! that the caller opened: wgpu enables that extension where it is there. Semaphores want `VK_KHR_external_semaphore_fd`,
-//! which only devices that tilework opened have.
+//! Linux only. Memory can be exported on every Vulkan device whose driver has `VK_KHR_external_memory_fd`, on a
+//! caller's device too, because wgpu enables that extension. Semaphores need `VK_KHR_external_semaphore_fd`, which
+//! only devices that tilework opened have.
 
 use super::pool::{Memory, Raw};
 use super::{Buffer, Gpu, unique};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 type Vulkan = wgpu::hal::api::Vulkan;
 
-/// Which piece of hardware a device is, in words that every interface to it knows.
+/// Identifies a piece of hardware across interfaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceIdentity {
-    /// What the driver calls it.
+    /// The driver's name for it.
     pub name: String,
     /// `domain:bus:device.function` in lower case hexadecimal; empty if the driver does not say.
     pub pci_bus_id: String,
-    /// The driver's own number for it; the same in Vulkan and CUDA. Zeros if it has none.
+    /// The driver's UUID, the same in Vulkan and CUDA. Zeros if it has none.
     pub uuid: [u8; 16],
 }
 
@@ -46,22 +46,22 @@ impl fmt::Display for DeviceIdentity {
     }
 }
 
-/// Memory of a buffer as a file descriptor that another interface imports: made by [`Buffer::export`].
+/// Memory of a buffer as a file descriptor for another interface, from [`Buffer::export`].
 ///
-/// The descriptor keeps the memory, not the buffer: importing takes it over, dropping closes it.
+/// The descriptor keeps the memory alive, not the buffer. Importing it takes ownership; dropping it closes it.
 #[derive(Debug)]
 pub struct ExportedMemory {
     /// An opaque descriptor (`VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`) of a dedicated allocation.
     pub fd: OwnedFd,
-    /// Bytes of the allocation, as an import must state them. The buffer starts at offset 0.
+    /// Bytes of the allocation, which the import must state. The buffer starts at offset 0.
     pub allocation_bytes: u64,
     /// Bytes of the buffer.
     pub buffer_bytes: u64,
-    /// The hardware that it lies on.
+    /// The hardware of the memory.
     pub device: DeviceIdentity,
 }
 
-/// What a shared allocation keeps to be exported again and again. It holds a descriptor rather than the handle, so that
+/// The parts of a shared allocation that allow repeated exports. A descriptor instead of the handle, so that
 /// nothing dangles if the caller destroys the wgpu buffer.
 #[derive(Debug)]
 pub(super) struct Exportable {
@@ -70,7 +70,7 @@ pub(super) struct Exportable {
     buffer_bytes: u64,
 }
 
-/// Opens `adapter` with exportable semaphores. `None` if it is not Vulkan, has none, or does not open like that.
+/// Opens `adapter` with exportable semaphores. `None` if it is not Vulkan, lacks them, or fails to open.
 pub(super) fn open(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
@@ -79,7 +79,7 @@ pub(super) fn open(
     let hal = unsafe { adapter.as_hal::<Vulkan>() }?;
     let capabilities = hal.physical_device_capabilities();
     let wanted = khr::external_semaphore_fd::NAME;
-    // What it builds on is part of Vulkan 1.1.
+    // The extension builds on Vulkan 1.1.
     let modern = capabilities.properties().api_version >= vk::API_VERSION_1_1;
     if !modern || !capabilities.supports_extension(wanted) {
         return None;
@@ -90,7 +90,7 @@ pub(super) fn open(
         }
     };
     // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds one extension that
-    // the driver lists and takes nothing away.
+    // the driver lists and removes nothing.
     let opened = unsafe {
         hal.open_with_callback(
             desc.required_features,
@@ -103,11 +103,11 @@ pub(super) fn open(
     unsafe { adapter.create_device_from_hal::<Vulkan>(opened.ok()?, desc) }.ok()
 }
 
-/// The error of a Vulkan call that failed.
+/// The error of a failed Vulkan call.
 fn vulkan_error(doing: &str, result: vk::Result) -> Error {
     let (kind, remedy) = match result {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
-            (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or work in smaller pieces")
+            (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or split the work")
         }
         vk::Result::ERROR_TOO_MANY_OBJECTS => (
             ErrorKind::OutOfMemory,
@@ -119,7 +119,7 @@ fn vulkan_error(doing: &str, result: vk::Result) -> Error {
     Error::new(kind, format!("{doing}: the Vulkan driver says {result}{remedy}"))
 }
 
-/// The Vulkan side of a device: what a call needs, for as long as `device` lives.
+/// The Vulkan handles of a device, valid while `device` lives.
 struct Driver<'g> {
     gpu: &'g Gpu,
     physical: vk::PhysicalDevice,
@@ -183,7 +183,7 @@ impl<'g> Driver<'g> {
     }
 }
 
-/// How wgpu's usages read in Vulkan.
+/// wgpu's usages as Vulkan's.
 fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
     [
         (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),
@@ -197,7 +197,7 @@ fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
 }
 
 impl Gpu {
-    /// Which piece of hardware this is.
+    /// The hardware behind this device.
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) unless the backend is Vulkan 1.1 or later; device lost.
@@ -210,11 +210,11 @@ impl Gpu {
         })
     }
 
-    /// Allocates `n` elements, all zero, in memory that another interface to the card can open: see
-    /// [`Buffer::export`]. All ops take the buffer as any other.
+    /// Allocates `n` zeroed elements in memory that another interface to the card can open: see [`Buffer::export`].
+    /// All ops take the buffer like any other.
     ///
-    /// Each is an allocation of its own, and holds a file descriptor: drivers allow some thousands of the one, systems
-    /// often about a thousand of the other. `n` is at least 1. Linux only, with the feature `cuda`.
+    /// Each buffer takes an allocation and a file descriptor: drivers often allow a few thousand allocations,
+    /// systems about a thousand descriptors. `n` is at least 1. Linux only, with the feature `cuda`.
     ///
     /// ```no_run
     /// use tilework::prelude::*;
@@ -237,7 +237,7 @@ impl Gpu {
         }
         let driver = Driver::of(self, "alloc_shared")?;
         let memory = match driver.allocate(bytes.next_multiple_of(4)) {
-            // What the pool and staging hold, or the GPU still uses, may be what is missing.
+            // Memory of the pool, of staging, or still in use by the GPU may suffice.
             Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                 self.wait()?;
                 self.trim();
@@ -254,19 +254,18 @@ impl Gpu {
 }
 
 impl<T: Element> Buffer<T> {
-    /// The memory as a file descriptor, for an interface that imports it. It may be asked for any number of times.
+    /// The memory as a file descriptor, for an interface that imports it. Call this as often as necessary.
     ///
-    /// The importer must not use the memory at the same time as work of this `Gpu` that writes it, and the other
-    /// way round.
+    /// The importer must not use the memory while work of this `Gpu` writes it, and the reverse.
     ///
     /// # Errors
-    /// [`Buffer`](ErrorKind::Buffer) if it does not come from [`Gpu::alloc_shared`];
-    /// [`Io`](ErrorKind::Io) if the process has no descriptor left.
+    /// [`Buffer`](ErrorKind::Buffer) if the buffer is not from [`Gpu::alloc_shared`]; [`Io`](ErrorKind::Io) if the
+    /// process has no descriptor left.
     pub fn export(&self) -> Result<ExportedMemory> {
         let Some(shared) = &self.stored.memory.shared else {
             return Err(err!(
                 Buffer,
-                "export: {self:?} lies in memory of its Gpu alone; allocate it by Gpu::alloc_shared"
+                "export: {self:?} lies in memory that only its Gpu can use; allocate it with Gpu::alloc_shared"
             ));
         };
         let fd = shared.fd.try_clone().map_err(|e| err!(Io, "export: {self:?}: {e}"))?;
@@ -280,7 +279,7 @@ impl<T: Element> Buffer<T> {
 }
 
 impl Driver<'_> {
-    /// A buffer of `bytes` in exportable memory of its own.
+    /// A buffer of `bytes` in an exportable allocation of its own.
     fn allocate(&self, bytes: u64) -> Result<Memory> {
         const HANDLE: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let op = format!("alloc_shared of {bytes} bytes");
@@ -322,7 +321,7 @@ impl Driver<'_> {
                 return Err(vulkan_error(&op, e));
             }
         };
-        // SAFETY: the buffer and its memory were made here by the same device, and are wgpu's from now on.
+        // SAFETY: this device made the buffer and its memory, and wgpu owns them from now on.
         let hal = unsafe { wgpu::hal::vulkan::Buffer::from_raw_managed(buffer, memory, 0, allocation_bytes) };
         let desc = wgpu::BufferDescriptor {
             label: Some("tilework shared buffer"),
@@ -330,7 +329,8 @@ impl Driver<'_> {
             usage: Gpu::USAGE,
             mapped_at_creation: false,
         };
-        // SAFETY: made by this device with the usages of `desc`, not empty; `alloc_shared` clears it before it is used.
+        // SAFETY: this device made it, with the usages of `desc` and not empty; `alloc_shared` clears it before
+        // use.
         let buffer = self
             .gpu
             .scoped(&op, || unsafe { self.gpu.inner.device.create_buffer_from_hal::<Vulkan>(hal, &desc) })?;
@@ -339,7 +339,7 @@ impl Driver<'_> {
         Ok(self.gpu.shared_memory(raw, Exportable { fd, allocation_bytes, buffer_bytes: bytes }))
     }
 
-    /// Allocates memory for `buffer`, binds and exports it: the memory, its bytes, its descriptor.
+    /// Allocates memory for `buffer`, binds it and exports it. Returns memory, size and descriptor.
     fn bind(
         &self,
         buffer: vk::Buffer,
@@ -386,7 +386,7 @@ impl Driver<'_> {
     }
 }
 
-/// A semaphore that counts: a queue of wgpu and another interface wait for each other's values.
+/// A timeline semaphore: a queue of wgpu and another interface wait for each other's values.
 #[derive(Debug)]
 pub(crate) struct SharedTimeline {
     gpu: Gpu,
@@ -395,10 +395,10 @@ pub(crate) struct SharedTimeline {
 }
 
 impl SharedTimeline {
-    /// Makes one that stands at 0 and can be exported.
+    /// Makes an exportable semaphore with the value 0.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where the device has none.
+    /// [`Unsupported`](ErrorKind::Unsupported) if the device has none.
     pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
         const HANDLE: vk::ExternalSemaphoreHandleTypeFlags = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
         const OP: &str = "an exported semaphore";
@@ -458,23 +458,24 @@ impl SharedTimeline {
         }
     }
 
-    /// A descriptor for the interface that imports it, which takes it over.
+    /// A descriptor for the interface that imports it, which then owns it.
     pub(crate) fn export(&self) -> Result<OwnedFd> {
         self.fd.try_clone().map_err(|e| err!(Io, "an exported semaphore: {e}"))
     }
 
-    /// Has the queue set `value` once all that was submitted so far is done. Values must rise.
+    /// Makes the queue set `value` after all work submitted so far. Values must rise.
     pub(crate) fn signal(&self, value: u64) -> Result<()> {
         // SAFETY: the handle is not destroyed here.
         if let Some(queue) = unsafe { self.gpu.inner.queue.as_hal::<Vulkan>() } {
             queue.add_signal_semaphore(self.raw, Some(value));
         }
-        // The signal goes with the next submission. One of another thread will do: it comes after all earlier ones.
+        // The signal goes with the next submission. A submission of another thread works too: it comes after all
+        // earlier ones.
         self.gpu.scoped("signalling a shared semaphore", || self.gpu.inner.queue.submit([]))?;
         Ok(())
     }
 
-    /// Has all that is submitted from now on wait for `value`, which must already be on its way.
+    /// Makes all work submitted from now on wait for `value`, whose signal must already be submitted.
     pub(crate) fn wait(&self, value: u64) -> Result<()> {
         self.gpu.probe()?;
         // SAFETY: the handle is not destroyed here.
@@ -487,7 +488,7 @@ impl SharedTimeline {
 
 impl Drop for SharedTimeline {
     fn drop(&mut self) {
-        // Longer than any sane kernel: if the other side never signals, the semaphore is left to the driver.
+        // Longer than any sane kernel. If the other side never signals, the driver keeps the semaphore.
         const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
         // SAFETY: the handle is not destroyed here.
         if let Some(queue) = unsafe { self.gpu.inner.queue.as_hal::<Vulkan>() } {
@@ -496,7 +497,7 @@ impl Drop for SharedTimeline {
         if self.gpu.wait_timeout(PATIENCE).is_ok()
             && let Ok(driver) = Driver::of(&self.gpu, "dropping a shared semaphore")
         {
-            // SAFETY: no submission that uses it is under way, and none can come: only `self` had it.
+            // SAFETY: no submission uses it, and none can follow: only `self` had it.
             unsafe { driver.device.destroy_semaphore(self.raw, None) };
         }
     }

@@ -1,4 +1,4 @@
-//! Sets of buffers that the chunks of a stream travel through, and their submission.
+//! Sets of buffers for the chunks of a stream, and their submission.
 
 use super::pool::{Direction, Memory, Raw};
 use super::{Buffer, Gpu, Recorder};
@@ -9,16 +9,16 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// One input or output of a chunk: a device buffer, and staging where the host cannot map that.
+/// One input or output of a chunk: a device buffer, and staging if the host cannot map that.
 pub(crate) struct Port {
     gpu: Gpu,
     /// A `Buffer<T>` of the elements.
     buffer: Box<dyn Any + Send + Sync>,
     memory: Arc<Memory>,
-    /// Nothing where the device buffer itself is mapped.
+    /// None if the device buffer itself is mapped.
     staging: Option<Raw>,
     direction: Direction,
-    /// Whole words that the elements take.
+    /// Bytes of the elements, in whole words.
     bytes: u64,
 }
 
@@ -33,8 +33,8 @@ fn unmappable(e: &impl fmt::Display) -> crate::Error {
 }
 
 impl Gpu {
-    /// Whether storage buffers can be mapped, and staging would be a copy for nothing: the device's memory is the
-    /// host's.
+    /// Whether the host can map storage buffers. Staging would then be a needless copy, because device and host
+    /// share memory.
     fn maps_storage(&self) -> bool {
         matches!(self.profile().class, DeviceClass::Integrated | DeviceClass::Cpu)
             && self.inner.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
@@ -81,19 +81,19 @@ impl Port {
         self.memory.raw.size + self.staging.as_ref().map_or(0, |raw| raw.size)
     }
 
-    /// What the host maps.
+    /// The buffer that the host maps.
     fn host(&self) -> &wgpu::Buffer {
         self.staging.as_ref().map_or(&self.memory.raw.buffer, |raw| &raw.buffer)
     }
 
-    /// The memory to be filled. The port must be at rest.
+    /// The memory to fill. The port must be at rest.
     pub(crate) fn write_view(&self) -> Result<WriteView> {
         let range = self.host().slice(..self.bytes);
         let view = self.gpu.scoped("stream", || range.get_mapped_range_mut())?;
         Ok(WriteView(view.map_err(|e| unmappable(&e))?))
     }
 
-    /// The first `bytes` bytes. Those must have been mapped by a submission that is done.
+    /// The first `bytes` bytes. A finished submission must have mapped them.
     pub(crate) fn read_view(&self, bytes: u64) -> Result<ReadView> {
         if bytes == 0 {
             return Ok(ReadView(None));
@@ -103,7 +103,7 @@ impl Port {
         Ok(ReadView(Some(view.map_err(|e| unmappable(&e))?)))
     }
 
-    /// Gives staging back to its pool.
+    /// Returns staging to its pool.
     fn close(&mut self, begun: bool) {
         let Some(raw) = self.staging.take() else { return };
         match self.direction {
@@ -113,7 +113,7 @@ impl Port {
     }
 }
 
-/// Mapped memory that can be written to, and no more: it may be slow to read.
+/// Mapped memory for writing only: reading it may be slow.
 pub(crate) struct WriteView(wgpu::BufferViewMut);
 
 impl WriteView {
@@ -132,14 +132,14 @@ impl ReadView {
     }
 }
 
-/// What one chunk travels in. At rest its inputs are mapped for writing, and its outputs are not mapped.
+/// The buffers of one chunk. At rest its inputs are mapped for writing, and its outputs are not mapped.
 #[derive(Debug)]
 pub(crate) struct Set {
     gpu: Gpu,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
     stamps: Option<ChunkStamps>,
-    /// Whether inputs were unmapped for a submission that has not come about.
+    /// Whether inputs were unmapped for a submission that has not happened.
     begun: bool,
 }
 
@@ -154,7 +154,7 @@ impl Set {
         self.inputs.iter().chain(&self.outputs).any(|port| port.staging.is_some())
     }
 
-    /// A recorder that has the upload of these bytes of each input recorded.
+    /// A recorder that starts with the upload of these bytes of each input.
     pub(crate) fn begin(&mut self, inputs: &[u64]) -> Result<Recorder> {
         let mut encoder = self.gpu.encoder();
         self.begun = true;
@@ -172,8 +172,8 @@ impl Set {
         Ok(self.gpu.record_into(encoder, None))
     }
 
-    /// Submits what was recorded, with the download of these bytes of each output, and asks for all memory to be
-    /// mapped when that is done.
+    /// Submits the recorded work and the download of these bytes of each output. Then requests mappings of all
+    /// memory.
     pub(crate) fn submit(&mut self, rec: Recorder, outputs: &[u64]) -> Result<Ticket> {
         let (mut encoder, _, keep) = rec.into_parts();
         let submission = self.gpu.scoped("stream: submitting", || {
@@ -193,7 +193,7 @@ impl Set {
         })?;
         self.begun = false;
         self.gpu.scoped("stream: mapping", || {
-            // Whether mapping succeeded shows where the memory is reached for.
+            // A failed mapping shows when the memory is used.
             for port in &self.inputs {
                 port.host().slice(..).map_async(wgpu::MapMode::Write, |_| {});
             }
@@ -205,13 +205,13 @@ impl Set {
                 stamps.read.slice(..).map_async(wgpu::MapMode::Read, |_| {});
             }
         })?;
-        // Submitted: the queue runs whatever uses this memory next after this work.
+        // After submission, the queue orders later uses of this memory.
         drop(keep);
         let stamps = self.stamps.as_ref().map(|stamps| stamps.read.clone());
         Ok(Ticket { gpu: self.gpu.clone(), submission, stamps })
     }
 
-    /// Puts the set to rest once its outputs, of these bytes, have been read.
+    /// Puts the set to rest after its outputs, of these bytes, were read.
     pub(crate) fn reset(&self, outputs: &[u64]) -> Result<()> {
         self.gpu.scoped("stream", || {
             for (port, _) in self.outputs.iter().zip(outputs).filter(|(_, bytes)| **bytes > 0) {
@@ -220,16 +220,16 @@ impl Set {
         })
     }
 
-    /// Gives staging back to its pools. Nothing of the set may be under way.
+    /// Returns staging to its pools. No work of the set may be under way.
     pub(crate) fn close(mut self) {
         let begun = self.begun;
-        // On a lost device nothing is given back, and all is dropped.
+        // On a lost device everything is dropped instead.
         let _ = self.gpu.clone().scoped("stream", || {
             self.inputs.iter_mut().chain(&mut self.outputs).for_each(|port| port.close(begun));
         });
     }
 
-    /// Records the time at which everything recorded before is done, by a pass that is empty.
+    /// Records the time at which all work before it is done, by an empty pass.
     fn stamp(&self, encoder: &mut wgpu::CommandEncoder, index: u32) {
         let Some(stamps) = &self.stamps else { return };
         let timestamp_writes = Some(wgpu::ComputePassTimestampWrites {
@@ -242,7 +242,7 @@ impl Set {
     }
 }
 
-/// Before the upload, between upload and kernels, between those and the download, and behind it.
+/// Before the upload, before the kernels, before the download, and at the end.
 const STAMPS: u32 = 4;
 
 /// Times of one chunk on the device.
@@ -288,7 +288,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Waits until the chunk is done. Gives the device's own times in seconds, where it has a clock: of the begin, the
+    /// Waits until the chunk is done. Returns the device's times in seconds, if it has a clock: of the start, the
     /// end of the upload, the end of the kernels, and the end.
     pub(crate) fn wait(self) -> Result<Option<[f64; 4]>> {
         self.gpu.wait_for(Some(self.submission))?;

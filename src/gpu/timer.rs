@@ -6,8 +6,7 @@ use crate::error::Result;
 use crate::program::{batch, warm_up};
 use std::time::Instant;
 
-/// Gives each run of a recorder a pair of timestamps: at the beginning of its first pass, and at the end
-/// of its last.
+/// Gives each run of a recorder a pair of timestamps: at the start of its first pass and at the end of its last.
 #[derive(Debug)]
 pub(super) struct PassClock {
     queries: wgpu::QuerySet,
@@ -32,7 +31,7 @@ impl PassClock {
         Some(wgpu::ComputePassTimestampWrites {
             query_set: &self.queries,
             beginning_of_pass_write_index: beginning,
-            // Each pass of the run writes here; the last one's time stays.
+            // Each pass of the run writes here, so the last one's time stays.
             end_of_pass_write_index: Some(self.used - 1),
         })
     }
@@ -47,12 +46,12 @@ impl PassClock {
     }
 }
 
-/// Most timed runs in one submission: WebGPU's query sets have 4096 entries.
+/// Maximum of timed runs in one submission: WebGPU's query sets have 4096 entries.
 const MAX_RUNS: u32 = 2048;
 
 impl Gpu {
-    /// Submits what `record` records and waits; the time is the device's own where it has timestamps, from
-    /// the beginning of the first op to the end of the last.
+    /// Submits the work that `record` records and waits. The time runs from the start of the first op to the end of
+    /// the last, on the device's own clock if it has timestamps.
     ///
     /// # Errors
     /// Those of `record`; device lost.
@@ -62,9 +61,9 @@ impl Gpu {
         Ok(Timing { seconds: m.seconds.iter().sum(), clock: m.clock })
     }
 
-    /// Measures `runs` runs (1 to 2048) of what `record` records, after half a second of the same work on a
-    /// card: an idle one drops its clocks, by five times on an H100, and takes 0.4 s of work to raise them. A
-    /// tenth of a second is enough right after another measurement.
+    /// Measures `runs` runs (1 to 2048) of the work that `record` records. On a card, half a second of the same
+    /// work precedes them: an idle card lowers its clocks (to a fifth on an H100) and takes 0.4 s of work to raise
+    /// them. A tenth of a second is enough right after another measurement.
     ///
     /// # Errors
     /// Those of `record`; device lost.
@@ -100,7 +99,7 @@ impl Gpu {
         measured
     }
 
-    /// Does `record` in `runs` runs of one submission and times each.
+    /// Records `runs` runs into one submission and times each.
     fn passes(
         &self,
         runs: usize,
@@ -149,8 +148,8 @@ impl Gpu {
         f64::from(self.inner.queue.get_timestamp_period()) * 1e-9
     }
 
-    /// Submits the work and gives the first so many timestamps of each query set, in ticks. All sets but the last are used
-    /// to a multiple of 32 timestamps: where WebGPU lets them be written.
+    /// Submits the work and returns the first timestamps of each query set, as many as its number says, in ticks.
+    /// All sets but the last use a multiple of 32 timestamps, as WebGPU requires for the offset.
     pub(super) fn submit_stamped(
         &self,
         mut encoder: wgpu::CommandEncoder,

@@ -12,9 +12,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 
-/// Bytes carried by one staging buffer; longer transfers take several.
+/// Maximum of bytes in one staging buffer; longer transfers take several.
 const CHUNK: u64 = 32 << 20;
-/// Upload bytes under way before an upload waits for the GPU.
+/// Maximum of upload bytes under way before an upload waits for the GPU.
 const MAX_IN_FLIGHT: u64 = 256 << 20;
 
 impl Gpu {
@@ -29,7 +29,7 @@ impl Gpu {
     }
 }
 
-/// Refuses a slice to be copied that shares a word with its neighbours.
+/// The error for copying a slice that shares a word with its neighbours.
 pub(super) fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::Error {
     err!(
         Buffer,
@@ -44,11 +44,11 @@ pub(super) fn word_error<T: Element>(op: &str, slice: &Slice<'_, T>) -> crate::E
 }
 
 impl<T: Element> Buffer<T> {
-    /// Writes `data` over the whole buffer. Takes effect before work that is submitted later.
+    /// Writes `data` over the whole buffer, before work that is submitted later.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer)
-    /// if the wgpu buffer lacks `COPY_DST`; out of memory; device lost.
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer) if the wgpu
+    /// buffer lacks `COPY_DST`; out of memory; device lost.
     pub fn write(&self, data: &[T]) -> Result<()> {
         Slice::from(self).write(data)
     }
@@ -56,16 +56,15 @@ impl<T: Element> Buffer<T> {
     /// Waits for submitted work and copies the elements to the host.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if the wgpu buffer lacks `COPY_SRC`; out of memory; device
-    /// lost.
+    /// [`Buffer`](crate::ErrorKind::Buffer) if the wgpu buffer lacks `COPY_SRC`; out of memory; device lost.
     pub fn read(&self) -> Result<Vec<T>> {
         Slice::from(self).read()
     }
 
     /// As [`read`](Self::read), without blocking the thread.
     ///
-    /// The copy is submitted when the future is first polled; it resolves when the data is there, or the
-    /// device is lost. Any executor will do: a helper thread of the `Gpu` drives the device meanwhile.
+    /// The first poll of the future submits the copy. The future resolves when the data has arrived or the device
+    /// is lost. Any executor works: a helper thread of the `Gpu` drives the device meanwhile.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -75,7 +74,7 @@ impl<T: Element> Buffer<T> {
 }
 
 impl<T: Element> Slice<'_, T> {
-    /// Writes `data` over the slice. Takes effect before work that is submitted later.
+    /// Writes `data` over the slice, before work that is submitted later.
     ///
     /// # Errors
     /// As [`Buffer::write`]; [`Buffer`](crate::ErrorKind::Buffer) also if the slice shares a 4-byte word with its
@@ -112,8 +111,8 @@ impl<T: Element> Slice<'_, T> {
         Ok(out)
     }
 
-    /// Submits the copy to the host and returns at once: work that is submitted later does not hold it up, as it would
-    /// hold up [`read`](Self::read).
+    /// Submits the copy to the host and returns at once. Work submitted later does not delay it, unlike
+    /// [`read`](Self::read).
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -154,7 +153,7 @@ impl<T: Element> Slice<'_, T> {
         Ok(out)
     }
 
-    /// The slice in pieces that one staging buffer carries: byte offset and bytes that are wanted.
+    /// The slice in pieces for one staging buffer each: byte offset and size.
     fn parts(&self) -> Result<Vec<(u64, u64)>> {
         self.buffer.gpu.probe()?;
         if self.len == 0 {
@@ -203,7 +202,7 @@ impl Gpu {
         })?
     }
 
-    /// Maps an upload buffer again once the GPU has read it, and puts it into the pool.
+    /// Maps an upload buffer again after the GPU has read it, and puts it into the pool.
     pub(super) fn recycle_upload(&self, raw: Raw) {
         *lock(&self.inner.staging.in_flight) += raw.size;
         let home: Weak<_> = Arc::downgrade(&self.inner);
@@ -225,7 +224,7 @@ struct Pending {
     raw: Raw,
     bytes: u64,
     submission: wgpu::SubmissionIndex,
-    /// Resolves when the buffer is mapped, and when that will never be.
+    /// Resolves when the buffer is mapped, or never will be.
     mapped: OneshotReceiver<bool>,
 }
 
@@ -241,7 +240,7 @@ impl Pending {
             encoder.copy_buffer_to_buffer(source, offset, &raw.buffer, 0, size);
             let submission = gpu.inner.queue.submit([encoder.finish()]);
             raw.buffer.slice(..size).map_async(wgpu::MapMode::Read, move |result| {
-                // Told already if the device was lost meanwhile.
+                // The receiver may know already that the device is lost.
                 let _ = notice.send(result.is_ok());
             });
             submission
@@ -255,7 +254,7 @@ impl Pending {
         self.finish(out)
     }
 
-    /// Appends the data. The mapping must be done.
+    /// Appends the data. The buffer must be mapped.
     fn finish<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
         let size = self.bytes.next_multiple_of(4);
         self.gpu.scoped("reading back", || {
@@ -290,7 +289,7 @@ impl<T> fmt::Debug for Readback<T> {
 }
 
 impl<T: Element> Readback<T> {
-    /// Waits for the copy, and for nothing submitted after it.
+    /// Waits for the copy, but not for work submitted after it.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if the host has no room for the elements; device lost.
@@ -303,7 +302,7 @@ impl<T: Element> Readback<T> {
     }
 }
 
-/// Drives the device from a thread of its own while somebody awaits a readback.
+/// Drives the device from a thread of its own while a readback is awaited.
 #[derive(Debug, Default)]
 pub(super) struct Poller {
     shared: Arc<(Mutex<PollerState>, Condvar)>,
@@ -311,7 +310,7 @@ pub(super) struct Poller {
 
 #[derive(Debug, Default)]
 struct PollerState {
-    /// Submissions that somebody awaits, oldest first.
+    /// Awaited submissions, oldest first.
     awaited: VecDeque<wgpu::SubmissionIndex>,
     running: bool,
     closed: bool,
@@ -325,8 +324,8 @@ impl Drop for Poller {
 }
 
 impl Poller {
-    /// Has the callbacks of `submission` run as soon as it is done. False if no thread can be had; the caller must wait
-    /// for itself then.
+    /// Runs the callbacks of `submission` as soon as it is done. Returns false if no thread can start; the caller
+    /// must then wait itself.
     fn drive(&self, gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> bool {
         let mut state = lock(&self.shared.0);
         if !state.running {
@@ -354,7 +353,7 @@ fn run_poller(shared: &(Mutex<PollerState>, Condvar), home: &Weak<super::GpuInne
         }
         drop(state);
         let Some(inner) = home.upgrade() else { return };
-        // An error is the loss of the device, of which everybody who awaits is told.
+        // The error is a lost device; all pending readbacks learn of it.
         if (Gpu { inner }).wait_for(submission).is_err() {
             let mut state = lock(&shared.0);
             state.running = false;

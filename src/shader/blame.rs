@@ -1,7 +1,7 @@
 //! Errors of a compiler, told in terms of the text that a user wrote.
 //!
-//! naga reports an error where it finds it, which may be a line of ours that calls a user's function. The user needs the
-//! line of their own that is at fault, or the declaration that is missing.
+//! naga reports an error where it finds it, which may be a line of ours that calls a user's function. The user
+//! needs the line of their own that is at fault, or the declaration that is missing.
 
 use super::contained::UserText;
 use super::expand::Expanded;
@@ -9,11 +9,11 @@ use super::lexical::is_word_part;
 use crate::error::{Error, err};
 use std::ops::Range;
 
-/// Characters of a line that an error shows.
+/// Maximum of characters of a line that an error shows.
 const MAX_SHOWN: usize = 120;
 
 impl Expanded {
-    /// The error for `message` about these bytes of the text, the most telling first.
+    /// The error for `message` about these bytes of the text, the most precise span first.
     pub(super) fn blame(&self, spans: &[Range<usize>], message: &str) -> Error {
         let written_by_user = |span: &&Range<usize>| {
             self.users.iter().any(|user| user.range.contains(&span.start)) || self.is_own_line(span.start)
@@ -43,7 +43,7 @@ impl Expanded {
         err!(Shader, "{file}:{line}: {message}\n{}", self.shown(span))
     }
 
-    /// The error of users' texts that make a line of ours invalid, which `place` names.
+    /// The error for users' texts that make a line of ours invalid. `place` is that line.
     fn blame_user(&self, place: &str, message: &str) -> Error {
         for user in &self.users {
             let declared = functions(self.text(), &user.range);
@@ -74,7 +74,7 @@ impl Expanded {
         err!(Shader, "{file}: the kernel does not compile with this text: {message} ({place})")
     }
 
-    /// The type that an alias of the text stands for.
+    /// The type that an alias stands for.
     fn alias<'t>(&'t self, name: &'t str) -> &'t str {
         let mut name = name;
         // An alias may name another, and the text may be wrong.
@@ -103,7 +103,7 @@ impl Expanded {
         out
     }
 
-    /// Says which type `T` is, if the function takes or returns it.
+    /// Says which type `T` is, if the function uses it.
     fn element(&self, head: &str) -> String {
         let element = self.alias("T");
         let is_used = element != "T" && self.types(head).iter().any(|ty| ty == element);
@@ -126,7 +126,7 @@ impl Expanded {
         before as u32 + 1
     }
 
-    /// Whether this byte lies in the text that was given for expansion, and that is not one of the library.
+    /// Whether this byte lies in the text given for expansion, if that is not a file of the library.
     fn is_own_line(&self, byte: usize) -> bool {
         self.is_own() && self.origin_id(self.line_of(byte)).0 == 0
     }
@@ -139,7 +139,7 @@ impl Expanded {
         let column = line.get(..span.start - begin).map_or(0, |before| before.chars().count());
         let length =
             text.get(span.clone()).map_or(1, |marked| marked.lines().next().unwrap_or("").chars().count());
-        // Of a long line, the part around the mark.
+        // The part of a long line around the mark.
         let skipped = if column < MAX_SHOWN / 2 { 0 } else { column - MAX_SHOWN / 4 };
         let part: String = line.chars().skip(skipped).take(MAX_SHOWN).collect();
         let shown = part.chars().count();

@@ -1,10 +1,10 @@
-//! How long a chain of declarations is of which each names the next: naga orders them by recursion, and drivers follow
-//! calls and types by recursion too.
+//! Length of chains of declarations, each naming the next. naga orders declarations by recursion, and drivers
+//! follow calls and types by recursion too.
 
 use super::lexical::is_word_part;
 use std::collections::HashMap;
 
-/// Declarations that may name each other in a chain. A stack of 2 MiB holds several times as many.
+/// Maximum length of a chain. A stack of 2 MiB holds several times as many.
 pub(super) const MAX: usize = 1000;
 
 /// A declaration at module scope: the words of its text, its own name among them.
@@ -14,10 +14,11 @@ struct Declaration<'a> {
     words: Vec<&'a str>,
 }
 
-/// The line of a declaration from which a chain of more than [`MAX`] begins, from 1. The text is without comments.
+/// The line, from 1, of a declaration that begins a chain of more than [`MAX`]. The text has no comments.
 ///
-/// Every word that is the name of a declaration counts as a use of it, so that a chain is never longer than it is found
-/// here. Declarations that reach each other count as a chain of all of them: naga follows them once around.
+/// Every word that is the name of a declaration counts as a use of it, so the true chain is never longer than the
+/// one found. Declarations that reach each other count as a chain of all of them, because naga follows them once
+/// around.
 pub(super) fn too_long(text: &str) -> Option<u32> {
     let all = declarations(text);
     if all.len() <= MAX {
@@ -39,14 +40,13 @@ pub(super) fn too_long(text: &str) -> Option<u32> {
     deeper_than(MAX, &uses).map(|i| all[i].line)
 }
 
-/// The declarations of a text. Brackets that do not match are an error of the text, which naga reports before it orders
-/// what it has read.
+/// The declarations of a text. Unmatched brackets are an error that naga reports before it orders declarations.
 fn declarations(text: &str) -> Vec<Declaration<'_>> {
     let mut all = Vec::new();
     let new = |line| Declaration { line, name: None, words: Vec::new() };
     let (mut depth, mut angles, mut line) = (0usize, 0usize, 1);
     let mut current = new(line);
-    // Whether `const`, `fn` or another of these has been read, and no name yet.
+    // Whether `const`, `fn` or another of these keywords was read, but no name yet.
     let mut names = false;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -68,7 +68,7 @@ fn declarations(text: &str) -> Vec<Declaration<'_>> {
         rest = &rest[c.len_utf8()..];
         match c {
             '\n' => line += 1,
-            // Of `var<private> name`.
+            // In `var<private> name`.
             '<' if names => angles += 1,
             '>' if names => angles = angles.saturating_sub(1),
             '(' | '[' | '{' => depth += 1,
@@ -84,12 +84,12 @@ fn declarations(text: &str) -> Vec<Declaration<'_>> {
     all
 }
 
-/// A node from which a path of more than `max` nodes begins. Nodes that reach each other count as a path of all of them
+/// A node that begins a path of more than `max` nodes. Nodes that reach each other count as a path of all of them
 /// (R. Tarjan, Depth-first search and linear graph algorithms, 1972; without recursion).
 fn deeper_than(max: usize, uses: &[Vec<usize>]) -> Option<usize> {
     const NEW: usize = usize::MAX;
     let n = uses.len();
-    // When each node was met, and the earliest node of the stack that it reaches.
+    // When each node was visited, and the earliest node of the stack that it reaches.
     let (mut met, mut low) = (vec![NEW; n], vec![0; n]);
     // Longest path from each node whose component is complete.
     let mut length = vec![0usize; n];
@@ -97,7 +97,7 @@ fn deeper_than(max: usize, uses: &[Vec<usize>]) -> Option<usize> {
     let mut stack = Vec::new();
     let mut count = 0;
     for root in 0..n {
-        // Nodes on the way, each with its next use.
+        // Nodes of the current path, each with its next use.
         let mut way = Vec::new();
         if met[root] == NEW {
             way.push((root, 0));
@@ -147,7 +147,7 @@ mod tests {
     use crate::ErrorKind;
     use crate::shader::{Spec, Target, expand_text};
 
-    /// Declarations `0..n` of a chain, each of which uses the next; the last is whatever `last` says.
+    /// Declarations `0..n` of a chain, each of which uses the next; `last` is the text of the last one.
     fn chain(n: usize, link: &str, last: &str) -> Vec<String> {
         let link = |i: usize| link.replace("NEXT", &format!("a{}", i + 1)).replace("THIS", &format!("a{i}"));
         (0..n - 1).map(link).chain([last.replace("THIS", &format!("a{}", n - 1))]).collect()
@@ -172,7 +172,7 @@ mod tests {
     ];
 
     #[test]
-    fn long_chains_are_refused_at_their_line_in_every_order() {
+    fn rejects_long_chains_in_every_order() {
         let n = 30_000;
         for (link, last) in KINDS {
             let forward = chain(n, link, last);
@@ -191,12 +191,12 @@ mod tests {
         let (link, last) = KINDS[0];
         let text = chain(n, link, last).join("\n");
         assert_eq!(too_long(&text), Some((n - MAX) as u32));
-        // A circle is a chain to naga until it closes.
+        // To naga a cycle is a chain until it closes.
         assert!(too_long(&text.replace("const a29999 = 1;", "const a29999 = a0;")).is_some());
     }
 
     #[test]
-    fn no_comment_hides_a_chain() {
+    fn comments_do_not_hide_a_chain() {
         for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
             let text =
                 chain(3000, &format!("const //{end}THIS /**/ = // ;{end} NEXT;"), "const THIS = 1;").concat();
@@ -206,13 +206,13 @@ mod tests {
         }
     }
 
-    /// naga on a thread's usual stack: with a margin of three above what is taken.
+    /// naga on a thread's usual stack, with three times the accepted length.
     #[test]
-    fn what_is_taken_fits_the_stack() {
+    fn accepted_chains_fit_the_stack() {
         for (link, last) in KINDS {
             for n in [MAX, 3 * MAX] {
                 let text = chain(n, link, last).join("\n");
-                // `var` and `@id` of another make no valid text; naga orders it before it sees that.
+                // `var` and `@id` of another are invalid; naga orders them before it finds out.
                 if n == MAX {
                     assert_eq!(too_long(&text), None, "{link}");
                     let _ = expand_text("k.wgsl", &text, &Spec::new(), Target::Naga).unwrap().validate();
@@ -223,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn many_declarations_without_a_chain_are_taken() {
+    fn accepts_many_declarations_without_a_chain() {
         let consts: String =
             (0..20_000).map(|i| format!("const a{i} = b{};\nconst b{i} = 1;\n", i / 2)).collect();
         assert_eq!(too_long(&consts), None);
         let text = expand_text("k.wgsl", &consts, &Spec::new(), Target::Naga).unwrap();
         text.validate().unwrap();
-        // A ladder with 2^500 ways down.
+        // A ladder with 2^500 paths.
         let ladder: String = (0..1001).map(|i| format!("const a{i} = a{} + a{};\n", i / 2, i / 3)).collect();
         assert_eq!(too_long(&ladder), None);
     }

@@ -1,28 +1,28 @@
-//! Whether a user's fragment can do nothing but compute: then its kernel needs no runtime checks.
+//! Whether a user's fragment only computes. Its kernel then needs no runtime checks.
 //!
-//! What is ours in a kernel is proven not to reach beyond what is bound, as long as a user's fragment cannot write,
-//! index, loop, or give a name of the language another meaning. naga's module decides: what it parsed from the bytes of
-//! the fragment, held against what it parses when functions without bodies stand there.
+//! Our part of a kernel provably stays within its bindings if a user's fragment cannot write, index, loop, or
+//! change the meaning of a name. naga's module decides: this compares the module of the fragment with the module of
+//! function stubs in its place.
 
 use super::lexical::is_blank;
 use naga::{Expression, Function, Module, Statement, TypeInner};
 use std::ops::Range;
 
-/// Where a user's text lies, and what stands there by default.
+/// The range of a user's text, and the default text of its slot.
 #[derive(Debug, Clone)]
 pub(super) struct UserText {
     /// Its name in errors.
     pub(super) file: String,
-    /// Bytes of the expanded text. Comments are not in it.
+    /// Range in the expanded text, which has no comments.
     pub(super) range: Range<usize>,
     /// The library's text for the slot.
     pub(super) default: &'static str,
-    /// Whether the expander obeyed a directive of the text, so that part of it may lie elsewhere.
+    /// Whether the expander obeyed a directive in the text, so that part of it may lie elsewhere.
     pub(super) has_directives: bool,
 }
 
-/// Whether each text declares functions of its default's names and types alone, and each only computes. `text` is what
-/// `module` was parsed from.
+/// Whether each text declares only functions with its default's names and types, and each only computes. `module`
+/// was parsed from `text`.
 pub(super) fn are_contained(users: &[UserText], text: &str, module: &Module) -> bool {
     if users.is_empty() {
         return true;
@@ -39,13 +39,13 @@ pub(super) fn are_contained(users: &[UserText], text: &str, module: &Module) -> 
         && users.iter().all(|u| u.is_contained(text, module, &ours, &computes))
 }
 
-/// The text with functions without bodies for what users brought: naga parses them, and no more is asked of them.
+/// The text with function stubs in place of the users' texts. naga parses them without checking that they return.
 fn without(users: &[UserText], text: &str) -> Option<String> {
     let mut users: Vec<_> = users.iter().collect();
     users.sort_unstable_by_key(|u| u.range.start);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for user in users {
-        // Fails for a text within another's.
+        // Fails for a text inside another.
         out.push_str(text.get(at..user.range.start)?);
         for (_, head) in user.heads() {
             out.push_str(head);
@@ -58,7 +58,7 @@ fn without(users: &[UserText], text: &str) -> Option<String> {
 }
 
 impl UserText {
-    /// Name and head of each function of the default, once.
+    /// Name and head of each function of the default, without repetition.
     pub(super) fn heads(&self) -> Vec<(&'static str, &'static str)> {
         let mut heads: Vec<(&str, &str)> = Vec::new();
         for line in self.default.lines().filter(|l| l.starts_with("fn ")) {
@@ -82,7 +82,7 @@ impl UserText {
         functions.sort_unstable_by_key(|(range, ..)| range.start);
         let mut at = self.range.start;
         for (range, handle, function) in functions {
-            // An alias, an attribute or an entry point between functions has no place in the module.
+            // The module does not tell where an alias, an attribute or an entry point between functions lies.
             if !is_blank_text(text.get(at..range.start)) || range.end > self.range.end {
                 return false;
             }
@@ -106,8 +106,8 @@ fn named<'a>(module: &'a Module, name: &str) -> Option<&'a Function> {
     module.functions.iter().find_map(|(_, f)| (f.name.as_deref() == Some(name)).then_some(f))
 }
 
-/// Whether two functions of different modules take and return the same scalars, vectors and matrices: a value of
-/// another type could give an expression of ours another meaning.
+/// Whether two functions of different modules take and return the same scalars, vectors and matrices. A value of
+/// another type could change the meaning of our expressions.
 fn has_types_of(function: &Function, module: &Module, other: &Function, others: &Module) -> bool {
     let types = |f: &Function, m: &Module| {
         let all = f.arguments.iter().map(|a| a.ty).chain(f.result.as_ref().map(|r| r.ty));
@@ -122,8 +122,8 @@ fn has_types_of(function: &Function, module: &Module, other: &Function, others: 
         && wanted.iter().all(plain)
 }
 
-/// For each function whether it only computes: no memory but its own variables, no index that is not a literal, no
-/// loop; nor in what it calls. naga has functions before those that call them.
+/// For each function, whether it only computes: no memory but its own variables, no index but literals, no loop,
+/// and the same for its callees. naga lists functions before their callers.
 fn computing(module: &Module) -> Vec<bool> {
     let mut known = Vec::with_capacity(module.functions.len());
     for (_, function) in module.functions.iter() {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_computes_needs_no_checks() {
+    fn fragments_that_only_compute_run_unchecked() {
         assert!(combining("return max(abs(a), abs(b));"));
         assert!(combining("var x = vec2<f32>(a, b); x.y += 1.0; if x.x < 0.0 { x.y = 2.0; } return x[1];"));
         assert!(combining("switch i32(a) { case 1, 2: { return b; } default: { return a; } }"));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_do_more_keeps_its_checks() {
+    fn other_fragments_run_checked() {
         for body in [
             "var s = a; for (var i = 0; i < 3; i++) { s += b; } return s;",
             "loop { if a > b { break; } } return a;",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_call_each_other_twice_take_no_time() {
+    fn shared_callees_are_visited_once() {
         let one = |i: usize| format!("fn f{i}(x: T) -> T {{ return f{0}(x) + f{0}(x); }}\n", i + 1);
         let others: String = (0..30).map(one).collect();
         let rest = "fn op_combine(a: T, b: T) -> T { return f0(a) + b; }\nfn f30(x: T) -> T { return x; }";
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_keep_their_checks() {
+    fn fragments_with_other_functions_run_checked() {
         let rest = "fn op_combine(a: T, b: T) -> T { return a + b; }";
         assert!(contained(&format!("{IDENTITY}{rest}")));
         for more in [
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_language_and_of_ours_keep_their_meaning() {
+    fn fragments_cannot_redefine_names() {
         let rest = "fn op_combine(a: T, b: T) -> T { return a + b; }";
         for more in [
             "alias vec3 = u32;",
@@ -290,12 +290,12 @@ mod tests {
             assert!(!contained(&format!("{more}\n{IDENTITY}{rest}")), "{more}");
             assert!(!contained(&format!("{IDENTITY}{rest}\n{more}")), "{more}");
         }
-        // An attribute for what follows, which is ours.
+        // An attribute for our text after it.
         assert!(!contained(&format!("{IDENTITY}{rest}\n@must_use ")));
     }
 
     #[test]
-    fn types_are_those_of_the_default() {
+    fn fragments_must_have_the_types_of_the_default() {
         let main = "alias T = f32;\nalias Acc = T;
             @compute @workgroup_size(1) fn main() { let x = op_combine(op_identity(), 1); }
             #import op/add as op\n";
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_must_end_where_the_fragment_does() {
+    fn a_comment_must_end_within_its_fragment() {
         let user = |text: &str| {
             let spec = Spec::new().slot("op", Fragment::User(text.into()));
             expand_text("k.wgsl", "#import op/add as op\nfn ours() {}\n", &spec, Target::Naga)
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn no_constant_of_a_user_says_how_often_our_lines_repeat() {
+    fn constants_of_a_user_do_not_control_our_loops() {
         let ours = "#import op/add as op\n#for i in ROWS\nx\n#end\n";
         let user = "fn op_identity() -> T {\nconst ROWS = 1000;\nreturn T(0); }";
         let spec = Spec::new().slot("op", Fragment::User(user.into()));

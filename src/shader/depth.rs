@@ -1,34 +1,34 @@
-//! How deep a compiler recurses over a text: an overflow of the stack ends the program, and nothing can catch it.
+//! Limits how deep a compiler recurses over a text: a stack overflow ends the program and cannot be caught.
 //!
-//! naga itself refuses brackets and blocks that are nested too deeply, but not `a + a + a + ...`, `- - - a`, `a.x.x.x` and
-//! `if .. else if .. else if ..`, which are trees as deep as they are long.
+//! naga itself rejects brackets and blocks that nest too deeply, but not `a + a + a + ...`, `- - - a`, `a.x.x.x`
+//! and `if .. else if .. else if ..`, whose trees are as deep as they are long.
 
 use super::lexical::{is_blank, is_word_part};
 
-/// Operators that may lie in each other. A stack of 2 MiB, which threads have, holds four times as many.
-pub(super) const MOST: usize = 1000;
+/// Maximum of nested operators. A thread's stack of 2 MiB holds four times as many.
+pub(super) const MAX: usize = 1000;
 
-/// What an `else if` takes of a stack, in operators.
+/// The stack use of an `else if`, in operators.
 const ELSE_IF: usize = 4;
 
-/// What is open: a block, or a bracket of an expression.
+/// An open block, or an open bracket of an expression.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
     is_block: bool,
-    /// Operators since it was opened or the last comma, or `else if`s in a row.
+    /// Operators since it was opened or since the last comma, or `else if`s in a row.
     depth: usize,
-    /// `<` that no `>` has closed, since then.
+    /// Unclosed `<` since then.
     angles: usize,
 }
 
-/// The line where an expression or a chain of `else if` becomes too deep, from 1. The text is without comments.
+/// The line, from 1, where an expression or a chain of `else if` becomes too deep. The text has no comments.
 pub(super) fn too_deep(text: &str) -> Option<u32> {
     let bytes = text.as_bytes();
     let block = Level { is_block: true, ..Level::default() };
     let mut levels = vec![block];
-    // Of all levels.
+    // The sum over all levels.
     let mut sum = 0usize;
-    // Operators of the statement that is not within a bracket, and its `<` that no `>` has closed.
+    // Operators of the statement outside of brackets, and its unclosed `<`.
     let (mut bare, mut bare_angles) = (0usize, 0usize);
     let (mut at, mut line) = (0, 1);
     while at < bytes.len() {
@@ -42,7 +42,7 @@ pub(super) fn too_deep(text: &str) -> Option<u32> {
                 }
                 count(&mut levels, &mut bare, &mut sum, 1);
             }
-            // In `array<f32, 4>` it separates no operands, and the expression goes on.
+            // In `array<f32, 4>` the comma separates no operands, and the expression continues.
             b',' => match levels.last_mut() {
                 Some(level) if !level.is_block && level.angles == 0 => {
                     sum -= std::mem::take(&mut level.depth);
@@ -94,7 +94,7 @@ pub(super) fn too_deep(text: &str) -> Option<u32> {
             }
             _ => {}
         }
-        if sum + bare > MOST {
+        if sum + bare > MAX {
             return Some(line);
         }
         at += 1;
@@ -113,7 +113,7 @@ fn count(levels: &mut [Level], bare: &mut usize, sum: &mut usize, n: usize) {
     }
 }
 
-/// The word that a text begins with, behind blankspace.
+/// The first word of a text, after blankspace.
 fn word(text: &str) -> &str {
     let text = text.trim_start_matches(is_blank);
     &text[..text.find(|c| !is_word_part(c)).unwrap_or(text.len())]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_overflow_the_stack_is_refused_at_its_line() {
+    fn rejects_expressions_that_would_overflow_the_stack() {
         let n = 100_000;
         let chains = [
             format!("out[0] = out[1]{};", " + out[1]".repeat(n)),
@@ -157,7 +157,7 @@ mod tests {
 
     /// 100,000 operands, each behind an `else if` or an operator that a comment must not hide.
     #[test]
-    fn no_line_end_of_a_comment_hides_depth() {
+    fn comments_do_not_hide_depth() {
         let n = 100_000;
         for end in ["\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
             let hidden = format!("//{end}out[0] = 1{};", " + 1".repeat(n));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comma_between_angle_brackets_ends_no_expression() {
+    fn a_comma_in_angle_brackets_does_not_end_an_expression() {
         let n = 30_000;
         let chain = format!("1{}", " + array<i32, 1>(1)[0]".repeat(n));
         for body in [format!("out[0] = {chain};"), format!("out[0] = max(1, {chain});")] {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_long_is_taken() {
+    fn accepts_long_text_that_is_not_deep() {
         let n = 3000;
         let table = format!("let t = array<vec2<f32>, {n}>({});", "vec2<f32>(0.5, -1.5), ".repeat(n));
         let statements = "out[0] += out[1] * (out[2] + 3);".repeat(n);

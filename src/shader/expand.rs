@@ -1,8 +1,8 @@
-//! The expander: `#import`, `#if`, `#for`, `#block`, and the rewriting of declared constants and aliases. `shaders/README.md`
-//! has the language, with an example of each directive.
+//! The expander: `#import`, `#if`, `#for`, `#block`, and rewritten constants and aliases. `shaders/README.md`
+//! describes the language, with an example of each directive.
 //!
-//! Module scope in WGSL does not depend on order, so a fragment may use `T`, `WORKGROUP_SIZE` or
-//! `op_combine` that its importer declares: generics without a template language.
+//! Module scope in WGSL does not depend on order, so a fragment may use `T`, `WORKGROUP_SIZE` or `op_combine` of
+//! its importer: generics without a template language.
 //!
 //! Lines end where WGSL ends them: at LF, VT, FF, CR, NEL, LS and PS. The expanded text has LF alone.
 
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-/// Which compiler will read the text. They disagree on the preamble.
+/// The compiler that will read the text. They need different preambles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// naga, inside wgpu: subgroup operations need no `enable`.
@@ -40,7 +40,7 @@ pub struct Expanded {
     imported_at: Vec<(u32, u32)>,
     /// For each line of `text`, the index of its file and its line there, from 1.
     lines: Vec<(u32, u32)>,
-    /// Whether the first file is none of the library.
+    /// Whether the first file is not one of the library.
     is_own: bool,
     pub(super) users: Vec<UserText>,
 }
@@ -51,7 +51,7 @@ impl Expanded {
         &self.text
     }
 
-    /// File and line (both as a person would say them) of line `line` of the expanded text, from 1.
+    /// File and line of line `line` of the expanded text. Lines count from 1.
     pub fn origin(&self, line: u32) -> (&str, u32) {
         let (file, line) = self.origin_id(line);
         (self.name_of(file), line)
@@ -66,12 +66,13 @@ impl Expanded {
         self.files.get(file as usize).map_or("?", |f| f.as_str())
     }
 
-    /// Whether the first file is none of the library.
+    /// Whether the first file is not one of the library.
     pub(super) fn is_own(&self) -> bool {
         self.is_own
     }
 
-    /// File and line of the `#import` in a file that is none of the library's, through which line `line` came in.
+    /// The `#import` through which line `line` came in, as file and line, if the first file is not one of the
+    /// library.
     pub(super) fn own_import_of(&self, line: u32) -> Option<(&str, u32)> {
         let (mut file, _) = self.origin_id(line);
         // A file comes after the one that imports it.
@@ -89,8 +90,8 @@ impl Expanded {
 /// Expands the embedded file `name`.
 ///
 /// # Errors
-/// [`Shader`](crate::ErrorKind::Shader), with file and line: an unknown import, an unbalanced `#if` or `#for`,
-/// an unknown directive, a formula without a value, or a name of `spec` that nothing declares.
+/// [`Shader`](crate::ErrorKind::Shader), with file and line: an unknown import, an unbalanced `#if` or `#for`, an
+/// unknown directive, a formula without a value, or a name of `spec` that nothing declares.
 pub fn expand(name: &str, spec: &Spec, target: Target) -> Result<Expanded> {
     let text = library::source(name).ok_or_else(|| {
         let shown = shown(name);
@@ -99,7 +100,7 @@ pub fn expand(name: &str, spec: &Spec, target: Target) -> Result<Expanded> {
     expand_text(&file_of(name), text, spec, target)
 }
 
-/// Expands `text`, which calls itself `name` in errors: generated kernels, and a user's own.
+/// Expands `text`, which errors call `name`: generated kernels, and a user's own.
 ///
 /// # Errors
 /// As [`expand`].
@@ -157,7 +158,7 @@ fn file_of(name: &str) -> String {
     format!("shaders/{name}.wgsl")
 }
 
-/// What a [`Spec`] has names for.
+/// The kinds of names in a [`Spec`].
 #[derive(Debug, Clone, Copy)]
 enum NameKind {
     Alias,
@@ -180,28 +181,28 @@ struct Expander<'a> {
     diagnostics: BTreeSet<String>,
     /// Fragments already in the text.
     done: BTreeSet<String>,
-    /// Names of each [`Kind`] that the text declares or asks for.
+    /// Names of each [`NameKind`] that the text declares or asks for.
     seen: [BTreeSet<String>; 4],
     users: Vec<UserText>,
-    /// Directives obeyed, `enable` and `diagnostic` among them.
+    /// Number of directives obeyed, including `enable` and `diagnostic`.
     directives: usize,
-    /// Bytes that `#for` and `#put` have written, and read.
+    /// Bytes that `#for` and `#put` have written and read.
     written: usize,
     read: usize,
-    /// Constants whose values are known: those of the spec, and those that stand above.
+    /// Constants with known values: those of the spec, and those declared above.
     constants: BTreeMap<String, Value>,
-    /// Variables of the loops around, the innermost last.
+    /// Variables of the enclosing loops, the innermost last.
     variables: Vec<(String, Value)>,
-    /// What `#block` has given names.
+    /// The blocks that `#block` has named.
     blocks: BTreeMap<String, Rc<TextBlock>>,
-    /// `#put`s that we are within.
+    /// Depth of nested `#put`s.
     puts: usize,
 }
 
 /// A line of a file, and its number from 1.
 type Line<'t> = (usize, &'t str);
 
-/// An open `#if`: the line it stands on, whether its current branch is kept, whether `#else` came.
+/// An open `#if`: its line, whether its current branch is kept, whether `#else` came.
 struct Branch {
     line: usize,
     keep: bool,
@@ -216,7 +217,7 @@ impl Expander<'_> {
         self.block(file, id, &all)
     }
 
-    /// Lines of a file: all of them, or those that an `#end` closes.
+    /// Expands lines of a file: all of them, or those before an `#end`.
     fn block(&mut self, file: &str, id: u32, lines: &[Line<'_>]) -> Result<()> {
         let mut branches: Vec<Branch> = Vec::new();
         let mut next = 0;
@@ -296,7 +297,7 @@ impl Expander<'_> {
         }
     }
 
-    /// A line that is no directive.
+    /// Expands a line that is not a directive.
     fn line(&mut self, raw: &str, origin: (u32, u32), at: &dyn Fn(String) -> crate::Error) -> Result<()> {
         let (trimmed, begin) = (raw.trim(), self.out.len());
         if trimmed.starts_with("diagnostic(") {
@@ -305,7 +306,7 @@ impl Expander<'_> {
             return Ok(());
         }
         let enabled = trimmed.strip_prefix("enable ").map(|e| e.split_once(';').unwrap_or((e, "")));
-        // Another text behind `enable` stays where it is, and naga refuses it there.
+        // Any other text after `enable` stays in place, where naga rejects it.
         let is_list = |names: &str| names.split(',').all(|n| is_name(n.trim()));
         if let Some((names, after)) = enabled.filter(|(names, _)| is_list(names)) {
             self.directives += 1;
@@ -333,7 +334,7 @@ impl Expander<'_> {
         Names { variables: &self.variables, constants: Some(&self.constants), flags: Some(&self.spec.flags) }
     }
 
-    /// The value of a formula of variables and constants alone.
+    /// The value of a formula of variables and constants only.
     fn value(&self, text: &str) -> Result<Value, String> {
         let (value, flags) = formula::evaluate(text, &self.names())?;
         match flags.first() {
@@ -342,9 +343,9 @@ impl Expander<'_> {
         }
     }
 
-    /// Whether an `#if` keeps its lines. One in lines that are left out only tells which flags there are.
+    /// Whether an `#if` keeps its lines. An `#if` in skipped lines only registers its flags.
     fn condition(&mut self, text: &str, keep: bool) -> Result<bool, String> {
-        // A flag of a fragment keeps its meaning where its importer has a number of that name.
+        // A flag of a fragment keeps its meaning even if its importer has a number of that name.
         let flag = text.trim_start_matches('!').trim_start();
         let is_number = matches!(self.constants.get(flag), Some(Value::Number(_)));
         if is_number && self.variables.iter().all(|(name, _)| name != flag) {
@@ -362,7 +363,7 @@ impl Expander<'_> {
         found.and_then(|(value, _)| formula::truth(&value))
     }
 
-    /// Remembers that the text declares a name, or asks for it.
+    /// Remembers a name that the text declares or asks for.
     fn sees(&mut self, kind: NameKind, name: &str) {
         let names = &mut self.seen[kind as usize];
         if !names.contains(name) {
@@ -370,7 +371,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Remembers a constant, if its value is one that formulas have.
+    /// Remembers a constant if formulas can use its value.
     fn declare(&mut self, name: &str, value: Result<Value, String>) {
         match value {
             Ok(known) => self.constants.insert(name.to_owned(), known),
@@ -404,8 +405,8 @@ impl Expander<'_> {
         self.file(&file_of(name), text)
     }
 
-    /// A user's text, without its comments: what a compiler could take for one is then nothing that we read as another
-    /// thing, and no comment reaches into what is ours.
+    /// Expands a user's text without its comments, so that no compiler reads a comment differently from us, and no
+    /// comment reaches into our text.
     fn user(&mut self, slot: &str, text: &str, origin: (u32, u32), default: &'static str) -> Result<()> {
         let file = format!("<user {slot}>");
         if !self.done.insert(file.clone()) {
@@ -417,7 +418,7 @@ impl Expander<'_> {
             return Err(err!(Shader, "{file}:{line}: no `*/` closes the comment that begins here"));
         }
         let (begin, directives) = (self.out.len(), self.directives);
-        // What a user's text declares, in a function perhaps, is none of ours.
+        // Declarations in a user's text, perhaps inside a function, do not affect ours.
         let ours = (self.constants.clone(), std::mem::take(&mut self.blocks));
         self.imported_at.push(origin);
         self.file(&file, &text)?;
@@ -427,7 +428,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The line with its value replaced, if it declares a constant or alias that the spec names.
+    /// The line with its value replaced, if it declares a constant or alias of the spec.
     fn rewrite(&mut self, line: &str, at: &dyn Fn(String) -> crate::Error) -> Result<Option<String>> {
         let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
         let name: &str = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");

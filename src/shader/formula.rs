@@ -1,13 +1,13 @@
-//! Formulas in directives and in the constants that they use: what WGSL itself would compute from them.
+//! Formulas in directives, and in the constants that these use. They have the values that WGSL gives them.
 
 use super::spec::Table;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Brackets, and signs in a row, that a formula may nest: the parser recurses over them.
+/// Maximum of nested brackets and signs in a formula, because the parser recurses over them.
 const MAX_NESTING: usize = 32;
 
-/// What a formula gives.
+/// The value of a formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Number(i64),
@@ -26,17 +26,17 @@ impl fmt::Display for Value {
     }
 }
 
-/// What names stand for, and the names that were asked for without standing for anything: flags that are off.
+/// The values of names. An unknown name is a flag that is off.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
-    /// Variables of the loops around, the innermost last.
+    /// Variables of the enclosing loops, the innermost last.
     pub(super) variables: &'a [(String, Value)],
     pub(super) constants: Option<&'a BTreeMap<String, Value>>,
     pub(super) flags: Option<&'a Table<bool>>,
 }
 
 impl Names<'_> {
-    /// The value of a name; a name that nobody knows is a flag that is off.
+    /// The value of a name; an unknown name is a flag that is off.
     fn value(&self, name: &str) -> Value {
         let variable = self.variables.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
         let constant = || self.constants?.get(name);
@@ -53,7 +53,7 @@ impl Names<'_> {
     }
 }
 
-/// The value of a formula, and the names in it that are neither variables nor constants. The error says what is wrong.
+/// The value of a formula, and its names that are neither variables nor constants.
 pub(super) fn evaluate<'t>(text: &'t str, names: &Names<'_>) -> Result<(Value, Vec<&'t str>), String> {
     let mut parser = Parser { rest: text.trim(), names, depth: 0, flags: Vec::new() };
     let value = parser.binary(0)?;
@@ -63,12 +63,12 @@ pub(super) fn evaluate<'t>(text: &'t str, names: &Names<'_>) -> Result<(Value, V
     Ok((value, parser.flags))
 }
 
-/// A text as an error shows it.
+/// A text for an error, cut short.
 fn shortened(text: &str) -> String {
     text.chars().take(32).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Operators by how tightly they bind, the loosest first. Longer ones come before those that they begin with.
+/// Operators by precedence, the loosest first. Longer ones come before their prefixes.
 const OPERATORS: [&[&str]; 6] =
     [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
@@ -95,9 +95,9 @@ impl Parser<'_, '_> {
         Err(format!("`{symbol}` is missing at `{}`", shortened(self.rest)))
     }
 
-    /// The operator of a level that comes next.
+    /// The next operator, if it has this precedence.
     fn operator(&mut self, level: usize) -> Option<&'static str> {
-        // `<<` is no comparison with `<`.
+        // `<<` is not a comparison with `<`.
         if OPERATORS[level][0] == "==" && (self.rest.starts_with("<<") || self.rest.starts_with(">>")) {
             return None;
         }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_bind_as_in_wgsl() {
+    fn operators_bind_as_in_wgsl() {
         for (text, wanted) in [
             ("1 + 2 * 3 - 4 / 2", 5),
             ("(1 + 2) * 3 % 5", 4),
@@ -276,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_constants_are_told() {
+    fn names_without_a_value_are_flags() {
         let (value, flags) = evaluate("A && !B", &Names::default()).unwrap();
         assert_eq!((value, flags), (Value::Bool(false), vec!["A", "B"]));
     }
 
     #[test]
-    fn what_has_no_value_says_why() {
+    fn formulas_without_a_value_are_errors() {
         let nested = format!("{}1", "(".repeat(10_000));
         for (text, wanted) in [
             ("", "the formula ends"),

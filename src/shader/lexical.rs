@@ -1,4 +1,4 @@
-//! Lines, blankspace and comments as WGSL has them. Everything here that reads text goes through this file.
+//! Lines, blankspace and comments of WGSL. All code here that reads text uses this file.
 
 use std::iter;
 
@@ -12,8 +12,8 @@ pub(super) const fn is_blank(c: char) -> bool {
     is_line_end(c) || matches!(c, '\t' | ' ' | '\u{200e}' | '\u{200f}')
 }
 
-/// Whether the character may be part of a word. Characters that no word has are an error wherever they stand, so that
-/// taking them for a part does no harm.
+/// Whether the character may be part of a word. Characters that no word may have are an error anywhere, so counting
+/// them as part does no harm.
 pub(super) fn is_word_part(c: char) -> bool {
     c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii() && !is_blank(c)
 }
@@ -35,8 +35,8 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Bytes of the comment that a text begins with, without the line end of `//`, and whether it is complete: a `/*` may
-/// never be closed. `None` if the text does not begin with a comment.
+/// The length in bytes of the comment that begins the text, without the line end of `//`, and whether it is
+/// complete: a `/*` may lack its end. `None` if the text does not begin with a comment.
 fn comment(text: &str) -> Option<(usize, bool)> {
     if text.starts_with("//") {
         return Some((text.find(is_line_end).unwrap_or(text.len()), true));
@@ -59,8 +59,8 @@ fn comment(text: &str) -> Option<(usize, bool)> {
     Some((bytes.len(), false))
 }
 
-/// The text with spaces for comments. Line ends stay, and everything stays at its byte. Also gives the byte where a
-/// `/*` begins that nobody closes.
+/// The text with spaces in place of comments. Line ends and byte offsets stay. Also returns the offset of a `/*`
+/// without an end.
 pub(super) fn without_comments(text: &str) -> (String, Option<usize>) {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut open) = (text, None);
@@ -111,7 +111,7 @@ mod tests {
         for c in (0..=0x2100).filter_map(char::from_u32) {
             let parses = |text: String| naga::front::wgsl::parse_str(&text).is_ok();
             assert_eq!(parses(format!("const{c}a = 1;")), is_blank(c), "{c:?}");
-            // Behind the comment `a` is a name that nobody declared.
+            // After the comment, `a` is an undeclared name.
             assert_eq!(parses(format!("//{c}const a = b;")), !is_line_end(c), "{c:?}");
         }
     }

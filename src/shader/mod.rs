@@ -1,10 +1,10 @@
-//! Shaders as text: the embedded sources, the expander that specialises them, naga's validation and
-//! reflection. No device here.
+//! Shaders as text: the embedded sources, the expander that specialises them, validation and reflection by naga.
+//! This module uses no device.
 //!
-//! A kernel is a `.wgsl` file under `shaders/`. [`expand`] resolves its `#import`s, `#if`s and `#for`s and
-//! rewrites the constants and aliases that a [`Spec`] names; [`Expanded::validate`] parses the text
-//! with naga, reports errors at the line of the *original* file, and gives a [`Module`] that can be
-//! reflected ([`Module::interface`]) and handed to a device.
+//! A kernel is a `.wgsl` file under `shaders/`. [`expand`] resolves its `#import`s, `#if`s and `#for`s and rewrites
+//! the constants and aliases of a [`Spec`]. [`Expanded::validate`] parses the text with naga, reports errors at the
+//! line of the *original* file, and returns a [`Module`], which can be reflected ([`Module::interface`]) and given
+//! to a device.
 //!
 //! ```
 //! use tilework::shader::{Spec, Target, expand};

@@ -1,4 +1,4 @@
-//! A validated module, and what can be read off it.
+//! A validated module, and its reflection.
 
 use super::expand::Expanded;
 use super::lexical::without_comments;
@@ -9,11 +9,11 @@ use naga::{AddressSpace, Barrier, Block, Statement, StorageAccess, TypeInner};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Words of 4 bytes that a thread's variables and values may have in all: those of `var<private>`, of functions, and
-/// arrays and structs that an expression gives. Drivers take up to 240 bytes for each.
+/// Maximum of 4-byte words for a thread's variables and values: those of `var<private>`, of functions, and arrays
+/// and structs that an expression gives. Drivers take up to 240 bytes for each word.
 pub(crate) const MAX_THREAD_WORDS: u32 = 1 << 20;
 
-/// What a binding is to the shader.
+/// How a shader uses a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BindingKind {
     /// `var<uniform>`.
@@ -24,7 +24,7 @@ pub enum BindingKind {
     ReadWrite,
 }
 
-/// A member of a struct that is bound: name, byte offset, bytes.
+/// A member of a bound struct: name, byte offset, size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Name in the shader.
@@ -44,24 +44,24 @@ pub struct BindingInfo {
     pub name: String,
     /// How it is bound.
     pub kind: BindingKind,
-    /// Least bytes that a buffer bound here must have.
+    /// Minimum size in bytes of a buffer bound here.
     pub min_size: u64,
-    /// The members, where the type is a struct.
+    /// The members, if the type is a struct.
     pub members: Vec<Member>,
 }
 
-/// What an entry point wants of its caller.
+/// The interface of an entry point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// Name of the entry point.
     pub entry: String,
-    /// Invocations of a workgroup along x, y and z.
+    /// Threads of a workgroup along x, y and z.
     pub workgroup_size: [u32; 3],
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
-    /// Barriers in its text and in what it calls, each call counted.
+    /// Barriers in its text and in the functions that it calls; each call counts.
     pub barriers: u32,
-    /// Those of them that are in loops, and so may be met often.
+    /// Those of them in loops, which may run often.
     pub barriers_in_loops: u32,
     /// Bindings of group 0 that the entry point uses, by number.
     pub bindings: Vec<BindingInfo>,
@@ -79,15 +79,16 @@ pub struct Module {
 }
 
 impl Expanded {
-    /// Parses and validates the text with naga, all optional capabilities allowed.
+    /// Parses and validates the text with naga, with all optional capabilities allowed.
     ///
     /// # Errors
-    /// With the line of the original file: [`Shader`](crate::ErrorKind::Shader) for text that is not valid, or over which
-    /// naga would recurse too deeply (1000 operators in one expression, 250 `else if` in a row, or a chain of 1000
-    /// declarations that each use the next); [`TooLarge`](crate::ErrorKind::TooLarge) for more than 2^20 words (4 MiB) of
-    /// variables and values of a thread.
+    /// With the line of the original file, and for a user's text the line itself:
+    /// [`Shader`](crate::ErrorKind::Shader) for invalid text, or for text over which naga would recurse too deeply
+    /// (1000 operators in one expression, 250 `else if` in a row, or a chain of 1000 declarations that each use the
+    /// next); [`TooLarge`](crate::ErrorKind::TooLarge) for more than 2^20 words (4 MiB) of variables and values of
+    /// a thread.
     pub fn validate(&self) -> Result<Module> {
-        // The text may be anything at all, and compilers have panicked at less.
+        // The text may be anything, and compilers have panicked on less.
         catch_unwind(AssertUnwindSafe(|| self.parse())).unwrap_or_else(|_| {
             let file = self.origin(1).0;
             Err(err!(Shader, "{file}: the WGSL compiler panicked; please report the text to naga's authors"))
@@ -106,7 +107,7 @@ impl Expanded {
                 "{}: more than {} operators in one expression, or a fourth as many `else if` in a row; naga recurses over \
                  them, and the stack would overflow: name parts of the expression by `let`, take a `switch`",
                 at(Some(line)),
-                depth::MOST
+                depth::MAX
             ));
         }
         if let Some(line) = chain::too_long(&code) {
@@ -124,7 +125,7 @@ impl Expanded {
         })?;
         let info =
             Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&naga).map_err(|e| {
-                // They go from the function down to the expression that is at fault.
+                // They range from the function down to the expression at fault.
                 let mut spans: Vec<_> = e.spans().filter_map(|(span, _)| span.to_range()).collect();
                 spans.sort_by_key(|range| range.len());
                 self.blame(&spans, &with_causes(e.as_inner()))
@@ -136,7 +137,7 @@ impl Expanded {
         Ok(Module { naga, info, name, text_hash, has_users, users_are_contained })
     }
 
-    /// Errs where a thread's variables and values pass [`MAX_THREAD_WORDS`].
+    /// Returns an error if a thread's variables and values exceed [`MAX_THREAD_WORDS`].
     fn check_thread_words(&self, module: &naga::Module, info: &ModuleInfo) -> Result<()> {
         let context = module.to_ctx();
         let mut words = 0u64;
@@ -178,32 +179,32 @@ impl Expanded {
     }
 }
 
-/// The text of an error and of what caused it.
+/// The text of an error and of its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |e| e.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 impl Module {
-    /// Errs if the module uses what `missing` names.
+    /// Returns an error if the module uses a capability of `missing`.
     pub(crate) fn check_without(&self, missing: Capabilities) -> Result<()> {
         let mut validator = Validator::new(ValidationFlags::all(), Capabilities::all() - missing);
         let checked = validator.validate(&self.naga);
         checked.map_err(|e| err!(Unsupported, "{}: {}", self.name, with_causes(e.as_inner()))).map(drop)
     }
 
-    /// A number that stands for the text.
+    /// A hash of the text.
     pub(crate) fn text_hash(&self) -> u128 {
         self.text_hash
     }
 
-    /// Whether users brought fragments.
+    /// Whether the module contains users' fragments.
     pub(crate) fn has_users(&self) -> bool {
         self.has_users
     }
 
-    /// Whether fragments that users brought can do nothing but compute: the kernel then runs without runtime checks. True
-    /// where nobody brought one.
+    /// Whether users' fragments only compute, so that the kernel runs without runtime checks. True without users'
+    /// fragments.
     pub fn users_are_contained(&self) -> bool {
         self.users_are_contained
     }
@@ -221,8 +222,8 @@ impl Module {
     /// Reflects the entry point `entry`.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) if there is no such compute entry point, or if it uses
-    /// anything but buffers of group 0.
+    /// [`Shader`](crate::ErrorKind::Shader) if there is no such compute entry point, or if it uses anything but
+    /// buffers of group 0.
     pub fn interface(&self, entry: &str) -> Result<Interface> {
         let file = &self.name;
         let index = self.naga.entry_points.iter().position(|e| e.name == entry).ok_or_else(|| {
@@ -278,7 +279,7 @@ impl Module {
         bindings.sort_by_key(|b| b.index);
         let mut of_functions: Vec<Barriers> = Vec::new();
         for (_, function) in self.naga.functions.iter() {
-            // naga has functions before those that call them.
+            // naga lists functions before their callers.
             of_functions.push(Barriers::of(&function.body, &of_functions));
         }
         let Barriers { all, in_loops } = Barriers::of(&point.function.body, &of_functions);
@@ -310,7 +311,7 @@ impl Barriers {
     fn of(block: &Block, functions: &[Self]) -> Self {
         let within = |block: &Block| Self::of(block, functions);
         let of_statement = |statement: &Statement| match statement {
-            // That of a subgroup waits for nobody.
+            // A barrier of a subgroup does not wait for the workgroup.
             Statement::ControlBarrier(kind) if *kind != Barrier::SUB_GROUP => Self { all: 1, in_loops: 0 },
             // One before it reads, and one after.
             Statement::WorkGroupUniformLoad { .. } => Self { all: 2, in_loops: 0 },
@@ -335,7 +336,7 @@ mod tests {
     use crate::shader::{Spec, Target, expand_text};
 
     #[test]
-    fn barriers_are_counted_where_they_are_met() {
+    fn counts_barriers_of_called_functions() {
         let text = "
             var<workgroup> wg_x: array<u32, 64>;
             var<workgroup> wg_y: u32;
@@ -394,7 +395,7 @@ mod tests {
             }
         }
         assert!(private(1 << 20).is_ok() && local(1 << 20).is_ok());
-        // What workgroups share and what is bound has other limits.
+        // Workgroup memory and bindings have other limits.
         assert!(main("var<workgroup> list: array<f32, 10000000>;", write).is_ok());
     }
 }

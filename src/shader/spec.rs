@@ -1,22 +1,22 @@
-//! What is specialised in a shader: declared constants, aliases, flags and import slots.
+//! The values that specialise a shader: declared constants, aliases, flags and import slots.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Text that fills an import slot.
+/// The text for an import slot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fragment {
-    /// A file under `shaders/`, named without its ending: `op/add`.
+    /// A file under `shaders/`, named without its extension: `op/add`.
     Library(&'static str),
-    /// WGSL that a user brought. Unless it declares nothing but the functions that the slot wants, and these only
-    /// compute, it turns the runtime checks of the whole kernel on.
+    /// A user's WGSL. The whole kernel runs with runtime checks unless it declares only the functions of the slot,
+    /// and these only compute.
     User(Arc<str>),
 }
 
-/// Values that rewrite what a shader declares.
+/// Values that replace declarations of a shader.
 ///
-/// Every name must be declared somewhere in the expanded text: a name that matches nothing is an
-/// error, so that a typing mistake cannot silently leave a default in place.
+/// The expanded text must declare every name. An unknown name is an error, so that a typing mistake cannot silently
+/// leave a default in place.
 ///
 /// ```
 /// use tilework::shader::{Spec, expand, Target};
@@ -33,8 +33,8 @@ pub struct Spec {
     pub(super) slots: Table<Fragment>,
 }
 
-/// Values by name, in the order of the names. A plan asks for its kernels by their specs each time: one allocation holds
-/// them, and copying, comparing and hashing walk through it once.
+/// Values by name, sorted by name. A plan looks up its kernels by their specs each time, so one allocation holds
+/// them, and copying, comparing and hashing pass over it once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Table<V>(Vec<(&'static str, V)>);
 
@@ -68,7 +68,7 @@ pub enum Constant {
     Number(u32),
     /// `true` or `false`.
     Bool(bool),
-    /// Any other, as WGSL has it: `448.0`.
+    /// Any other WGSL expression: `448.0`.
     Text(&'static str),
 }
 
@@ -113,7 +113,7 @@ impl Spec {
         self
     }
 
-    /// The whole number that a `const` is rewritten to.
+    /// The whole number that replaces a `const`.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         match self.constants.get(name)? {
             Constant::Number(number) => Some(*number),
@@ -133,7 +133,7 @@ impl Spec {
         self
     }
 
-    /// Sets a flag that `#if name` asks for. Flags are off unless set.
+    /// Sets a flag for `#if name`. Flags are off unless set.
     #[must_use]
     pub fn flag(mut self, name: &'static str, on: bool) -> Self {
         self.flags.insert(name, on);

@@ -1,4 +1,4 @@
-//! Bind groups: made once for the buffers that a plan is recorded with, and remembered.
+//! Bind groups: made once for each choice of buffers, and remembered.
 
 use super::Executable;
 use crate::element::DType;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, Weak};
 /// Bind groups of one plan, most recently used first.
 pub(super) type Groups = Mutex<Vec<Arc<GroupSet>>>;
 
-/// Bind groups, one a dispatch, for one choice of buffers that passed all checks.
+/// The bind groups of all dispatches, for one choice of buffers that passed all checks.
 #[derive(Debug)]
 pub(super) struct GroupSet {
     operands: Vec<BoundPlace>,
@@ -20,7 +20,7 @@ pub(super) struct GroupSet {
     pub(super) groups: Vec<wgpu::BindGroup>,
 }
 
-/// What decides whether an operand passes the checks, and what is bound.
+/// The parts of an operand that decide the checks and the binding.
 #[derive(Debug, PartialEq, Eq)]
 struct BoundPlace {
     /// A buffer's identity belongs to one `Gpu`.
@@ -36,7 +36,7 @@ impl RawSlice<'_> {
     }
 }
 
-/// All plans' bind groups, so that [`Gpu::trim`](crate::Gpu::trim) can drop them: they keep memory alive.
+/// The bind groups of all plans, so that [`Gpu::trim`](crate::Gpu::trim) can drop them: they keep memory alive.
 #[derive(Debug, Default)]
 pub(in crate::gpu) struct GroupRegistry {
     plans: Mutex<Vec<Weak<Groups>>>,
@@ -72,11 +72,11 @@ impl GroupRegistry {
     }
 }
 
-/// Choices of buffers whose bind groups a plan remembers.
+/// Choices of buffers that a plan remembers bind groups for.
 const REMEMBERED: usize = 8;
 
 impl Executable {
-    /// The bind groups of these buffers, if they have passed the checks before.
+    /// The bind groups of these buffers, if they passed the checks before.
     pub(super) fn known(&self, operands: &[RawSlice<'_>], scratch: &[Raw]) -> Option<Arc<GroupSet>> {
         let mut sets = lock(&self.groups);
         let at = sets.iter().position(|set| {
@@ -99,7 +99,7 @@ impl Executable {
         Ok(set)
     }
 
-    /// Puts bind groups before those that are remembered.
+    /// Puts bind groups first in the list, and drops the oldest.
     fn remember(&self, set: &Arc<GroupSet>) {
         let mut sets = lock(&self.groups);
         let keep = sets.len().min(REMEMBERED - 1);

@@ -1,4 +1,4 @@
-//! What must hold before anything is recorded, so that wgpu has nothing to refuse.
+//! Checks before recording, so that wgpu has nothing to reject.
 
 use super::Executable;
 use crate::error::{Result, err};
@@ -11,8 +11,8 @@ use crate::shape::round_up;
 use std::sync::Arc;
 
 impl Gpu {
-    /// Holds a dispatch against its shader, its program and the limits, so that recording it cannot fail
-    /// inside wgpu, where the error would surface in a caller's encoder.
+    /// Checks a dispatch against its shader, its program and the limits. wgpu would report such an error in a
+    /// caller's encoder.
     pub(super) fn check_dispatch(
         &self,
         program: &Program,
@@ -31,7 +31,7 @@ impl Gpu {
             let names: Vec<_> = wanted.iter().map(|w| format!("{} at {}", w.name, w.index)).collect();
             return Err(err!(
                 InvalidArgument,
-                "{given} bindings are given (from {} on) and {kernel} wants {}",
+                "{given} bindings are given (from {} on) and {kernel} needs {}",
                 1 - params,
                 names.join(", ")
             ));
@@ -50,7 +50,7 @@ impl Gpu {
                 ));
             }
         }
-        // Bytes that are there to be bound.
+        // Bytes available for a binding.
         let there = |resource| match resource {
             Resource::Operand(o) => {
                 program.operands.get(o).map(|o| o.bytes().max(4).saturating_add(3) / 4 * 4)
@@ -67,7 +67,7 @@ impl Gpu {
             if size > limits.max_storage_binding {
                 return Err(err!(
                     TooLarge,
-                    "{name} of {kernel} binds {size} bytes; the largest binding of {} has {}; work in pieces",
+                    "{name} of {kernel} binds {size} bytes; the largest binding of {} has {}; split the work",
                     self.profile().name,
                     limits.max_storage_binding
                 ));
@@ -97,7 +97,7 @@ impl Gpu {
             if w.kind == BindingKind::Read && writes(b.resource) {
                 return Err(err!(
                     InvalidArgument,
-                    "{kernel} reads {} from {:?} and writes to the same; use two buffers",
+                    "{kernel} reads {} from {:?} and writes to it as well; use two buffers",
                     w.name,
                     b.resource
                 ));
@@ -122,8 +122,8 @@ impl Gpu {
                 if workgroups.iter().any(|n| *n > limit) {
                     return Err(err!(
                         TooLarge,
-                        "{kernel} takes {workgroups:?} workgroups; the most of {} along each dimension are {limit}; work in \
-                         pieces",
+                        "{kernel} takes {workgroups:?} workgroups; the maximum of {} along each dimension is {limit}; split \
+                         the work",
                         self.profile().name
                     ));
                 }
@@ -131,7 +131,7 @@ impl Gpu {
             Grid::Indirect { resource: Resource::Constant(c), .. } => {
                 return Err(err!(
                     InvalidArgument,
-                    "the counts of {kernel} are constant {c}; take Grid::Direct for what is known when planned"
+                    "the counts of {kernel} are constant {c}; use Grid::Direct for counts known when planning"
                 ));
             }
             Grid::Indirect { resource, offset } => {
@@ -180,7 +180,7 @@ impl Executable {
         for (i, (a, want_a)) in operands.iter().zip(wanted).enumerate() {
             for (j, (b, want_b)) in operands.iter().zip(wanted).enumerate().skip(i + 1) {
                 let written = want_a.access != Access::Read || want_b.access != Access::Read;
-                // Operands of no elements matter only where they are bound nevertheless.
+                // Operands without elements matter only if a dispatch binds them.
                 let meet = a.len > 0 && b.len > 0 || self.bound[i] && self.bound[j];
                 if written && meet && a.same_buffer(b) {
                     return Err(err!(
@@ -196,7 +196,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Refuses operands that are only read and hold nothing yet.
+    /// Rejects operands that are only read and were never written.
     pub(super) fn check_written(&self, operands: &[RawSlice<'_>]) -> Result<()> {
         if operands.iter().all(|o| o.memory.written.get()) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Parameters of kernels: buffers of bytes that are known before anything runs.
+//! Parameters of kernels: uniform buffers whose contents are known when planning.
 
 use crate::error::{Result, err};
 use crate::gpu::pool::Raw;
@@ -35,7 +35,7 @@ impl ParamsCache {
 impl Gpu {
     /// The uniform buffer with these bytes.
     pub(in crate::gpu) fn params(&self, bytes: Vec<u8>) -> Result<Arc<ParamsBuffer>> {
-        /// Distinct parameter blocks after which those that no plan uses are dropped.
+        /// Number of distinct parameter blocks above which unused ones are dropped.
         const KEEP: usize = 1024;
         let unused = {
             let mut cache = lock(&self.inner.params.by_bytes);
@@ -47,12 +47,12 @@ impl Gpu {
         drop(unused);
         let raw = self.create_filled("params", &bytes, wgpu::BufferUsages::UNIFORM)?;
         let params = Arc::new(ParamsBuffer { raw });
-        // Another thread may have been faster.
+        // Another thread may have made the same buffer.
         let kept = lock(&self.inner.params.by_bytes).entry(bytes).or_insert_with(|| params.clone()).clone();
         Ok(kept)
     }
 
-    /// A buffer that holds these bytes, a multiple of 4 of them, from the start.
+    /// A new buffer with these bytes, a multiple of 4 of them.
     pub(super) fn create_filled(&self, label: &str, bytes: &[u8], usage: wgpu::BufferUsages) -> Result<Raw> {
         let raw = self.create_raw(label, bytes.len() as u64, usage, true)?;
         self.scoped("writing parameters", || {

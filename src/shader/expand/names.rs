@@ -1,15 +1,15 @@
-//! Names, as they are checked and as errors show them.
+//! Names: how they are checked and shown in errors.
 
 use crate::shader::library;
 
-/// A name as an error shows it: without control characters, and cut short.
+/// A name for an error: without control characters, and cut short.
 pub(super) fn shown(name: &str) -> String {
     const MAX: usize = 48;
     let all: String = name.chars().take(MAX).map(|c| if c.is_control() { '?' } else { c }).collect();
     if name.chars().nth(MAX).is_some() { all + "..." } else { all }
 }
 
-/// The library's names that begin and end most like `name`.
+/// The library's names most similar to `name`.
 pub(super) fn close_to(name: &str) -> String {
     let likeness = |other: &str| {
         let most = name.len().min(other.len());

@@ -1,4 +1,4 @@
-//! Lines that are written more than once: `#for`, and `#block` with `#put`.
+//! Lines written more than once: `#for`, and `#block` with `#put`.
 
 use super::names::{is_name, shown};
 use super::{Expander, Line};
@@ -7,18 +7,18 @@ use crate::shader::formula::Value;
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Bytes that `#for` and `#put` may write in a text.
+/// Maximum of bytes that `#for` and `#put` write in a text.
 pub(super) const MAX_WRITTEN: usize = 1 << 22;
 
-/// Bytes that they may read for it, and what a round counts for by itself: lines of loops within loops are read for each
-/// of them, and an `#if` drops many.
+/// Maximum of bytes that they read, and the base cost of a round: lines of nested loops are read once for each
+/// round, and an `#if` drops many.
 const MAX_READ: usize = 1 << 25;
 const OF_A_ROUND: usize = 16;
 
-/// `#for`s that may lie in each other: the expander recurses over them.
+/// Maximum of nested `#for`s, because the expander recurses over them.
 const MAX_LOOPS: usize = 16;
 
-/// `#put`s that may lie in each other.
+/// Maximum of nested `#put`s.
 const MAX_PUTS: usize = 4;
 
 /// The lines of a `#block`.
@@ -30,8 +30,8 @@ pub(super) struct TextBlock {
 }
 
 impl Expander<'_> {
-    /// In a loop: the line with the values of its `{...}`. Braces with a blank behind the first, or with anything
-    /// between them that no formula has, are WGSL's own.
+    /// In a loop: the line with the values of its `{...}`. Braces are WGSL's own if a blank follows the first, or
+    /// if they contain a character that formulas do not have.
     pub(super) fn filled<'t>(&self, raw: &'t str) -> Result<Cow<'t, str>, String> {
         if self.variables.is_empty() {
             return Ok(Cow::Borrowed(raw));
@@ -59,8 +59,8 @@ impl Expander<'_> {
         Ok(if out.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(out + rest) })
     }
 
-    /// The lines of a `#for`, once for each value of its variable. A loop of WGSL over a local array would have the
-    /// array lie in memory instead of registers, and cannot make names.
+    /// Writes the lines of a `#for` once for each value of its variable. A WGSL loop over a local array would keep
+    /// the array in memory instead of registers, and cannot make names.
     pub(super) fn repeat(
         &mut self,
         file: &str,
@@ -128,7 +128,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Writes the lines of a block. They see its parameters, and no variables of loops around the `#put`.
+    /// Writes the lines of a block. They see its parameters, but no variables of loops around the `#put`.
     pub(super) fn put(&mut self, what: &str, at: &dyn Fn(String) -> crate::Error) -> Result<()> {
         let (name, given) = call(what).ok_or_else(|| at("it is `#put NAME(TEXT, TEXT)`".into()))?;
         let block =
@@ -166,12 +166,12 @@ fn is_outer_comma() -> impl FnMut(char) -> bool {
     }
 }
 
-/// Whether the values of a loop are words: a comma stands outside of all brackets.
+/// Whether a loop runs over words: a comma stands outside of all brackets.
 fn is_list(values: &str) -> bool {
     values.chars().any(is_outer_comma())
 }
 
-/// A name, and what stands in the brackets behind it.
+/// A name, and the arguments in the brackets after it.
 fn call(text: &str) -> Option<(&str, Vec<&str>)> {
     let (name, inner) = text.split_once('(')?;
     let (name, inner) = (name.trim(), inner.strip_suffix(')')?.trim());
@@ -180,7 +180,7 @@ fn call(text: &str) -> Option<(&str, Vec<&str>)> {
     is_name(name).then_some((name, given))
 }
 
-/// How many lines lie before the `#end` of a loop or block that begins above them.
+/// Number of lines before the `#end` of a loop or block that begins above them.
 pub(super) fn end_of_loop(lines: &[Line<'_>]) -> Option<usize> {
     let mut depth = 0usize;
     lines.iter().position(|(_, line)| {
