@@ -42,7 +42,7 @@ pub(crate) struct Epoch {
 /// Elements between slices of a buffer that a device can bind.
 const STEP: usize = 64;
 
-/// Images that are uploaded at a time, at the most.
+/// Maximum images uploaded at a time.
 const AT_ONCE: usize = 1 << 13;
 
 /// A pixel with the mean and deviation of MNIST taken out.

@@ -170,7 +170,7 @@ impl Request {
         let (given, most) = (shapes.len(), op.inputs.len());
         if given > most {
             let name = op.name;
-            return Err(refuse!("{name}: {given} inputs given, it takes {most} at the most (see --list)"));
+            return Err(refuse!("{name}: {given} inputs given, it takes at most {most} (see --list)"));
         }
         Ok(Material { matrix, shapes })
     }

@@ -144,7 +144,7 @@ impl Indexer {
         &self.gpu.profile().name
     }
 
-    /// The index of `text`. `done` is told the bytes of each chunk as soon as it is done.
+    /// Builds the index of `text`. `done` gets the bytes of each finished chunk.
     pub(crate) fn index(
         &self,
         mut text: impl Read + Send,

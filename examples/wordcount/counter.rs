@@ -104,7 +104,7 @@ impl Counter {
         self.chunk
     }
 
-    /// Counts the words of the pieces that `next` gives. `done` is told the bytes of each piece.
+    /// Counts the words of the chunks that `next` returns. `done` gets the bytes of each chunk.
     pub(crate) fn count(
         &self,
         next: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send,

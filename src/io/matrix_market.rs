@@ -1,9 +1,8 @@
 //! Matrix Market files: the text format in which sparse matrices are published.
 //!
 //! [`read`] takes `coordinate` and `array` files, of `real`, `integer` and `pattern` values, `general`, `symmetric` and
-//! `skew-symmetric`; comments, blank lines, both line ends, and .gz, which is told by its first bytes. A file that is
-//! not so is an error with the number of the line and what is wrong with it. The format is that of R. F. Boisvert, R.
-//! Pozo and K. A. Remington, *The Matrix Market Exchange Formats*, 1996.
+//! `skew-symmetric`; comments, blank lines, both line ends, and .gz, recognised by its first bytes. Any other
+//! file is an error that names the line and the fault. The format is that of R. F. Boisvert, R. Pozo and K. A. Remington, *The Matrix Market Exchange Formats*, 1996.
 //!
 //! # Example
 //! ```

@@ -28,7 +28,7 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// For a dispatch of a kernel of so many instructions; `first` is 1 or what [`next`](Self::next) said.
+    /// For a dispatch of a kernel of `instructions`; `first` is 1 or the result of [`next`](Self::next).
     pub(super) fn new(first: u32, instructions: usize) -> Self {
         Self { first, all: Vec::new(), known: HashMap::new(), last: vec![(0, 0); instructions] }
     }
@@ -147,7 +147,7 @@ impl Records {
         let race = (!scope.ordered(stamps, writer, who, now)).then(|| told(stamps, writer));
         let readers = &mut self.readers[place];
         let [a, b] = readers.map(SimAccess::unpack);
-        // A reader that this one comes after is told by this one. Of others two are kept, of two workgroups if there are.
+        // This reader replaces one ordered before it. Of others two are kept, from two workgroups if possible.
         if scope.ordered(stamps, a, who, now) {
             readers[0] = SimAccess::pack(who, now);
         } else if scope.ordered(stamps, b, who, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
@@ -255,7 +255,7 @@ impl Targets {
         (sectors, used)
     }
 
-    /// Which bursts of so many bytes accesses of `size` bytes touch.
+    /// The bursts of `burst` bytes that accesses of `size` bytes touch.
     pub(super) fn bursts(&self, size: u32, burst: u64) -> BTreeSet<u64> {
         let of = |&address: &u32| {
             let address = u64::from(address);

@@ -22,20 +22,20 @@
 //!
 //! | [`FindingKind`] | when |
 //! |---|---|
-//! | `Race` | two invocations touch one place of workgroup or storage memory, one writes, not both are atomic, and no barrier of their workgroup stands between; of different workgroups of a dispatch always |
+//! | `Race` | two threads touch one place of workgroup or storage memory, one writes, not both are atomic, and no barrier of their workgroup stands between; of different workgroups of a dispatch always |
 //! | `SameValueRace` | the same where the write leaves what is there |
 //! | `Uninitialized` | workgroup memory or a `var<private>` is read that nothing has written, as if zero-initialisation were off; scratch of a [`Program`], with [`Options::check_scratch`] |
 //! | `OutOfBounds` | an index, or bytes of a buffer, that are not there; reads then give 0, writes do nothing |
-//! | `NonUniformBarrier`, `NonUniformSubgroup` | a barrier that not all invocations of the workgroup reach together, a subgroup operation that not all of the subgroup do |
-//! | `Livelock`, `StepLimit` | a wait for an invocation that need not run, under the [`Schedule`]; a kernel that takes more steps than [`Options::step_limit`] |
+//! | `NonUniformBarrier`, `NonUniformSubgroup` | a barrier that not all threads of the workgroup reach together, a subgroup operation that not all of the subgroup do |
+//! | `Livelock`, `StepLimit` | a wait for a thread that need not run, under the [`Schedule`]; a kernel that takes more steps than [`Options::step_limit`] |
 //! | `Division`, `Shift` | integer division by zero or overflow of it, a shift by 32 bits or more |
-//! | `NanBorn` | a NaN of operands that are none, with [`Options::check_nan`] |
-//! | `Untouched` | bytes of a buffer that no invocation reads or writes, with [`Options::check_untouched`]: a tile that was dropped |
+//! | `NanBorn` | a NaN from operands without one, with [`Options::check_nan`] |
+//! | `Untouched` | bytes of a buffer that no thread reads or writes, with [`Options::check_untouched`]: a tile that was dropped |
 //!
-//! Races are found by what orders accesses and not by what happens to go wrong: one schedule is enough for them, on
-//! the way that the kernel takes with this input. `workgroupBarrier` orders workgroup memory and `storageBarrier`
-//! storage memory, as the language says; on hardware either often does both. That two invocations write the same value
-//! is a race in WGSL too, and told apart.
+//! Races are found from the order of accesses, not from wrong results: one schedule finds all of them on the path that
+//! the kernel takes with this input. `workgroupBarrier` orders workgroup memory and `storageBarrier`
+//! storage memory, as the language says; on hardware either often does both. Two threads that write the same value
+//! race in WGSL too; they are reported separately.
 //!
 //! # What it counts
 //!
@@ -133,7 +133,7 @@ pub struct Options {
     pub immediates: Vec<u8>,
 }
 
-/// Invocations of so many workgroups of 1024 have numbers of 32 bits.
+/// Maximum workgroups of 1024 threads whose threads have 32-bit numbers.
 const MAX_WORKGROUPS: u32 = (1 << 22) - 1;
 
 impl Default for Options {

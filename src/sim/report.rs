@@ -31,9 +31,9 @@ pub enum FindingKind {
     Division,
     /// A shift by as many bits as there are, or more.
     Shift,
-    /// A NaN from operands that are none; looked for only when asked.
+    /// A NaN from operands without one. Optional.
     NanBorn,
-    /// Bytes of a buffer of the caller that no invocation has read or written; looked for only when asked.
+    /// Bytes of a caller's buffer that no thread read or wrote. Optional.
     Untouched,
 }
 

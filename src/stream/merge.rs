@@ -7,7 +7,7 @@ use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
 pub trait SortKey: Element {
-    /// The key's place in ascending order: the order of [`RadixSort`](crate::RadixSort), in which every NaN is last.
+    /// Returns the key's rank in ascending order: the order of [`RadixSort`](crate::RadixSort), in which every NaN is last.
     fn rank(self) -> u64;
 }
 
@@ -52,7 +52,7 @@ fn rank<T: SortKey>(key: T, descending: bool) -> u64 {
 }
 
 /// Merges `keys` and their values, of which each `run` elements are sorted, into `keys_out` and `values_out`. Equal keys
-/// keep their order. No values at all are fine. What is there when `cancel` is cancelled is of no use.
+/// keep their order. No values at all are fine. If `cancel` is cancelled, the outputs are incomplete.
 pub(super) fn merge<T: SortKey>(
     (keys, values): (&[T], &[u32]),
     (keys_out, values_out): (&mut [T], &mut [u32]),

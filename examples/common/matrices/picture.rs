@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use std::path::Path;
 use tilework::sparse::Csr;
 
-/// Pixels of the longer side of a matrix, at the most.
+/// Maximum pixels of the longer side of a matrix.
 const SIDE: usize = 800;
 /// Pixels of the shorter side, at the least.
 const LEAST: usize = 8;
