@@ -5,8 +5,8 @@ use crate::{attention, conv, dense, elementwise, image, nn, primitives, quantize
 
 /// The catalogue: every op and solver as its own file declares it, by family.
 ///
-/// The `op` and `explain` examples, tuning, tests, benches, the simulator's suite and the tables of the README are loops
-/// over it.
+/// The `op` and `explain` examples, tuning, tests, benches, the simulator's suite and the tables of the README are
+/// loops over it.
 pub fn operations() -> impl Iterator<Item = &'static Operation> {
     elementwise::OPS
         .iter()

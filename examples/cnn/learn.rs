@@ -98,8 +98,8 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// Trains and gives the parameters; `progress` hears of the images that were learned from and the loss of a batch, `done` of
-/// each epoch. The images that do not fill a batch are left out, others in each epoch.
+/// Trains and gives the parameters; `progress` hears of the images that were learned from and the loss of a batch,
+/// `done` of each epoch. The images that do not fill a batch are left out, others in each epoch.
 pub(crate) fn train(
     gpu: &Gpu,
     net: &Sequential,

@@ -6,8 +6,8 @@
 //! cargo run --release --example op -- reduce x.npy -o rows.npy --op max --axis last --report
 //! ```
 //!
-//! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on standard error for bad
-//! input, 3 if this machine has no adapter, 1 if a device fails.
+//! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on
+//! standard error for bad input, 3 if this machine has no adapter, 1 if a device fails.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -16,7 +16,8 @@
 //! They are models. WGSL does not promise how threads map to subgroups, and wgpu does not report how large a
 //! multiprocessor is, which is known for some cards by name. Unknown results are reported as such.
 //!
-//! [`Plan::report`](crate::Plan::report) gives their results for a plan; the `explain` example, for every variant of an op.
+//! [`Plan::report`](crate::Plan::report) gives their results for a plan; the `explain` example, for every variant of
+//! an op.
 
 mod atomics;
 mod coalescing;

@@ -124,7 +124,8 @@ pub struct Options {
     /// Whether reads of a program's scratch that nothing has written are found. Kernels that always read and drop what
     /// lies beyond the end do so too. Default: no.
     pub check_scratch: bool,
-    /// What each byte of a program's scratch is before anything writes it: results must not depend on it. Default: 0xa5.
+    /// What each byte of a program's scratch is before anything writes it: results must not depend on it. Default:
+    /// 0xa5.
     pub scratch_byte: u8,
     /// How buffers, of which each begins at the first bank of the first channel, are spread over DRAM; then
     /// [`Report::bursts`] are counted. Default: none.

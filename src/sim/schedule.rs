@@ -18,8 +18,8 @@ pub enum Schedule {
     /// One workgroup at a time, the last first: none may wait for another.
     LastFirst,
     /// Each workgroup is stopped once others can see something of it, and goes on when all others have run or are
-    /// stopped too, the last that was stopped first; then, in runs of their own on the same input, at the second and the
-    /// third such moment.
+    /// stopped too, the last that was stopped first; then, in runs of their own on the same input, at the second and
+    /// the third such moment.
     Stalled,
     /// [`LastFirst`](Self::LastFirst), then [`Stalled`](Self::Stalled) on the same input: what relies on the progress
     /// of others, or on the order in which they begin, is found.
@@ -197,9 +197,7 @@ impl Machine<'_> {
             _ if over || forever => {
                 let same = s.same;
                 self.sink.find(FindingKind::Livelock, pc, who, None, || {
-                    format!(
-                        "it got the same answer {same} times: it waits for a thread that may never run"
-                    )
+                    format!("it got the same answer {same} times: it waits for a thread that may never run")
                 });
                 Progress::Stuck
             }

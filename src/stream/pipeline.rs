@@ -59,15 +59,16 @@ struct Declared {
 
 /// Runs your own work in chunks, with several chunks in flight.
 ///
-/// One function *fills* each chunk, on a thread of its own. A second *records* its kernels, on the calling thread. A third
-/// *drains* it when the device is done, on another thread. Each handles the chunks in order. From filling to draining a
-/// chunk owns one of `in_flight` sets of buffers. With one set the stages run one after another on the calling thread.
+/// One function *fills* each chunk, on a thread of its own. A second *records* its kernels, on the calling thread. A
+/// third *drains* it when the device is done, on another thread. Each handles the chunks in order. From filling to
+/// draining a chunk owns one of `in_flight` sets of buffers. With one set the stages run one after another on the
+/// calling thread.
 ///
 /// # Errors of the three functions
 /// Any error stops the stream: no further chunk is filled, recorded or drained, submitted work is waited for, and the
 /// error of [`run`](Self::run) names the chunk and the stage. An [`Error`](crate::Error) keeps its kind, an
-/// [`io::Error`](std::io::Error) gives [`Io`](crate::ErrorKind::Io), others [`Callback`](crate::ErrorKind::Callback). A panic stops the
-/// stream in the same way and goes on afterwards.
+/// [`io::Error`](std::io::Error) gives [`Io`](crate::ErrorKind::Io), others [`Callback`](crate::ErrorKind::Callback).
+/// A panic stops the stream in the same way and goes on afterwards.
 ///
 /// # Example
 /// ```
@@ -120,7 +121,8 @@ impl Drop for Pipeline {
 }
 
 impl Pipeline {
-    /// Makes a pipeline with at most `in_flight` chunks at a time: 1 runs them one after another, 3 overlaps all stages.
+    /// Makes a pipeline with at most `in_flight` chunks at a time: 1 runs them one after another, 3 overlaps all
+    /// stages.
     pub fn new(gpu: &Gpu, in_flight: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {

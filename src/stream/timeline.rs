@@ -11,8 +11,8 @@ pub enum Stage {
     Submit,
     /// The device had it: from the begin of the upload to the end of the download.
     Device,
-    /// The device copied from staging. A part of [`Device`](Self::Device), known where there are timestamps, as the next
-    /// two are.
+    /// The device copied from staging. A part of [`Device`](Self::Device), known where there are timestamps, as the
+    /// next two are.
     Upload,
     /// The device ran its kernels.
     Kernels,
@@ -62,9 +62,10 @@ pub struct Event {
 
 /// When each stage of each chunk ran, on the host's clock.
 ///
-/// Where the device has timestamps, its stages are its own times. How its clock stands to the host's is narrowed down by
-/// every chunk: none begins before it is submitted, and none ends after the host has seen its end. Elsewhere a chunk is
-/// taken to be on the device from its submission, or from the end of the chunk before, until the host sees its end.
+/// Where the device has timestamps, its stages are its own times. How its clock stands to the host's is narrowed down
+/// by every chunk: none begins before it is submitted, and none ends after the host has seen its end. Elsewhere a
+/// chunk is taken to be on the device from its submission, or from the end of the chunk before, until the host sees
+/// its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     /// All events, in the order of chunks, at most seven per chunk.
@@ -86,8 +87,8 @@ impl Timeline {
         self.of(stage).fold(0.0, |sum, e| sum + (e.end - e.begin))
     }
 
-    /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's, shared
-    /// among the chunks after the first. Nothing for fewer than two chunks.
+    /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's,
+    /// shared among the chunks after the first. Nothing for fewer than two chunks.
     pub fn period(&self) -> Option<f64> {
         let first = self.of(Stage::Drain).next()?;
         let last = self.of(Stage::Drain).last()?;

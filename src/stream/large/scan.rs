@@ -27,8 +27,8 @@ impl Streamed {
         Ok(all)
     }
 
-    /// Computes all prefixes, each without its last element: [`Scan::exclusive`], of f32, f16, i32 and u32. The first is
-    /// the identity.
+    /// Computes all prefixes, each without its last element: [`Scan::exclusive`], of f32, f16, i32 and u32. The first
+    /// is the identity.
     ///
     /// # Errors
     /// See [`Streamed`].

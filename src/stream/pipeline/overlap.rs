@@ -48,8 +48,8 @@ enum ThreadEvent {
 }
 
 impl PipelineRun {
-    /// Fills and drains on threads of their own; a third one waits for the device, since wgpu's wait cannot be left when
-    /// another chunk is ready to be submitted.
+    /// Fills and drains on threads of their own; a third one waits for the device, since wgpu's wait cannot be left
+    /// when another chunk is ready to be submitted.
     pub(super) fn overlapped(
         &self,
         sets: &mut [Set],

@@ -140,11 +140,7 @@ impl PipelineRun {
     }
 
     pub(super) fn cancelled(drained: usize) -> Failure {
-        err!(
-            Cancelled,
-            "stream: cancelled after draining {drained} chunks; no work is under way"
-        )
-        .into()
+        err!(Cancelled, "stream: cancelled after draining {drained} chunks; no work is under way").into()
     }
 
     /// One chunk after another, on this thread.
