@@ -6,7 +6,7 @@ use super::words::Counts;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 
-/// Invocations of a workgroup of the kernels.
+/// Threads of a workgroup of the kernels.
 const WORKGROUP_SIZE: usize = 256;
 /// Bytes of a group of `mark` and `list`.
 const GROUP: usize = 32;

@@ -42,7 +42,7 @@
 //! [`Counts`], for each line of the source and in total: sectors and bytes of storage memory and the share of them that
 //! is used, passes and conflicts of the banks of workgroup memory, branches and those that diverge, atomics and those
 //! that wait, operations by kind, barriers. The model is that of [`analysis`](crate::analysis): subgroups are
-//! consecutive invocations (x fastest, then y, then z), each access of a subgroup by itself, no cache. With
+//! consecutive threads (x fastest, then y, then z), each access of a subgroup by itself, no cache. With
 //! [`Options::interleaving`] also the bursts of each channel and bank of DRAM.
 //!
 //! # How it differs from hardware
@@ -62,7 +62,7 @@
 //!
 //! # What it costs
 //!
-//! An operation is an instruction on an active invocation ([`Counts::active`]). One core of a server did 60 million a
+//! An operation is an instruction on an active thread ([`Counts::active`]). One core of a server did 60 million a
 //! second of a matrix product in subgroups of 4, and 1200 million of a sum in subgroups of 32. Memory holds each buffer
 //! twice; where a dispatch writes to a buffer, 8 bytes for each word that is written and 16 for each that is read.
 

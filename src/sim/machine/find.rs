@@ -13,7 +13,7 @@ pub(in crate::sim) struct Found {
     pub(in crate::sim) kind: FindingKind,
     pub(in crate::sim) pc: u32,
     pub(in crate::sim) other: Option<(u32, u32)>,
-    /// Number of the invocation in the dispatch.
+    /// Number of the thread in the dispatch.
     pub(in crate::sim) who: u32,
     pub(in crate::sim) message: String,
     pub(in crate::sim) times: u64,
