@@ -1,8 +1,9 @@
 //! A program that lives on wgpu calls CUDA on its own buffers: prefix sums behind a barrier of the whole grid, and a
 //! product of matrices on tensor cores.
 //!
-//! Kernels of wgpu fill buffers, CUDA works on the same memory, wgpu reads the results, and the processor checks them. Each
-//! is timed in three ways: in place with order by semaphores, in place with waits on the host, and copied through it.
+//! Kernels of wgpu fill buffers, CUDA works on the same memory, wgpu reads the results, and the processor checks
+//! them. Each is timed in three ways: in place with order by semaphores, in place with waits on the host, and copied
+//! through it.
 //!
 //! ```sh
 //! cargo run --release --features cuda --example cuda_interop

@@ -81,7 +81,7 @@ struct Vectors {
     device: [CudaBuffer<f32>; 3],
 }
 
-/// A part of the vectors and the addition of so many elements.
+/// A part of the vectors, and the addition of its elements.
 struct Chunk {
     range: Range<usize>,
     plan: CudaPlan<Zip, f32>,

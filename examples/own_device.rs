@@ -27,7 +27,7 @@ Takes no arguments.
 
 /// Not a multiple of anything.
 const N: u32 = 1_000_003;
-/// Invocations of a workgroup in the program's own passes.
+/// Threads of a workgroup in the program's own passes.
 const WORKGROUP_SIZE: u32 = 64;
 
 /// The program's own shaders. Energies repeat 0, 1/1024, 2/1024, ... 1023/1024.

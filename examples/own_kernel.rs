@@ -36,7 +36,7 @@ usage: own_kernel [KERNEL.wgsl | --print]
 ";
 
 const BUILT_IN: &str = "\
-// The mean of three neighbours; one invocation computes one element.
+// The mean of three neighbours; one thread computes one element.
 // tilework's fragments can be imported: this one gives workgroup_index(), for launches of any size.
 #import workgroup/index
 

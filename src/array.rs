@@ -119,7 +119,7 @@ impl HostData {
         !matches!(self, Self::Unseen(..))
     }
 
-    /// The first so many elements.
+    /// Returns the first `count` elements.
     #[must_use]
     pub fn front(mut self, count: usize) -> Self {
         with_data!(&mut self, v => v.truncate(count), Self::Unseen(_, n) => *n = count.min(*n));

@@ -44,8 +44,8 @@ const FAMILIES: &[&[Operation]] = &[
 
 /// The catalogue: every op and solver as its own file declares it, by family. A family whose feature is off is not in it.
 ///
-/// The `op` and `explain` examples, tuning, tests, benches, the simulator's suite and the tables of the README are loops
-/// over it.
+/// The `op` and `explain` examples, tuning, tests, benches, the simulator's suite and the tables of the README are
+/// loops over it.
 pub fn operations() -> impl Iterator<Item = &'static Operation> {
     FAMILIES.iter().copied().flatten()
 }

@@ -4,8 +4,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use std::ops::{Bound, RangeBounds};
 
-/// Elements of a shape at the most: 2^44, or 2^28 of a machine of 32 bits. No device holds as many, their bytes can be
-/// counted, and so can the bindings that they are cut into.
+/// Maximum elements of a shape: 2^44, or 2^28 on a 32-bit machine. No device holds as many, and their bytes and the
+/// bindings that hold them can be counted.
 const MOST: usize = (usize::MAX / 16) >> ((usize::BITS - 32) / 2);
 
 /// Number of elements of a shape, for the operand `operand` of `op`. Where an extent is 0 the others must be such that

@@ -33,7 +33,7 @@ struct Params {
 @group(0) @binding(22) var<storage, read> sums: array<f32>;
 @group(0) @binding(23) var<storage, read_write> total: array<f32>;
 
-// The sine of so many turns: of an angle near 0, where devices are exact.
+// The sine of an angle in turns: of an angle near 0, where devices are exact.
 fn sin_turns(turns: f32) -> f32 { return sin(TAU * (turns - round(turns))); }
 
 // Ripples around two places, which fade.

@@ -21,7 +21,7 @@ usage: adaptive [--field NAME | --image FILE] [--picture FILE.png]
   --threshold T        a cell whose samples differ by more is split in four (0.1); fields go from 0 to 1 or so
   --first LEVEL        the grid has at least the cells of this level: 4^LEVEL (3)
   --deepest LEVEL      and at most those of this one (8; at most 11)
-  --capacity CELLS     cells of a level, at the most (as many as there can be)
+  --capacity CELLS     maximum cells of a level (unlimited)
   --picture FILE.png   the field and the edges of the cells
   --size PIXELS        of the longer side of the picture (1536)
   --no-check           do not measure the cells on the processor too

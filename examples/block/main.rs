@@ -1,8 +1,8 @@
 //! A fused kernel of your own from the library's block level: softmax and the 8 most likely columns of each row.
 //!
-//! `softmax_top_8.wgsl` beside this file imports a reduction and a selection of a workgroup (`shaders/workgroup`) and adds
-//! what is its own in some thirty lines. It reads each score once; the two ops one after the other read it twice and write
-//! all of the softmax in between. Every number is held against a sequential twin.
+//! `softmax_top_8.wgsl` beside this file imports a reduction and a selection of a workgroup (`shaders/workgroup`) and
+//! adds what is its own in some thirty lines. It reads each score once; the two ops one after the other read it twice
+//! and write all of the softmax in between. Every number is held against a sequential twin.
 //!
 //! ```sh
 //! cargo run --release --example block

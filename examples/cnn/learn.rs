@@ -42,7 +42,7 @@ pub(crate) struct Epoch {
 /// Elements between slices of a buffer that a device can bind.
 const STEP: usize = 64;
 
-/// Images that are uploaded at a time, at the most.
+/// Maximum images uploaded at a time.
 const AT_ONCE: usize = 1 << 13;
 
 /// A pixel with the mean and deviation of MNIST taken out.
@@ -98,8 +98,8 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// Trains and gives the parameters; `progress` hears of the images that were learned from and the loss of a batch, `done` of
-/// each epoch. The images that do not fill a batch are left out, others in each epoch.
+/// Trains and gives the parameters; `progress` hears of the images that were learned from and the loss of a batch,
+/// `done` of each epoch. The images that do not fill a batch are left out, others in each epoch.
 pub(crate) fn train(
     gpu: &Gpu,
     net: &Sequential,

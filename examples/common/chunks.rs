@@ -5,7 +5,7 @@ use indicatif::{DecimalBytes, ProgressBar};
 use std::sync::mpsc;
 use std::thread;
 
-/// Bytes of a `--chunk` of so many MiB.
+/// Bytes of a `--chunk` given in MiB.
 pub(crate) fn chunk_bytes(mib: &str) -> Result<u64, Failure> {
     mib.parse().ok().filter(|m| (1..=1024).contains(m)).map(|m: u64| m << 20).ok_or_else(|| {
         Failure::bad_input(format!("--chunk {mib}: must be a whole number of MiB from 1 to 1024"))

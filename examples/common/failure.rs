@@ -119,8 +119,8 @@ pub(crate) fn exit_code(program: &str, result: Result<u8, Failure>, err: &mut dy
     })
 }
 
-/// Runs a program on this process's arguments and standard error; its output goes to `out`. The exit code is that of the
-/// program, or 1 if all went well but the end of the output cannot be written.
+/// Runs a program on this process's arguments and standard error; its output goes to `out`. The exit code is that of
+/// the program, or 1 if all went well but the end of the output cannot be written.
 pub(crate) fn main(
     program: &str,
     mut out: impl Write,

@@ -53,7 +53,7 @@ pub(crate) struct Backend {
     pub(crate) driver: String,
     /// Whether it takes the large sizes.
     pub(crate) card: bool,
-    /// What it could do at the most, where that was measured.
+    /// Its maximum rates, if measured.
     pub(crate) roof: Option<Roofline>,
     world: World,
     /// Lost or broken, so that nothing more is asked of it.
@@ -95,7 +95,7 @@ pub(crate) fn find() -> Vec<Found> {
         about: p.about().into(),
         open: Open::Processor(p),
     }));
-    // The second of two equal cards is told from the first.
+    // Equal cards get different names.
     let names: Vec<_> = all.iter().map(|f| f.name.clone()).collect();
     for (i, found) in all.iter_mut().enumerate() {
         let before = names[..i].iter().filter(|name| **name == found.name).count();
@@ -196,8 +196,8 @@ impl Found {
     }
 }
 
-/// What a card could do at the most does not depend on who asks it: ceilings measured through one backend are those of
-/// all with the same device's name.
+/// A card's maximum rates do not depend on the backend: ceilings measured through one hold for all with the same device
+/// name.
 pub(crate) fn share_roofs(backends: &mut [Backend]) {
     let device = |backend: &Backend| backend.name.split_once('-').map(|(_, device)| device.to_owned());
     let known: Vec<_> = backends.iter().filter_map(|b| device(b).zip(b.roof)).collect();

@@ -109,7 +109,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Numbers in [-0.5, 0.5) of so many bits, the same for the same seed.
+/// Numbers in [-0.5, 0.5) of `bits` bits, the same for the same seed.
 fn numbers<T: Number>(n: usize, seed: u32, bits: u32) -> Rc<Vec<T>> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let step = 0.5f64.powi(bits as i32);
@@ -334,7 +334,7 @@ fn gemv(n: usize) -> Result<Problem> {
 /// Multiply-adds that the reference of a result may take.
 const CHECKED: usize = 1 << 27;
 
-/// A square product of factors of so many bits, whose sums may err by so many bounds; as yet nobody forms it.
+/// A square product of factors of `bits` bits, whose sums may err by `slack` bounds, without runners.
 fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, [Rc<Vec<T>>; 2]) {
     let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
     let (a1, b1) = (a.clone(), b.clone());
@@ -472,7 +472,7 @@ fn layer(images: usize, side: usize) -> Conv2d {
     Conv2d::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1])
 }
 
-/// A layer with x and w of so many bits, whose sums may err by so many bounds; as yet nobody computes it.
+/// A layer with x and w of `bits` bits, whose sums may err by `slack` bounds, without runners.
 fn conv<T: Number>(side: usize, bits: u32, slack: f64) -> Result<(Problem, [Rc<Vec<T>>; 2])> {
     let image = CHANNELS * side * side;
     let x = numbers::<T>(IMAGES * image, 1, bits);

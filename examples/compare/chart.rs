@@ -12,7 +12,7 @@ pub(crate) struct Line {
     /// Which colour and mark it has.
     pub(crate) place: usize,
     pub(crate) points: Vec<(f64, f64)>,
-    /// Drawn dashed, in the same colour and without marks: what it could be at the most.
+    /// Drawn dashed, in the same colour and without marks: the ceiling.
     pub(crate) ceiling: Vec<(f64, f64)>,
 }
 

@@ -56,8 +56,8 @@ pub(crate) struct Effort {
     pub(crate) slack: f64,
 }
 
-/// Checks rows of an n x n product: all, or so many, evenly spread, that the reference keeps to its effort. A row of
-/// the result is the product of a row of A with B, which `one_row` describes.
+/// Checks rows of an n x n product: all, or fewer, evenly spread, so that the reference stays within its effort. A
+/// row of the result is the product of a row of A with B, which `one_row` describes.
 pub(crate) fn check_product<T: Number + Into<f64>, R: Number + Into<f64>>(
     one_row: &Gemm,
     a: &[T],

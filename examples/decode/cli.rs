@@ -22,8 +22,8 @@ usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--contex
   --heads N            heads of attention (8)
   --kv-heads N         heads of keys and values, which divide the others (2)
   --context N          bytes that are read together (256)
-  --bytes N            bytes of the text, at the most (16384)
-  --epochs N           walks over the vectors that the head is fitted to (5)
+  --bytes N            maximum bytes of the text (16384)
+  --epochs N           passes over the vectors that the head is fitted to (5)
   --seed N             the decoder's weights (1)
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 

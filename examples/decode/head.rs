@@ -19,8 +19,8 @@ pub(crate) struct Samples {
     pub(crate) next: Vec<u32>,
 }
 
-/// Fits a head to the samples by `epochs` walks over them in an order that belongs to the seed; `progress` hears of each
-/// walk and of the mean of its losses.
+/// Fits a head to the samples by `epochs` walks over them in an order that belongs to the seed; `progress` hears of
+/// each walk and of the mean of its losses.
 pub(crate) fn fit(
     gpu: &Gpu,
     samples: &Samples,

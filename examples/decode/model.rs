@@ -135,8 +135,8 @@ impl Model {
 
 /// In which order rows of a head's elements lie, by tokens and by heads.
 struct Order {
-    /// Rows of (T, heads of q, k and v) in the order (heads, T), with as many that do not exist behind those of q and of k
-    /// that the next ones begin where a device can bind them.
+    /// Rows of (T, heads of q, k and v) in the order (heads, T), with as many that do not exist behind those of q and
+    /// of k that the next ones begin where a device can bind them.
     to_heads: Vec<u32>,
     /// Where rows of q, k and v begin.
     parts: [usize; 3],

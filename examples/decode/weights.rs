@@ -6,7 +6,7 @@ use super::common::{Failure, Random};
 /// There is a token for each byte.
 pub(crate) const BYTES: usize = 256;
 
-/// Parameters of a decoder, at the most: 1 GiB.
+/// Maximum parameters of a decoder: 1 GiB.
 const MAX_PARAMETERS: usize = 1 << 28;
 
 /// The epsilon of the norms.

@@ -18,7 +18,7 @@ usage: encoder --weights FILE --vocab FILE SENTENCE... [--precision f32|f16|int8
   --vocab FILE         its vocabulary: a piece of a word a line
   --precision P        f32 (the default); f16; int8 (weights in bytes, and what they are multiplied by)
   --heads N            heads of attention, which the tensors do not tell (12)
-  --batch N            sentences at a time, at the most (64)
+  --batch N            maximum sentences at a time (64)
   --check              hold each vector against the processor's, in f64
   --bench              tokens a second, of one sentence and of a batch
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
@@ -26,7 +26,7 @@ usage: encoder --weights FILE --vocab FILE SENTENCE... [--precision f32|f16|int8
 Prints the cosine of the vectors of each two sentences. Sentences are cut to as many tokens as the encoder has places for.
 ";
 
-/// Sentences at a time, at the most.
+/// Maximum sentences at a time.
 const MAX_BATCH: usize = 1 << 16;
 
 struct Options {

@@ -8,8 +8,8 @@
 //!
 //! The files are those of a BERT encoder for sentences, such as all-MiniLM-L6-v2: six layers of embeddings by number,
 //! attention, products with bias and GELU, layer norms; the mean of a sentence's tokens, made one of norm 1, is its
-//! vector. All ops are planned once and recorded as one submission. Exit code 1 if `--check` finds a vector that is off or
-//! the device fails, 2 for bad input, 3 if there is no adapter.
+//! vector. All ops are planned once and recorded as one submission. Exit code 1 if `--check` finds a vector that is
+//! off or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

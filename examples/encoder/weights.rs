@@ -112,8 +112,8 @@ impl Tensors<'_> {
 }
 
 impl Weights {
-    /// Reads the parameters. All tensors of every layer must be there, in their shapes; what the file has beside them, such
-    /// as a pooler, is left alone.
+    /// Reads the parameters. All tensors of every layer must be there, in their shapes; what the file has beside
+    /// them, such as a pooler, is left alone.
     pub(crate) fn read(path: &Path, heads: usize) -> Result<Self, Failure> {
         let bytes = std::fs::read(path).map_err(|e| Failure::file(path, &e))?;
         let file = SafeTensors::deserialize(&bytes)

@@ -170,7 +170,7 @@ impl Request {
         let (given, most) = (shapes.len(), op.inputs.len());
         if given > most {
             let name = op.name;
-            return Err(refuse!("{name}: {given} inputs given, it takes {most} at the most (see --list)"));
+            return Err(refuse!("{name}: {given} inputs given, it takes at most {most} (see --list)"));
         }
         Ok(Material { matrix, shapes })
     }
@@ -334,7 +334,7 @@ fn explained(
     Ok(Ok((Explained { name: variant, report, asked, kernel, seconds }, clock)))
 }
 
-/// The kernel that took longest, or where that is not known, whose dispatches have the most invocations.
+/// The kernel that took longest, or where that is not known, whose dispatches have the most threads.
 fn main_kernel(program: &Program, report: &Report, profile: Option<&OpProfile>) -> Option<usize> {
     let weight = |kernel: usize| -> f64 {
         let dispatches = program.dispatches.iter().enumerate().filter(|(_, d)| d.kernel == kernel);

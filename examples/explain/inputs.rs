@@ -25,7 +25,7 @@ pub(crate) enum Fill {
 /// Elements of an array that planning may look at, as it does at the weights of a filter.
 const MAX_SEEN: usize = 1 << 16;
 
-/// Elements of an input at the most: 16 GiB of words.
+/// Maximum elements of an input: 16 GiB of words.
 const MOST: usize = 1 << 32;
 
 pub(crate) fn dtype(text: &str) -> Result<DType, Failure> {
@@ -113,7 +113,7 @@ impl Supply for Made<'_> {
     }
 }
 
-/// A sparse matrix of so many entries a row on average: most rows have half of that, a few many times as much.
+/// A sparse matrix of `entries` entries a row on average: most rows have half of that, a few many times as much.
 pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Failure> {
     count(&[rows, entries])?;
     if rows >= u32::MAX as usize || cols >= u32::MAX as usize {

@@ -85,7 +85,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Box<dyn s
     say(
         out,
         &format!(
-            "{} ({})\n{m} x {n} x {k} f32: {:.4} GFLOP; at the most {:.0} GFLOP/s and {:.0} GB/s\n\n",
+            "{} ({})\n{m} x {n} x {k} f32: {:.4} GFLOP; ceilings {:.0} GFLOP/s and {:.0} GB/s\n\n",
             profile.name,
             profile.driver,
             Matmul { m: m as u64, n: n as u64, k: k as u64 }.flop() as f64 * 1e-9,

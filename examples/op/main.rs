@@ -6,8 +6,8 @@
 //! cargo run --release --example op -- reduce x.npy -o rows.npy --op max --axis last --report
 //! ```
 //!
-//! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on standard error for bad
-//! input, 3 if this machine has no adapter, 1 if a device fails.
+//! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on
+//! standard error for bad input, 3 if this machine has no adapter, 1 if a device fails.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -44,7 +44,7 @@ Files hold arrays in C order: f32, f16, i32, u32, u8, i8; sparse matrices come a
 
 /// Runs timed for `--report` where `--repeat` does not say how many.
 const DEFAULT_RUNS: usize = 5;
-/// Runs timed at the most.
+/// Maximum timed runs.
 const MAX_RUNS: usize = 1 << 24;
 /// Runs timed in one go.
 const BATCH: usize = 1024;

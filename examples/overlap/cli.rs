@@ -138,7 +138,7 @@ fn overlap(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         given => given.to_vec(),
     };
     if let Some(chunk) = sizes.iter().find(|chunk| **chunk > most) {
-        return Err(Failure::bad_input(format!("--chunk {chunk}: a binding has {most} bytes at the most")));
+        return Err(Failure::bad_input(format!("--chunk {chunk}: a binding has at most {most} bytes")));
     }
     say(out, &format!("{} ({})\n", gpu.profile().name, gpu.profile().backend))?;
     if software {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tilework::prelude::*;
 use tilework::stream::{Pipeline, Timeline};
 
-/// Rounds of a kernel at the most: a software driver ends an invocation's loops after 65535 steps, and an invocation may
+/// Maximum rounds of a kernel: a software driver ends a thread's loops after 65535 steps, and a thread may
 /// have four elements.
 pub(crate) const MAX_ROUNDS: u32 = 8192;
 /// Steps that the processor takes to check a run.
@@ -44,7 +44,7 @@ fn random(i: u64) -> u64 {
 }
 
 impl Add {
-    /// Vectors of so many bytes.
+    /// Vectors of `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Result<Self, Failure> {
         let n = bytes as usize / 4;
         room_for(&format!("--size {bytes}: three vectors"), n, 12)?;
@@ -56,7 +56,7 @@ impl Add {
 }
 
 impl Bytes {
-    /// Those of a file, or so many that are made up.
+    /// Vectors from a file, or made-up ones of `bytes` bytes.
     pub(crate) fn new(file: Option<PathBuf>, bytes: u64) -> Result<Self, Failure> {
         if file.is_none() {
             room_for(&format!("--size {bytes}: as many bytes"), bytes as usize, 1)?;

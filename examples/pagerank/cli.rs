@@ -21,7 +21,7 @@ usage: pagerank GRAPH.mtx [-o RANKS.mtx] ...
   --unweighted         follow the links of a node alike, whatever their values are
   --start FILE.mtx     where walks begin: not negative, and scaled to a sum of 1 (anywhere)
   --tol T              moves of all ranks together that are small enough (1e-6): the residual
-  --max-iter N         iterations at the most (1000)
+  --max-iter N         maximum iterations (1000)
 ";
 
 struct Request {

@@ -8,7 +8,7 @@ use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 use tilework::{Plan, Result};
 
-/// Invocations of a workgroup of the kernels.
+/// Threads of a workgroup of the kernels.
 const WORKGROUP_SIZE: usize = 256;
 
 /// Sorts codes and, with them, numbers of points.

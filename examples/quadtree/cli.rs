@@ -17,11 +17,11 @@ usage: quadtree [FILE] [--picture FILE.png] [-o FILE.json]
 
   FILE                 points: a NumPy array of f32 with two columns, or text with x and y in each line
   --shape SHAPE        without a file: uniform, clusters or spiral (clusters)
-  --points N           so many of them (100000)
+  --points N           number of points (100000)
   --seed S             which of them (1)
   --leaf-capacity K    a cell with more points splits in four (16)
   --max-depth D        cells of this level do not split; the root is level 0 (12; at most 16)
-  --capacity CELLS     cells of a level, at the most (as many as there can be)
+  --capacity CELLS     maximum cells of a level (unlimited)
   --picture FILE.png   cells and points
   --size PIXELS        of a side of the picture (1600)
   -o FILE              cells as .json, with the order of points, or as .npy

@@ -17,7 +17,7 @@ const MAGMA: Map = [
 ];
 const PAPER: Colour = [0.035, 0.030, 0.065];
 const POINT: Colour = [1.0, 0.97, 0.90];
-/// Lines finer than what they part are left out below so many pixels.
+/// Pixels below which a cell's dividing lines are left out.
 const LEAST: f64 = 2.5;
 
 /// The cells, lighter the deeper they lie, the lines between them, and the points as light on them.

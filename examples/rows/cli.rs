@@ -20,7 +20,7 @@ usage: rows FILE... [--line N]... [--range A..B]... [--index INDEX] [--check]
   --index INDEX        use this index of the file if it is there and whole, and the file has not changed; else write it
   --check              hold the index against the processor's
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
-  --chunk MIB          MiB that the device gets at a time, at the most (64)
+  --chunk MIB          maximum MiB on the device at a time (64)
 
 A line ends with a newline, or with the file. Its newline, and a carriage return before that, are not printed;
 bytes that are no UTF-8 are printed as \u{fffd}. With several files, lines are numbered in each by itself.

@@ -11,7 +11,7 @@ use tilework::prelude::*;
 const GROUP: usize = 8;
 /// A mark has 24 bits for the number of its group.
 const MAX_CHUNK: u64 = (GROUP as u64) << 24;
-/// Invocations of a workgroup of the kernel.
+/// Threads of a workgroup of the kernel.
 const WORKGROUP_SIZE: usize = 256;
 
 /// Where each line begins, and where the last one ends.
@@ -144,7 +144,7 @@ impl Indexer {
         &self.gpu.profile().name
     }
 
-    /// The index of `text`. `done` is told the bytes of each chunk as soon as it is done.
+    /// Builds the index of `text`. `done` gets the bytes of each finished chunk.
     pub(crate) fn index(
         &self,
         mut text: impl Read + Send,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A file is read in chunks, the next one while the device works on the last. A kernel of the example's own marks
-//! newlines eight bytes at a time, `Select` keeps the marks that have any, and the host makes them positions of 64 bits.
-//! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
+//! newlines eight bytes at a time, `Select` keeps the marks that have any, and the host makes them positions of 64
+//! bits. Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

@@ -16,7 +16,7 @@ usage: solve A.mtx [B.mtx] [-o X.mtx] ...
   B.mtx                the right side (that whose solution is all ones)
   -o X.mtx             where the solution goes
   --tol T              the residual that is small enough, as a part of the right side (1e-5)
-  --max-iter N         iterations at the most (10000)
+  --max-iter N         maximum iterations (10000)
   --precond NAME       jacobi (by the diagonal) or none (jacobi)
 ";
 
@@ -108,7 +108,7 @@ fn ones(a: &Csr) -> Result<Vec<f32>, Failure> {
     Ok(reference::spmv(1.0, a, &x, 0.0, &x)?.into_iter().map(|b| b as f32).collect())
 }
 
-/// The residual in f64 as a part of b, and how far an element is from 1 at the most.
+/// The residual in f64 as a part of b, and the largest distance of an element from 1.
 fn check(a: &Csr, b: &[f32], x: &[f32]) -> Result<(f64, f64), Failure> {
     let apart = reference::spmv(1.0, a, x, -1.0, b)?;
     let square: f64 = apart.iter().map(|r| r * r).sum();

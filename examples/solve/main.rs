@@ -5,9 +5,10 @@
 //! cargo run --release --example solve -- A.mtx b.mtx -o x.mtx --tol 1e-6
 //! ```
 //!
-//! The matrix must be symmetric and positive definite: it is solved by conjugate gradients, whose dots and step lengths stay on the
-//! device. Without `b` the right side is that whose solution is all ones. The processor forms the residual of the
-//! result in f64. Exit code 1 if it does not converge or the device fails, 2 for bad input, 3 if there is no adapter.
+//! The matrix must be symmetric and positive definite: it is solved by conjugate gradients, whose dots and step
+//! lengths stay on the device. Without `b` the right side is that whose solution is all ones. The processor forms the
+//! residual of the result in f64. Exit code 1 if it does not converge or the device fails, 2 for bad input, 3 if
+//! there is no adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

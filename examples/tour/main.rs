@@ -40,7 +40,7 @@ usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown]
 ";
 
 const LEGEND: &str = "\
-time: the median; ceiling: percent of what this adapter copies or multiplies and adds at the most;
+time: the median; ceiling: percent of this adapter's maximum rate of copies or multiply-adds;
 error: the largest difference from the CPU reference, relative to results above 1
 ";
 

@@ -90,8 +90,8 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// More than the caches hold, and work for some milliseconds; on a processor, little enough that all ops
-    /// take seconds, which `small` asks for everywhere. Short sources are repeated, of long ones the beginning is taken.
+    /// More than the caches hold, and work for some milliseconds; on a processor, little enough that all ops take
+    /// seconds, which `small` asks for everywhere. Short sources are repeated, of long ones the beginning is taken.
     pub(crate) fn new(source: &Source, profile: &DeviceProfile, small: bool) -> Self {
         let class = if small { DeviceClass::Cpu } else { profile.class };
         let (amount, flop) = match class {

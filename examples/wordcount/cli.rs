@@ -16,7 +16,7 @@ usage: wordcount FILE... [--top N] [--check]
   --top N              print the N most frequent words (20)
   --check              hold the counts against the processor's
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
-  --chunk MIB          MiB that the device gets at a time, at the most (32; 8 for a processor)
+  --chunk MIB          maximum MiB on the device at a time (32; 8 for a software driver)
 
 Words are made of ASCII letters, which count as lower case, ASCII digits, and what is not ASCII except U+0080 to
 U+00BF, U+2000 to U+207F and U+3000 to U+303F (dashes, quotation marks): don't is two words, and naïve is one.

@@ -6,7 +6,7 @@ use super::words::Counts;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 
-/// Invocations of a workgroup of the kernels.
+/// Threads of a workgroup of the kernels.
 const WORKGROUP_SIZE: usize = 256;
 /// Bytes of a group of `mark` and `list`.
 const GROUP: usize = 32;
@@ -104,7 +104,7 @@ impl Counter {
         self.chunk
     }
 
-    /// Counts the words of the pieces that `next` gives. `done` is told the bytes of each piece.
+    /// Counts the words of the chunks that `next` returns. `done` gets the bytes of each chunk.
     pub(crate) fn count(
         &self,
         next: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send,

@@ -1,8 +1,8 @@
-//! Formulas that say what a kernel costs before it runs: pure functions, each tested on known answers.
+//! Formulas for the cost of a kernel before it runs: pure functions, each tested on known answers.
 //!
 //! | question | take |
 //! |---|---|
-//! | what parallel work gains at the most | [`amdahl`] |
+//! | the maximum gain of parallel work | [`amdahl`] |
 //! | whether memory or arithmetic is the bound, and how much reuse it would take | [`Roofline`], [`reuse_for_peak`] |
 //! | how many workgroups a multiprocessor holds, and why no more | [`occupancy`], [`Multiprocessor::of_adapter`] |
 //! | which subgroups run both sides of a branch | [`divergence`], [`branch_seconds`] |
@@ -13,10 +13,11 @@
 //! | how slow atomics are that now and then miss the cache | [`misses_of_atomics`] |
 //! | what a bus carries, what a model remembers | [`pcie3_bytes_per_second`], [`kv_cache_bytes`], [`perplexity`] |
 //!
-//! They are models. WGSL does not promise how invocations map to subgroups, and wgpu does not report how large a
-//! multiprocessor is, which is known of some cards by their names: what is unknown is said to be.
+//! They are models. WGSL does not promise how threads map to subgroups, and wgpu does not report how large a
+//! multiprocessor is, which is known for some cards by name. Unknown results are reported as such.
 //!
-//! [`Plan::report`](crate::Plan::report) says what they say of a plan; the `explain` example, of every variant of an op.
+//! [`Plan::report`](crate::Plan::report) gives their results for a plan; the `explain` example, for every variant of
+//! an op.
 
 mod atomics;
 mod coalescing;

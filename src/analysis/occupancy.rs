@@ -18,8 +18,9 @@ pub struct Multiprocessor {
     pub shared_bytes_reserved: u32,
 }
 
-/// Multiprocessors of NVIDIA's cards: words that one of must be in the name, then threads, blocks, KiB of shared memory, and
-/// KiB reserved for each block, of the CUDA programming guide's table of compute capabilities. All have 65536 registers.
+/// Multiprocessors of NVIDIA's cards: words that one of must be in the name, then threads, blocks, KiB of shared
+/// memory, and KiB reserved for each block, of the CUDA programming guide's table of compute capabilities. All have
+/// 65536 registers.
 const NVIDIA: &[(&[&str], [u32; 4])] = &[
     // 10.0
     (&["B100", "B200", "GB200"], [2048, 32, 228, 1]),

@@ -29,7 +29,7 @@ pub fn reuse_for_peak(peak: f64, bandwidth: f64, element_bytes: f64) -> f64 {
     peak / (bandwidth / element_bytes)
 }
 
-/// What a device does at the most: S. Williams, A. Waterman, D. Patterson (2009).
+/// The roofline, a device's maximum rates: S. Williams, A. Waterman, D. Patterson (2009).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Roofline {
     /// Bytes a second.

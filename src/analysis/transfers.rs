@@ -25,7 +25,7 @@ pub fn kv_cache_bytes(layers: u64, heads: u64, head_size: u64, tokens: u64, elem
     2 * layers * heads * head_size * tokens * element_bytes
 }
 
-/// The perplexity of the negative log-likelihoods of a text's tokens; of none, not a number.
+/// The perplexity of the negative log-likelihoods of a text's tokens; NaN for an empty text.
 ///
 /// ```
 /// use tilework::analysis::perplexity;

@@ -46,8 +46,8 @@ pub struct Labelled {
 ///
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) for another magic number, fewer or more elements than the extents say;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for elements of another type; [`Io`](crate::ErrorKind::Io) where the source
-/// fails.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) for elements of another type; [`Io`](crate::ErrorKind::Io) where
+/// the source fails.
 pub fn read(mut source: impl BufRead) -> Result<Idx> {
     let start = source.fill_buf().map_err(|e| err!(Io, "idx: cannot read: {e}"))?;
     if start.starts_with(&[0x1f, 0x8b]) {
@@ -135,12 +135,12 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<Idx> {
     read(BufReader::with_capacity(1 << 20, file)).map_err(|e| e.context(&path.display().to_string()))
 }
 
-/// Reads the images and labels `PART-images-idx3-ubyte` and `PART-labels-idx1-ubyte` of a folder, each plain or with `.gz`; the
-/// parts of MNIST and of Fashion-MNIST are `train` and `t10k`.
+/// Reads the images and labels `PART-images-idx3-ubyte` and `PART-labels-idx1-ubyte` of a folder, each plain or with
+/// `.gz`; the parts of MNIST and of Fashion-MNIST are `train` and `t10k`.
 ///
 /// # Errors
-/// As [`read_file`]; [`Malformed`](crate::ErrorKind::Malformed) for arrays that are no images or labels, and for as many
-/// labels as there are not images.
+/// As [`read_file`]; [`Malformed`](crate::ErrorKind::Malformed) for arrays that are no images or labels, and for as
+/// many labels as there are not images.
 pub fn read_labelled(folder: impl AsRef<Path>, part: &str) -> Result<Labelled> {
     let find = |kind: &str| {
         let plain = folder.as_ref().join(format!("{part}-{kind}-ubyte"));

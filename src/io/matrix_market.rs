@@ -1,9 +1,9 @@
 //! Matrix Market files: the text format in which sparse matrices are published.
 //!
-//! [`read`] takes `coordinate` and `array` files, of `real`, `integer` and `pattern` values, `general`, `symmetric` and
-//! `skew-symmetric`; comments, blank lines, both line ends, and .gz, which is told by its first bytes. A file that is
-//! not so is an error with the number of the line and what is wrong with it. The format is that of R. F. Boisvert, R.
-//! Pozo and K. A. Remington, *The Matrix Market Exchange Formats*, 1996.
+//! [`read`] takes `coordinate` and `array` files, of `real`, `integer` and `pattern` values, `general`, `symmetric`
+//! and `skew-symmetric`; comments, blank lines, both line ends, and .gz, recognised by its first bytes. Any other
+//! file is an error that names the line and the fault. The format is that of R. F. Boisvert, R. Pozo and K. A.
+//! Remington, *The Matrix Market Exchange Formats*, 1996.
 //!
 //! # Example
 //! ```
@@ -77,8 +77,9 @@ const LONGEST_LINE: usize = 1 << 12;
 /// Reads a matrix.
 ///
 /// # Errors
-/// [`Malformed`](crate::ErrorKind::Malformed) with the line and what is wrong; [`Unsupported`](crate::ErrorKind::Unsupported)
-/// for complex values and for graphs of other kinds; [`Io`](crate::ErrorKind::Io) where the source fails.
+/// [`Malformed`](crate::ErrorKind::Malformed) with the line and what is wrong;
+/// [`Unsupported`](crate::ErrorKind::Unsupported) for complex values and for graphs of other kinds;
+/// [`Io`](crate::ErrorKind::Io) where the source fails.
 pub fn read(mut source: impl BufRead) -> Result<Matrix> {
     let start = source.fill_buf().map_err(|e| err!(Io, "matrix market: cannot read: {e}"))?;
     if start.starts_with(&[0x1f, 0x8b]) {

@@ -119,8 +119,8 @@ impl WriteTo {
     }
 }
 
-/// Writes a file by [`WholeFile`]: it appears when `write` is done. If `write` or the disk fails, nothing is left, and what
-/// stood at the place stays.
+/// Writes a file by [`WholeFile`]: it appears when `write` is done. If `write` or the disk fails, nothing is left,
+/// and what stood at the place stays.
 ///
 /// # Errors
 /// Those of `write`: an [`Error`] inside of [`io::Error::other`] keeps its kind, others are
@@ -152,8 +152,8 @@ pub fn write_aside(
 /// written.
 ///
 /// # Errors
-/// [`Io`](crate::ErrorKind::Io) if a path cannot be written; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if two
-/// are one file.
+/// [`Io`](crate::ErrorKind::Io) if a path cannot be written; [`InvalidArgument`](crate::ErrorKind::InvalidArgument)
+/// if two are one file.
 ///
 /// ```
 /// let folder = std::env::temp_dir();

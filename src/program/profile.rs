@@ -222,7 +222,8 @@ impl DeviceProfile {
         self.class == DeviceClass::Cpu
     }
 
-    /// Why a feature is missing, as the end of an error: `which NAME does not have`, or that the device was opened without.
+    /// Why a feature is missing, as the end of an error: `which NAME does not have`, or that the device was opened
+    /// without.
     pub(crate) fn lacks(&self) -> String {
         let name = &self.name;
         match self.opened_by {

@@ -2,8 +2,8 @@
 
 /// Applies a builder method only if a condition holds.
 ///
-/// Switches of descriptors take no argument: [`Scan::exclusive`](crate::Scan::exclusive) makes a scan exclusive. Where a
-/// program decides at run time, [`when`](Self::when) keeps the chain in one expression.
+/// Switches of descriptors take no argument: [`Scan::exclusive`](crate::Scan::exclusive) makes a scan exclusive.
+/// Where a program decides at run time, [`when`](Self::when) keeps the chain in one expression.
 pub trait When: Sized {
     /// Returns `set(self)` if `condition` holds, and `self` otherwise.
     ///

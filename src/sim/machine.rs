@@ -67,7 +67,7 @@ impl Machine<'_> {
         self.code.workgroup_size.iter().product()
     }
 
-    /// The first invocation of a subgroup.
+    /// The first thread of a subgroup.
     pub(super) fn first_invocation(&self, s: &Subgroup, group: &Workgroup) -> u32 {
         group.first + s.number * self.lanes as u32
     }

@@ -28,7 +28,7 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// For a dispatch of a kernel of so many instructions; `first` is 1 or what [`next`](Self::next) said.
+    /// For a dispatch of a kernel of `instructions`; `first` is 1 or the result of [`next`](Self::next).
     pub(super) fn new(first: u32, instructions: usize) -> Self {
         Self { first, all: Vec::new(), known: HashMap::new(), last: vec![(0, 0); instructions] }
     }
@@ -61,7 +61,7 @@ pub(super) struct Time {
     atomic: bool,
 }
 
-/// Who touched a place last, and when: the number of the invocation in the dispatch, and of the stamp.
+/// Who touched a place last, and when: the number of the thread in the dispatch, and of the stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SimAccess {
     who: u32,
@@ -79,7 +79,7 @@ impl SimAccess {
 }
 
 /// Of each place the last writer, and two readers that later writers may race with. Zeros are nobody: what no
-/// invocation touches costs address space alone.
+/// thread touches costs address space alone.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     writers: Vec<u64>,
@@ -89,7 +89,7 @@ pub(super) struct Records {
 /// Bytes of the record of a place.
 pub(super) const RECORD_BYTES: usize = 24;
 
-/// What an access must know of its own workgroup: first and number of its invocations.
+/// What an access must know of its own workgroup: first and number of its threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope {
     pub(super) first: u32,
@@ -134,7 +134,7 @@ impl Records {
         self.readers = self.readers.iter().flat_map(|r| std::iter::repeat_n(*r, n)).collect();
     }
 
-    /// Instruction and invocation that the read races with.
+    /// Instruction and thread that the read races with.
     pub(super) fn read(
         &mut self,
         place: usize,
@@ -147,7 +147,7 @@ impl Records {
         let race = (!scope.ordered(stamps, writer, who, now)).then(|| told(stamps, writer));
         let readers = &mut self.readers[place];
         let [a, b] = readers.map(SimAccess::unpack);
-        // A reader that this one comes after is told by this one. Of others two are kept, of two workgroups if there are.
+        // This reader replaces one ordered before it. Of others two are kept, from two workgroups if possible.
         if scope.ordered(stamps, a, who, now) {
             readers[0] = SimAccess::pack(who, now);
         } else if scope.ordered(stamps, b, who, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
@@ -156,7 +156,7 @@ impl Records {
         race
     }
 
-    /// Instruction and invocation that the write races with.
+    /// Instruction and thread that the write races with.
     pub(super) fn write(
         &mut self,
         place: usize,
@@ -184,7 +184,7 @@ pub(super) struct SimMemory {
     /// One for each granule, once the buffer is written.
     pub(super) records: Records,
     pub(super) granule: u32,
-    /// Whether reads of what no invocation has written are found.
+    /// Whether reads of what no thread has written are found.
     pub(super) unwritten: bool,
 }
 
@@ -255,7 +255,7 @@ impl Targets {
         (sectors, used)
     }
 
-    /// Which bursts of so many bytes accesses of `size` bytes touch.
+    /// The bursts of `burst` bytes that accesses of `size` bytes touch.
     pub(super) fn bursts(&self, size: u32, burst: u64) -> BTreeSet<u64> {
         let of = |&address: &u32| {
             let address = u64::from(address);

@@ -22,27 +22,27 @@
 //!
 //! | [`FindingKind`] | when |
 //! |---|---|
-//! | `Race` | two invocations touch one place of workgroup or storage memory, one writes, not both are atomic, and no barrier of their workgroup stands between; of different workgroups of a dispatch always |
+//! | `Race` | two threads touch one place of workgroup or storage memory, one writes, not both are atomic, and no barrier of their workgroup stands between; of different workgroups of a dispatch always |
 //! | `SameValueRace` | the same where the write leaves what is there |
 //! | `Uninitialized` | workgroup memory or a `var<private>` is read that nothing has written, as if zero-initialisation were off; scratch of a [`Program`], with [`Options::check_scratch`] |
 //! | `OutOfBounds` | an index, or bytes of a buffer, that are not there; reads then give 0, writes do nothing |
-//! | `NonUniformBarrier`, `NonUniformSubgroup` | a barrier that not all invocations of the workgroup reach together, a subgroup operation that not all of the subgroup do |
-//! | `Livelock`, `StepLimit` | a wait for an invocation that need not run, under the [`Schedule`]; a kernel that takes more steps than [`Options::step_limit`] |
+//! | `NonUniformBarrier`, `NonUniformSubgroup` | a barrier that not all threads of the workgroup reach together, a subgroup operation that not all of the subgroup do |
+//! | `Livelock`, `StepLimit` | a wait for a thread that need not run, under the [`Schedule`]; a kernel that takes more steps than [`Options::step_limit`] |
 //! | `Division`, `Shift` | integer division by zero or overflow of it, a shift by 32 bits or more |
-//! | `NanBorn` | a NaN of operands that are none, with [`Options::check_nan`] |
-//! | `Untouched` | bytes of a buffer that no invocation reads or writes, with [`Options::check_untouched`]: a tile that was dropped |
+//! | `NanBorn` | a NaN from operands without one, with [`Options::check_nan`] |
+//! | `Untouched` | bytes of a buffer that no thread reads or writes, with [`Options::check_untouched`]: a tile that was dropped |
 //!
-//! Races are found by what orders accesses and not by what happens to go wrong: one schedule is enough for them, on
-//! the way that the kernel takes with this input. `workgroupBarrier` orders workgroup memory and `storageBarrier`
-//! storage memory, as the language says; on hardware either often does both. That two invocations write the same value
-//! is a race in WGSL too, and told apart.
+//! Races are found from the order of accesses, not from wrong results: one schedule finds all of them on the path that
+//! the kernel takes with this input. `workgroupBarrier` orders workgroup memory and `storageBarrier`
+//! storage memory, as the language says; on hardware either often does both. Two threads that write the same value
+//! race in WGSL too; they are reported separately.
 //!
 //! # What it counts
 //!
 //! [`Counts`], for each line of the source and in total: sectors and bytes of storage memory and the share of them that
 //! is used, passes and conflicts of the banks of workgroup memory, branches and those that diverge, atomics and those
 //! that wait, operations by kind, barriers. The model is that of [`analysis`](crate::analysis): subgroups are
-//! consecutive invocations (x fastest, then y, then z), each access of a subgroup by itself, no cache. With
+//! consecutive threads (x fastest, then y, then z), each access of a subgroup by itself, no cache. With
 //! [`Options::interleaving`] also the bursts of each channel and bank of DRAM.
 //!
 //! # How it differs from hardware
@@ -62,7 +62,7 @@
 //!
 //! # What it costs
 //!
-//! An operation is an instruction on an active invocation ([`Counts::active`]). One core of a server did 60 million a
+//! An operation is an instruction on an active thread ([`Counts::active`]). One core of a server did 60 million a
 //! second of a matrix product in subgroups of 4, and 1200 million of a sum in subgroups of 32. Memory holds each buffer
 //! twice; where a dispatch writes to a buffer, 8 bytes for each word that is written and 16 for each that is read.
 
@@ -124,7 +124,8 @@ pub struct Options {
     /// Whether reads of a program's scratch that nothing has written are found. Kernels that always read and drop what
     /// lies beyond the end do so too. Default: no.
     pub check_scratch: bool,
-    /// What each byte of a program's scratch is before anything writes it: results must not depend on it. Default: 0xa5.
+    /// What each byte of a program's scratch is before anything writes it: results must not depend on it. Default:
+    /// 0xa5.
     pub scratch_byte: u8,
     /// How buffers, of which each begins at the first bank of the first channel, are spread over DRAM; then
     /// [`Report::bursts`] are counted. Default: none.
@@ -133,7 +134,7 @@ pub struct Options {
     pub immediates: Vec<u8>,
 }
 
-/// Invocations of so many workgroups of 1024 have numbers of 32 bits.
+/// Maximum workgroups of 1024 threads whose threads have 32-bit numbers.
 const MAX_WORKGROUPS: u32 = (1 << 22) - 1;
 
 impl Default for Options {

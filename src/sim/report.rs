@@ -17,13 +17,13 @@ pub enum FindingKind {
     Uninitialized,
     /// An access outside of a buffer, array or vector.
     OutOfBounds,
-    /// A barrier that not all invocations of the workgroup reach together.
+    /// A barrier that not all threads of the workgroup reach together.
     NonUniformBarrier,
-    /// A subgroup operation that not all invocations of the subgroup reach together.
+    /// A subgroup operation that not all threads of the subgroup reach together.
     NonUniformSubgroup,
     /// `workgroupUniformLoad` of a place that differs between invocations.
     NonUniformLoad,
-    /// An invocation waits for one that does not run.
+    /// A thread waits for one that does not run.
     Livelock,
     /// The kernel took more steps than it was allowed.
     StepLimit,
@@ -31,9 +31,9 @@ pub enum FindingKind {
     Division,
     /// A shift by as many bits as there are, or more.
     Shift,
-    /// A NaN from operands that are none; looked for only when asked.
+    /// A NaN from operands without one. Optional.
     NanBorn,
-    /// Bytes of a buffer of the caller that no invocation has read or written; looked for only when asked.
+    /// Bytes of a caller's buffer that no thread read or wrote. Optional.
     Untouched,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// One invocation of a dispatch.
+/// One thread of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invocation {
     /// `workgroup_id`.
@@ -102,9 +102,9 @@ pub struct Finding {
     pub dispatch: usize,
     /// Where.
     pub at: SourceLine,
-    /// Who; the first invocation where it is nobody.
+    /// Who; the first thread where it is nobody.
     pub invocation: Invocation,
-    /// The other access or invocation, if there are two.
+    /// The other access or thread, if there are two.
     pub other: Option<(SourceLine, Invocation)>,
     /// What happened, in a sentence.
     pub message: String,
@@ -133,17 +133,17 @@ impl fmt::Display for Finding {
 pub struct Counts {
     /// Steps of subgroups: one instruction for all lanes that are active.
     pub steps: u64,
-    /// Lanes that were active, summed over the steps: the operations of invocations.
+    /// Lanes that were active, summed over the steps: the operations of threads.
     pub active: u64,
-    /// Lanes of the subgroups, summed over the steps; those that no invocation has are idle.
+    /// Lanes of the subgroups, summed over the steps; those that no thread has are idle.
     pub lanes: u64,
     /// Branches of subgroups.
     pub branches: u64,
     /// Those on which its lanes disagreed.
     pub divergent: u64,
-    /// Bytes of storage buffers that invocations read.
+    /// Bytes of storage buffers that threads read.
     pub read_bytes: u64,
-    /// Bytes of storage buffers that invocations wrote.
+    /// Bytes of storage buffers that threads wrote.
     pub written_bytes: u64,
     /// Different bytes that subgroups' accesses wanted, of what was moved.
     pub used_bytes: u64,
@@ -151,7 +151,7 @@ pub struct Counts {
     pub transactions: u64,
     /// Bytes of these sectors.
     pub moved_bytes: u64,
-    /// Reads of workgroup memory by invocations; a vector counts each of its components.
+    /// Reads of workgroup memory by threads; a vector counts each of its components.
     pub shared_reads: u64,
     /// Writes to workgroup memory, counted likewise.
     pub shared_writes: u64,
@@ -159,7 +159,7 @@ pub struct Counts {
     pub shared_passes: u64,
     /// Those that there would not have been without conflicts.
     pub bank_conflicts: u64,
-    /// Atomic operations of invocations.
+    /// Atomic operations of threads.
     pub atomics: u64,
     /// Those that had to wait for another of the same subgroup at the same place.
     pub contended: u64,

@@ -18,8 +18,8 @@ pub enum Schedule {
     /// One workgroup at a time, the last first: none may wait for another.
     LastFirst,
     /// Each workgroup is stopped once others can see something of it, and goes on when all others have run or are
-    /// stopped too, the last that was stopped first; then, in runs of their own on the same input, at the second and the
-    /// third such moment.
+    /// stopped too, the last that was stopped first; then, in runs of their own on the same input, at the second and
+    /// the third such moment.
     Stalled,
     /// [`LastFirst`](Self::LastFirst), then [`Stalled`](Self::Stalled) on the same input: what relies on the progress
     /// of others, or on the order in which they begin, is found.
@@ -40,7 +40,7 @@ const STOPPED: usize = 64;
 /// where all that run do.
 const PATIENCE: u32 = 1_000;
 const LONG_PATIENCE: u32 = 100_000;
-/// Turns of waiting for each subgroup after which all of them are taken to wait: so many that chance leaves none out.
+/// Turns per subgroup after which all count as waiting: enough that chance leaves no subgroup out.
 const WAITS: usize = 32;
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -141,7 +141,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Workgroups that memory holds, `most` at the most.
+    /// Workgroups that memory holds, at most `most`.
     fn at_once(&self, most: usize) -> usize {
         ((RESIDENT_BYTES / self.code.group_bytes(self.lanes as u32).max(1)) as usize).clamp(2, most)
     }
@@ -197,10 +197,7 @@ impl Machine<'_> {
             _ if over || forever => {
                 let same = s.same;
                 self.sink.find(FindingKind::Livelock, pc, who, None, || {
-                    format!(
-                        "it asks again and again, and is told the same for the {same}th time: it waits for an \
-                         invocation that may never run"
-                    )
+                    format!("it got the same answer {same} times: it waits for a thread that may never run")
                 });
                 Progress::Stuck
             }

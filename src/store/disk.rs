@@ -3,8 +3,9 @@
 //! Only regular files are opened, and only those are replaced: whoever opens a pipe waits for its other end.
 //!
 //! What is kept is only ever a shortcut: whatever is wrong with a file or a directory, the work is done again. A file
-//! holds its whole key and a checksum, so one that is truncated, flipped, renamed or of somebody else is not read. It is
-//! written under another name and then renamed, so that nobody sees half of it, also where processes write at once.
+//! holds its whole key and a checksum, so one that is truncated, flipped, renamed or of somebody else is not read. It
+//! is written under another name and then renamed, so that nobody sees half of it, also where processes write at
+//! once.
 
 use crate::io::Aside;
 use std::fs::{self, File, TryLockError};
@@ -166,8 +167,8 @@ impl Store {
         }
     }
 
-    /// Keeps what `change` makes of what is kept under `kind` and `key`, so that processes that do it at once lose nothing
-    /// of one another's.
+    /// Keeps what `change` makes of what is kept under `kind` and `key`, so that processes that do it at once lose
+    /// nothing of one another's.
     pub(crate) fn update(&self, kind: &str, key: &[u8], change: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>) {
         if self.root.is_none() {
             return;

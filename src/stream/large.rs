@@ -191,8 +191,8 @@ impl Streamed {
     /// Sums of integers wrap, and f16 is rounded after each chunk. For positions use [`arg_min`](Self::arg_min).
     ///
     /// # Errors
-    /// See [`Streamed`]; [`Unsupported`](crate::ErrorKind::Unsupported) for [`ArgMin`] and [`ArgMax`], whose positions do
-    /// not combine.
+    /// See [`Streamed`]; [`Unsupported`](crate::ErrorKind::Unsupported) for [`ArgMin`] and [`ArgMax`], whose
+    /// positions do not combine.
     pub fn reduce<T, U, O>(&self, input: impl Source<T>, op: O) -> Result<U>
     where
         T: Element,

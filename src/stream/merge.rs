@@ -7,7 +7,8 @@ use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
 pub trait SortKey: Element {
-    /// The key's place in ascending order: the order of [`RadixSort`](crate::RadixSort), in which every NaN is last.
+    /// Returns the key's rank in ascending order: the order of [`RadixSort`](crate::RadixSort), in which every NaN is
+    /// last.
     fn rank(self) -> u64;
 }
 
@@ -51,8 +52,8 @@ fn rank<T: SortKey>(key: T, descending: bool) -> u64 {
     if descending && !is_nan { u64::MAX - rank - u64::from(T::DTYPE.is_float()) } else { rank }
 }
 
-/// Merges `keys` and their values, of which each `run` elements are sorted, into `keys_out` and `values_out`. Equal keys
-/// keep their order. No values at all are fine. What is there when `cancel` is cancelled is of no use.
+/// Merges `keys` and their values, of which each `run` elements are sorted, into `keys_out` and `values_out`. Equal
+/// keys keep their order. No values at all are fine. If `cancel` is cancelled, the outputs are incomplete.
 pub(super) fn merge<T: SortKey>(
     (keys, values): (&[T], &[u32]),
     (keys_out, values_out): (&mut [T], &mut [u32]),
@@ -156,7 +157,8 @@ fn tournament<T: SortKey>(
     /// Elements between looks at the token.
     const LOOK: usize = 1 << 16;
     let leaves = tree.len() / 2;
-    // Rank above the run's number: equal keys come from the earlier run first, and none is as large as a run at its end.
+    // Rank above the run's number: equal keys come from the earlier run first, and none is as large as a run at its
+    // end.
     let head = |run: usize, (a, b): (usize, usize)| {
         if a < b { u128::from(rank(keys[a], descending)) << 32 | run as u128 } else { u128::MAX }
     };

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What the caller's functions give back: any error stops the stream.
+/// The result of the caller's functions. Any error stops the stream.
 pub type Outcome<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Chunks in flight at the most.
+/// Maximum chunks in flight.
 const MAX_IN_FLIGHT: usize = 1024;
 
-/// Stops a stream, from any thread. Clones are one token; it stays cancelled.
+/// Cancels streams, from any thread. Clones share one token, which stays cancelled.
 ///
 /// ```
 /// let cancel = tilework::stream::Cancel::new();
@@ -33,42 +33,42 @@ const MAX_IN_FLIGHT: usize = 1024;
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A token that is not cancelled.
+    /// Makes a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks all streams that watch the token to stop: they take no further chunk, wait for what the device has been given,
-    /// and give [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
+    /// Stops all streams that watch the token: they take no further chunk, wait for submitted work, and return
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// An input or output as it was declared.
+/// A declared input or output.
 #[derive(Debug, Clone, Copy)]
 struct Declared {
     room: Room,
     make: fn(&Gpu, usize) -> Result<Port>,
 }
 
-/// Chunked work of your own, several chunks in flight.
+/// Runs your own work in chunks, with several chunks in flight.
 ///
-/// Each chunk is *filled* by one function, on a thread for that; its kernels are *recorded* by a second one, on the calling
-/// thread; and when the device is done it is *drained* by a third one, on another thread. Chunks stay in order in each.
-/// From filling to draining a chunk owns one of `in_flight` sets of buffers; with one set the stages follow one another, all
-/// on the calling thread.
+/// One function *fills* each chunk, on a thread of its own. A second *records* its kernels, on the calling thread. A
+/// third *drains* it when the device is done, on another thread. Each handles the chunks in order. From filling to
+/// draining a chunk owns one of `in_flight` sets of buffers. With one set the stages run one after another on the
+/// calling thread.
 ///
 /// # Errors of the three functions
-/// Any error stops the stream: no further chunk is filled, recorded or drained, what the device has been given is waited
-/// for, and [`run`](Self::run) says which chunk and stage it was. An [`Error`](crate::Error) keeps its kind, an
-/// [`io::Error`](std::io::Error) gives [`Io`](crate::ErrorKind::Io), others [`Callback`](crate::ErrorKind::Callback). A panic stops the
-/// stream in the same way and goes on afterwards.
+/// Any error stops the stream: no further chunk is filled, recorded or drained, submitted work is waited for, and the
+/// error of [`run`](Self::run) names the chunk and the stage. An [`Error`](crate::Error) keeps its kind, an
+/// [`io::Error`](std::io::Error) gives [`Io`](crate::ErrorKind::Io), others [`Callback`](crate::ErrorKind::Callback).
+/// A panic stops the stream in the same way and goes on afterwards.
 ///
 /// # Example
 /// ```
@@ -121,7 +121,8 @@ impl Drop for Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline of at most `in_flight` chunks at a time: 1 does one after another, 3 overlaps all that can be.
+    /// Makes a pipeline with at most `in_flight` chunks at a time: 1 runs them one after another, 3 overlaps all
+    /// stages.
     pub fn new(gpu: &Gpu, in_flight: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
@@ -160,19 +161,19 @@ impl Pipeline {
         self
     }
 
-    /// Bytes of device memory and staging that the pipeline holds: nothing before the first run, and the same in all.
+    /// Returns the bytes of device memory and staging that the pipeline holds: 0 before the first run, then constant.
     pub fn memory_bytes(&self) -> u64 {
         let ports = self.sets.iter().flat_map(|set| set.inputs.iter().chain(&set.outputs));
         ports.map(Port::memory_bytes).sum()
     }
 
-    /// Runs chunks until `fill` says `false`: that there was nothing left to fill a chunk with.
+    /// Runs chunks until `fill` returns `false`, because nothing is left to fill a chunk with.
     ///
-    /// `record` puts kernels, and copies, into the recorder; the pipeline submits it. Buffers of the caller's that it uses
-    /// may carry something from chunk to chunk: chunks run in order.
+    /// `record` records kernels and copies; the pipeline submits them. Chunks run in order, so the caller's buffers may
+    /// carry values from chunk to chunk.
     ///
     /// # Errors
-    /// Of the functions: see [`Pipeline`]. [`Cancelled`](crate::ErrorKind::Cancelled);
+    /// Those of the functions: see [`Pipeline`]. [`Cancelled`](crate::ErrorKind::Cancelled);
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for no chunk in flight, and
     /// [`TooLarge`](crate::ErrorKind::TooLarge) for more than 1024; those of [`Gpu::alloc`] before the first
     /// chunk, for all memory; device lost. The `Gpu` and the pipeline stay usable unless the device is lost.

@@ -1,4 +1,4 @@
-//! Where the elements of a stream come from.
+//! Sources of a stream's elements.
 
 use super::chunk::Space;
 use super::pipeline::{Cancel, Outcome};
@@ -7,7 +7,7 @@ use crate::error::err;
 use std::fmt;
 use std::io::Read;
 
-/// Gives a stream its elements, chunk by chunk: a slice, [`Reader`], [`Items`], or what you implement it for.
+/// Supplies a stream's elements chunk by chunk: a slice, [`Reader`], [`Items`], or your own type.
 pub trait Source<T: Element>: Send {
     /// Appends the next elements, one or more and at most [`Space::room`]; nothing if there are no more. Ops call it
     /// until a chunk is full, and not again after it appended nothing.
@@ -16,7 +16,7 @@ pub trait Source<T: Element>: Send {
     /// Whatever stops the stream.
     fn next(&mut self, space: &mut Space<'_, T>) -> Outcome;
 
-    /// How many elements are left, where that is known. A source that ends earlier is refused.
+    /// Returns how many elements are left, if known. A source that ends earlier is an error.
     fn left(&self) -> Option<usize> {
         None
     }
@@ -34,7 +34,7 @@ impl<T: Element> Source<T> for &[T] {
     }
 }
 
-/// A source that fills whole chunks: all but the last one are full, however few elements it appends at a time.
+/// Fills whole chunks from a source, however few elements it appends at a time. Only the last may not be full.
 pub(super) struct Feed<S> {
     source: S,
     op: &'static str,
@@ -83,7 +83,7 @@ impl<S> Feed<S> {
     }
 }
 
-/// The elements that the bytes of a reader are, in the machine's own order: of a file, a socket, a decoder.
+/// Elements from a reader of native-endian bytes: a file, a socket, a decoder.
 pub struct Reader<R>(pub R);
 
 impl<R> fmt::Debug for Reader<R> {
@@ -99,7 +99,7 @@ impl<T: Element, R: Read + Send> Source<T> for Reader<R> {
     }
 }
 
-/// The elements of an iterator.
+/// Elements from an iterator.
 pub struct Items<I>(pub I);
 
 impl<I> fmt::Debug for Items<I> {

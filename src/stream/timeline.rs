@@ -1,8 +1,8 @@
-//! What a stream did when.
+//! When each stage of a stream ran.
 
 use crate::program::Clock;
 
-/// What was done with a chunk.
+/// A stage of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The host filled it: the caller's `fill`.
@@ -11,8 +11,8 @@ pub enum Stage {
     Submit,
     /// The device had it: from the begin of the upload to the end of the download.
     Device,
-    /// The device copied from staging. A part of [`Device`](Self::Device), known where there are timestamps, as the next
-    /// two are.
+    /// The device copied from staging. A part of [`Device`](Self::Device), known where there are timestamps, as the
+    /// next two are.
     Upload,
     /// The device ran its kernels.
     Kernels,
@@ -23,11 +23,11 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All of them.
+    /// All stages.
     pub const ALL: [Self; 7] =
         [Self::Fill, Self::Submit, Self::Device, Self::Upload, Self::Kernels, Self::Download, Self::Drain];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fill => "fill",
@@ -52,22 +52,23 @@ impl std::fmt::Display for Stage {
 pub struct Event {
     /// The chunk's number, from 0.
     pub chunk: usize,
-    /// What was done.
+    /// The stage.
     pub stage: Stage,
-    /// When it began.
+    /// Start.
     pub begin: f64,
-    /// When it ended.
+    /// End.
     pub end: f64,
 }
 
-/// What a stream did when, on one clock: the host's.
+/// When each stage of each chunk ran, on the host's clock.
 ///
-/// Where the device has timestamps, its stages are its own times. How its clock stands to the host's is narrowed down by
-/// every chunk: none begins before it is submitted, and none ends after the host has seen its end. Elsewhere a chunk is
-/// taken to be on the device from its submission, or from the end of the chunk before, until the host sees its end.
+/// Where the device has timestamps, its stages are its own times. How its clock stands to the host's is narrowed down
+/// by every chunk: none begins before it is submitted, and none ends after the host has seen its end. Elsewhere a
+/// chunk is taken to be on the device from its submission, or from the end of the chunk before, until the host sees
+/// its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// All events, in the order of chunks; seven a chunk at the most.
+    /// All events, in the order of chunks, at most seven per chunk.
     pub events: Vec<Event>,
     /// Seconds from the begin to the end of the stream.
     pub seconds: f64,
@@ -80,14 +81,14 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Seconds that a stage took of all chunks together.
+    /// Returns the seconds that a stage took, over all chunks.
     pub fn busy(&self, stage: Stage) -> f64 {
-        // A sum of nothing is -0 in Rust.
+        // An empty sum is -0 in Rust.
         self.of(stage).fold(0.0, |sum, e| sum + (e.end - e.begin))
     }
 
-    /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's, shared
-    /// among the chunks after the first. Nothing for fewer than two chunks.
+    /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's,
+    /// shared among the chunks after the first. Nothing for fewer than two chunks.
     pub fn period(&self) -> Option<f64> {
         let first = self.of(Stage::Drain).next()?;
         let last = self.of(Stage::Drain).last()?;
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_device_is_put_between_submission_and_notice() {
+    fn device_times_lie_between_submission_and_notice() {
         let mut builder = Builder::default();
         // The device's clock is 100 ahead; the second chunk is seen at once, the first is begun at once.
         builder.device.push(times(0, 1.0, 5.0, Some([101.0, 102.0, 103.0, 104.0])));

@@ -2,7 +2,7 @@
 // were selected, as far as there is room for them. One invocation.
 
 struct Params {
-    room: u32, // for the children of so many cells
+    room: u32, // cells whose children fit
     level: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use std::path::Path;
 use tilework::sparse::Csr;
 
-/// Pixels of the longer side of a matrix, at the most.
+/// Maximum pixels of the longer side of a matrix.
 const SIDE: usize = 800;
 /// Pixels of the shorter side, at the least.
 const LEAST: usize = 8;
@@ -45,8 +45,8 @@ fn shade(count: u32, most: u32) -> [u8; 3] {
     [0, 1, 2].map(|i| (light[i] + (dark[i] - light[i]) * part) as u8)
 }
 
-/// The pattern of a matrix: a cell stands for as many rows and columns as make it fit, darker the more entries it has; small
-/// matrices are enlarged.
+/// The pattern of a matrix: a cell stands for as many rows and columns as make it fit, darker the more entries it
+/// has; small matrices are enlarged.
 pub(crate) fn pattern(csr: &Csr) -> Pixels {
     let longest = csr.rows.max(csr.cols).max(1);
     let fold = longest.div_ceil(SIDE);

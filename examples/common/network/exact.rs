@@ -30,7 +30,8 @@ pub(crate) struct Heads {
     pub(crate) causal: bool,
 }
 
-/// Every token by those it sees, head by head: rows of `q` have all heads, those of `k` and `v` as many as there are of them.
+/// Every token by those it sees, head by head: rows of `q` have all heads, those of `k` and `v` as many as there are
+/// of them.
 pub(crate) fn attention(q: &[f64], k: &[f64], v: &[f64], heads: Heads) -> Vec<f64> {
     let Heads { queries, keys, size, causal } = heads;
     let mut y = vec![0.0; q.len()];

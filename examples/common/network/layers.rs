@@ -95,7 +95,7 @@ where
     Ok((bytes, scales))
 }
 
-/// A network in the making, for so many rows of floats.
+/// A network under construction, for a number of rows of floats.
 pub(crate) struct Building<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) dtype: DType,

@@ -14,7 +14,8 @@ pub(crate) struct Dot {
     pub(crate) flops: f64,
 }
 
-/// Both axes logarithmic; what is measured lies below the roof. Texts stand in a column beside it, in the order of their dots.
+/// Both axes logarithmic; what is measured lies below the roof. Texts stand in a column beside it, in the order of
+/// their dots.
 pub(crate) struct RooflinePicture {
     pub(crate) title: String,
     /// What operations a byte are counted of.
@@ -102,7 +103,8 @@ const LETTER: (i32, i32) = (8, 18);
 const MARGIN: i32 = 16;
 const GAP: i32 = 56;
 
-/// Heights of texts for dots of these heights: in their order, close to them, and none over another or beyond the picture.
+/// Heights of texts for dots of these heights: in their order, close to them, and none over another or beyond the
+/// picture.
 fn spread(dots: &[i32], bottom: i32) -> Vec<i32> {
     let mut order: Vec<_> = (0..dots.len()).collect();
     order.sort_by_key(|i| dots[*i]);

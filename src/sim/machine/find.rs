@@ -13,7 +13,7 @@ pub(in crate::sim) struct Found {
     pub(in crate::sim) kind: FindingKind,
     pub(in crate::sim) pc: u32,
     pub(in crate::sim) other: Option<(u32, u32)>,
-    /// Number of the invocation in the dispatch.
+    /// Number of the thread in the dispatch.
     pub(in crate::sim) who: u32,
     pub(in crate::sim) message: String,
     pub(in crate::sim) times: u64,
@@ -130,7 +130,7 @@ impl Machine<'_> {
     pub(super) fn nan_among(&mut self, s: &Subgroup, group: &Workgroup, pc: u32) {
         let lane = s.first_active() as usize;
         self.find(FindingKind::NanBorn, s, group, pc, lane, || {
-            "NaN from values of the subgroup that are none".into()
+            "NaN from subgroup values without a NaN".into()
         });
     }
 
@@ -153,7 +153,7 @@ impl Machine<'_> {
                 hash = (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3);
             }
         }
-        // A function that asks is told different things where it is called.
+        // A function gets different answers at different call sites.
         let place = s.calls().fold(pc, |place, call| place.rotate_left(7) ^ call);
         match s.answers.iter_mut().find(|a| a.0 == place) {
             Some(known) if known.1 == hash => s.same += 1,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// A workgroup on its way.
 #[derive(Debug)]
 pub(in crate::sim) struct Workgroup {
-    /// Its first invocation.
+    /// Its first thread.
     pub(in crate::sim) first: u32,
     pub(in crate::sim) memory: Vec<u8>,
     pub(in crate::sim) records: Records,

@@ -1,4 +1,4 @@
-//! What all streamed ops share: sources fill chunks of one length, kernels run on each, and what they give is drained.
+//! The flow of all streamed ops: sources fill chunks of one length, kernels run on each, and outputs are drained.
 
 use super::Streamed;
 use crate::element::Element;
@@ -10,7 +10,7 @@ use crate::stream::pipeline::{Outcome, Pipeline};
 use crate::stream::source::{Feed, Source};
 use crate::tune::{lower_known, lower_on};
 
-/// An op for so many elements.
+/// Lowers an op for a number of elements.
 type LowerLen<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
 
 /// The kernels of chunks: all have one length but the first or the last.
@@ -21,8 +21,8 @@ pub(super) struct FlowPlans<'p> {
 }
 
 impl<'p> FlowPlans<'p> {
-    /// Plans for chunks of `len` elements, as single ops are planned: what is wrong with the op is said before anything
-    /// runs, and tuning that measures has the device for itself.
+    /// Plans for chunks of `len` elements. Errors of the op come before anything runs, and tuning measures on an idle
+    /// device.
     pub(super) fn new(
         gpu: &'p Gpu,
         len: usize,
@@ -86,7 +86,7 @@ pub(super) struct Flow<'s, T> {
 }
 
 impl<'s, T: Element> Flow<'s, T> {
-    /// From one source, for an op whose inputs and outputs have `sizes` bytes an element.
+    /// Starts from one source, for an op whose inputs and outputs have `sizes` bytes an element.
     pub(super) fn new(
         streamed: &'s Streamed,
         op: &'static str,
@@ -123,7 +123,7 @@ impl<'s, T: Element> Flow<'s, T> {
         Ok(Self { streamed, op, left, len, carries, pipeline, input, inputs, fill })
     }
 
-    /// From a second source as well, which must have equally many elements.
+    /// Adds a second source, which must have as many elements.
     pub(super) fn beside<U: Element>(mut self, source: impl Source<U> + 's) -> Self {
         let input = self.pipeline.input::<U>(self.len);
         let (op, mut first) = (self.op, self.fill);
@@ -219,6 +219,6 @@ fn same_length(op: &str, a: usize, b: usize) -> Result<()> {
     }
     Err(err!(
         Shape,
-        "{op}: one source gave {a} elements for this chunk and the other {b}; they must have equally many"
+        "{op}: one source gave {a} elements for this chunk and the other {b}; they must have the same length"
     ))
 }

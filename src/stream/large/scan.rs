@@ -1,4 +1,4 @@
-//! Scans over host data of any length: each chunk goes on from the total of those before, which stays on the device.
+//! Scans over host data of any length: each chunk continues from the total of those before, which stays on the device.
 
 use super::flow::{Flow, FlowPlans};
 use super::{Streamed, append};
@@ -13,7 +13,7 @@ use crate::stream::source::Source;
 use half::f16;
 
 impl Streamed {
-    /// All prefixes, each with its last element: [`Scan`]. Of f32, f16, i32 and u32.
+    /// Computes all prefixes, each with its last element: [`Scan`], of f32, f16, i32 and u32.
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -27,7 +27,8 @@ impl Streamed {
         Ok(all)
     }
 
-    /// All prefixes, each without its last element; the first is the identity: [`Scan::exclusive`]. Of f32, f16, i32 and u32.
+    /// Computes all prefixes, each without its last element: [`Scan::exclusive`], of f32, f16, i32 and u32. The first
+    /// is the identity.
     ///
     /// # Errors
     /// See [`Streamed`].
@@ -50,7 +51,7 @@ impl Streamed {
         Ok(all)
     }
 
-    /// As [`inclusive_scan`](Self::inclusive_scan), and `sink` gets the results, chunk by chunk.
+    /// As [`inclusive_scan`](Self::inclusive_scan); `sink` gets the results chunk by chunk.
     ///
     /// # Errors
     /// See [`Streamed`].

@@ -12,10 +12,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// How long a waiting stream may overlook that it was cancelled.
+/// Maximum delay before a waiting stream notices that it was cancelled.
 const TICK: Duration = Duration::from_millis(2);
 
-/// What a function of the caller's came to; nothing if it was not called.
+/// The result of a function of the caller; `None` if it was not called.
 type Said<T> = Option<thread::Result<Outcome<T>>>;
 
 /// A begin and an end, in seconds since the run's begin.
@@ -40,7 +40,7 @@ struct DrainJob {
     lens: Vec<usize>,
 }
 
-/// What the threads tell the one that drives them.
+/// Messages of the threads to the one that drives them.
 enum ThreadEvent {
     Filled { set: usize, chunk: usize, span: Span, lens: Vec<usize>, said: Said<bool> },
     Arrived { set: usize, chunk: usize, noticed: f64, stamps: Result<Option<[f64; 4]>> },
@@ -48,8 +48,8 @@ enum ThreadEvent {
 }
 
 impl PipelineRun {
-    /// Fills and drains on threads of their own; a third one waits for the device, since wgpu's wait cannot be left when
-    /// another chunk is ready to be submitted.
+    /// Fills and drains on threads of their own; a third one waits for the device, since wgpu's wait cannot be left
+    /// when another chunk is ready to be submitted.
     pub(super) fn overlapped(
         &self,
         sets: &mut [Set],

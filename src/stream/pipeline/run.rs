@@ -1,4 +1,4 @@
-//! What a run does to each chunk, and all of it one chunk after another.
+//! The stages of one chunk, and a run of one chunk after another.
 
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Port, ReadView, Recorder, Set, Ticket, WriteView};
@@ -140,11 +140,7 @@ impl PipelineRun {
     }
 
     pub(super) fn cancelled(drained: usize) -> Failure {
-        err!(
-            Cancelled,
-            "stream: cancelled; chunks are drained up to, and without, number {drained}, and nothing is under way"
-        )
-        .into()
+        err!(Cancelled, "stream: cancelled after draining {drained} chunks; no work is under way").into()
     }
 
     /// One chunk after another, on this thread.
@@ -194,7 +190,7 @@ pub(super) fn stamped<T>(chunk: usize, stamps: Result<T>) -> Result<T> {
     stamps.map_err(|e| e.context(&format!("stream: chunk {chunk}, device")))
 }
 
-/// What a function of the caller's came to, with chunk and stage in its error.
+/// The result of a function of the caller, with chunk and stage in its error.
 pub(super) fn judged<T>(
     chunk: usize,
     stage: &str,

@@ -31,7 +31,8 @@ impl<'a> Body<'a, '_> {
         Ok(())
     }
 
-    /// Where the first of these stands. naga has a read of a variable where that is declared: it counts where it is used.
+    /// Where the first of these stands. naga has a read of a variable where that is declared: it counts where it is
+    /// used.
     fn place_of(&self, expressions: &[Handle<Expression>]) -> Option<Span> {
         let placed = expressions.iter().find(|&&handle| !self.is_read_of_variable(handle));
         placed.map(|handle| self.span(*handle))
