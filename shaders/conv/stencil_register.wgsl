@@ -1,6 +1,6 @@
 // A filter with its sums in registers. One thread computes PACK x ROWS x PLANES outputs. It loads each row of inputs
 // once, with its neighbours along x, and adds it to every sum that it is part of, without workgroup memory or barriers.
-// Threads of a workgroup stand along x first, so that their loads coalesce and caches serve their overlap. Every product
+// Threads of a workgroup stand along x first, so that their loads coalesce and caches serve their overlap. Each product
 // is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow memory.
 // VECTORS: rows are multiples of 4 long, loaded by vec4s. BYTES: elements are u8. The weights are in the uniform.
 #import conv/stencil_params

@@ -1,5 +1,5 @@
-// Bytes of a factor, four along k to a word, zeros beyond the end of k. One thread makes a word; with COLUMNS and
-// FOURS the four words of four columns, whose 4 x 4 bytes it turns.
+// Packs the bytes of a factor, four along k to a word, zeros beyond the end of k. One thread writes a word; with
+// COLUMNS and FOURS the four words of four columns, whose 4 x 4 bytes it transposes.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -19,7 +19,7 @@ struct Params {
 #endif
 
 #if FOURS
-// Byte i of four columns of row k0 + i, to the byte of each.
+// Puts byte i of row k0 + i of four columns into byte i of each.
 fn spread(k: u32, column: u32, i: u32) -> vec4<u32> {
     if k + i >= params.k {
         return vec4(0u);

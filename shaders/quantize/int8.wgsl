@@ -1,5 +1,5 @@
-// Signed bytes, four in a word from its lowest on, as floats and back. Rounded to nearest, ties to even; beyond
-// -127 to 127 saturated, so that no sign has a number more; NaN becomes 0.
+// Signed bytes, four in a word from its lowest byte, as floats and back. Rounded to nearest, ties to even,
+// saturated to -127 ... 127, so that both signs have the same range; NaN becomes 0.
 #import element/is_nan
 
 fn unpack_int8(word: u32) -> vec4<f32> {

@@ -1,6 +1,6 @@
-// Bytes and a scale of each row, in one read: LANES threads hold a row in registers, find its largest magnitude
-// together, and pack four elements to a word. With MEASURE they find that of a part of a row alone, and join it to
-// those of the other parts; with TENSOR to those of all rows.
+// Encodes each row as bytes and a scale, in one read: LANES threads hold a row in registers, find its largest
+// magnitude together, and pack four elements to a word. With MEASURE they only find the largest magnitude of a part
+// of a row, and join it with those of the other parts; with TENSOR with those of all rows.
 #import rows/load
 #import workgroup/reduce_rows
 #import quantize/scale
@@ -42,7 +42,7 @@ fn quantize_rows(
 #else
         let to = params.first + number / params.parts;
 #endif
-        // Of numbers that are not negative the bits have their order.
+        // The bits of nonnegative numbers have the order of the numbers.
         atomicMax(&largest[to], bitcast<u32>(magnitude));
     }
 #else

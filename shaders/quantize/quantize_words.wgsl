@@ -1,5 +1,6 @@
-// Elements to bytes by the scales of their spans of n: four to a word, which may be of several spans unless SHARED.
-// One thread makes ITEMS_PER_THREAD words. Without GIVEN scales come of largest magnitudes, and are written too.
+// Encodes elements as bytes with the scales of spans of n: four to a word, which may belong to several spans unless
+// SHARED. One thread writes ITEMS_PER_THREAD words. Without GIVEN the scales are computed from the largest
+// magnitudes, and written too.
 #import workgroup/index
 #import element/fours_in
 #import quantize/scale
@@ -40,7 +41,7 @@ fn quantize_word(at: u32) {
     var word = codes_of(x, vec4(scale_at(span.x), scale_at(span.y), scale_at(span.z), scale_at(span.w)));
 #endif
 #if !VECTORS
-    // What lies behind the last element in its word stays.
+    // Bytes after the last element keep their bits.
     let behind = params.len - at;
     if behind < 4u {
         let mask = 0xffffffffu << (8u * behind);

@@ -145,7 +145,7 @@ const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 /// Products up to which a GPU is not filled.
 const TINY: usize = 1 << 15;
 
-/// How sums become C.
+/// The result made from sums.
 #[derive(Debug, Clone, Copy)]
 struct Int8End {
     result: DType,

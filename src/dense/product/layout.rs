@@ -6,7 +6,7 @@ use crate::error::{Result, err};
 use crate::program::{Access, DeviceProfile, Operand, Requires};
 use crate::shape::{elements, index_u32};
 
-/// How far a kernel counts past the last element of a batch: the longest side of a tile.
+/// The range of a kernel past the last element of a batch: the longest side of a tile.
 const BEHIND: usize = 256;
 
 /// The layout of one matrix: its stored rows, their length, and the distance between them.
