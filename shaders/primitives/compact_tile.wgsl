@@ -1,7 +1,7 @@
-// What the kernels of stable compaction share: a tile of ITEMS elements an invocation, which of them are kept,
-// and how many kept elements of the tile lie before each. `keep4` says it of four elements at once.
-// A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads
-// coalesce. Ranks come from ballots, or from bit masks in workgroup memory.
+// Shared by the kernels of stable compaction: a tile of ITEMS elements a thread, its kept elements, and their ranks in
+// the tile. `keep4` decides for four elements at once.
+// A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads coalesce.
+// Ranks come from ballots, or from bit masks in workgroup memory.
 #import element/u32 as element
 #import primitives/keep_flagged as keep
 #import workgroup/index

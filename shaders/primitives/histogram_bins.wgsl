@@ -1,7 +1,7 @@
-// What all histogram kernels share: parameters, the input, and the bin of a value. Values are compared as
-// keys, unsigned numbers in the values' order, so the result does not depend on how a device rounds.
-// SHIFT: equal bins of a power of two of whole numbers. UNIFORM: other equal bins; a quotient in f32
-// names the bin, and near an edge the table decides. Neither: search in the table.
+// Shared by all histogram kernels: parameters, the input, and the bin of a value. Values are compared as keys, unsigned
+// numbers in the order of the values, so the result does not depend on the rounding of a device.
+// SHIFT: each bin is 2^k whole numbers wide. UNIFORM: other equal bins; a quotient in f32 names the bin, and near an
+// edge the table decides. Neither: searches the table.
 #import element/u32 as element
 
 struct Params {

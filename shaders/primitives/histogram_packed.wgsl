@@ -1,6 +1,6 @@
-// Histogram of more bins than workgroup memory holds as words: counters of 16 bits. The workgroups that count
-// the others of the bins in the same part of the input stand beside each other, so that a cache serves all but
-// one of them. A workgroup counts SLOTS of the bins in its part.
+// Histogram of more bins than workgroup memory holds as words: counters of 16 bits. One workgroup counts SLOTS of the
+// bins in its part of the input. Workgroups for the other bins of a part run side by side, so a cache serves all but
+// one of them.
 // Requires LOADS * WORKGROUP_SIZE * 4 * PACK <= FULL.
 #import primitives/histogram_bins
 #import primitives/histogram_counters

@@ -1,7 +1,7 @@
-// Histogram privatised in workgroup memory: a workgroup counts its part of the input in COPIES copies of
-// SLOTS counters, then adds their sums to the counts in device memory. Neighbouring invocations use
-// neighbouring copies, which lie in different banks: equal values do not collide there.
-// BUCKETED: it counts buckets of bins.
+// Histogram privatised in workgroup memory: one workgroup counts its part of the input in COPIES copies of SLOTS
+// counters, then adds their sums to the counts in device memory. Neighbouring threads use neighbouring copies, which
+// lie in different banks: equal values do not collide there.
+// BUCKETED: counts buckets of bins.
 #import primitives/histogram_walk
 #if BUCKETED
 #import primitives/histogram_buckets

@@ -1,6 +1,6 @@
-// Reduction whose workgroups combine their totals by an atomic on one word a row: for comparison.
-// Three dispatches: the totals are set to the identity, combined into, and turned into results. A bounded
-// number of workgroups shares a row, or the atomics on one word would take longer than all the rest.
+// Reduction whose workgroups combine their totals by an atomic on one word a row, for comparison. Three dispatches: set
+// totals to the identity, combine, convert to results. A bounded number of workgroups shares a row, or the atomics on
+// one word would take longer than all the rest.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op

@@ -1,5 +1,5 @@
-// Runs of equal neighbours among the keys, for runs_tiles. A run's key is that of its first element.
-// The importer declares CARRY_BINDING.
+// Finds runs of equal neighbours among the keys, for runs_tiles. The key of a run is that of its first element.
+// Requires CARRY_BINDING.
 #import primitives/differs
 
 #if !TOTALS

@@ -1,4 +1,4 @@
-// What all reduction kernels share: element, monoid and the piece of the input that a dispatch covers.
+// Shared by all reduction kernels: element, monoid, and the chunk of the input that a dispatch covers.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op

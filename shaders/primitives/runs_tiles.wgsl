@@ -1,7 +1,7 @@
-// Runs reduced at the speed of memory: a scan as in scan_tiles, whose items count the heads of runs on their
-// way. An invocation holds QUADS vec4 of values and labels (keys, or flags) in registers; who meets the head of
-// a run writes the total of the run before to its place, and who holds the last element that of the last run.
-// What lies before the tile comes from an earlier kernel (CARRIED) or from the tiles before it (LOOKBACK).
+// Reduction of runs at the speed of memory: a scan as in scan_tiles, whose items also count heads. One thread holds
+// QUADS vec4 of values and labels (keys or flags) in registers. The thread with the head of a run writes the total of
+// the run before it, and the thread with the last element that of the last run.
+// The prefix of the tile comes from an earlier kernel (CARRIED) or from earlier tiles (LOOKBACK).
 // TOTALS: only totals the tile, and reads no values before its last head.
 #import primitives/scan_element
 #import primitives/scan_advance

@@ -1,7 +1,6 @@
-// What all scan kernels share: elements, the monoid, and the part of the array that a dispatch covers.
-// An Item is what a scan combines: a value, or in SEGMENTED scans (by rows, or by head flags) a value and
-// whether a segment began on the way to it, or, COUNTED, how many did. REVERSE flips words and tiles, so that
-// all code walks forward.
+// Shared by all scan kernels: elements, the monoid, and the chunk of the array that a dispatch covers. A scan combines
+// Items: a value or, in SEGMENTED scans (by rows or by head flags), a value and a flag for a segment that began on the
+// way to it or, with COUNTED, the number of these. REVERSE flips words and tiles, so that all code walks forward.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op

@@ -1,7 +1,7 @@
-// Scan at the speed of memory: an invocation holds QUADS vec4 of a tile in registers, and joins them by
-// subgroup shuffles (or in workgroup memory), with what lies before the tile: nothing; CARRIED, from an
-// earlier kernel; or LOOKBACK, from the tiles before it. REDUCE only totals the tile.
-// Loads of a subgroup are neighbours. The last 256 bytes or less come as bindings of single words.
+// Scan at the speed of memory: one thread holds QUADS vec4 of a tile in registers, and joins them by subgroup shuffles
+// (or in workgroup memory) with the prefix of the tile: nothing; with CARRIED from an earlier kernel; with LOOKBACK
+// from earlier tiles. REDUCE only totals the tile.
+// Lanes of a subgroup load neighbours. The last 256 bytes or less come as bindings of single words.
 #import primitives/scan_element
 #import primitives/scan_advance
 #import workgroup/index

@@ -1,4 +1,4 @@
-// Segments by flags: a word an element, not 0 at the first of a segment. They need no key.
+// Finds segments by flags: one word an element, nonzero at the first element of a segment. They need no key.
 #if !TOTALS
 fn emit_label(run: u32, label: u32) {}
 #endif

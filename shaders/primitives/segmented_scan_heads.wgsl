@@ -1,6 +1,7 @@
-// Where the segments of a segmented scan begin: a word an element, not 0 at the first of a segment. Bound as
-// the elements are: as vec4, and the last as words. The importer declares PACK, elements of a word; QUAD, elements of a
-// vec4; and `params` with `quads`, `elements` and `first_element`.
+// Finds the segments of a segmented scan: one word an element, nonzero at the first element of a segment, bound like
+// the elements: as vec4, and the last as words.
+// Requires PACK, elements of a word; QUAD, elements of a vec4; and `params` with `quads`, `elements` and
+// `first_element`.
 #if REDUCE
 @group(0) @binding(4) var<storage, read> heads: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read> heads_tail: array<u32>;

@@ -1,5 +1,5 @@
-// Ranks of keys within a workgroup by ballots: a row is a subgroup, and eight ballots show each lane
-// which lanes hold its digit. Subgroups of any size that ROWS leaves room for.
+// Ranks keys within a workgroup by ballots: a row is a subgroup, and eight ballots show each lane the lanes that hold
+// its digit. Subgroups may have any size for which ROWS leaves room.
 enable subgroups;
 
 const ROWS: u32 = 8u;

@@ -1,4 +1,4 @@
-// The piece of the keys that a dispatch of the variant `counting` covers, and its blocks.
+// The chunk of the keys that a dispatch of the variant `counting` covers, and its blocks.
 #import workgroup/index
 
 struct Params {

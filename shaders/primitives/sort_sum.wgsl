@@ -1,4 +1,4 @@
-// Sums over the invocations of a workgroup, through workgroup memory.
+// Sums over the threads of a workgroup, through workgroup memory.
 var<workgroup> wg_sums: array<u32, WORKGROUP_SIZE>;
 
 var<private> invocation: u32;

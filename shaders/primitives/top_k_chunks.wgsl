@@ -1,6 +1,6 @@
-// First step of top-k by chunks: the best number of each chunk of consecutive elements, in one reading of
-// the input. TEAM invocations take a chunk, LOADS vec4 each, and join by shuffles (SUBGROUPS) or in workgroup
-// memory. A workgroup takes tiles of TEAMS chunks in steps of the grid.
+// First step of top-k by chunks: finds the best number of each chunk of consecutive elements, in one reading of the
+// input. TEAM threads take a chunk, LOADS vec4 each, and join by shuffles (SUBGROUPS) or in workgroup memory. One
+// workgroup takes tiles of TEAMS chunks in steps of the grid.
 #import primitives/sort_key
 #import workgroup/index
 #if SUBGROUPS

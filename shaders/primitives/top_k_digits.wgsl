@@ -1,5 +1,5 @@
-// A pass of top-k's radix select: counts the digits of those numbers that share the digits found so far. A
-// workgroup walks the keys in steps of the grid, counts in workgroup memory and adds what it has at the end.
+// A pass of top-k's radix select: counts the digits of the numbers that share the digits found so far. One workgroup
+// walks the keys in steps of the grid, counts in workgroup memory and adds its counts at the end.
 #import primitives/sort_key
 #import workgroup/index
 

@@ -1,7 +1,7 @@
-// Top-k by one workgroup, for k up to CAPACITY: of all elements, or (CHUNKS) of those in the k best chunks,
-// which it finds first. What is no worse than a bound goes to workgroup memory, and a bitonic sort by number
-// and position puts it in order. The bound is the k-th best of what each invocation finds best; if more than
-// CAPACITY pass it, digits of number and position narrow it (radix select): no two candidates have the same.
+// Top-k by one workgroup, for k up to CAPACITY: of all elements or, with CHUNKS, of those in the k best chunks, which
+// it finds first. Candidates at least as good as a bound go to workgroup memory, and a bitonic sort by number and
+// position orders them. The bound is the k-th best of the best candidates of the threads; if more than CAPACITY pass
+// it, digits of number and position narrow it (radix select): no two candidates share both.
 #import primitives/sort_key
 
 const WORKGROUP_SIZE: u32 = 256u;

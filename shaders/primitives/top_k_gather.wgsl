@@ -1,5 +1,5 @@
-// Copies the elements of the chosen chunks that lie in a piece of the input, chunk after chunk. An invocation
-// copies one. Beyond the last element come keys that are no better than any.
+// Copies the elements of the chosen chunks that lie in a part of the input, chunk by chunk. One thread copies one
+// element. Beyond the last element it writes keys that are no better than any.
 #import primitives/sort_key
 #import workgroup/index
 

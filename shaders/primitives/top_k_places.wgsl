@@ -1,4 +1,4 @@
-// Writes the position of each element of a piece, for a sort to carry along. An invocation writes one.
+// Writes the position of each element of a chunk, as values for a sort. One thread writes one.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,5 +1,5 @@
-// What the kernels share that collect the k best in order of position: a tile of keys, and which of them are
-// better than the k-th best or as good.
+// Shared by the kernels that collect the k best in order of position: a tile of keys, and the tests for better than,
+// and as good as, the k-th best.
 #import primitives/sort_key
 #import workgroup/index
 
