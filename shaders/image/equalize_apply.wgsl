@@ -101,5 +101,5 @@ fn equalize_apply(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     }
 }
 
-// Words or floats an invocation.
+// Words or floats a thread.
 const RUNS: u32 = 8u;

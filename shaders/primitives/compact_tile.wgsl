@@ -30,7 +30,7 @@ fn extent() -> u32 { return min(params.n, elements[0]); }
 fn extent() -> u32 { return params.n; }
 #endif
 
-// The elements of an invocation: item j is element `first + j * stride`.
+// The elements of a thread: item j is element `first + j * stride`.
 struct Items {
     first: u32,
     stride: u32,
@@ -142,7 +142,7 @@ fn below(sub_lane: u32) -> Lanes { return (1u << sub_lane) - 1u; }
 
 var<workgroup> wg_counts: array<u32, WORKGROUP_SIZE>;
 
-// Kept elements before the subgroup's run, and of the whole tile, of which this invocation has `kept`.
+// Kept elements before the subgroup's run, and of the whole tile, of which this thread has `kept`.
 // All have read what an earlier call left before the next one begins.
 fn count_tile(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
     let own = subgroupAdd(kept);

@@ -5,7 +5,7 @@
 #import element/u32 as element
 
 struct Params {
-    n: u32,       // elements of the piece
+    n: u32,       // elements of the chunk
     bins: u32,
     least: u32,   // key of the lowest value that counts
     span: u32,    // keys from there to that of the highest
@@ -16,8 +16,8 @@ struct Params {
     margin: f32,  // how near to an edge the quotient may err, in bins
     edges: u32,   // bins that a value can fall into
     stride: u32,  // first step of the search: the highest power of two below `edges`, or 0
-    parts: u32,   // workgroups that share the piece
-    vectors: u32, // whole vec4 of the piece
+    parts: u32,   // workgroups that share the chunk
+    vectors: u32, // whole vec4 of the chunk
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> counts: array<atomic<u32>>;

@@ -8,7 +8,7 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 const WORDS: u32 = 4096u;
-// vec4s that an invocation has in flight.
+// vec4s that a thread has in flight.
 const LOADS: u32 = 4u;
 const STEP: u32 = LOADS * WORKGROUP_SIZE;
 // Steps from barrier to barrier.

@@ -42,7 +42,7 @@ fn histogram_private(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     for (var slot = lane; slot < used; slot += WORKGROUP_SIZE) {
         var total = 0u;
         for (var i = 0u; i < COPIES; i++) {
-            // Each invocation begins with another copy, so that they do not meet in one bank.
+            // Each thread begins with another copy, so that they do not meet in one bank.
             total += atomicLoad(&wg_counts[slot * COPIES + (i + slot) % COPIES]);
         }
         if total > 0u {

@@ -88,7 +88,7 @@ fn walk(part: u32, lane: u32) {
         count_vector(v3);
         v += step * params.parts;
     }
-    // The last step of the whole piece may be short.
+    // The last step of the whole chunk may be short.
     for (var i = 0u; i < 3u && v < params.vectors; i++) {
         count_vector(vectors[v]);
         v += WORKGROUP_SIZE;

@@ -11,10 +11,10 @@
 const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
-    rows: u32,       // rows of the piece
+    rows: u32,       // rows of the chunk
     row_stride: u32, // elements from one row to the next
-    len: u32,        // elements of each row in the piece
-    origin: u32,     // where the piece begins in the binding
+    len: u32,        // elements of each row in the chunk
+    origin: u32,     // where the chunk begins in the binding
     parts: u32,      // workgroups that share a row
     first: u32,      // total of the first row
 }

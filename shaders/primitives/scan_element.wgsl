@@ -44,13 +44,13 @@ fn join(a: Item, b: Item) -> Item { return op_combine(a, b); }
 
 fn nothing() -> Item { return item(op_identity(), false); }
 
-// What a workgroup's scan tells an invocation: all before its own item, and all of the workgroup.
+// What a workgroup's scan tells a thread: all before its own item, and all of the workgroup.
 struct Span { before: Item, all: Item }
 
-// What is known of the elements of a word or quad, in the order of the scan.
+// What is known of the elements of a word or vec4, in the order of the scan.
 struct Marks {
     heads: u32, // bit i: element i begins a segment
-    skip: u32,  // so many at the beginning are none
+    skip: u32,  // leading elements beyond the end of the array
 }
 
 // Which of the elements `first .. first + count` begin a row.
@@ -93,7 +93,7 @@ fn in_order(word: u32) -> u32 {
 #endif
 }
 
-// Element `i` of the word, which is number `at` of its quad.
+// Element `i` of the word, which is number `at` of its vec4.
 fn element(word: u32, i: u32, at: u32, marks: Marks) -> Item {
     var value = lift(decode(word, i), 0u);
 #if REVERSE

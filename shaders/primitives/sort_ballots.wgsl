@@ -75,7 +75,7 @@ fn rank(digit: u32) -> u32 {
     return subgroupShuffle(before, leader) + earlier(peers);
 }
 
-// The sum of `x` over all invocations before this one, by row and lane.
+// The sum of `x` over all threads before this one, by row and lane.
 fn sum_before(x: u32) -> u32 {
     let mine = subgroupExclusiveAdd(x);
     if lane == row_size - 1u {

@@ -29,7 +29,7 @@ const COUNT: u32 = 0x3fffffffu;
 // Readings of a post that is not there before the workgroup counts the tile itself.
 const PATIENCE: u32 = 64u;
 #if LEAVE_OUT
-// For tests: one tile in so many posts nothing.
+// For tests: one tile in ONE_IN posts nothing.
 const ONE_IN: u32 = 2u;
 #endif
 

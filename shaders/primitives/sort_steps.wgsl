@@ -42,7 +42,7 @@ fn place_keys() {
 #for i in ITEMS_PER_THREAD
 var<private> value_{i}: u32;
 #end
-// Where in the output the keys went that this invocation wrote: their values go there too.
+// Where in the output the keys went that this thread wrote: their values go there too.
 #for i in ITEMS_PER_THREAD
 var<private> goal_{i}: u32;
 #end

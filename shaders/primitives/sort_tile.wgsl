@@ -31,7 +31,7 @@ fn clear_counts() {
     }
 }
 
-// Where in the tile the keys of this invocation begin: each row has consecutive keys, lane by lane.
+// Where in the tile the keys of this thread begin: each row has consecutive keys, lane by lane.
 fn first_key() -> u32 { return row * row_size * ITEMS_PER_THREAD + lane; }
 
 fn load_key(at: u32, end: u32) -> Key { return keys_in[min(at, end - 1u)]; }

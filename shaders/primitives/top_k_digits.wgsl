@@ -7,7 +7,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 const BINS: u32 = 2048u;
 
 struct Params {
-    n: u32,          // keys of the piece
+    n: u32,          // keys of the part
     workgroups: u32, // that share them
     shift: u32,      // lowest bit of the digit
     found: u32,      // bits from the highest on that are found

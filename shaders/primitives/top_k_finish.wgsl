@@ -42,7 +42,7 @@ struct Search {
     no_worse: u32,
 }
 
-// Candidates are numbered; an invocation takes four neighbours at once, and has four such loads in flight.
+// Candidates are numbered; a thread takes four neighbours at once, and has four such loads in flight.
 const NEXT: u32 = 4u * WORKGROUP_SIZE;
 #if IN_FLIGHT
 const STEP: u32 = 4u * NEXT;
@@ -99,7 +99,7 @@ var<private> four_c: Four;
 var<private> four_d: Four;
 #endif
 
-// The candidates of an invocation in the step at `j`.
+// The candidates of a thread in the step at `j`.
 fn load_fours(of_chunks: bool, j: u32, count: u32) {
     let at_a = place(of_chunks, j, count);
     let a = load(of_chunks, at_a);
@@ -144,7 +144,7 @@ fn sort_taken(size: u32, lane: u32) {
     workgroupBarrier();
 }
 
-// A word that one invocation has written, for all.
+// A word that one thread has written, for all.
 fn shared_word(word: u32, lane: u32) -> u32 {
     workgroupBarrier();
     if lane == 0u {

@@ -8,8 +8,8 @@ const CHUNK: u32 = 64u;
 
 struct Params {
     n: u32,     // elements in all
-    first: u32, // elements before the piece
-    len: u32,   // of the piece
+    first: u32, // elements before the part
+    len: u32,   // of the part
     count: u32, // elements of the chosen chunks
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -4,8 +4,8 @@
 const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
-    first: u32, // elements before the piece
-    len: u32,   // of the piece
+    first: u32, // elements before the part
+    len: u32,   // of the part
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> positions: array<u32>;

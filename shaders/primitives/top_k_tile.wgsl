@@ -8,9 +8,9 @@ const ITEMS: u32 = 16u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 
 struct Params {
-    n: u32,          // keys of the piece
-    tiles: u32,      // of the piece
-    first_tile: u32, // tiles before the piece
+    n: u32,          // keys of the part
+    tiles: u32,      // of the part
+    first_tile: u32, // tiles before the part
     all_tiles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

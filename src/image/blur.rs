@@ -106,7 +106,10 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("tiled", "a tile and its halo in workgroup memory"),
     Variant::portable("separable", "sums along rows, then along columns; running sums for bytes"),
-    Variant::portable("fused", "rows and columns by tiles in one dispatch, sums along rows in workgroup memory"),
+    Variant::portable(
+        "fused",
+        "rows and columns by tiles in one dispatch, sums along rows in workgroup memory",
+    ),
     Variant::portable("register", "rows and columns in one dispatch, sums in registers"),
 ];
 

@@ -77,7 +77,10 @@ pub struct Gaussian {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "each element reads its whole window from memory"),
     Variant::portable("passes", "sums along rows, then along columns, a dispatch each"),
-    Variant::portable("fused", "rows and columns by tiles in one dispatch, sums along rows in workgroup memory"),
+    Variant::portable(
+        "fused",
+        "rows and columns by tiles in one dispatch, sums along rows in workgroup memory",
+    ),
     Variant::portable("register", "rows and columns in one dispatch, sums in registers"),
 ];
 
@@ -134,7 +137,10 @@ impl Gaussian {
 
     fn check(&self, name: &str) -> Result<()> {
         if !(self.sigma > 0.0 && self.sigma.is_finite()) {
-            return Err(err!(InvalidArgument, "{name}: sigma is not above 0 and finite; give the standard deviation in pixels"));
+            return Err(err!(
+                InvalidArgument,
+                "{name}: sigma is not above 0 and finite; give the standard deviation in pixels"
+            ));
         }
         let (reach, image) = (self.reach(), &self.image);
         if reach > MAX_RADIUS {

@@ -121,10 +121,7 @@ impl Image {
         profile: &DeviceProfile,
     ) -> Result<Vec<Operand>> {
         if !matches!(dtype, DType::U8 | DType::F32) {
-            return Err(err!(
-                Unsupported,
-                "{name}: elements of {dtype}; convert the image to u8 or f32"
-            ));
+            return Err(err!(Unsupported, "{name}: elements of {dtype}; convert the image to u8 or f32"));
         }
         if !(1..=4).contains(&self.channels) {
             return Err(err!(

@@ -154,11 +154,11 @@ impl Histogram {
                 "global-contiguous",
                 "atomics in device memory, each thread on its own range: the baseline",
             ),
-            Variant::portable("global", "atomics in device memory, neighbouring threads read neighbouring elements"),
             Variant::portable(
-                "privatized",
-                "each workgroup counts one element a thread in its own memory",
+                "global",
+                "atomics in device memory, neighbouring threads read neighbouring elements",
             ),
+            Variant::portable("privatized", "each workgroup counts one element a thread in its own memory"),
             Variant::portable(
                 "coarsened",
                 "a bounded number of workgroups walks the input by vec4 and counts in copies by lane",
@@ -289,9 +289,7 @@ const PACKING: Setting = Setting::text("packing", "THREADS,WORKGROUPS,WORDS,LOAD
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let input = asked.any("input")?;
     let mut op = binned(asked, &input)?.variant(asked.variant());
-    if let Some([threads, workgroups, words, loads]) =
-        asked.settings().given_numbers::<u32, 4>(&PACKING)?
-    {
+    if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
         op = op.packing(threads, workgroups.into(), words, loads);
     }
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);

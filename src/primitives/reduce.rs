@@ -108,10 +108,7 @@ impl Reduce {
                 "interleaved",
                 "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands",
             ),
-            Variant::portable(
-                "sequential",
-                "tree with strides n/2, n/4, ...: active threads stay together",
-            ),
+            Variant::portable("sequential", "tree with strides n/2, n/4, ...: active threads stay together"),
             Variant::portable("shared", "each thread adds two elements on loading, then the tree"),
             Variant::subgroups("subgroup", "the tree's last steps are shuffles in a subgroup"),
             Variant::subgroups(

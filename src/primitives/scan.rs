@@ -325,10 +325,7 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
         _ => return None,
     };
     let of = format!("for a tile of {n} words; a sequential scan takes {}", reduction_operations(n));
-    Some(vec![
-        fact("joins", joins as f64, of),
-        fact("steps", steps as f64, "of the tree, one after another"),
-    ])
+    Some(vec![fact("joins", joins as f64, of), fact("steps", steps as f64, "of the tree, one after another")])
 }
 
 #[cfg(test)]

@@ -223,10 +223,7 @@ impl<'a> TopKLowering<'a> {
             return Err(err!(Unsupported, "top-k: elements of {dtype}; convert them to f32, i32 or u32"));
         }
         if k == 0 || k > n {
-            return Err(err!(
-                InvalidArgument,
-                "top-k: k is {k} and n is {n}; k must be from 1 to n"
-            ));
+            return Err(err!(InvalidArgument, "top-k: k is {k} and n is {n}; k must be from 1 to n"));
         }
         index_u32("top-k", "n", n)?;
         let binding = profile.limits.max_storage_binding;
@@ -293,7 +290,11 @@ impl<'a> TopKLowering<'a> {
         program.operands.push(operand("input", dtype, n, Access::Read));
         program.operands.push(operand("values", dtype, k, Access::Write));
         program.operands.push(operand("indices", DType::U32, k, Access::Write));
-        profile.check_buffers("top-k", &program.operands, "find the k best of chunks, then the k best of those")?;
+        profile.check_buffers(
+            "top-k",
+            &program.operands,
+            "find the k best of chunks, then the k best of those",
+        )?;
         let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
         program.cost = Cost { flop: n as f64, bytes };
         let subgroups = variant.requires.subgroups;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::program::Form;
 use half::f16;
 
-/// Exact, but that a device may take a subnormal f16 for 0.
+/// Judges exactly, except that a device may flush a subnormal f16 to 0.
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let shape = output_shape(form, 0);
     if form.inputs().next().is_some_and(|x| x.dtype() == DType::F32) {
@@ -20,7 +20,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&shape, cast::<f16, f32>(x), bound.collect())?])
 }
 
-/// `x` as the nearest numbers of `R`, of two the even one.
+/// Converts `x` to the nearest numbers of `R`, ties to even.
 pub fn cast<T: Number, R: Number>(x: &[T]) -> Vec<R> {
     x.iter().map(|x| R::from_f64(x.to_f64())).collect()
 }

@@ -99,7 +99,11 @@ impl ScanJob<'_> {
             program.operands.push(operand("heads", DType::U32, Access::Read));
         }
         program.operands.push(operand("output", dtype, Access::Write));
-        profile.check_buffers(name, &program.operands, "scan chunks, and combine each with the total before it")?;
+        profile.check_buffers(
+            name,
+            &program.operands,
+            "scan chunks, and combine each with the total before it",
+        )?;
         // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
         program.cost =
@@ -338,7 +342,7 @@ pub(in crate::primitives) fn monoid(op: &Operator, dtype: DType) -> Spec {
     }
 }
 
-/// Bindings of a piece: as vec4, and the words that are left.
+/// Bindings of a chunk: as vec4, and the words that are left.
 struct ScanBindings {
     input: [Binding; 2],
     output: [Binding; 2],

@@ -107,7 +107,10 @@ impl<'a> SortLowering<'a> {
                 Err(_) if !profile.features.subgroups => {
                     ("counting", "the device has no subgroup operations".into())
                 }
-                Err(_) => ("counting", "`onesweep` needs all keys in one binding and a tile that fits this device".into()),
+                Err(_) => (
+                    "counting",
+                    "`onesweep` needs all keys in one binding and a tile that fits this device".into(),
+                ),
             })?;
         let way = match variant.name {
             "onesweep" => sweeps.map(|()| SortWay::Onesweep)?,
