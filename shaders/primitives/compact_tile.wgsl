@@ -90,7 +90,8 @@ fn load_items(first: u32, stride: u32, full: bool) -> Items {
 
 fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= extent(); }
 
-// How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the rest.
+// How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the
+// rest.
 fn count_items(first: u32, stride: u32) -> u32 {
     var kept = 0u;
 #if SHUFFLED
