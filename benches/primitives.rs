@@ -213,7 +213,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures one histogram, if its variant takes so many bins.
+/// Measures one histogram, if its variant takes that number of bins.
 fn count<T: Element>(
     bench: &mut Bench,
     variant: &str,
@@ -395,7 +395,7 @@ fn segmented_scan(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Runs of about so many items; and tiles to choose the policy from.
+/// Average lengths of runs, and tiles from which to choose the policy.
 fn reduce_by_key(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let largest = bench.scale(1 << 28, 1 << 20);

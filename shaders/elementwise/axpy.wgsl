@@ -1,6 +1,6 @@
 // Axpy: output = alpha * x + output, element by element, in place.
-// A word of 32 bits is loaded from each, decoded, combined, encoded and stored, whatever the type.
-// What one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+// Loads a 32-bit word of each, decodes, combines, encodes and stores it, for every element type.
+// The fragment in the slot `walk` states what one thread and one workgroup compute.
 #import element/f32 as element
 #import elementwise/elementwise_plain as walk
 

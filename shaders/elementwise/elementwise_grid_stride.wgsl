@@ -1,6 +1,6 @@
-// Walk `grid-stride`: at most WORKGROUPS workgroups, and one invocation computes every word whose
-// index differs from its own by a multiple of WORKGROUPS * WORKGROUP_SIZE.
-// The importer gives `output` (an array of Word) and `compute(i)`, the word i of it.
+// Walk `grid-stride`: at most WORKGROUPS workgroups; one thread computes every word whose index differs from its own by
+// a multiple of WORKGROUPS * WORKGROUP_SIZE.
+// Requires `output` (an array of Word) and `compute(i)`, its word i, of its importer.
 #import workgroup/index
 #import elementwise/word
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,5 +1,5 @@
-// Walk `plain`: one invocation computes one word, one workgroup WORKGROUP_SIZE words in a row.
-// The importer gives `output` (an array of Word) and `compute(i)`, the word i of it.
+// Walk `plain`: one thread computes one word, one workgroup WORKGROUP_SIZE words in a row.
+// Requires `output` (an array of Word) and `compute(i)`, its word i, of its importer.
 #import workgroup/index
 #import elementwise/word
 const WORKGROUP_SIZE: u32 = 256u;

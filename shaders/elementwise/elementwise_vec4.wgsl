@@ -1,6 +1,6 @@
-// Walk `vec4`: one invocation computes four words with one 16-byte load of each input, one workgroup
-// WORKGROUP_SIZE of these in a row. The elements must fill a whole number of vec4s.
-// The importer gives `output` (an array of Word) and `compute(i)`, the vec4 i of it.
+// Walk `vec4`: one thread computes four words with one 16-byte load of each input, one workgroup WORKGROUP_SIZE of
+// these in a row. The elements must fill a whole number of vec4.
+// Requires `output` (an array of Word) and `compute(i)`, its vec4 i, of its importer.
 #import workgroup/index
 const WORKGROUP_SIZE: u32 = 256u;
 alias Word = vec4<u32>;

@@ -1,6 +1,6 @@
-// Map: output = map(input), element by element; IN_PLACE, one buffer is both.
-// A word of 32 bits is loaded, decoded, mapped, encoded and stored, whatever the element type.
-// What one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+// Map: output = map(input), element by element; with IN_PLACE one buffer is both.
+// Loads a 32-bit word, decodes, maps, encodes and stores it, for every element type.
+// The fragment in the slot `walk` states what one thread and one workgroup compute.
 #import element/f32 as element
 #import elementwise/map_functions as function
 #import elementwise/elementwise_plain as walk

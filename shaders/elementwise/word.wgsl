@@ -1,4 +1,4 @@
-// The words of an output whose last one it may fill only in part.
+// Stores words of an output whose last word may be only partly filled.
 fn word_count() -> u32 { return (params.n + PACK - 1u) / PACK; }
 
 fn store_word(i: u32, word: u32) {

@@ -1,4 +1,4 @@
-// Zip: z = f(x, y), element by element. A thread computes four elements that lie together, as vectors; the last one of the
+// Zip: z = f(x, y), element by element. A thread computes four neighbouring elements as vectors; the last one of the
 // grid up to three less.
 // Requires: ELEMENT, FUNCTION; 256 threads.
 #include "cuda/pairs.cuh"

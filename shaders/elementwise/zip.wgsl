@@ -1,6 +1,6 @@
 // Zip: output = zip(x, y), element by element.
-// A word of 32 bits is loaded from each, decoded, combined, encoded and stored, whatever the type.
-// What one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+// Loads a 32-bit word of each, decodes, combines, encodes and stores it, for every element type.
+// The fragment in the slot `walk` states what one thread and one workgroup compute.
 #import element/f32 as element
 #import elementwise/zip_functions as function
 #import elementwise/elementwise_plain as walk

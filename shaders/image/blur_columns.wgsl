@@ -1,6 +1,6 @@
-// Second half of the separable box blur of bytes: sums of the rows' sums along columns, and their means. One
-// invocation walks down ROWS pixels of the four columns of a group; a window differs from the one before by the
-// row that enters and the one that leaves.
+// Second half of the separable box blur of bytes: running sums of row sums along columns, and their means. One thread
+// walks down ROWS pixels of a group of four columns; each step adds the row that enters the window and subtracts the
+// one that leaves.
 #import conv/lines_params
 #import conv/stencil_bytes_out
 #import image/blur_mean

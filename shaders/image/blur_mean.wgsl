@@ -1,4 +1,4 @@
-// How the sum of a window becomes a mean.
+// Converts the sum of a window to a mean.
 const STEP: u32 = 1u;
 
 // Sums of four elements: vec4<u32> of bytes, exact; vec4<f32> of floats.

@@ -1,4 +1,4 @@
-// First half of the separable box blur of bytes: sums along rows. One invocation computes those of a group.
+// First half of the separable box blur of bytes: running sums along rows. One thread computes those of a group of four.
 #import conv/lines_params
 #import conv/stencil_bytes_in
 #import conv/lines_row

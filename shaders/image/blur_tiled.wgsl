@@ -1,5 +1,5 @@
-// Box blur by tiles of TILE x TILE elements: a workgroup loads its tile with a halo of RADIUS pixels to workgroup
-// memory, 0 where the image ends, and each invocation computes the four elements of a group from there.
+// Box blur by tiles of TILE x TILE elements: a workgroup loads its tile with a halo of RADIUS pixels (0 outside the
+// image) into workgroup memory; each thread computes a group of four elements from there.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_floats_out as target

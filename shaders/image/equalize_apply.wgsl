@@ -1,5 +1,5 @@
-// Replaces each element by what its channel's table says: one invocation does a word of four bytes, or one float.
-// The tables are read from memory, or with SHARED from a copy in workgroup memory.
+// Replaces each element by its entry in the table of its channel: one thread maps a word of four bytes, or one float.
+// Tables are read from memory or, with SHARED, from a copy in workgroup memory.
 #import workgroup/index
 #import element/is_nan
 
@@ -101,5 +101,5 @@ fn equalize_apply(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     }
 }
 
-// Words or floats an invocation.
+// Words or floats a thread.
 const RUNS: u32 = 8u;

@@ -1,4 +1,4 @@
-// One channel of an image by itself, so that it can be counted: one invocation copies four pixels (of f32 one).
+// Copies one channel of an image, to be counted: one thread copies four pixels (of f32 one).
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,5 +1,5 @@
-// What becomes of each of 256 values of a channel, from how many pixels have it and how many have at most it. One
-// workgroup; an invocation computes a value's.
+// Makes the table of a channel: the new value of each of 256 values, from the number of pixels with it and with at most
+// it. One workgroup; one thread computes the entry of one value.
 const BINS: u32 = 256u;
 
 struct Params {

@@ -1,5 +1,5 @@
-// Gaussian blur, as the definition says it: one invocation computes the four elements of a group, and reads the
-// window of each from memory.
+// Gaussian blur by its definition: one thread computes a group of four elements, and reads the window of each from
+// memory.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_floats_out as target

@@ -1,4 +1,4 @@
-// Brightness of RGB pixels of f32: one invocation computes ITEMS pixels, as far apart as a workgroup is wide.
+// Brightness of RGB pixels of f32: one thread computes ITEMS pixels, WORKGROUP_SIZE apart.
 #import workgroup/index
 #import image/grey_params
 

@@ -1,4 +1,4 @@
-// Brightness of RGB pixels, a byte at a time: one invocation computes four pixels, since they share a word.
+// Brightness of RGB pixels, byte by byte: one thread computes four pixels, which share a word.
 #import image/grey_weigh
 
 fn byte_at(i: u32) -> u32 { return (input[i / 4u] >> (8u * (i % 4u))) & 255u; }

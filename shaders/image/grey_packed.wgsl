@@ -1,5 +1,5 @@
-// Brightness of RGB pixels, by words: one invocation turns three (with ALPHA four) words, four pixels, into one;
-// with PLANAR a word of each plane.
+// Brightness of RGB pixels, by words: one thread converts the three (with ALPHA four) words of four pixels to one; with
+// PLANAR one word of each plane.
 #import image/grey_weigh
 
 fn part(word: u32, i: u32) -> u32 { return (word >> (8u * i)) & 255u; }

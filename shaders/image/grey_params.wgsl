@@ -1,4 +1,4 @@
-// Where kernels of grey find the colours of a pixel.
+// Places of the colours of a pixel, for kernels of grey.
 struct Params {
     pixels: u32,
     words: u32,  // of the input

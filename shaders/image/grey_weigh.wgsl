@@ -1,4 +1,4 @@
-// What kernels of grey on bytes share: the brightness of a pixel, and words of four of them.
+// Shared by kernels of grey on bytes: the brightness of a pixel, and words of four pixels.
 #import workgroup/index
 #import image/grey_params
 

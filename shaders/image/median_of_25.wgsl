@@ -1,5 +1,5 @@
-// The medians of four windows of 5 x 5. Columns are sorted, then rows: 6 keys in each of two corners cannot be the median.
-// Of the three diagonals between, the first has one candidate, its largest key, and the last its smallest.
+// The medians of four windows of 5 x 5. Columns are sorted, then rows: 6 keys in each of two corners cannot be the
+// median. Of the three diagonals between, the first has one candidate, its largest key, and the last its smallest.
 // Requires STEP, `shifted` and `row_keys` of its importer.
 const GROUPS: u32 = 2u; // of four columns that four windows have
 

@@ -1,6 +1,6 @@
-// Median filter by tiles of TILE x TILE elements: a workgroup loads the keys of its tile and of the RADIUS pixels around
-// it into workgroup memory. Each thread finds the medians of four elements below one another there, by binary search,
-// so that it reads each key once for all four, and then writes four elements of a row.
+// Median filter by tiles of TILE x TILE elements: one workgroup loads the keys of its tile and of the RADIUS pixels
+// around it into workgroup memory. Each thread finds the medians of four elements below one another there, by binary
+// search, so that it reads each key once for all four, and then writes four elements of a row.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_floats_out as target

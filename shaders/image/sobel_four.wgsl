@@ -1,4 +1,4 @@
-// What Sobel's gradients add up of a row, for the four elements from `p.x` on, from four elements anywhere.
+// Sums of a row for Sobel gradients, for the four elements from `p.x` on: reads four elements at any position.
 #import conv/lines_row
 
 fn row_of(p: vec3<u32>, y: i32) -> Row {

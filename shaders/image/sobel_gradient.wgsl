@@ -1,4 +1,4 @@
-// Sobel's gradients from what three rows add up to.
+// Sobel gradients from the sums of three rows.
 const STEP: u32 = 1u;
 
 struct Row {

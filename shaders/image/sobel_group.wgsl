@@ -1,5 +1,5 @@
-// What Sobel's gradients add up of a row, for the four elements from `p.x` on: of the group, the one before and the
-// one after, each loaded whole.
+// Sums of a row for Sobel gradients, for the four elements from `p.x` on: loads the group, the one before and the one
+// after.
 fn row_of(p: vec3<u32>, y: i32) -> Row {
     let x = p.x / PACK;
     let row = (p.z * params.h + fold(y, params.h)) * params.groups;

@@ -1,5 +1,5 @@
-// Sobel's gradients, as the definition says it: one invocation computes the four elements of a group, and reads the
-// rows above, at and below it.
+// Sobel gradients by their definition: one thread computes a group of four elements, and reads the rows above, at and
+// below it.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_floats_out as target

@@ -1,5 +1,5 @@
-// Sobel's gradients by columns of groups: one invocation walks down ROWS groups of four elements, and reads each row
-// once: what it adds up to is kept for the two rows below.
+// Sobel gradients by columns of groups: one thread walks down ROWS groups of four elements, reads each row once, and
+// keeps its sums for the two rows below.
 #import conv/lines_params
 #import conv/lines_floats_in as source
 #import conv/lines_floats_out as target

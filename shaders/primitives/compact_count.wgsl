@@ -1,4 +1,4 @@
-// First step of compaction: a workgroup counts the kept elements of its tile.
+// First step of compaction: one workgroup counts the kept elements of its tile.
 #import primitives/compact_tile
 
 const COUNTS_BINDING: u32 = 3u;

@@ -1,6 +1,7 @@
-// Second step of compaction: what each tile's count becomes the number of kept elements before it.
-// compact_scan_blocks: a workgroup scans BLOCK counts in place and gives their sum; compact_scan_sums: one workgroup scans
-// the sums, and gives the number of all. Kogge-Stone over sums of eight.
+// Second step of compaction: replaces the count of each tile by the number of kept elements before it. Kogge-Stone over
+// sums of eight.
+// compact_scan_blocks: one workgroup scans BLOCK counts in place and writes their sum.
+// compact_scan_sums: one workgroup scans the sums and writes the total.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

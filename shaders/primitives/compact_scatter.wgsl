@@ -1,7 +1,6 @@
-// Last step of compaction: a workgroup ranks the elements of its tile and hands each to `emit`, with the
-// number of kept elements before it in the whole array, which earlier kernels counted (Blelloch, Prefix Sums
-// and Their Applications, 1990). With ONCE there are no earlier ones: the workgroup looks back at the tiles
-// before its own (scan_lookback).
+// Last step of compaction (Blelloch, Prefix Sums and Their Applications, 1990): one workgroup ranks the elements of its
+// tile and passes each to `emit`, with the number of kept elements before it in the whole array. Earlier kernels
+// counted those; with ONCE there are none, and the workgroup looks back at the tiles before its own (scan_lookback).
 #import primitives/compact_tile
 #if SUBGROUPS
 // Hands each element to `emit`, with the kept elements before it; `before` is the count before the subgroup's run.

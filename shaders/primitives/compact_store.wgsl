@@ -1,5 +1,5 @@
-// Stores elements: one in a word, or, HALVES, two of 16 bits. Lanes that store at once have places that follow
-// each other, so that the first of two in a word stores both; at the ends of a row others have the other half.
+// Stores elements: one in a word or, with HALVES, two of 16 bits. Lanes that store together have consecutive places, so
+// the first of two in a word stores both; at the ends of a row another thread has the other half.
 #if HALVES
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<atomic<u32>>;
 

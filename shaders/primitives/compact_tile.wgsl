@@ -1,7 +1,7 @@
-// What the kernels of stable compaction share: a tile of ITEMS elements an invocation, which of them are kept,
-// and how many kept elements of the tile lie before each. `keep4` says it of four elements at once.
-// A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads
-// coalesce. Ranks come from ballots, or from bit masks in workgroup memory.
+// Shared by the kernels of stable compaction: a tile of ITEMS elements a thread, its kept elements, and their ranks in
+// the tile. `keep4` decides for four elements at once.
+// A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads coalesce.
+// Ranks come from ballots, or from bit masks in workgroup memory.
 #import element/u32 as element
 #import primitives/keep_flagged as keep
 #import workgroup/index
@@ -30,7 +30,7 @@ fn extent() -> u32 { return min(params.n, elements[0]); }
 fn extent() -> u32 { return params.n; }
 #endif
 
-// The elements of an invocation: item j is element `first + j * stride`.
+// The elements of a thread: item j is element `first + j * stride`.
 struct Items {
     first: u32,
     stride: u32,
@@ -90,7 +90,8 @@ fn load_items(first: u32, stride: u32, full: bool) -> Items {
 
 fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= extent(); }
 
-// How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the rest.
+// How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the
+// rest.
 fn count_items(first: u32, stride: u32) -> u32 {
     var kept = 0u;
 #if SHUFFLED
@@ -142,7 +143,7 @@ fn below(sub_lane: u32) -> Lanes { return (1u << sub_lane) - 1u; }
 
 var<workgroup> wg_counts: array<u32, WORKGROUP_SIZE>;
 
-// Kept elements before the subgroup's run, and of the whole tile, of which this invocation has `kept`.
+// Kept elements before the subgroup's run, and of the whole tile, of which this thread has `kept`.
 // All have read what an earlier call left before the next one begins.
 fn count_tile(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
     let own = subgroupAdd(kept);

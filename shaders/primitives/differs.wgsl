@@ -1,5 +1,5 @@
-// Whether neighbours are of different runs. Floats by value, so that -0 equals +0 and NaN equals nothing, but
-// in bits, since a device may take subnormal numbers for 0.
+// Decides if neighbours belong to different runs. Floats compare by value (-0 equals +0, NaN equals nothing), but on
+// their bits, since a device may flush subnormal numbers to 0.
 fn differs(a: u32, b: u32) -> bool {
 #if FLOAT
 #if HALVES

@@ -1,11 +1,11 @@
-// What all histogram kernels share: parameters, the input, and the bin of a value. Values are compared as
-// keys, unsigned numbers in the values' order, so the result does not depend on how a device rounds.
-// SHIFT: equal bins of a power of two of whole numbers. UNIFORM: other equal bins; a quotient in f32
-// names the bin, and near an edge the table decides. Neither: search in the table.
+// Shared by all histogram kernels: parameters, the input, and the bin of a value. Values are compared as keys, unsigned
+// numbers in the order of the values, so the result does not depend on the rounding of a device.
+// SHIFT: each bin is 2^k whole numbers wide. UNIFORM: other equal bins; a quotient in f32 names the bin, and near an
+// edge the table decides. Neither: searches the table.
 #import element/u32 as element
 
 struct Params {
-    n: u32,       // elements of the piece
+    n: u32,       // elements of the chunk
     bins: u32,
     least: u32,   // key of the lowest value that counts
     span: u32,    // keys from there to that of the highest
@@ -16,8 +16,8 @@ struct Params {
     margin: f32,  // how near to an edge the quotient may err, in bins
     edges: u32,   // bins that a value can fall into
     stride: u32,  // first step of the search: the highest power of two below `edges`, or 0
-    parts: u32,   // workgroups that share the piece
-    vectors: u32, // whole vec4 of the piece
+    parts: u32,   // workgroups that share the chunk
+    vectors: u32, // whole vec4 of the chunk
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> counts: array<atomic<u32>>;

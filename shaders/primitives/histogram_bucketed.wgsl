@@ -1,6 +1,6 @@
-// Second half of a partitioned histogram: a workgroup counts `chunk` words of slots, all of one bucket, in its memory.
-// Which they are it sees from the sizes of the buckets, of which only the device knows.
-// Requires LOADS * WORKGROUP_SIZE * 8 <= FULL, and BUCKETS invocations or more.
+// Second half of a partitioned histogram: one workgroup counts `chunk` words of slots, all of one bucket, in its
+// memory. It finds its bucket from the bucket sizes, which only the device knows.
+// Requires LOADS * WORKGROUP_SIZE * 8 <= FULL, and at least BUCKETS threads.
 #import primitives/histogram_buckets
 #import primitives/histogram_counters
 #import workgroup/index

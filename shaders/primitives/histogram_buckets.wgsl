@@ -1,5 +1,5 @@
-// The bins of a histogram in BUCKETS buckets, each small enough for workgroup memory: GROUP neighbours stay together,
-// so that they are written together, and the next go to the next bucket, since full bins are often close.
+// Maps the bins of a histogram to BUCKETS buckets, each small enough for workgroup memory. GROUP neighbours stay
+// together, so that they are written together; the next go to the next bucket, since full bins are often close.
 const BUCKETS: u32 = 64u;
 const GROUP: u32 = 8u;
 

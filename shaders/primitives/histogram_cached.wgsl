@@ -1,6 +1,6 @@
-// Histogram of more bins than workgroup memory holds: the first bin that a workgroup meets for each of SLOTS
-// places takes it and is counted there; the others of that place are counted in device memory. Bins
-// that many elements fall into come early, so skewed input does not queue for one word of device memory.
+// Histogram of more bins than workgroup memory holds: the first bin that a workgroup meets for each of SLOTS places
+// owns it and is counted there; other bins of that place are counted in device memory. Full bins come early, so skewed
+// input does not queue for one word of device memory.
 #import primitives/histogram_walk
 #import workgroup/index
 

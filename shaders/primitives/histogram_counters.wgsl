@@ -1,8 +1,8 @@
-// Counters of 16 bits in workgroup memory, two to a word. The addition that brings one to FULL moves FULL of it to device
-// memory. Between two barriers the invocations of a workgroup together must add FULL at the most: a counter is below FULL
-// at a barrier, so it passes no 65535 into its neighbour before the next, however late FULL is taken off, and only one
-// addition reaches FULL; its invocation takes it off before it comes to the barrier.
-// The importer gives WORKGROUP_SIZE, WORDS, and `bin_at(slot)`, the bin of a counter; slots beyond SLOTS are of none.
+// Counters of 16 bits in workgroup memory, two to a word. The addition that brings one to FULL moves FULL of it to
+// device memory. Between two barriers the threads of a workgroup add at most FULL together: a counter is below FULL at
+// a barrier, so it cannot overflow into its neighbour before the next, and only one addition reaches FULL; its thread
+// subtracts FULL before the barrier.
+// Requires WORKGROUP_SIZE, WORDS, and `bin_at(slot)`, the bin of a counter; slots from SLOTS on have no bin.
 const FULL: u32 = 32768u;
 const SLOTS: u32 = 2u * WORDS;
 

@@ -1,6 +1,6 @@
-// Histogram by atomics in device memory: nothing else is shared. An invocation counts every element whose
-// index differs from its own by a multiple of the number of invocations; CONTIGUOUS, a range of its own,
-// so that neighbours load from far apart: the baseline.
+// Histogram by atomics in device memory; threads share nothing else. One thread counts every element whose index
+// differs from its own by a multiple of the number of threads; with CONTIGUOUS its own range, so that neighbouring
+// threads load from far apart: the baseline.
 #import primitives/histogram_bins
 #import workgroup/index
 

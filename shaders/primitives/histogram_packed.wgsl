@@ -1,6 +1,6 @@
-// Histogram of more bins than workgroup memory holds as words: counters of 16 bits. The workgroups that count
-// the others of the bins in the same part of the input stand beside each other, so that a cache serves all but
-// one of them. A workgroup counts SLOTS of the bins in its part.
+// Histogram of more bins than workgroup memory holds as words: counters of 16 bits. One workgroup counts SLOTS of the
+// bins in its part of the input. Workgroups for the other bins of a part run side by side, so a cache serves all but
+// one of them.
 // Requires LOADS * WORKGROUP_SIZE * 4 * PACK <= FULL.
 #import primitives/histogram_bins
 #import primitives/histogram_counters
@@ -8,7 +8,7 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 const WORDS: u32 = 4096u;
-// vec4s that an invocation has in flight.
+// vec4s that a thread has in flight.
 const LOADS: u32 = 4u;
 const STEP: u32 = LOADS * WORKGROUP_SIZE;
 // Steps from barrier to barrier.
@@ -61,7 +61,8 @@ fn histogram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     if part >= params.parts {
         return;
     }
-    // Turned from part to part: a multiprocessor may get workgroups at equal distances, and not all of them are to be of
+    // Turned from part to part: a multiprocessor may get workgroups at equal distances, and not all of them are to be
+    // of
     // the pass that has the crowded bins.
     first_bin = (tile + part) % passes * SLOTS;
     clear_counters(lane);

@@ -1,7 +1,7 @@
-// Histogram privatised in workgroup memory: a workgroup counts its part of the input in COPIES copies of
-// SLOTS counters, then adds their sums to the counts in device memory. Neighbouring invocations use
-// neighbouring copies, which lie in different banks: equal values do not collide there.
-// BUCKETED: it counts buckets of bins.
+// Histogram privatised in workgroup memory: one workgroup counts its part of the input in COPIES copies of SLOTS
+// counters, then adds their sums to the counts in device memory. Neighbouring threads use neighbouring copies, which
+// lie in different banks: equal values do not collide there.
+// BUCKETED: counts buckets of bins.
 #import primitives/histogram_walk
 #if BUCKETED
 #import primitives/histogram_buckets
@@ -42,7 +42,7 @@ fn histogram_private(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     for (var slot = lane; slot < used; slot += WORKGROUP_SIZE) {
         var total = 0u;
         for (var i = 0u; i < COPIES; i++) {
-            // Each invocation begins with another copy, so that they do not meet in one bank.
+            // Each thread begins with another copy, so that they do not meet in one bank.
             total += atomicLoad(&wg_counts[slot * COPIES + (i + slot) % COPIES]);
         }
         if total > 0u {

@@ -1,7 +1,7 @@
-// First half of a partitioned histogram: the slots of elements, 16 bits each, go to the bucket of their bin, in no
-// certain order. A workgroup ranks a tile of 4 * QUADS elements an invocation in its memory, asks for room in each
-// bucket, and writes what belongs to one bucket side by side; a half that is left over is EMPTY.
-// Requires that QUADS is a multiple of PACK, and BUCKETS invocations or more.
+// First half of a partitioned histogram: moves the slots of elements, 16 bits each, to the bucket of their bin, in any
+// order. One workgroup ranks a tile of 4 * QUADS elements a thread in its memory, reserves room in each bucket, and
+// writes the slots of a bucket side by side; a half left over is EMPTY.
+// Requires QUADS, a multiple of PACK, and at least BUCKETS threads.
 #import primitives/histogram_bins
 #import primitives/histogram_buckets
 #import workgroup/index

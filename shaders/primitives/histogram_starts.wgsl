@@ -1,5 +1,5 @@
-// Where the buckets of a partitioned histogram begin, in words of two slots: behind each other, with room for one
-// half left empty in each tile. One workgroup, an invocation for each bucket.
+// Finds the starts of the buckets of a partitioned histogram, in words of two slots: one after another, with room for
+// one empty half for each tile. One workgroup; one thread for each bucket.
 #import primitives/histogram_buckets
 
 struct Params {

@@ -1,8 +1,7 @@
-// The walk of a workgroup over its part of a histogram's input: each invocation one element, or, COARSENED,
-// vec4s a fixed distance apart, four in flight where WIDE. The importer gives `tally(slot, amount)`.
-// A slot is a bin, or, BYTES, the byte itself, whose bin is looked up once, when counts are added up.
-// ROLLED keeps the kernel short, for compilers of software drivers.
-// AGGREGATED: an invocation adds up a run of equal slots before it tallies.
+// The walk of a workgroup over its part of a histogram's input: each thread takes one element or, with COARSENED, vec4
+// a fixed distance apart, four in flight with WIDE. Requires `tally(slot, amount)` of its importer.
+// A slot is a bin or, with BYTES, the byte itself, whose bin is looked up once, when counts are added up. AGGREGATED: a
+// thread adds up a run of equal slots before it tallies. ROLLED: a short kernel, for the compilers of software drivers.
 #import primitives/histogram_bins
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -89,7 +88,7 @@ fn walk(part: u32, lane: u32) {
         count_vector(v3);
         v += step * params.parts;
     }
-    // The last step of the whole piece may be short.
+    // The last step of the whole chunk may be short.
     for (var i = 0u; i < 3u && v < params.vectors; i++) {
         count_vector(vectors[v]);
         v += WORKGROUP_SIZE;

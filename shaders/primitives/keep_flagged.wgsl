@@ -1,4 +1,4 @@
-// Kept are elements whose flag is not 0.
+// Keeps elements with a nonzero flag.
 @group(0) @binding(2) var<storage, read> flags: array<u32>;
 
 fn keep4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {

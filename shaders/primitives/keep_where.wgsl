@@ -1,4 +1,4 @@
-// Kept are elements of which the user's `fn keep(x: T) -> bool` says so; by default those that are not 0.
+// Keeps elements for which the user's `fn keep(x: T) -> bool` returns true; by default those that are not 0.
 #import primitives/keep_nonzero as predicate
 
 fn keep4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {

@@ -1,5 +1,5 @@
-// Positions of extremes: (key, index), where the smallest key wins. Keys order any element type as
-// unsigned numbers; -0 equals +0, and NaN comes before all.
+// Positions of extremes: pairs (key, index), where the smallest key wins. Keys order any element type as unsigned
+// numbers; -0 equals +0, and NaN comes before all numbers.
 const LARGEST: bool = false;
 alias Acc = vec2<u32>;
 

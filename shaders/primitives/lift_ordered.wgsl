@@ -1,5 +1,5 @@
-// Reductions of floats by order: as keys whose unsigned order is that of the floats, NaN beyond all.
-// NAN_KEY is 0 for a minimum and 2^32 - 1 for a maximum: NaN wins either way, and no number has either.
+// Reductions of floats by order: keys whose unsigned order is that of the floats, with NaN beyond all numbers. NAN_KEY
+// is 0 for a minimum and 2^32 - 1 for a maximum: NaN wins either way, and no number has either key.
 const NAN_KEY: u32 = 0u;
 alias Acc = u32;
 

@@ -1,6 +1,6 @@
-// Reduction whose workgroups combine their totals by an atomic on one word a row: for comparison.
-// Three dispatches: the totals are set to the identity, combined into, and turned into results. A bounded
-// number of workgroups shares a row, or the atomics on one word would take longer than all the rest.
+// Reduction whose workgroups combine their totals by an atomic on one word a row, for comparison. Three dispatches: set
+// totals to the identity, combine, convert to results. A bounded number of workgroups shares a row, or the atomics on
+// one word would take longer than all the rest.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op
@@ -11,10 +11,10 @@
 const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
-    rows: u32,       // rows of the piece
+    rows: u32,       // rows of the chunk
     row_stride: u32, // elements from one row to the next
-    len: u32,        // elements of each row in the piece
-    origin: u32,     // where the piece begins in the binding
+    len: u32,        // elements of each row in the chunk
+    origin: u32,     // where the chunk begins in the binding
     parts: u32,      // workgroups that share a row
     first: u32,      // total of the first row
 }

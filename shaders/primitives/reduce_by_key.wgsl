@@ -1,5 +1,5 @@
-// Runs of equal neighbours among the keys, for runs_tiles. A run's key is that of its first element.
-// The importer declares CARRY_BINDING.
+// Finds runs of equal neighbours among the keys, for runs_tiles. The key of a run is that of its first element.
+// Requires CARRY_BINDING.
 #import primitives/differs
 
 #if !TOTALS
@@ -8,7 +8,7 @@
 fn emit_label(run: u32, label: u32) { keys_out[run] = label; }
 #endif
 
-// Of the elements of a quad behind a `before`: bit i is set where element i begins a run.
+// Of the elements of a vec4 behind a `before`: bit i is set where element i begins a run.
 fn head_bits(quad: vec4<u32>, before: u32) -> u32 {
     return u32(differs(quad.x, before)) | (u32(differs(quad.y, quad.x)) << 1u) | (u32(differs(quad.z, quad.y)) << 2u)
         | (u32(differs(quad.w, quad.z)) << 3u);

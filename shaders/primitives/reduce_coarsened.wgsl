@@ -1,7 +1,7 @@
-// Reduction at the speed of memory: LANES_PER_ROW invocations walk a part of a row in steps of four
-// vec4, with four loads in flight, then a tree joins them. Many short rows share a workgroup.
-// Rows may begin and end anywhere: of the vec4 at either end, only the row's own elements count.
-// ORDERED keeps the order of operands, for operators that do not commute: each lane walks its own range.
+// Reduction at the speed of memory: LANES_PER_ROW threads walk a part of a row in steps of four vec4, with four loads
+// in flight, then a tree joins them. Several short rows share a workgroup. Rows may begin and end anywhere: in the vec4
+// at either end only the row's own elements count.
+// ORDERED keeps the order of operands, for operators that do not commute: each thread walks its own range.
 #import primitives/reduce_params
 #if TWO_STAGE
 #import workgroup/reduce_two_stage

@@ -1,5 +1,5 @@
-// Packs results of a word each into elements of 16 or 8 bits: an invocation makes one word. What the
-// last word holds beyond the elements stays.
+// Packs results of one word each into elements of 16 or 8 bits: one thread makes one word. The rest of the last word
+// stays unchanged.
 #import element/f16 as element
 #import workgroup/index
 

@@ -1,5 +1,5 @@
-// Reduction, the teaching ladder: a workgroup reduces one tile of a row with the tree that the variant
-// imports; an invocation loads ITEMS_PER_THREAD elements. Levels repeat until one result a row is left.
+// Reduction, the teaching ladder: one workgroup reduces one tile of a row with the tree that the variant imports; one
+// thread loads ITEMS_PER_THREAD elements. Levels repeat until one result a row is left.
 // Algorithm: M. Harris, Optimizing Parallel Reduction in CUDA (2007).
 #import primitives/reduce_params
 #import workgroup/reduce_sequential as tree

@@ -1,6 +1,6 @@
-// The runs of equal neighbours: their value and length. A head ends the run before it, which began at the head
-// before: that of a lane or a subgroup below, or of an earlier bit. Where there is none in the tile, the last head of an
-// earlier tile has left its place as the length; run_length_close subtracts it.
+// Writes the value and length of each run. A head ends the run before it, which began at the head before: that of a
+// lane or subgroup below, or of an earlier bit. If the tile has none, the last head of an earlier tile has stored its
+// position as the length; run_length_close subtracts it.
 #import primitives/compact_scatter
 #import primitives/compact_store
 

@@ -1,5 +1,5 @@
-// The lengths of runs that end in another tile than they began in: where such a run ends, minus where it began, which
-// stands in the place of its length. An invocation looks at the run before the first head of one tile.
+// Finishes the lengths of runs that end in another tile than they began in: the end of the run minus its start, which
+// is stored as its length. One thread handles the run before the first head of one tile.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,7 +1,7 @@
-// Runs reduced at the speed of memory: a scan as in scan_tiles, whose items count the heads of runs on their
-// way. An invocation holds QUADS vec4 of values and labels (keys, or flags) in registers; who meets the head of
-// a run writes the total of the run before to its place, and who holds the last element that of the last run.
-// What lies before the tile comes from an earlier kernel (CARRIED) or from the tiles before it (LOOKBACK).
+// Reduction of runs at the speed of memory: a scan as in scan_tiles, whose items also count heads. One thread holds
+// QUADS vec4 of values and labels (keys or flags) in registers. The thread with the head of a run writes the total of
+// the run before it, and the thread with the last element that of the last run.
+// The prefix of the tile comes from an earlier kernel (CARRIED) or from earlier tiles (LOOKBACK).
 // TOTALS: only totals the tile, and reads no values before its last head.
 #import primitives/scan_element
 #import primitives/scan_advance
@@ -37,13 +37,13 @@ const CARRY_BINDING: u32 = 7u;
 
 fn place(tile: u32, i: u32) -> u32 { return tile * TILE_QUADS + i; }
 
-// Whether all of the tile lies in whole quads. The last element never does.
+// Whether all of the tile lies in whole vec4. The last element never does.
 fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_QUADS <= params.quads; }
 
-// What an invocation holds: elements, and which of them begin a run (bit i: element i).
+// What a thread holds: elements, and which of them begin a run (bit i: element i).
 struct Quad { values: vec4<u32>, labels: vec4<u32>, heads: u32 }
 
-// A whole quad, without its values. The first element of all begins a run.
+// A whole vec4, without its values. The first element of all begins a run.
 fn take_labels(q: u32) -> Quad {
     let quad = labels[q];
     return Quad(vec4<u32>(0u), quad, head_bits(quad, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
@@ -52,7 +52,7 @@ fn take_labels(q: u32) -> Quad {
 // Where word `w` lies among those of the tail; the last one for what is beyond the end.
 fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.quads; }
 
-// The same of any quad: what is beyond the end begins no run.
+// The same of any vec4: what is beyond the end begins no run.
 fn take_any_labels(q: u32) -> Quad {
     if q < params.quads {
         return take_labels(q);
@@ -82,7 +82,7 @@ fn any_values(q: u32) -> vec4<u32> {
     );
 }
 
-// The invocation's quads are number first, first + step, ... of the tile. So that all loads are in flight
+// The thread's vec4 are number first, first + step, ... of the tile. So that all loads are in flight
 // together, they stand here one by one, without a condition where the tile is full.
 fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
@@ -99,7 +99,7 @@ fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
 }
 
 #if TOTALS
-// The values of the quads that do not end before element `begin`.
+// The values of the vec4 that do not end before element `begin`.
 fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32, begin: u32) {
 #for i in QUADS
     (*quads)[{i}].values = late_values(place(tile, first + {i}u * step), begin);
@@ -115,7 +115,7 @@ fn late_values(q: u32, begin: u32) -> vec4<u32> {
 
 var<workgroup> wg_last: atomic<u32>;
 
-// A quad's last head, as an element of the array; 0 for none.
+// A vec4's last head, as an element of the array; 0 for none.
 fn last_head(quad: Quad, q: u32) -> u32 {
     return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u);
 }
@@ -141,7 +141,7 @@ fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, 
 }
 #endif
 
-// The total of quad `q`; of elements before `begin` only the heads count.
+// The total of vec4 `q`; of elements before `begin` only the heads count.
 fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
 #if TOTALS
     if 4u * q + 4u <= begin {
@@ -155,7 +155,7 @@ fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
     return fold_word(total, quad.values.w, 3u, marks);
 }
 
-// What lies before each of the invocation's quads, in the run; the run is their total.
+// What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
     run: ptr<function, Item>,
     quads: array<Quad, QUADS>,

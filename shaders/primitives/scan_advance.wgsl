@@ -1,4 +1,4 @@
-// What the scans of scan_tiles and runs_tiles share, whose invocations hold QUADS parts of a tile.
+// What the scans of scan_tiles and runs_tiles share, whose threads hold QUADS parts of a tile.
 //
 //     #put tile_builtins()    the parameters of an entry point
 //     #put tile_and_lane()    in its body: the `tile`, the `lane`, its parts number first, first + step, ... of the tile
@@ -34,7 +34,7 @@
 #endif
 #end
 
-// Joins a quad's total to the run: of the subgroup, or of the invocation alone. What lay before it there.
+// Joins a vec4's total to the run: of the subgroup, or of the thread alone. What lay before it there.
 fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
 #if SUBGROUPS
     let scanned = subgroup_scan(x, sub_lane, sub_size);

@@ -1,4 +1,4 @@
-// Sets the posts of a look-back scan to not ready, one word an invocation.
+// Sets the posts of a look-back scan to not ready, one word a thread.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

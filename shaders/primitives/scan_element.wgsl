@@ -1,7 +1,6 @@
-// What all scan kernels share: elements, the monoid, and the part of the array that a dispatch covers.
-// An Item is what a scan combines: a value, or in SEGMENTED scans (by rows, or by head flags) a value and
-// whether a segment began on the way to it, or, COUNTED, how many did. REVERSE flips words and tiles, so that
-// all code walks forward.
+// Shared by all scan kernels: elements, the monoid, and the chunk of the array that a dispatch covers. A scan combines
+// Items: a value or, in SEGMENTED scans (by rows or by head flags), a value and a flag for a segment that began on the
+// way to it or, with COUNTED, the number of these. REVERSE flips words and tiles, so that all code walks forward.
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op
@@ -45,13 +44,13 @@ fn join(a: Item, b: Item) -> Item { return op_combine(a, b); }
 
 fn nothing() -> Item { return item(op_identity(), false); }
 
-// What a workgroup's scan tells an invocation: all before its own item, and all of the workgroup.
+// What a workgroup's scan tells a thread: all before its own item, and all of the workgroup.
 struct Span { before: Item, all: Item }
 
-// What is known of the elements of a word or quad, in the order of the scan.
+// What is known of the elements of a word or vec4, in the order of the scan.
 struct Marks {
     heads: u32, // bit i: element i begins a segment
-    skip: u32,  // so many at the beginning are none
+    skip: u32,  // leading elements beyond the end of the array
 }
 
 // Which of the elements `first .. first + count` begin a row.
@@ -94,7 +93,7 @@ fn in_order(word: u32) -> u32 {
 #endif
 }
 
-// Element `i` of the word, which is number `at` of its quad.
+// Element `i` of the word, which is number `at` of its vec4.
 fn element(word: u32, i: u32, at: u32, marks: Marks) -> Item {
     var value = lift(decode(word, i), 0u);
 #if REVERSE

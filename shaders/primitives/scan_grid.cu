@@ -1,8 +1,9 @@
-// All prefixes of an array, or of each row, in one kernel. `scan_grid`: the blocks take a tile each, side by side, total it,
-// wait for each other at a barrier of the whole grid, and add up the totals before their own; then the next tiles. Each
-// element is read once: a tile stays in registers, and the next is on its way while blocks wait. `scan_rows`: a block scans
-// whole rows. A thread holds PIECES pieces of 4 elements, a warp PIECES * 128 that follow each other.
-// Requires: ELEMENT, FUNCTION (its first four), IDENTITY, EXCLUSIVE, REVERSE, PIECES; 512 threads; a cooperative launch.
+// All prefixes of an array, or of each row, in one kernel. `scan_grid`: each block totals a tile, waits for all blocks
+// at a barrier of the whole grid, and adds up the totals before its own; then the next tiles. Each element is read
+// once: a tile stays in registers, and the next is loaded while blocks wait. `scan_rows`: a block scans whole rows. A
+// thread holds PIECES chunks of 4 elements, a warp PIECES * 128 consecutive elements.
+// Requires: ELEMENT, FUNCTION (its first four), IDENTITY, EXCLUSIVE, REVERSE, PIECES; 512 threads; a cooperative
+// launch.
 #include "cuda/barrier.cuh"
 #include "cuda/pairs.cuh"
 

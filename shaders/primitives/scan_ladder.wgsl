@@ -1,7 +1,7 @@
-// Scan, the teaching ladder: a workgroup scans one tile with the tree that the variant imports, after
-// each invocation has walked WORDS_PER_THREAD words of its own (Kirk and Hwu's coarsening, if above 1: then
-// words are staged in workgroup memory, so that loads and stores are of neighbours).
-// Passes: totals of tiles (REDUCE), scan of the totals, scan of tiles with what lies before them (CARRIED).
+// Scan, the teaching ladder: one workgroup scans one tile with the tree that the variant imports, after each thread has
+// scanned WORDS_PER_THREAD words of its own (Kirk and Hwu's coarsening, if above 1: words are then staged in workgroup
+// memory, so that neighbouring threads load and store neighbouring words).
+// Passes: totals of tiles (REDUCE), scan of the totals, scan of tiles with their prefixes (CARRIED).
 #import primitives/scan_element
 #import workgroup/index
 #import workgroup/scan_kogge_stone as tree

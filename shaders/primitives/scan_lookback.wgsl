@@ -114,7 +114,8 @@ fn hand_over(value: Carry) {
 }
 #endif
 
-// What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before it.
+// What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before
+// it.
 fn known(local: u32, total: Item) -> Seen {
 #if !COUNTED
     if has_head(total) {

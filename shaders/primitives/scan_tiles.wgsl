@@ -1,7 +1,7 @@
-// Scan at the speed of memory: an invocation holds QUADS vec4 of a tile in registers, and joins them by
-// subgroup shuffles (or in workgroup memory), with what lies before the tile: nothing; CARRIED, from an
-// earlier kernel; or LOOKBACK, from the tiles before it. REDUCE only totals the tile.
-// Loads of a subgroup are neighbours. The last 256 bytes or less come as bindings of single words.
+// Scan at the speed of memory: one thread holds QUADS vec4 of a tile in registers, and joins them by subgroup shuffles
+// (or in workgroup memory) with the prefix of the tile: nothing; with CARRIED from an earlier kernel; with LOOKBACK
+// from earlier tiles. REDUCE only totals the tile.
+// Lanes of a subgroup load neighbours. The last 256 bytes or less come as bindings of single words.
 #import primitives/scan_element
 #import primitives/scan_advance
 #import workgroup/index
@@ -38,7 +38,7 @@ const QUAD: u32 = 4u * PACK;
 #endif
 #endif
 
-// Where quad `i` of the tile lies.
+// Where vec4 `i` of the tile lies.
 fn place(tile: u32, i: u32) -> u32 {
 #if REVERSE
     return (params.tiles - tile) * TILE_QUADS - 1u - i;
@@ -61,7 +61,7 @@ fn tail_word(w: u32) -> u32 {
     return input_tail[min(w, words() - 1u) - 4u * params.quads];
 }
 
-// What an invocation holds: words, and which of their elements begin a segment.
+// What a thread holds: words, and which of their elements begin a segment.
 struct Quad { words: vec4<u32>, heads: u32 }
 
 fn load_quad(q: u32) -> Quad {
@@ -72,7 +72,7 @@ fn load_quad(q: u32) -> Quad {
 #endif
 }
 
-// The same of any quad, whole or not.
+// The same of any vec4, whole or not.
 fn load_any(q: u32) -> Quad {
     if q < params.quads {
         return load_quad(q);
@@ -86,7 +86,7 @@ fn load_any(q: u32) -> Quad {
 #endif
 }
 
-// Whether all of the tile lies in whole quads.
+// Whether all of the tile lies in whole vec4.
 fn is_full(tile: u32) -> bool {
 #if REVERSE
     return (params.tiles - tile) * TILE_QUADS <= params.quads;
@@ -115,7 +115,7 @@ fn store_quad(q: u32, quad: vec4<u32>, full: bool) {
 
 fn quad_marks(quad: Quad, q: u32) -> Marks { return Marks(quad.heads, skipped(QUAD * q, QUAD)); }
 
-// The total of quad `q`.
+// The total of vec4 `q`.
 fn fold_quad(quad: Quad, q: u32) -> Item {
     let marks = quad_marks(quad, q);
     var total = element(quad.words.x, 0u, 0u, marks);
@@ -127,7 +127,7 @@ fn fold_quad(quad: Quad, q: u32) -> Item {
     return fold_word(total, quad.words.w, 3u * PACK, marks);
 }
 
-// The invocation's quads are number first, first + step, ... of the tile. So that all loads are in flight
+// The thread's vec4 are number first, first + step, ... of the tile. So that all loads are in flight
 // together, they stand here one by one, without a condition where the tile is full.
 fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     var quads: array<Quad, QUADS>;
@@ -143,7 +143,7 @@ fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
     return quads;
 }
 
-// What lies before each of the invocation's quads, in the run; the run is their total.
+// What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
     run: ptr<function, Item>,
     quads: array<Quad, QUADS>,

@@ -1,5 +1,5 @@
-// The middle of a three-kernel scan: one workgroup turns the totals of all tiles, in place, into what lies
-// before each tile. It walks them in steps of ITEMS_PER_THREAD a lane.
+// The middle of a three-kernel scan: one workgroup replaces the totals of all tiles, in place, by the prefix of each
+// tile. It walks them in steps of ITEMS_PER_THREAD a thread.
 #import primitives/scan_element
 #import workgroup/scan_kogge_stone_double
 

@@ -1,6 +1,7 @@
-// Where the segments of a segmented scan begin: a word an element, not 0 at the first of a segment. Bound as
-// the elements are: as vec4, and the last as words. The importer declares PACK, elements of a word; QUAD, elements of a
-// vec4; and `params` with `quads`, `elements` and `first_element`.
+// Finds the segments of a segmented scan: one word an element, nonzero at the first element of a segment, bound like
+// the elements: as vec4, and the last as words.
+// Requires PACK, elements of a word; QUAD, elements of a vec4; and `params` with `quads`, `elements` and
+// `first_element`.
 #if REDUCE
 @group(0) @binding(4) var<storage, read> heads: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read> heads_tail: array<u32>;
@@ -17,7 +18,7 @@ fn bits_of(quad: vec4<u32>) -> u32 {
 // The first of all elements begins a segment, whatever its flag.
 fn is_first(q: u32) -> u32 { return u32(q == 0u && params.first_element == 0u); }
 
-// Of the elements of whole quad `q`: bit i is set where element i begins a segment.
+// Of the elements of whole vec4 `q`: bit i is set where element i begins a segment.
 fn head_bits(q: u32) -> u32 {
     var bits = bits_of(heads[PACK * q]);
     if PACK == 2u {
@@ -30,7 +31,7 @@ fn head_at_end(e: u32) -> u32 {
     return heads_tail[min(e, params.elements - 1u) - QUAD * params.quads];
 }
 
-// The same of a quad beyond the whole ones.
+// The same of a vec4 beyond the whole ones.
 fn head_bits_at_end(q: u32) -> u32 {
     var bits = 0u;
     for (var e = QUAD * q; e < QUAD * (q + 1u); e += 4u) {

@@ -1,4 +1,4 @@
-// Stable selection: the kept elements, in order, close together.
+// Stable selection: the kept elements, in order, at the front.
 #import primitives/compact_scatter
 #import primitives/compact_store
 

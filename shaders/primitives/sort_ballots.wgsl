@@ -1,5 +1,5 @@
-// Ranks of keys within a workgroup by ballots: a row is a subgroup, and eight ballots show each lane
-// which lanes hold its digit. Subgroups of any size that ROWS leaves room for.
+// Ranks keys within a workgroup by ballots: a row is a subgroup, and eight ballots show each lane the lanes that hold
+// its digit. Subgroups may have any size for which ROWS leaves room.
 enable subgroups;
 
 const ROWS: u32 = 8u;
@@ -75,7 +75,7 @@ fn rank(digit: u32) -> u32 {
     return subgroupShuffle(before, leader) + earlier(peers);
 }
 
-// The sum of `x` over all invocations before this one, by row and lane.
+// The sum of `x` over all threads before this one, by row and lane.
 fn sum_before(x: u32) -> u32 {
     let mine = subgroupExclusiveAdd(x);
     if lane == row_size - 1u {

@@ -1,12 +1,12 @@
-// The piece of the keys that a dispatch of the variant `counting` covers, and its blocks.
+// The chunk of the keys that a dispatch of the variant `counting` covers, and its blocks.
 #import workgroup/index
 
 struct Params {
-    n: u32,           // keys in the piece
-    first: u32,       // keys before the piece
+    n: u32,           // keys in the chunk
+    first: u32,       // keys before the chunk
     block_len: u32,   // keys of a block
-    blocks: u32,      // blocks of the piece
-    first_block: u32, // blocks before the piece
+    blocks: u32,      // blocks of the chunk
+    first_block: u32, // blocks before the chunk
     all_blocks: u32,
     shift: u32,       // lowest bit of the digit
     mask: u32,        // its bits
@@ -16,7 +16,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Begin and end of the keys of a block, in the piece.
+// Begin and end of the keys of a block, in the chunk.
 fn block_range(block: u32) -> vec2<u32> {
 #if COUNTED
     let n = min(params.n, max(count[0], params.first) - params.first);

@@ -1,5 +1,5 @@
-// First step of a pass of the variant `counting`: a workgroup counts the digits in its block of keys.
-// Counts lie by digit, then by block, so that a scan gives each digit of each block its place.
+// First step of a pass of the variant `counting`: one workgroup counts the digits in its block of keys. Counts are
+// stored by digit, then by block, so that a scan gives each digit of each block its position.
 #import primitives/sort_key
 #import primitives/sort_block
 

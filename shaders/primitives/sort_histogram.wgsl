@@ -1,6 +1,6 @@
-// What the variant `onesweep` needs before its passes: `sort_histogram_clear` sets its tickets, counts and posts to
-// zero, `sort_histogram_count` counts the digits of all passes in one reading of the keys. A workgroup walks the
-// keys in steps of the grid, counts in workgroup memory and adds what it has at the end.
+// Before the passes of the variant `onesweep`: `sort_histogram_clear` sets tickets, counts and posts to zero,
+// `sort_histogram_count` counts the digits of all passes in one reading of the keys. One workgroup walks the keys in
+// steps of the grid, counts in workgroup memory and adds its counts at the end.
 #import primitives/sort_key
 #import primitives/sort_globals
 #import workgroup/index

@@ -1,5 +1,5 @@
-// Keys and their digits. Keys move as they came, so that a NaN keeps its bits and its place among the
-// others; order() gives each the unsigned number that stands for it, here and wherever a digit is asked.
+// Keys and their digits. Keys move unchanged, so a NaN keeps its bits and its position among NaNs; order() gives each
+// key the unsigned number by which it is sorted.
 const RADIX: u32 = 256u;
 const FLIP: u32 = 0u; // bits in which a key's words differ from its number (of floats, once the sign is dealt with)
 const PAD: u32 = 4294967295u; // a word of a key that no other comes after

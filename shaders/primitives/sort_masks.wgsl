@@ -1,6 +1,6 @@
-// Ranks of keys within a workgroup, without subgroup operations: 32 invocations are a row, and a word of
-// workgroup memory for each digit collects which of them hold it. The importer declares WORKGROUP_SIZE, RADIX and
-// `wg_words`, atomic counts of a row's digits, ROWS * RADIX of them.
+// Ranks keys within a workgroup without subgroup operations: 32 threads are a row, and a word of workgroup memory for
+// each digit collects a mask of its threads.
+// Requires WORKGROUP_SIZE, RADIX and `wg_words`, atomic counts of the digits of a row, ROWS * RADIX of them.
 #import primitives/sort_sum
 
 const ROW: u32 = 32u;

@@ -1,8 +1,7 @@
-// A pass of the variant `onesweep` (Adinets and Merrill 2022): one reading and one writing of the keys. A
-// workgroup takes the next tile, posts its count of each digit, and adds up the counts of the tiles
-// before by decoupled look-back: an invocation for each digit. Counts and flags share a word, so relaxed
-// atomics suffice. Where a post does not come, the workgroup counts that tile itself: no tile waits for
-// another to run. Needs subgroup operations.
+// A pass of the variant `onesweep` (Adinets and Merrill 2022): reads and writes the keys once. One workgroup takes the
+// next tile, posts its count of each digit, and adds up the counts of earlier tiles by decoupled look-back, one thread
+// for each digit. Counts and flags share a word, so relaxed atomics suffice. If a post does not come, the workgroup
+// counts that tile itself: no tile waits for another to run. Requires subgroup operations.
 #import primitives/sort_tile
 #import primitives/sort_globals
 
@@ -30,7 +29,7 @@ const COUNT: u32 = 0x3fffffffu;
 // Readings of a post that is not there before the workgroup counts the tile itself.
 const PATIENCE: u32 = 64u;
 #if LEAVE_OUT
-// For tests: one tile in so many posts nothing.
+// For tests: one tile in ONE_IN posts nothing.
 const ONE_IN: u32 = 2u;
 #endif
 

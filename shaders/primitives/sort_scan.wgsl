@@ -1,5 +1,5 @@
-// Exclusive sums of each row of counts, in place, and the total of each row. An invocation sums a run of
-// the row, the workgroup scans these sums; a workgroup does a row.
+// Exclusive sums of each row of counts, in place, and the total of each row. One workgroup scans one row: each thread
+// sums a run of it, then the workgroup scans these sums.
 #import primitives/sort_sum
 #import workgroup/index
 

@@ -1,5 +1,5 @@
-// Last step of a pass of the variant `counting`: a workgroup takes its block tile by tile, ranks the keys
-// of a tile by digit, in order, and moves them to where the counts of all blocks put them.
+// Last step of a pass of the variant `counting`: one workgroup takes its block tile by tile, ranks the keys of a tile
+// by digit, in order, and moves them to the positions that the counts of all blocks give.
 #import primitives/sort_tile
 #import primitives/sort_block
 

@@ -1,4 +1,4 @@
-// The steps of an invocation over its keys, written out: keys lie in named variables, which drivers hold in registers.
+// The steps of a thread over its keys, unrolled: keys are named variables, which drivers hold in registers.
 // `sort_steps_loop` has the same steps in loops.
 #for i in ITEMS_PER_THREAD
 var<private> key_{i}: Key;
@@ -42,7 +42,7 @@ fn place_keys() {
 #for i in ITEMS_PER_THREAD
 var<private> value_{i}: u32;
 #end
-// Where in the output the keys went that this invocation wrote: their values go there too.
+// Where in the output the keys went that this thread wrote: their values go there too.
 #for i in ITEMS_PER_THREAD
 var<private> goal_{i}: u32;
 #end

@@ -1,4 +1,4 @@
-// The steps of `sort_steps` in loops, for processors: compilers do not see how long the loops are, and are quick with them.
+// The steps of `sort_steps` in loops, for processors: compilers cannot unroll them, and compile them quickly.
 var<private> key_list: array<Key, ITEMS_PER_THREAD>;
 var<private> place_list: array<u32, ITEMS_PER_THREAD>;
 

@@ -1,9 +1,9 @@
-// Sums over the invocations of a workgroup, through workgroup memory.
+// Sums over the threads of a workgroup, through workgroup memory.
 var<workgroup> wg_sums: array<u32, WORKGROUP_SIZE>;
 
 var<private> invocation: u32;
 
-// The sum of `x` over all invocations before this one.
+// The sum of `x` over all threads before this one.
 fn sum_before(x: u32) -> u32 {
     var sum = x;
     wg_sums[invocation] = x;

@@ -1,7 +1,7 @@
-// What a workgroup does with a tile of keys: ranks them by digit, puts them in order in workgroup memory
-// and writes them out from there, so that neighbours are written together. The importer says where
-// digits go (claim_digit, store_key). Here is what happens to one key; the slot `steps` has the steps over
-// ITEMS_PER_THREAD of them, written out or in loops.
+// Sorts a tile of keys in a workgroup: ranks them by digit, orders them in workgroup memory and writes them from there,
+// so that neighbours are written together. This file handles one key; the slot `steps` has the steps over
+// ITEMS_PER_THREAD of them, unrolled or in loops.
+// Requires claim_digit and store_key of its importer: the destination of digits.
 #import primitives/sort_key
 #import primitives/sort_masks as ranks
 
@@ -31,7 +31,7 @@ fn clear_counts() {
     }
 }
 
-// Where in the tile the keys of this invocation begin: each row has consecutive keys, lane by lane.
+// Where in the tile the keys of this thread begin: each row has consecutive keys, lane by lane.
 fn first_key() -> u32 { return row * row_size * ITEMS_PER_THREAD + lane; }
 
 fn load_key(at: u32, end: u32) -> Key { return keys_in[min(at, end - 1u)]; }

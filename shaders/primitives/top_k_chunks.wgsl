@@ -1,6 +1,6 @@
-// First step of top-k by chunks: the best number of each chunk of consecutive elements, in one reading of
-// the input. TEAM invocations take a chunk, LOADS vec4 each, and join by shuffles (SUBGROUPS) or in workgroup
-// memory. A workgroup takes tiles of TEAMS chunks in steps of the grid.
+// First step of top-k by chunks: finds the best number of each chunk of consecutive elements, in one reading of the
+// input. TEAM threads take a chunk, LOADS vec4 each, and join by shuffles (SUBGROUPS) or in workgroup memory. One
+// workgroup takes tiles of TEAMS chunks in steps of the grid.
 #import primitives/sort_key
 #import workgroup/index
 #if SUBGROUPS
@@ -14,9 +14,9 @@ const TEAMS: u32 = WORKGROUP_SIZE / TEAM;
 const CHUNK: u32 = 4u * TEAM * LOADS;
 
 struct Params {
-    n: u32,           // elements of the piece
-    chunks: u32,      // of the piece; the last one may be partly filled
-    first_chunk: u32, // chunks before the piece
+    n: u32,           // elements of the part
+    chunks: u32,      // of the part; the last one may be partly filled
+    first_chunk: u32, // chunks before the part
     workgroups: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -28,7 +28,7 @@ fn best_of_four(keys: vec4<u32>) -> u32 {
     return min(min(order(keys.x), order(keys.y)), min(order(keys.z), order(keys.w)));
 }
 
-// Of a chunk that lies whole in the piece.
+// Of a chunk that lies whole in the part.
 fn best_of_whole(chunk: u32, lane: u32) -> u32 {
     var best = 0xffffffffu;
     var at = chunk * (CHUNK / 4u) + lane;

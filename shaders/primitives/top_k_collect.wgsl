@@ -1,6 +1,6 @@
-// Collects the k best in order of position: a workgroup ranks the keys of its tile that are better than the
-// k-th best or as good, and writes position (and with VALUES key) of those that are among the k. Tiles without
-// any are not read. With CHUNKS, keys lie in chunks that say where they came from.
+// Collects the k best in order of position: one workgroup ranks the keys of its tile that are at least as good as the
+// k-th best, and writes position (and with VALUES key) of those among the k. Tiles without any are not read. With
+// CHUNKS, keys lie in chunks that state their origin.
 #import primitives/top_k_tile
 #import primitives/sort_sum
 

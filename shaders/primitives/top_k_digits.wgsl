@@ -1,5 +1,5 @@
-// A pass of top-k's radix select: counts the digits of those numbers that share the digits found so far. A
-// workgroup walks the keys in steps of the grid, counts in workgroup memory and adds what it has at the end.
+// A pass of top-k's radix select: counts the digits of the numbers that share the digits found so far. One workgroup
+// walks the keys in steps of the grid, counts in workgroup memory and adds its counts at the end.
 #import primitives/sort_key
 #import workgroup/index
 
@@ -7,7 +7,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 const BINS: u32 = 2048u;
 
 struct Params {
-    n: u32,          // keys of the piece
+    n: u32,          // keys of the part
     workgroups: u32, // that share them
     shift: u32,      // lowest bit of the digit
     found: u32,      // bits from the highest on that are found

@@ -1,7 +1,7 @@
-// Top-k by one workgroup, for k up to CAPACITY: of all elements, or (CHUNKS) of those in the k best chunks,
-// which it finds first. What is no worse than a bound goes to workgroup memory, and a bitonic sort by number
-// and position puts it in order. The bound is the k-th best of what each invocation finds best; if more than
-// CAPACITY pass it, digits of number and position narrow it (radix select): no two candidates have the same.
+// Top-k by one workgroup, for k up to CAPACITY: of all elements or, with CHUNKS, of those in the k best chunks, which
+// it finds first. Candidates at least as good as a bound go to workgroup memory, and a bitonic sort by number and
+// position orders them. The bound is the k-th best of the best candidates of the threads; if more than CAPACITY pass
+// it, digits of number and position narrow it (radix select): no two candidates share both.
 #import primitives/sort_key
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -42,7 +42,7 @@ struct Search {
     no_worse: u32,
 }
 
-// Candidates are numbered; an invocation takes four neighbours at once, and has four such loads in flight.
+// Candidates are numbered; a thread takes four neighbours at once, and has four such loads in flight.
 const NEXT: u32 = 4u * WORKGROUP_SIZE;
 #if IN_FLIGHT
 const STEP: u32 = 4u * NEXT;
@@ -99,7 +99,7 @@ var<private> four_c: Four;
 var<private> four_d: Four;
 #endif
 
-// The candidates of an invocation in the step at `j`.
+// The candidates of a thread in the step at `j`.
 fn load_fours(of_chunks: bool, j: u32, count: u32) {
     let at_a = place(of_chunks, j, count);
     let a = load(of_chunks, at_a);
@@ -144,7 +144,7 @@ fn sort_taken(size: u32, lane: u32) {
     workgroupBarrier();
 }
 
-// A word that one invocation has written, for all.
+// A word that one thread has written, for all.
 fn shared_word(word: u32, lane: u32) -> u32 {
     workgroupBarrier();
     if lane == 0u {

@@ -1,4 +1,4 @@
-// Copies a piece of what was sorted, keys and positions. An invocation copies one of each.
+// Copies a chunk of the sorted keys and positions. One thread copies one of each.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -1,5 +1,5 @@
-// Copies the elements of the chosen chunks that lie in a piece of the input, chunk after chunk. An invocation
-// copies one. Beyond the last element come keys that are no better than any.
+// Copies the elements of the chosen chunks that lie in a part of the input, chunk by chunk. One thread copies one
+// element. Beyond the last element it writes keys that are no better than any.
 #import primitives/sort_key
 #import workgroup/index
 
@@ -8,8 +8,8 @@ const CHUNK: u32 = 64u;
 
 struct Params {
     n: u32,     // elements in all
-    first: u32, // elements before the piece
-    len: u32,   // of the piece
+    first: u32, // elements before the part
+    len: u32,   // of the part
     count: u32, // elements of the chosen chunks
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -1,11 +1,11 @@
-// Writes the position of each element of a piece, for a sort to carry along. An invocation writes one.
+// Writes the position of each element of a chunk, as values for a sort. One thread writes one.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
-    first: u32, // elements before the piece
-    len: u32,   // of the piece
+    first: u32, // elements before the part
+    len: u32,   // of the part
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> positions: array<u32>;

@@ -1,4 +1,5 @@
-// Once top-k knows the k-th best: a workgroup counts the better keys of a tile, and those as good.
+// After the radix select of top-k: one workgroup counts the keys of a tile that are better than the k-th best, and
+// those as good.
 #import primitives/top_k_tile
 
 // The better ones of each tile, then those as good of each tile.

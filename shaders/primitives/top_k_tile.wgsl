@@ -1,5 +1,5 @@
-// What the kernels share that collect the k best in order of position: a tile of keys, and which of them are
-// better than the k-th best or as good.
+// Shared by the kernels that collect the k best in order of position: a tile of keys, and the tests for better than,
+// and as good as, the k-th best.
 #import primitives/sort_key
 #import workgroup/index
 
@@ -8,9 +8,9 @@ const ITEMS: u32 = 16u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 
 struct Params {
-    n: u32,          // keys of the piece
-    tiles: u32,      // of the piece
-    first_tile: u32, // tiles before the piece
+    n: u32,          // keys of the part
+    tiles: u32,      // of the part
+    first_tile: u32, // tiles before the part
     all_tiles: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -1,5 +1,5 @@
-// Kept are elements that differ from the one before, and the first: the heads of runs. With SHUFFLED that one is
-// had of the lane below, and steps of four items come in their order.
+// Keeps elements that differ from the one before, and the first: the heads of runs. With SHUFFLED the element before
+// comes from the lane below, and steps of four items run in order.
 #import primitives/differs
 
 #if SHUFFLED

@@ -1,6 +1,6 @@
-// Combines a value into `totals[at]`, an array of atomic words: by the device's own atomic for sums of
-// integers and order of unsigned keys, otherwise by a compare-exchange loop on the bits, which serves
-// any 32-bit monoid. The order of combination is the device's.
+// Combines a value into `totals[at]`, an array of atomic words: by a native atomic for sums of integers and for the
+// order of unsigned keys, otherwise by a compare-exchange loop on the bits, which serves any 32-bit monoid. The device
+// decides the order of combination.
 fn atomic_combine(at: u32, x: Acc) {
 #if NATIVE_ADD
     atomicAdd(&totals[at], bitcast<u32>(x));

@@ -1,4 +1,4 @@
-// Moves the values of a tile between invocations. A tile has ITEMS_PER_THREAD values for each of WORKGROUP_SIZE lanes.
+// Moves the values of a tile between threads. A tile has ITEMS_PER_THREAD values for each of WORKGROUP_SIZE lanes.
 //
 //     fn blocked_to_striped(items: array<T, ITEMS_PER_THREAD>, lane: u32) -> array<T, ITEMS_PER_THREAD>
 //     fn striped_to_blocked(items: array<T, ITEMS_PER_THREAD>, lane: u32) -> array<T, ITEMS_PER_THREAD>

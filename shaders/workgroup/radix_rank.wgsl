@@ -1,4 +1,4 @@
-// Ranks one digit of each invocation: the lane's place when lanes are sorted by digit. Stable: lanes of equal digits keep
+// Ranks one digit of each thread: the lane's place when lanes are sorted by digit. Stable: lanes of equal digits keep
 // their order. This is the step of a radix sort.
 //
 //     fn workgroup_radix_rank(digit: u32, lane: u32) -> u32

@@ -1,4 +1,4 @@
-// Reduces one value of each invocation; every invocation gets the result.
+// Reduces one value of each thread; every thread gets the result.
 //
 //     fn workgroup_reduce(x: Acc, lane: u32) -> Acc
 //

@@ -1,5 +1,5 @@
-// Tree over a workgroup, strides 1, 2, 4, ...: neighbours first, so the order of operands is kept; the
-// active invocations thin out within every subgroup (divergent). The total is lane 0's.
+// Tree over a workgroup, strides 1, 2, 4, ...: neighbours first, so the order of operands is kept; active threads thin
+// out within every subgroup (divergent). Lane 0 gets the total.
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 
 fn workgroup_reduce(x: Acc, lane: u32) -> Acc {

@@ -1,7 +1,7 @@
 // The sum, or the largest, of the values of each row of a workgroup; every lane of the row gets it.
 //
 //     fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32) -> f32
-//     #put row_builtins()     the parameters of an entry point: `group`, and who the invocation is
+//     #put row_builtins()     the parameters of an entry point: `group`, and who the thread is
 //     #put row_lane()         in its body, `lane` and `sub_size`: lanes of a subgroup are neighbours
 //
 // The importer declares WORKGROUP_SIZE and LANES, a power of two that divides it: LANES neighbours share a row. It

@@ -1,5 +1,5 @@
-// Tree over a workgroup, strides n/2, n/4, ...: the active invocations stay together, whole subgroups
-// fall idle. For commutative operators. The total is lane 0's.
+// Tree over a workgroup, strides n/2, n/4, ...: active threads stay together, whole subgroups fall idle. For
+// commutative operators. Lane 0 gets the total.
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 
 fn workgroup_reduce(x: Acc, lane: u32) -> Acc {

@@ -1,5 +1,5 @@
-// Tree over a workgroup in shared memory until one subgroup's worth is left, which shuffles finish.
-// All subgroups do the last step, since shuffles must stand in uniform flow. The total is every lane's.
+// Tree over a workgroup in workgroup memory until one subgroup is left, which finishes by shuffles. All subgroups do
+// the last step, since shuffles must stand in uniform flow. Every lane gets the total.
 #import subgroup/reduce
 
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;

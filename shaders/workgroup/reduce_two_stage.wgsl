@@ -1,5 +1,5 @@
-// Each subgroup reduces by shuffles, then the subgroups' totals are reduced the same way: one barrier.
-// Any subgroup size: more subgroups than lanes are summed in a loop first. The total is every lane's.
+// Each subgroup reduces by shuffles, then the totals of subgroups are reduced the same way: one barrier. Subgroups may
+// have any size: if there are more of them than lanes, a loop sums them first. Every lane gets the total.
 #import subgroup/reduce
 
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;

@@ -1,4 +1,4 @@
-// Prefixes of one value of each invocation: P. Kogge and H. Stone (1973).
+// Prefixes of one value of each thread: P. Kogge and H. Stone (1973).
 //
 //     struct Prefix { before: Acc, through: Acc, total: Acc }
 //     fn workgroup_scan(x: Acc, lane: u32) -> Prefix

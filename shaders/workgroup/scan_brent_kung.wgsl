@@ -1,5 +1,5 @@
-// Scan over a workgroup: R. Brent and H. T. Kung (1982): totals up a tree, then prefixes down it.
-// 2 (n - 1) - log2 n joins in 2 log2 n - 1 steps. All have read what an earlier call left before the next.
+// Scan over a workgroup: R. Brent and H. T. Kung (1982): totals up a tree, then prefixes down it. 2 (n - 1) - log2 n
+// joins in 2 log2 n - 1 steps. All lanes have read the results of an earlier call before the next writes.
 var<workgroup> wg_items: array<Item, WORKGROUP_SIZE>;
 
 fn workgroup_scan(x: Item, lane: u32) -> Span {

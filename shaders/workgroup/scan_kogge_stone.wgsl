@@ -1,5 +1,5 @@
-// Scan over a workgroup: P. Kogge and H. Stone (1973): in step s each lane joins what lies 2^s before it.
-// n log2 n - (n - 1) joins, two barriers a step. All have read what an earlier call left before the next.
+// Scan over a workgroup: P. Kogge and H. Stone (1973): in step s each lane joins the value 2^s before it. n log2 n - (n
+// - 1) joins, two barriers a step. All lanes have read the results of an earlier call before the next writes.
 var<workgroup> wg_items: array<Item, WORKGROUP_SIZE>;
 
 fn workgroup_scan(x: Item, lane: u32) -> Span {

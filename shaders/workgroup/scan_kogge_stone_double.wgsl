@@ -1,5 +1,5 @@
-// Scan over a workgroup: Kogge-Stone between two buffers, so that a step needs one barrier.
-// All have read what an earlier call left before the next one begins.
+// Scan over a workgroup: Kogge-Stone between two buffers, so that a step needs one barrier. All lanes have read the
+// results of an earlier call before the next writes.
 var<workgroup> wg_items: array<Item, 2u * WORKGROUP_SIZE>;
 
 fn workgroup_scan(x: Item, lane: u32) -> Span {

@@ -2,7 +2,7 @@
 // Lanes count by subgroup: lane = sub_id * sub_size + sub_lane. Any subgroup size.
 #import subgroup/scan
 
-// A subgroup has 4 invocations or more.
+// A subgroup has 4 threads or more.
 const MAX_SUBGROUPS: u32 = (WORKGROUP_SIZE + 3u) / 4u;
 var<workgroup> wg_items: array<Item, MAX_SUBGROUPS>;
 

@@ -1,4 +1,4 @@
-// Sorts one entry of each invocation: K. Batcher's bitonic network (1968). Not stable.
+// Sorts one entry of each thread: K. Batcher's bitonic network (1968). Not stable.
 //
 //     fn workgroup_sort(x: Entry, lane: u32) -> Entry
 //

@@ -3,7 +3,7 @@
 //     fn workgroup_top_k(x: Entry, lane: u32) -> Entry
 //     fn workgroup_top_k_joined(a: Entry, b: Entry, lane: u32) -> Entry
 //
-// `workgroup_top_k` takes one entry of each invocation; lane l < TOP_K gets the entry that l others go before, other lanes get
+// `workgroup_top_k` takes one entry of each thread; lane l < TOP_K gets the entry that l others go before, other lanes get
 // an entry without meaning. `workgroup_top_k_joined` joins two such results: a row that is longer than the workgroup is
 // taken a workgroup's width at a time.
 //

@@ -35,8 +35,8 @@ impl Posts {
         }
     }
 
-    /// Returns the spec of a kernel that looks back at posts bound at `binding`. After SPINS reads of a missing post the
-    /// reader computes it itself. For tests, one tile in `leave_out` posts nothing; 0 turns this off.
+    /// Returns the spec of a kernel that looks back at posts bound at `binding`. After SPINS reads of a missing
+    /// post the reader computes it itself. For tests, one tile in `leave_out` posts nothing; 0 turns this off.
     pub(super) fn spec(&self, spec: Spec, profile: &DeviceProfile, binding: u32, leave_out: u32) -> Spec {
         let spins = if profile.quirks.waiting_starves { 4 } else { 32 };
         // A GPU starts workgroups almost in order of their index; a ticket that guarantees the order costs an H100 3 %.

@@ -583,7 +583,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(programs)
 }
 
-/// Elements of a chunk, such that reading the best of all chunks a few times costs as much as reading the k best chunks.
+/// Elements of a chunk: reading the best of all chunks a few times then costs as much as reading the k best chunks.
 fn chunk_len(n: usize, k: usize) -> u32 {
     let ideal = (3.0 * n as f64 / k as f64).sqrt();
     let nearest = 2f64.powf(ideal.log2().round());

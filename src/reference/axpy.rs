@@ -17,7 +17,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Adds `alpha` times `x` to `y`; `alpha` is first made the number that a kernel gets.
+/// Adds `alpha` times `x` to `y`; `alpha` is first converted to the number that the kernel gets.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape) when the lengths differ.
@@ -37,7 +37,7 @@ pub fn axpy<T: Number>(alpha: f64, x: &[T], y: &mut [T]) -> Result<()> {
     Ok(())
 }
 
-/// How far from [`axpy`] each element may be after the op ran, for `y` before it.
+/// Returns the error bound of each element against [`axpy`]; `y` holds the elements before the op.
 ///
 /// The product and the sum are each one of the two f32 around the exact one; nothing is promised where the
 /// product alone overflows. Subnormal numbers may be taken for 0. Halves are rounded to nearest after all that.

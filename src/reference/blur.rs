@@ -16,12 +16,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Of each element the sum of its window, that of the sizes, and what the sum is divided by.
+/// Returns for each element the sum of its window, the sum of magnitudes, and the divisor.
 fn windows<T: Number>(op: &Blur, input: &[T]) -> Vec<(f64, f64, f64)> {
     let values: Vec<_> = input.iter().map(|x| (x.to_f64(), x.to_f64().abs(), 1.0)).collect();
     let [planes, h, row] = op.image.extents();
     let step = op.image.step();
-    // Along an axis of `n` places, whose neighbours are so far apart. Sums of bytes are exact.
+    // Sums along an axis of `n` places, `apart` elements from each other. Sums of bytes are exact.
     let along = |values: &[(f64, f64, f64)], n: usize, apart: usize| -> Vec<_> {
         let window = |place: usize| {
             let i = place / apart % n;
@@ -41,7 +41,7 @@ fn windows<T: Number>(op: &Blur, input: &[T]) -> Vec<(f64, f64, f64)> {
     all
 }
 
-/// What `op` makes of an image; of `u8` whole numbers.
+/// Applies `op` to an image; `u8` results are whole numbers.
 pub fn blur<T: Number>(op: &Blur, input: &[T]) -> Vec<f64> {
     let mean = |(sum, _, count): (f64, f64, f64)| match op.divide {
         _ if T::DTYPE != DType::U8 => sum / count,
@@ -51,7 +51,7 @@ pub fn blur<T: Number>(op: &Blur, input: &[T]) -> Vec<f64> {
     windows(op, input).into_iter().map(mean).collect()
 }
 
-/// How far from [`blur`] each element may be; of `u8` nothing.
+/// Returns the error bound of each element against [`blur`]; 0 for `u8`.
 pub fn blur_bound<T: Number>(op: &Blur, input: &[T]) -> Vec<f64> {
     // A rounding a term, and those of the quotient.
     let bound = |(_, size, count): (f64, f64, f64)| {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::program::Form;
 use half::f16;
 
-/// Exact, except that a device may read a subnormal f16 as 0.
+/// Judges exactly, except that a device may flush a subnormal f16 to 0.
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let shape = output_shape(form, 0);
     if form.inputs().next().is_some_and(|x| x.dtype() == DType::F32) {

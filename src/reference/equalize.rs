@@ -16,7 +16,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// What the elements of a channel become, each with how far from it f32 may be.
+/// Returns the new elements of a channel, each with its error bound in f32.
 fn channel<T: Number>(op: &Equalize, values: &[T]) -> Result<Vec<(f64, f64)>> {
     let counts = histogram(&op.histogram(T::DTYPE), values)?;
     let mut sums = counts.iter().scan(0u64, |sum, &n| {
@@ -71,18 +71,18 @@ fn elements<T: Number>(op: &Equalize, input: &[T]) -> Result<Vec<(f64, f64)>> {
     Ok(all)
 }
 
-/// What `op` makes of an image.
+/// Applies `op` to an image.
 ///
 /// # Errors
-/// Those of a histogram whose range is none.
+/// Those of a histogram with an invalid range.
 pub fn equalize<T: Number>(op: &Equalize, input: &[T]) -> Result<Vec<f64>> {
     Ok(elements(op, input)?.into_iter().map(|(value, _)| value).collect())
 }
 
-/// How far from [`equalize`] each element may be; of `u8` nothing.
+/// Returns the error bound of each element against [`equalize`]; 0 for `u8`.
 ///
 /// # Errors
-/// Those of a histogram whose range is none.
+/// Those of a histogram with an invalid range.
 pub fn equalize_bound<T: Number>(op: &Equalize, input: &[T]) -> Result<Vec<f64>> {
     Ok(elements(op, input)?.into_iter().map(|(_, bound)| bound).collect())
 }
@@ -100,7 +100,7 @@ mod tests {
         // Opacity stays.
         let pair = Equalize::new([1, 2, 2]);
         assert_eq!(equalize(&pair, &[3u8, 9, 5, 8]).unwrap(), [0.0, 9.0, 255.0, 8.0]);
-        // The first half of the bins holds 3 of 4 elements; 0.25 is in the middle of none.
+        // The first half of the bins holds 3 of 4 elements; 0.25 is the middle of no bin.
         let floats = Equalize::new([2, 2]);
         let got = equalize(&floats, &[0.0f32, 0.1, 0.25, 1.0]).unwrap();
         assert_eq!((got[0], got[3]), (0.25, 1.0));

@@ -14,7 +14,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Rows of `table`, `n` elements each, by number; zeros for a number that it does not have.
+/// Returns rows of `table`, `n` elements each, by number; zeros for a number out of range.
 pub fn gather_rows<T: Element>(n: usize, table: &[T], indices: &[u32]) -> Vec<T> {
     let zeros = vec![T::default(); n];
     let row = |&i: &u32| match (i as usize).checked_mul(n) {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_by_number_and_zeros_for_what_is_none() {
+    fn gathers_rows_and_zeros_for_numbers_out_of_range() {
         let table = [1, 2, 3, 4, 5, 6];
         assert_eq!(gather_rows(2, &table, &[2, 0, 3, 2, u32::MAX]), [5, 6, 1, 2, 0, 0, 5, 6, 0, 0]);
         assert_eq!(gather_rows::<f32>(3, &[], &[0]), [0.0; 3]);

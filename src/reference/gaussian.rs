@@ -22,7 +22,7 @@ fn sums<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<(f64, f64)> {
     let [planes, h, row] = op.image.extents();
     let step = op.image.step();
     let (weights, radius) = (op.weights(), op.reach() as isize);
-    // Along an axis of `n` places, whose neighbours are so far apart.
+    // Sums along an axis of `n` places, `apart` elements from each other.
     let along = |values: &[(f64, f64)], n: usize, apart: usize| -> Vec<(f64, f64)> {
         (0..values.len())
             .map(|place| {
@@ -42,12 +42,12 @@ fn sums<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<(f64, f64)> {
     along(&along(&values, row / step, step), h, row)
 }
 
-/// What `op` makes of an image, not rounded. For `u8` round to the nearest.
+/// Applies `op` to an image, without rounding. For `u8` round to the nearest.
 pub fn gaussian<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<f64> {
     sums(op, input).into_iter().map(|(sum, _)| sum).collect()
 }
 
-/// How far from [`gaussian`] each element may be, before it is rounded to `u8`.
+/// Returns the error bound of each element against [`gaussian`], before rounding to `u8`.
 pub fn gaussian_bound<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<f64> {
     // A rounding of a sum a term, one of each weight, and one of their product; the naive one sums by windows.
     let taps = op.weights().len() as f64;

@@ -23,7 +23,7 @@ fn pixels<'a, T: Number>(op: &Grey, input: &'a [T]) -> impl Iterator<Item = [f64
     (0..count).map(move |i| [0, 1, 2].map(|c| input[i * step + c * next].to_f64()))
 }
 
-/// What `op` makes of an image; of `u8` whole numbers.
+/// Applies `op` to an image; `u8` results are whole numbers.
 pub fn grey<T: Number>(op: &Grey, input: &[T]) -> Vec<f64> {
     let whole = T::DTYPE == DType::U8;
     let of = |[r, g, b]: [f64; 3]| match op.weights {
@@ -37,7 +37,7 @@ pub fn grey<T: Number>(op: &Grey, input: &[T]) -> Vec<f64> {
     pixels(op, input).map(of).collect()
 }
 
-/// How far from [`grey`] each pixel may be; of `u8` nothing.
+/// Returns the error bound of each pixel against [`grey`]; 0 for `u8`.
 pub fn grey_bound<T: Number>(op: &Grey, input: &[T]) -> Vec<f64> {
     // A rounding of each weight, product and sum.
     let of = |p: [f64; 3]| {

@@ -14,10 +14,10 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The counts of [`Histogram`], exactly.
+/// Returns the exact counts of [`Histogram`].
 ///
 /// # Errors
-/// Those of the op for bins that are none.
+/// Those of the op for invalid bin edges.
 pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
     desc.check(T::DTYPE)?;
     let bins = desc.bins();
@@ -49,7 +49,7 @@ pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
     Ok(counts)
 }
 
-/// Counts between edges that do not fall.
+/// Counts between edges that do not decrease.
 fn count<T: Number>(edges: &[f64], input: &[T], counts: &mut [u32]) {
     let bins = counts.len();
     for x in input.iter().map(|x| x.to_f64()).filter(|x| (edges[0]..=edges[bins]).contains(x)) {

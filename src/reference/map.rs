@@ -25,12 +25,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 /// [`Custom`](MapFn::Custom), whose text only a device can run.
 pub fn map<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<T>> {
     if !function.supports(T::DTYPE) || matches!(function, MapFn::Custom(_)) {
-        return Err(err!(Unsupported, "reference map: no `{function}` on {}", T::DTYPE));
+        return Err(err!(Unsupported, "reference map: `{function}` is not defined on {}", T::DTYPE));
     }
     Ok(x.iter().map(|&x| apply(function, x)).collect())
 }
 
-/// How far from [`map`] each element may be after the op ran, by the errors that WGSL allows.
+/// Returns the error bound of each element against [`map`], by the errors that WGSL allows.
 ///
 /// With u = 2^-23, relative to the result: `exp` errs by `3 + 2 |x|` ULP, `sqrt`, which is
 /// `1 / inverseSqrt(x)`, by 2 and 2.5, and an addition and a division by 1 and 2.5. Through the form of the

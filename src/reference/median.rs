@@ -22,7 +22,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// What `op` makes of an image: exact bits, but for those of a NaN.
+/// Applies `op` to an image: exact bits, except those of a NaN.
 pub fn median<T: Number>(op: &Median, input: &[T]) -> Vec<T> {
     let [planes, h, row] = op.image.extents();
     let (step, radius) = (op.image.step(), op.size as isize / 2);

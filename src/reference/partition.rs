@@ -13,7 +13,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The elements of `input` whose flag is not 0, then those whose flag is, and how many come first.
+/// Returns the elements of `input` with a nonzero flag, then the others, and the number of the former.
 pub fn partition<T: Copy>(input: &[T], flags: &[u32]) -> (Vec<T>, usize) {
     let mut kept = select(input, flags);
     let count = kept.len();

@@ -4,7 +4,7 @@ use super::spmv::product;
 use crate::error::{Result, err};
 use crate::sparse::Csr;
 
-/// The eigenvalue of largest magnitude and its vector of norm 1, after so many steps from `x`.
+/// Returns the eigenvalue of largest magnitude and its vector of norm 1, after `iterations` steps from `x`.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): A is not square, or `x` has another length.
@@ -34,7 +34,7 @@ pub fn power_iteration(a: &Csr, x: &[f32], iterations: usize) -> Result<(f64, Ve
     Ok((value, x))
 }
 
-/// The ranks after so many steps; `start` says where walks begin, with a sum of 1.
+/// Returns the ranks after `iterations` steps; `start` is the distribution of starting nodes, with a sum of 1.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): T is not square, or `start` has another length.

@@ -20,10 +20,10 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Each of `rows` rows of `n` elements, reduced: floats in `f64` and not rounded, integers exactly and
+/// Reduces each of `rows` rows of `n` elements: floats in `f64` and not rounded, integers exactly and
 /// wrapped to 32 bits, positions as numbers. `None` for a user's operator: see [`reduce_with`].
 ///
-/// A minimum or maximum of nothing is NaN here; the op refuses it.
+/// A minimum or maximum of 0 elements is NaN here; the op rejects it.
 pub fn reduce<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> Option<Vec<f64>> {
     let row = |r: usize| input[r * n..(r + 1) * n].iter().map(|x| x.to_f64());
     let wrapped = |row: &mut dyn Iterator<Item = f64>, first: i64, f: fn(i64, i64) -> i64| {
@@ -58,7 +58,7 @@ fn extreme(row: impl Iterator<Item = f64>, better: fn(f64, f64) -> bool) -> (usi
     found
 }
 
-/// Each row combined from left to right by an operator of the user's own.
+/// Combines each row from left to right by a custom operator.
 pub fn reduce_with<T: Copy>(
     rows: usize,
     n: usize,
@@ -69,11 +69,11 @@ pub fn reduce_with<T: Copy>(
     (0..rows).map(|r| input[r * n..(r + 1) * n].iter().fold(identity, |a, &x| combine(a, x))).collect()
 }
 
-/// How far from [`reduce`] each result may be after the op ran in f32, for elements of type `T`.
+/// Returns the error bound of each result against [`reduce`] for the op in f32, for elements of type `T`.
 ///
 /// A sum of n terms in any order errs by at most `gamma(n - 1) sum |x|` with
 /// `gamma(j) = j u / (1 - j u)`, u = 2^-24 (Higham, *Accuracy and Stability of Numerical Algorithms*,
-/// section 4.2); the tree is no deeper than `log2 n` plus what an invocation adds one after another, which is
+/// section 4.2); the tree is no deeper than `log2 n` plus what a thread adds one after another, which is
 /// at most a 2^13th of the input and 64. A product errs by `gamma(n)` of itself in any order. Everything else is exact.
 /// Rounding to f16 comes on top.
 pub fn reduce_bound<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> Vec<f64> {

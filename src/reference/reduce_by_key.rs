@@ -18,7 +18,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     }))
 }
 
-/// The first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded, integers
+/// Returns the first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded, integers
 /// exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
 pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
     op: &Operator,
@@ -30,7 +30,7 @@ pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
     Some((firsts.collect(), segmented_reduce(op, values, &heads)?))
 }
 
-/// How far from [`reduce_by_key`] each result may be.
+/// Returns the error bound of each result against [`reduce_by_key`].
 pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(
     op: &Operator,
     keys: &[K],

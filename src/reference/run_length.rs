@@ -13,7 +13,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The first element of each run and how many it has; equal is what `==` says.
+/// Returns the first element and the length of each run, by `==`.
 pub fn run_length<T: Copy + PartialEq>(input: &[T]) -> (Vec<T>, Vec<u32>) {
     let (mut values, mut counts) = (Vec::new(), Vec::<u32>::new());
     for (i, &x) in input.iter().enumerate() {

@@ -23,7 +23,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// All prefixes of each of `rows` rows of `n` elements: floats in `f64` and not rounded, integers exactly
+/// Computes all prefixes of each of `rows` rows of `n` elements: floats in `f64` and not rounded, integers exactly
 /// and wrapped to 32 bits. `None` for a user's operator (see [`scan_with`]) and for positions.
 pub fn scan<T: Number>(
     op: &Operator,
@@ -57,8 +57,8 @@ pub fn scan<T: Number>(
     }
 }
 
-/// All prefixes of each row by an operator of the user's own, whose operands keep the order of the scan:
-/// in a reverse scan what comes later in the row is on the left.
+/// Computes all prefixes of each row by a custom operator. Operands keep the order of the scan: in a reverse scan later
+/// elements of the row are on the left.
 pub fn scan_with<T: Copy>(
     rows: usize,
     n: usize,
@@ -81,11 +81,11 @@ pub fn scan_with<T: Copy>(
     output
 }
 
-/// How far from [`scan`] each result may be after the op ran in f32, for elements of type `T`.
+/// Returns the error bound of each result against [`scan`] for the op in f32, for elements of type `T`.
 ///
 /// A sum in any order errs by at most `gamma(depth) sum |x|`, with `gamma(j) = j u / (1 - j u)`, u = 2^-24
 /// (Higham, *Accuracy and Stability of Numerical Algorithms*, section 4.2). No element takes part in more
-/// additions than there are before it, nor in more than the quads and trees of three levels have and one a
+/// additions than there are before it, nor in more than the vec4 and trees of three levels have and one a
 /// tile of 256 elements. A product errs by `gamma(n)` of itself. Everything else is exact. Rounding to f16
 /// comes on top.
 pub fn scan_bound<T: Number>(

@@ -18,14 +18,14 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Each segment of `values`, of which element 0 and those with a flag are the first, combined: floats in `f64` and
+/// Combines each segment of `values`; element 0 and elements with a flag begin a segment. Floats are in `f64` and
 /// not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
 pub fn segmented_reduce<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Option<Vec<f64>> {
     let last = |x: Vec<f64>| x.last().copied();
     segments(heads).map(|s| scan(op, 1, s.len(), false, false, &values[s]).and_then(last)).collect()
 }
 
-/// How far from [`segmented_reduce`] each result may be: as the last of [`scan_bound`].
+/// Returns the error bound of each result against [`segmented_reduce`]: the last of [`scan_bound`].
 pub fn segmented_reduce_bound<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Vec<f64> {
     segments(heads).filter_map(|s| scan_bound(op, 1, s.len(), false, false, &values[s]).pop()).collect()
 }

@@ -20,7 +20,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// All prefixes of each segment of `input`, of which element 0 and those with a flag are the first: floats
+/// Computes all prefixes of each segment of `input`; element 0 and elements with a flag begin a segment. Floats are
 /// in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
 pub fn segmented_scan<T: Number>(
     op: &Operator,
@@ -32,7 +32,7 @@ pub fn segmented_scan<T: Number>(
     segments(heads).map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
 }
 
-/// How far from [`segmented_scan`] each result may be: as [`scan_bound`] of its segment.
+/// Returns the error bound of each result against [`segmented_scan`]: that of [`scan_bound`] for its segment.
 pub fn segmented_scan_bound<T: Number>(
     op: &Operator,
     exclusive: bool,

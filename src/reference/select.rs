@@ -16,7 +16,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The elements of `input` whose flag is not 0.
+/// Returns the elements of `input` with a nonzero flag.
 pub fn select<T: Copy>(input: &[T], flags: &[u32]) -> Vec<T> {
     input.iter().zip(flags).filter(|(_, flag)| **flag != 0).map(|(x, _)| *x).collect()
 }

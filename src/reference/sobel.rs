@@ -22,7 +22,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// `gx`, `gy`, and of each the sum of its terms made positive, of each element.
+/// Returns `gx`, `gy`, and the sums of the magnitudes of their terms, for each element.
 fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 4]> {
     let [planes, h, row] = op.image.extents();
     let step = op.image.step();
@@ -52,7 +52,7 @@ fn gradients<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<[f64; 4]> {
     all
 }
 
-/// What `op` makes of an image, not rounded. For `u8` take the size, round to the nearest, and saturate.
+/// Applies `op` to an image, without rounding. For `u8` take the magnitude, round to the nearest, and saturate.
 pub fn sobel<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
     let of = |[x, y, ..]: [f64; 4]| match op.gradient {
         // Not `hypot`, for which NaN and an infinity make an infinity.
@@ -63,7 +63,7 @@ pub fn sobel<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
     gradients(op, input).into_iter().map(of).collect()
 }
 
-/// How far from [`sobel`] each element may be in f32.
+/// Returns the error bound of each element against [`sobel`] in f32.
 pub fn sobel_bound<T: Element + Into<f64>>(op: &Sobel, input: &[T]) -> Vec<f64> {
     let bound = |[x, y, of_x, of_y]: [f64; 4]| {
         let size = match op.gradient {

@@ -11,7 +11,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let settings = settings(form)?;
     let bits = if settings.has("bits") { settings.numbers("bits", "BEGIN,END")? } else { [0, 32] };
     if bits[0] > bits[1] || bits[1] > 32 {
-        return Err(err!(InvalidArgument, "a judge: keys do not have the bits {} to {}", bits[0], bits[1]));
+        return Err(err!(
+            InvalidArgument,
+            "reference sort: the bits {} to {} are not bits of the keys",
+            bits[0],
+            bits[1]
+        ));
     }
     by_input!(form, 0, [f32, i32, u32], T => {
         let keys = input::<T>(form, 0)?;
@@ -26,8 +31,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// What an operand holds when its first elements were taken from these places. The others stay in place; elsewhere
-/// nothing is said of them.
+/// Returns the wanted contents of an operand whose first elements come from `places`. In place, the others stay; in a
+/// separate output they are undefined.
 fn moved<T: Element>(form: &Form, x: &[T], places: &[usize]) -> Result<Wanted>
 where
     HostData: From<Vec<T>>,
@@ -41,7 +46,7 @@ where
     Wanted::near(&[x.len()], all, bound)
 }
 
-/// Positions of the keys in sorted order: the first is that of the key that comes first. Keys that agree in
+/// Returns the positions of the keys in sorted order. Keys that agree in
 /// `bits` of their numbers keep their order. The number of a key is its place in the order of its type, from
 /// 0 on; every NaN has the largest number, ascending and descending.
 ///

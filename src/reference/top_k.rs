@@ -17,7 +17,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Positions of the `k` best elements, the best first: the front of a stable sort, largest or smallest first. Every
+/// Returns the positions of the `k` best elements: the front of a stable sort, largest or smallest first. Every
 /// NaN is worse than every number, and of equal elements the first is the best.
 pub fn top_k<T: Element>(input: &[T], k: usize, smallest: bool) -> Vec<usize> {
     let width = if T::DTYPE == DType::U64 { 64 } else { 32 };

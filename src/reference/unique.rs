@@ -12,7 +12,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The first element of each run, in order. Equal is what `==` says: -0 equals +0, NaN nothing.
+/// Returns the first element of each run, in order. `==` decides: -0 equals +0, NaN equals nothing.
 pub fn unique<T: Copy + PartialEq>(input: &[T]) -> Vec<T> {
     let head = |i: &usize| *i == 0 || input[*i] != input[i - 1];
     (0..input.len()).filter(head).map(|i| input[i]).collect()

@@ -27,12 +27,12 @@ pub fn zip<T: Number>(function: &ZipFn, x: &[T], y: &[T]) -> Result<Vec<T>> {
         return Err(err!(Shape, "reference zip: x has {} elements, y {}; they must agree", x.len(), y.len()));
     }
     if let ZipFn::Custom(_) = function {
-        return Err(err!(Unsupported, "reference zip: no `custom` on {}", T::DTYPE));
+        return Err(err!(Unsupported, "reference zip: `custom` runs only on a device, not on {}", T::DTYPE));
     }
     Ok(x.iter().zip(y).map(|(x, y)| T::narrow(apply::<T>(function, x.widen(), y.widen()))).collect())
 }
 
-/// How far from [`zip`] each element may be after the op ran, by the errors that WGSL allows.
+/// Returns the error bound of each element against [`zip`], by the errors that WGSL allows.
 ///
 /// A result of `add`, `sub` and `mul` is one of the two f32 around the exact one. `div` errs by 2.5 ULP
 /// where `|y|` is 0, infinite or from 2^-126 to 2^126, and elsewhere without bound. Subnormal numbers may be

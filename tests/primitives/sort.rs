@@ -436,7 +436,7 @@ fn rejects_invalid_arguments() {
     assert!(text.contains("keys of 4294967296 u32"), "{text}");
     let (kind, text) = error(Op::<u32>::lower(&RadixSort::new(1 << 29).variant("onesweep"), &h100));
     assert_eq!(kind, ErrorKind::TooLarge);
-    assert!(text.contains("take `counting`"), "{text}");
+    assert!(text.contains("use `counting`"), "{text}");
     assert_eq!(Op::<u32>::lower(&RadixSort::new(1 << 30), &h100).unwrap_err().kind(), ErrorKind::TooLarge);
     assert_eq!(
         Op::<u32>::lower(&RadixSort::new((1 << 30) - (1 << 20)), &h100).unwrap().variant(),

@@ -306,7 +306,7 @@ fn rejects_invalid_arguments() {
     );
     let (kind, text) = error(Op::<f32>::lower(&TopK::new(6400, 101).variant("filter"), &h100));
     assert_eq!(kind, ErrorKind::Unsupported);
-    assert!(text.contains("take `radix`"), "{text}");
+    assert!(text.contains("use `radix`"), "{text}");
     let (kind, text) = error(Op::<f32>::lower(&TopK::new(6400, 1025).variant("single"), &h100));
     assert_eq!(kind, ErrorKind::Unsupported);
     assert!(text.contains("k up to 1024"), "{text}");

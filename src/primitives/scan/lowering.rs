@@ -342,7 +342,7 @@ pub(in crate::primitives) fn monoid(op: &Operator, dtype: DType) -> Spec {
     }
 }
 
-/// Bindings of a piece: as vec4, and the words that are left.
+/// Bindings of a chunk: as vec4, and the words that are left.
 struct ScanBindings {
     input: [Binding; 2],
     output: [Binding; 2],
