@@ -1,5 +1,5 @@
-//! The tables and the chart of the README, of `benches/RESULTS.md` and of the guides, made of the committed measurements and
-//! the catalogue of ops. `UPDATE_README=1` writes them.
+//! Writes the tables and the chart of the README, of `benches/RESULTS.md` and of the guides, from the measurements and
+//! the catalogue of ops, if `UPDATE_README=1` is set; otherwise checks that they are up to date.
 
 mod families;
 
