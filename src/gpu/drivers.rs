@@ -12,6 +12,9 @@ const ADAPTER: &str = "TILEWORK_ADAPTER";
 /// The environment variable that tells wgpu which backends to open.
 const BACKENDS: &str = "WGPU_BACKEND";
 
+/// The backends that wgpu was built with.
+const COMPILED: wgpu::Backends = wgpu::Instance::enabled_backend_features();
+
 /// A wgpu instance with these of the backends that [`BACKENDS`] allows.
 ///
 /// wgpu numbers the objects of each instance from the start, so objects of two instances may compare equal. Ours
@@ -26,6 +29,10 @@ fn instance(backends: wgpu::Backends) -> wgpu::Instance {
 
 /// The adapters of these backends that can run compute shaders, best first.
 fn adapters_of(backends: wgpu::Backends) -> Arc<[wgpu::Adapter]> {
+    // wgpu panics if it was built without a backend for this system.
+    if !COMPILED.intersects(backends) {
+        return Arc::new([]);
+    }
     let mut found = pollster::block_on(instance(backends).enumerate_adapters(backends));
     found.retain(|a| a.limits().max_compute_invocations_per_workgroup > 0 && speaks_compute(&a.get_info()));
     found.sort_by_key(|a| match a.get_info().device_type {
@@ -78,6 +85,9 @@ pub(super) fn find(options: &GpuOptions) -> Result<wgpu::Adapter> {
     let present: Vec<_> = (first.iter().chain(gl.iter()).map(wgpu::Adapter::get_info))
         .map(|info| format!("{} ({})", info.name, info.backend))
         .collect();
+    if COMPILED.is_empty() {
+        return Err(no_backend());
+    }
     if present.is_empty() {
         return Err(no_adapter(std::env::var_os(BACKENDS).as_deref()));
     }
@@ -105,6 +115,15 @@ fn speaks_compute(info: &wgpu::AdapterInfo) -> bool {
     let mut numbers = info.driver_info.split(['.', ' ']).map_while(|n| n.parse::<u32>().ok());
     let version = (numbers.next(), numbers.next());
     info.backend != wgpu::Backend::Gl || version.0.is_none() || version >= (Some(4), Some(3))
+}
+
+/// The error of a program that was built without a backend for this system.
+fn no_backend() -> Error {
+    err!(
+        Unsupported,
+        "no adapter: the program was built without a backend for this system; switch on one of tilework's features \
+         vulkan (Linux, Windows, Android), metal (macOS, iOS), dx12 (Windows) or gles"
+    )
 }
 
 /// The error of a machine without adapters, where [`BACKENDS`] has this value.

@@ -67,7 +67,11 @@ fn is_same_device(known: &wgpu::Device, device: &wgpu::Device) -> bool {
 /// Whether two sets of options agree in what applies to an open device.
 fn is_same_use(a: &GpuOptions, b: &GpuOptions) -> bool {
     let of = |o: &GpuOptions| (o.checked, o.tuning, o.deterministic);
-    of(a) == of(b) && a.cache == b.cache
+    #[cfg(feature = "disk-cache")]
+    let same_cache = a.cache == b.cache;
+    #[cfg(not(feature = "disk-cache"))]
+    let same_cache = true;
+    of(a) == of(b) && same_cache
 }
 
 impl Gpu {
@@ -139,10 +143,11 @@ impl Gpu {
                 features.iter().filter(|(has, _)| *has == wanted).map(|(_, name)| *name).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
-        let cache = match self.cache().directory {
-            Some(directory) => format!("in {}", crate::error::shown(&directory)),
-            None => "off".to_owned(),
-        };
+        #[cfg(feature = "disk-cache")]
+        let directory = self.cache().directory;
+        #[cfg(not(feature = "disk-cache"))]
+        let directory: Option<std::path::PathBuf> = None;
+        let cache = directory.map_or("off".to_owned(), |path| format!("in {}", crate::error::shown(&path)));
         log::info!(
             target: "tilework",
             "opened {} ({}, {}); features: {}; cache: {cache}",
