@@ -4,7 +4,7 @@ use super::DeviceMatrix;
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Readback, Recorder, Slice};
 use crate::program::Program;
-use crate::sparse::solver::{HEAD, Phases, Seen};
+use crate::sparse::solver::{HEAD, Phases, SolverState};
 use crate::sparse::{ConjugateGradient, Outcome, PageRank, PowerIteration, Solution};
 use std::collections::VecDeque;
 
@@ -65,8 +65,8 @@ impl<M> Solver<M> {
     /// # Errors
     /// Device lost.
     pub fn progress(&self) -> Result<(usize, Option<Outcome>)> {
-        let seen = self.engine.seen(&self.engine.state.read()?);
-        Ok((seen.iterations, seen.outcome))
+        let latest = self.engine.parse_state(&self.engine.state.read()?);
+        Ok((latest.iterations, latest.outcome))
     }
 }
 
@@ -338,8 +338,8 @@ impl Engine {
         self.record(&self.start, rec, a, vectors)
     }
 
-    fn seen(&self, words: &[u32]) -> Seen {
-        Seen::of(words, self.n)
+    fn parse_state(&self, words: &[u32]) -> SolverState {
+        SolverState::of(words, self.n)
     }
 
     fn submit(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
@@ -353,16 +353,16 @@ impl Engine {
         Slice::from(&self.state).start_read()
     }
 
-    fn begin(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<Seen> {
+    fn begin(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<SolverState> {
         self.submit(|rec| self.record_start(rec, a, vectors))?;
-        Ok(self.seen(&self.snapshot()?.wait()?))
+        Ok(self.parse_state(&self.snapshot()?.wait()?))
     }
 
     /// Recomputes the residual and continues from it.
-    fn again(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<Seen> {
+    fn again(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<SolverState> {
         let what = self.again.as_ref().unwrap_or(&self.start);
         self.submit(|rec| self.record(what, rec, a, vectors))?;
-        Ok(self.seen(&self.snapshot()?.wait()?))
+        Ok(self.parse_state(&self.snapshot()?.wait()?))
     }
 
     fn clear(&self, x: Slice<'_, f32>) -> Result<()> {
@@ -374,27 +374,27 @@ impl Engine {
         &self,
         a: &DeviceMatrix,
         vectors: &[RawSlice<'_>],
-        mut seen: Seen,
+        mut latest: SolverState,
         mut each: impl FnMut(usize, f32),
-    ) -> Result<Seen> {
+    ) -> Result<SolverState> {
         /// Batches under way: one on the device and one queued.
         const AHEAD: usize = 2;
         let slots = self.state.len() - HEAD;
         let mut under_way = VecDeque::new();
-        while seen.outcome.is_none() {
+        while latest.outcome.is_none() {
             while under_way.len() < AHEAD {
                 self.submit(|rec| self.record(&self.steps, rec, a, vectors))?;
                 under_way.push_back(self.snapshot()?);
             }
             let Some(oldest) = under_way.pop_front() else { break };
             let words = oldest.wait()?;
-            let now = self.seen(&words);
-            for iteration in seen.iterations..now.iterations {
+            let now = self.parse_state(&words);
+            for iteration in latest.iterations..now.iterations {
                 each(iteration + 1, f32::from_bits(words[HEAD + iteration % slots]));
             }
-            seen = now;
+            latest = now;
         }
-        Ok(seen)
+        Ok(latest)
     }
 
     /// Runs all of a method that has no residual before its first iteration.
@@ -403,9 +403,9 @@ impl Engine {
         a: &DeviceMatrix,
         vectors: &[RawSlice<'_>],
         mut progress: impl FnMut(usize, f64),
-    ) -> Result<(Seen, Solution)> {
+    ) -> Result<(SolverState, Solution)> {
         let mut history = Vec::new();
-        let first = Seen { outcome: None, ..Seen::of(&[], self.n) };
+        let first = SolverState { outcome: None, ..SolverState::of(&[], self.n) };
         self.submit(|rec| self.record_start(rec, a, vectors))?;
         let last = self.run(a, vectors, first, |iteration, residual| {
             history.push(f64::from(residual));

@@ -427,10 +427,10 @@ impl SolverKernel {
     }
 }
 
-/// What the device has come to, as it lies in the state.
+/// The state of a solver, read back from the device.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
-    /// None while it runs.
+pub(crate) struct SolverState {
+    /// `None` while it runs.
     pub(crate) outcome: Option<Outcome>,
     pub(crate) iterations: usize,
     pub(crate) residual: f32,
@@ -438,7 +438,7 @@ pub(crate) struct Seen {
     pub(crate) value: f32,
 }
 
-impl Seen {
+impl SolverState {
     pub(crate) fn of(words: &[u32], n: usize) -> Self {
         let word = |i: usize| words.get(i).copied().unwrap_or(0);
         let number = |i: usize| f32::from_bits(word(i));

@@ -104,7 +104,7 @@ fn a_decision_names_the_excluded_variant_and_the_reason() {
     let asked = lower(&Scan::new(Sum, 1 << 20).deterministic());
     assert_eq!((free.variant, asked.variant, asked.by), ("lookback", "hierarchical", DecidedBy::Policy));
     assert!(
-        asked.why.contains("`lookback` is left out") && asked.why.contains("`deterministic` asks"),
+        asked.why.contains("`lookback` is skipped") && asked.why.contains("`deterministic` asks"),
         "{asked:?}"
     );
     let profile = DeviceProfile { deterministic: true, ..DeviceProfile::h100() };
@@ -122,7 +122,7 @@ fn tuning_and_fallbacks_stay_deterministic() {
     let sum = Reduce::new(Sum, 1 << 20);
     let floats = Op::<f32>::lower(&sum, &profile).unwrap().decision;
     assert_eq!((floats.variant, floats.by), ("coarsened", DecidedBy::Policy));
-    assert!(floats.why.contains("`atomic` is left out"), "{floats:?}");
+    assert!(floats.why.contains("`atomic` is skipped"), "{floats:?}");
     let integers = Op::<u32>::lower(&sum, &profile).unwrap().decision;
     assert_eq!((integers.variant, integers.by), ("atomic", DecidedBy::Tuned));
 

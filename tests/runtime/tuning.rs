@@ -334,7 +334,7 @@ fn a_wrong_variant_is_denied() {
     let op = Tampered::new(&["plain"], &["vec4"]);
     let report = tune::<f32, _>(&gpu, &op, &thorough()).unwrap();
     let plain = report.tried.iter().find(|(c, _)| c.variant == "plain").unwrap();
-    assert!(matches!(&plain.1, Outcome::Wrong(why) if why.contains("is NaN and not")), "{report}");
+    assert!(matches!(&plain.1, Outcome::Wrong(why) if why.contains("is NaN, not")), "{report}");
     assert_eq!(report.best.variant, "grid-stride", "{report}");
     let list = gpu.denied();
     assert_eq!(list, report.denied);
