@@ -157,7 +157,7 @@ impl Gpu {
         let len = elements("upload_dense", "the matrix", &shape)?;
         let (buffer, order, leading_dimension, copied) = match matrix.stored() {
             Some(stored) => {
-                check_stored(shape, stored)?;
+                check_stored(shape, &stored)?;
                 (self.upload(stored.values)?, stored.order, stored.leading_dimension, Copied::Whole)
             }
             None => {
@@ -195,7 +195,7 @@ impl Gpu {
 }
 
 /// Rejects a slice that does not hold a matrix of this shape.
-fn check_stored<T>(shape: [usize; 2], stored: Stored<'_, T>) -> Result<()> {
+fn check_stored<T>(shape: [usize; 2], stored: &Stored<'_, T>) -> Result<()> {
     let [lines, len] = stored.order.lines(shape);
     let ld = stored.leading_dimension;
     let span = match lines {

@@ -41,7 +41,7 @@ fn theirs(indices: &[u32]) -> Result<Vec<usize>> {
     indices_to(NAME, indices, Some)
 }
 
-fn wrong_format(e: SparseFormatError) -> Error {
+fn wrong_format(e: &SparseFormatError) -> Error {
     err!(InvalidArgument, "{NAME}: {e}")
 }
 
@@ -67,7 +67,7 @@ impl TryFrom<&Csr> for CsrMatrix<f32> {
         let sorted = sorted_csr(matrix)?;
         let (ptrs, idxs) = (theirs(&sorted.row_ptrs)?, theirs(&sorted.col_idxs)?);
         let values = copied(NAME, &sorted.values)?;
-        Self::try_from_csr_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(wrong_format)
+        Self::try_from_csr_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(|e| wrong_format(&e))
     }
 }
 
@@ -93,7 +93,7 @@ impl TryFrom<&Csc> for CscMatrix<f32> {
         let sorted = sorted_csc(matrix)?;
         let (ptrs, idxs) = (theirs(&sorted.col_ptrs)?, theirs(&sorted.row_idxs)?);
         let values = copied(NAME, &sorted.values)?;
-        Self::try_from_csc_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(wrong_format)
+        Self::try_from_csc_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(|e| wrong_format(&e))
     }
 }
 
@@ -120,6 +120,7 @@ impl TryFrom<&Coo> for CooMatrix<f32> {
         matrix.validate()?;
         let (row_idxs, col_idxs) = (theirs(&matrix.row_idxs)?, theirs(&matrix.col_idxs)?);
         let values = copied(NAME, &matrix.values)?;
-        Self::try_from_triplets(matrix.rows, matrix.cols, row_idxs, col_idxs, values).map_err(wrong_format)
+        Self::try_from_triplets(matrix.rows, matrix.cols, row_idxs, col_idxs, values)
+            .map_err(|e| wrong_format(&e))
     }
 }

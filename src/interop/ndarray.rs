@@ -77,7 +77,8 @@ where
 
 impl<T: Element> FromDense<T> for Array2<T> {
     fn from_dense([rows, cols]: [usize; 2], order: Order, values: Vec<T>) -> Result<Self> {
-        Array2::from_shape_vec((rows, cols).set_f(order == Order::ColumnMajor), values).map_err(wrong_shape)
+        Array2::from_shape_vec((rows, cols).set_f(order == Order::ColumnMajor), values)
+            .map_err(|e| wrong_shape(&e))
     }
 }
 
@@ -137,10 +138,10 @@ impl<T: Element> Buffer<T> {
                 self.len()
             ));
         }
-        Array::from_shape_vec(shape, self.read()?).map_err(wrong_shape)
+        Array::from_shape_vec(shape, self.read()?).map_err(|e| wrong_shape(&e))
     }
 }
 
-fn wrong_shape(e: ndarray::ShapeError) -> Error {
+fn wrong_shape(e: &ndarray::ShapeError) -> Error {
     err!(Shape, "an array of ndarray: {e}")
 }
