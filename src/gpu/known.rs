@@ -88,7 +88,7 @@ impl Gpu {
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost) if the device is already lost;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if it cannot run compute shaders.
     pub fn from_wgpu(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self> {
-        Self::wrap_device(&device, &queue, None)
+        Self::wrap_device(device, queue, None)
     }
 
     /// As [`from_wgpu`](Self::from_wgpu), with the options for planning and files: `checked`, `cache`, `tuning` and
@@ -98,33 +98,32 @@ impl Gpu {
     /// As [`from_wgpu`](Self::from_wgpu); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the device
     /// already has a `Gpu` with other options.
     pub fn from_wgpu_with(device: wgpu::Device, queue: wgpu::Queue, options: &GpuOptions) -> Result<Self> {
-        Self::wrap_device(&device, &queue, Some(options))
+        Self::wrap_device(device, queue, Some(options))
     }
 
-    fn wrap_device(device: &wgpu::Device, queue: &wgpu::Queue, options: Option<&GpuOptions>) -> Result<Self> {
-        loop {
-            let (known, added) = find(device);
-            if let Some(gpu) = known {
-                gpu.probe()?;
-                if options.is_some_and(|asked| !is_same_use(asked, &gpu.inner.options)) {
-                    return Err(err!(
-                        InvalidArgument,
-                        "from_wgpu_with: the device {} already has a Gpu with other options for checked, cache, tuning or \
-                         deterministic; use the same options, or drop everything of that Gpu first",
-                        gpu.profile().name
-                    ));
-                }
-                return Ok(gpu);
-            }
-            let profile = callers_profile(device)?;
-            let options = options.cloned().unwrap_or_default();
-            let gpu = Self::assemble(device.clone(), queue.clone(), profile, &options);
+    fn wrap_device(device: wgpu::Device, queue: wgpu::Queue, options: Option<&GpuOptions>) -> Result<Self> {
+        let (known, added) = find(&device);
+        if let Some(gpu) = known {
             gpu.probe()?;
-            if add_if_unchanged(&gpu, added) {
-                gpu.tell_opened();
-                return Ok(gpu);
+            if options.is_some_and(|asked| !is_same_use(asked, &gpu.inner.options)) {
+                return Err(err!(
+                    InvalidArgument,
+                    "from_wgpu_with: the device {} already has a Gpu with other options for checked, cache, tuning \
+                     or deterministic; use the same options, or drop everything of that Gpu first",
+                    gpu.profile().name
+                ));
             }
+            return Ok(gpu);
         }
+        let profile = callers_profile(&device)?;
+        let gpu = Self::assemble(device, queue, profile, &options.cloned().unwrap_or_default());
+        gpu.probe()?;
+        if !add_if_unchanged(&gpu, added) {
+            // Another thread has added one meanwhile, perhaps of this device.
+            return Self::wrap_device(gpu.device().clone(), gpu.queue().clone(), options);
+        }
+        gpu.tell_opened();
+        Ok(gpu)
     }
 
     /// Logs the device, its features and its cache directory.
