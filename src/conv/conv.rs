@@ -328,13 +328,13 @@ mod tests {
                 Conv2d::new([1, 1, 1 << 14, 1 << 14], 1, [side, side]).pad([side / 2; 2]).variant(variant);
             let e = Op::<f32>::lower(&op, &h100).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::TooLarge);
-            assert!(e.to_string().contains("dispatches of a bounded time, above 65536"), "{e}");
+            assert!(e.to_string().contains("dispatches of bounded time, above the limit of 65536"), "{e}");
         }
         // Sums of 2048 x 2048 windows leave scratch for one image at a time.
         let op = Conv2d::new([1 << 18, 2048, 1, 1], 2048, [3, 3]).pad([1, 1]).variant("winograd");
         let e = Op::<f32>::lower(&Conv2dBackwardWeights::new(&op), &h100).unwrap_err();
         assert!(
-            e.kind() == ErrorKind::TooLarge && e.to_string().contains("dispatches of a bounded time"),
+            e.kind() == ErrorKind::TooLarge && e.to_string().contains("dispatches of bounded time"),
             "{e}"
         );
         // Long work below the maximum.

@@ -449,7 +449,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_full_disk_is_trouble_that_is_told() {
         let limited =
-            "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact --ignored store::tests::a_full_disk_here";
+            "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact --ignored store::disk::tests::a_full_disk_here";
         let me = std::env::current_exe().unwrap();
         let output = std::process::Command::new("sh").args(["-c", limited]).arg(me).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);

@@ -237,7 +237,7 @@ mod tests {
         let many = 1 << 33;
         for gemm in [Gemm::new(many, 1, 1), Gemm::new(1, many, 1), Gemm::new(1, 1, many)] {
             let (kind, text) = refusal(&gemm, &boundless());
-            assert!(kind == ErrorKind::TooLarge && text.contains("above 4294967295"), "{text}");
+            assert!(kind == ErrorKind::TooLarge && text.contains("at most 4294967295"), "{text}");
         }
         // The elements fit an index, but the last tile does not.
         let (kind, text) = refusal(&Gemm::new(1, 1, u32::MAX as usize).variant("tiled"), &boundless());
