@@ -1,5 +1,5 @@
 // Finds runs of equal neighbours among the keys, for runs_tiles. The key of a run is that of its first element.
-// Requires CARRY_BINDING.
+// The importer declares CARRY_BINDING.
 #import primitives/differs
 
 #if !TOTALS

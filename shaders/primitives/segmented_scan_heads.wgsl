@@ -1,6 +1,6 @@
 // Finds the segments of a segmented scan: one word an element, nonzero at the first element of a segment, bound like
 // the elements: as vec4, and the last as words.
-// Requires PACK, elements of a word; QUAD, elements of a vec4; and `params` with `quads`, `elements` and
+// The importer declares PACK, elements of a word; QUAD, elements of a vec4; and `params` with `quads`, `elements` and
 // `first_element`.
 #if REDUCE
 @group(0) @binding(4) var<storage, read> heads: array<vec4<u32>>;

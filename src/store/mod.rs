@@ -10,4 +10,4 @@ pub(crate) use disk::Store;
 #[cfg(feature = "disk-cache")]
 pub use disk::{CacheDir, CacheReport};
 #[cfg(not(feature = "disk-cache"))]
-pub(crate) use nowhere::Store;
+pub(crate) use nowhere::NoStore as Store;

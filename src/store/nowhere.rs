@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// Stands in for the files of a device.
 #[derive(Debug, Default)]
-pub(crate) struct Store;
+pub(crate) struct NoStore;
 
-impl Store {
+impl NoStore {
     pub(crate) fn load(&self, _: &str, _: &[u8]) -> Option<Vec<u8>> {
         None
     }
