@@ -1,6 +1,6 @@
 // Ranks keys within a workgroup without subgroup operations: 32 threads are a row, and a word of workgroup memory for
 // each digit collects a mask of its threads.
-// The importer declares WORKGROUP_SIZE, RADIX and `wg_words`, atomic counts of the digits of a row, ROWS * RADIX of them.
+// The importer declares WORKGROUP_SIZE, RADIX and `wg_words`: ROWS * RADIX atomic counts of the digits of a row.
 #import primitives/sort_sum
 
 const ROW: u32 = 32u;
