@@ -1,6 +1,7 @@
 //! Writes the tables and the chart of the README, of `benches/RESULTS.md` and of the guides, from the measurements and
 //! the catalogue of ops, if `UPDATE_README=1` is set; otherwise checks that they are up to date.
 
+mod cards;
 mod families;
 
 use serde_json::Value;
@@ -53,7 +54,8 @@ fn best() -> Vec<Value> {
     let mut best: Vec<Value> = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| !path.ends_with("matrix.json")); // which has a table of its own
+    // The matrix of drivers and the cards of `tour` have tables of their own.
+    files.retain(|path| path.is_file() && !path.ends_with("matrix.json"));
     files.sort();
     let files = files.iter().map(|path| rows(path));
     // Matrices that a cache holds are multiplied faster than the peer's host asks for it: that compares hosts.
@@ -163,6 +165,7 @@ fn tables_match_measurements_and_variants() {
             "benches/RESULTS.md",
             vec![
                 ("peers", peers(&best)),
+                ("cards", cards::table()),
                 ("matrix", crate::matrix::table()),
                 ("translations", translations()),
             ],
