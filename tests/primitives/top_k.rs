@@ -293,7 +293,7 @@ fn rejects_invalid_arguments() {
     for (n, k) in [(0, 0), (0, 1), (5, 0), (5, 6)] {
         let (kind, text) = error(Op::<f32>::lower(&TopK::new(n, k), &h100));
         assert_eq!(kind, ErrorKind::InvalidArgument);
-        assert!(text.contains(&format!("k is {k} of {n} elements")), "{text}");
+        assert!(text.contains(&format!("k is {k} and n is {n}")), "{text}");
     }
     let kind = |r| error(r).0;
     assert_eq!(kind(Op::<u8>::lower(&TopK::new(9, 1), &h100)), ErrorKind::Unsupported);

@@ -245,7 +245,7 @@ fn a_stream_is_cancelled_at_any_chunk() {
                             assert!(called.into_inner() <= 2, "{label}");
                         }
                     }
-                    refused(stream(&device.gpu, &mut pipeline, LEN, &nothing), Cancelled, &["number 0"]);
+                    refused(stream(&device.gpu, &mut pipeline, LEN, &nothing), Cancelled, &["draining 0 chunks"]);
                 }
             }
         }
@@ -271,7 +271,7 @@ fn another_thread_cancels_a_stream_that_waits() {
                 }
                 Ok(())
             };
-            refused(stream(gpu, &mut pipeline, 10_000 * LEN, &slow), Cancelled, &["drained"]);
+            refused(stream(gpu, &mut pipeline, 10_000 * LEN, &slow), Cancelled, &["after draining"]);
         });
         assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
