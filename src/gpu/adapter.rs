@@ -309,7 +309,9 @@ impl Gpu {
     /// let gpu = Gpu::from_wgpu(device, queue)?;
     /// let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
     /// assert_eq!(gpu.reduce(&x, Sum)?.read()?, [6.0]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) })
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn device_descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
         let features = adapter.features() & wanted(&adapter.get_info());

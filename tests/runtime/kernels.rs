@@ -286,7 +286,11 @@ fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
         let mut rec = gpu.recorder();
         let args = [Arg::from(&sum)];
         let one = n.slice(..1).unwrap();
-        refused(tally.record_counted(&mut rec, &args, one, 0, 9), InvalidArgument, &["items_per_workgroup is 0"]);
+        refused(
+            tally.record_counted(&mut rec, &args, one, 0, 9),
+            InvalidArgument,
+            &["items_per_workgroup is 0"],
+        );
         refused(tally.record_counted(&mut rec, &args, &n, 1, 9), Shape, &["count", "2 elements"]);
         refused(tally.record_counted(&mut rec, &args, one, 1, 1 << 32), TooLarge, &["most"]);
         refused(tally.record_counted(&mut rec, &[], one, 1, 9), Shape, &["0 arguments"]);

@@ -245,7 +245,11 @@ fn a_stream_is_cancelled_at_any_chunk() {
                             assert!(called.into_inner() <= 2, "{label}");
                         }
                     }
-                    refused(stream(&device.gpu, &mut pipeline, LEN, &nothing), Cancelled, &["draining 0 chunks"]);
+                    refused(
+                        stream(&device.gpu, &mut pipeline, LEN, &nothing),
+                        Cancelled,
+                        &["draining 0 chunks"],
+                    );
                 }
             }
         }

@@ -72,7 +72,7 @@ fn rejects_invalid_arguments() {
     let run = |rank: &PageRank, start| {
         gpu.page_rank(rank).unwrap().run(&t, start, &x, |_, _| ()).map(drop).unwrap_err().to_string()
     };
-    assert!(run(&rank, Some(Slice::from(&start))).contains("was not planned"));
+    assert!(run(&rank, Some(Slice::from(&start))).contains("not planned"));
     assert!(run(&rank.clone().personalised(), None).contains("is missing"));
     let mut broken = links(20).transitions().unwrap();
     broken.values[3] = f32::NAN;
