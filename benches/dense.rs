@@ -2,6 +2,7 @@
 
 mod support;
 
+#[cfg(feature = "cuda")]
 use half::bf16;
 use half::f16;
 #[cfg(feature = "cuda")]
@@ -11,9 +12,7 @@ use support::{Bench, Case, centred, random};
 use tilework::ErrorKind;
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaGpu, CudaOp};
-use tilework::dense::ProductTile;
-#[cfg(feature = "cuda")]
-use tilework::dense::ThreadTile;
+use tilework::dense::{ProductTile, ThreadTile};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{DType, Element, Result};
