@@ -12,7 +12,7 @@ use tilework::sparse::{
     ConjugateGradient, Coo, Csr, Duplicates, PageRank, Preconditioner, SparseMatrix, Target,
 };
 
-/// Makes a matrix of so many rows.
+/// Makes a matrix of `rows` rows.
 type Maker = fn(usize) -> Csr;
 
 fn main() -> Result<()> {
@@ -130,7 +130,7 @@ fn every_format(bench: &mut Bench, name: &str, csr: &Csr, formats: &[&str]) -> R
     one_matrix(bench, name, "f16", &gpu.upload_matrix_f16(csr)?)
 }
 
-/// Every format and variant that fits, and dense matrices of so many columns.
+/// Every format and variant that fits, and dense matrices of several widths.
 fn spmm(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 20, 1 << 10);
     let csr = scattered(n, 16);

@@ -468,7 +468,6 @@ fn the_top_level_holds_only_the_listed_entries() {
         "SECURITY.md",
         "CITATION.cff",
         "deny.toml",
-        "_typos.toml",
         "LICENSE-MIT",
         "LICENSE-APACHE",
         "Cargo.toml",

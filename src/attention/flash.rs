@@ -81,7 +81,7 @@ impl FlashTile {
     }
 }
 
-/// The tile for vectors of so many fours.
+/// The tile for vectors of this many vec4s.
 pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {

@@ -13,7 +13,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Every operand starts at a multiple of so many bytes: kernels read vectors, and the bulk copy engine wants it.
+/// Every operand starts at a multiple of this many bytes, for vector loads and the bulk copy engine.
 const ALIGNMENT: u64 = 16;
 
 /// Dynamic shared memory that a block has without opting in.

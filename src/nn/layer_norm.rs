@@ -82,7 +82,7 @@ impl LayerNorm {
         self
     }
 
-    /// The epsilon. The [reference](crate::reference::layer_norm) is told by it.
+    /// Returns the epsilon. Pass it to the [reference](crate::reference::layer_norm).
     pub fn epsilon(&self) -> f32 {
         self.rows.eps
     }

@@ -65,7 +65,7 @@ impl LayerNormBackward {
         self
     }
 
-    /// The epsilon. The [reference](crate::reference::layer_norm_backward) is told by it.
+    /// Returns the epsilon. Pass it to the [reference](crate::reference::layer_norm_backward).
     pub fn epsilon(&self) -> f32 {
         self.rows.eps
     }

@@ -79,7 +79,7 @@ impl RmsNorm {
         self
     }
 
-    /// The epsilon. The [reference](crate::reference::rms_norm) is told by it.
+    /// Returns the epsilon. Pass it to the [reference](crate::reference::rms_norm).
     pub fn epsilon(&self) -> f32 {
         self.rows.eps
     }

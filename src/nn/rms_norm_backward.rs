@@ -65,7 +65,7 @@ impl RmsNormBackward {
         self
     }
 
-    /// The epsilon. The [reference](crate::reference::rms_norm_backward) is told by it.
+    /// Returns the epsilon. Pass it to the [reference](crate::reference::rms_norm_backward).
     pub fn epsilon(&self) -> f32 {
         self.rows.eps
     }

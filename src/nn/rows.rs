@@ -112,7 +112,7 @@ impl Rows {
     }
 }
 
-/// Refuses rows that so many lanes walk three times in more steps than some drivers let a loop have.
+/// Fails if `lanes` lanes walk a row three times in more steps than some drivers allow in a loop.
 pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &DeviceProfile) -> Result<()> {
     let steps = 3 * items.div_ceil(lanes);
     if steps <= u64::from(LOOP_ROUNDS) {

@@ -72,7 +72,7 @@ pub struct Hybrid {
     pub coo: Coo,
 }
 
-/// Jagged diagonals: rows by falling length; diagonal k holds entry k of every row that has so many.
+/// Jagged diagonals: rows by falling length; diagonal k holds entry k of every row with more than k entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Jds {
     /// Rows of the matrix.

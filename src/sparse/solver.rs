@@ -116,7 +116,7 @@ impl Common {
 /// The setters that all solvers have.
 macro_rules! common_options {
     () => {
-        /// Iterations at the most; 1000 by default.
+        /// Sets the maximum number of iterations; the default is 1000.
         #[must_use]
         pub fn iterations(mut self, iterations: usize) -> Self {
             self.common.iterations = iterations;
@@ -169,7 +169,7 @@ pub(crate) struct SolverPolicy {
     pub(crate) workgroup_size: u32,
     /// Elements of an invocation before there are more workgroups.
     pub(crate) items: u32,
-    /// Workgroups at the most; each adds up the parts of all.
+    /// The maximum number of workgroups. Each adds up the parts of all.
     pub(crate) most_parts: u32,
 }
 
@@ -190,7 +190,7 @@ pub(crate) const FINEST: f32 = 1e-9;
 /// Words of the state before the residuals.
 pub(crate) const HEAD: usize = 16;
 
-/// Iterations of a batch at the most: each is several dispatches.
+/// The maximum number of iterations in a batch: each is several dispatches.
 const MAX_AT_ONCE: usize = 1 << 12;
 
 /// What solvers do: one program to begin with, one for a batch of iterations. All have the same operands.
@@ -417,7 +417,7 @@ impl SolverKernel {
         Self { alone: true, ..self }
     }
 
-    /// Reads and writes so many vectors.
+    /// Reads and writes this many vectors.
     pub(crate) fn passes(self, passes: f64) -> Self {
         Self { passes, ..self }
     }

@@ -178,7 +178,7 @@ impl Spmm {
         }
     }
 
-    /// Elements of a dense operand of so many rows, `ld` from one to the next.
+    /// The elements of a dense operand: its rows start `ld` elements apart.
     fn dense(&self, name: &'static str, rows: usize, ld: usize, access: Access) -> Result<Operand> {
         let n = self.n;
         if ld < n {

@@ -170,7 +170,7 @@ struct SpmvPolicy {
     /// Steps of an invocation in `csr-segmented`, a divisor of 32 and at least 4. On an H100 (power law): 170 us by 8, 173
     /// by 4, 172 by 16.
     segment_items: u32,
-    /// Places of a row that one dispatch takes at the most.
+    /// The maximum number of places of a row that one dispatch takes.
     most_places: u32,
 }
 

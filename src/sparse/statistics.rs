@@ -32,7 +32,7 @@ pub struct Statistics {
 
 /// Places that padding may add to each entry before a padded format does not pay.
 const MAX_PADDING: f64 = 0.2;
-/// Below so many entries a row in the mean, most rows are empty and pointers are most of what is read.
+/// If rows have fewer entries on average, most are empty and most bytes read are pointers.
 const VERY_SPARSE: f64 = 0.5;
 
 /// What statistics are made of, exactly: counted here or on a device.

@@ -199,7 +199,7 @@ impl ConvertSteps<'_> {
         Ok(to)
     }
 
-    /// Jagged diagonals, or slices of so many rows, to compressed rows.
+    /// Converts jagged diagonals, or slices of rows, to compressed rows.
     pub(super) fn collect_ordered(
         &mut self,
         from: &MatrixLayout,

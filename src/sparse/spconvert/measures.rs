@@ -103,7 +103,7 @@ pub(crate) fn measure(from: &MatrixLayout, profile: &DeviceProfile) -> Result<Pr
     Ok(steps.program)
 }
 
-/// The longest of so many rows (or columns). Operands: their pointers; measures.
+/// The longest of these rows (or columns). Operands: their pointers; measures.
 pub(crate) fn measure_longest(rows: usize, profile: &DeviceProfile) -> Result<Program> {
     let operands = vec![index_list("row_ptrs", rows + 1), measures()];
     let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("the longest row"), operands)?;

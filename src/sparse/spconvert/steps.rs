@@ -143,7 +143,7 @@ impl<'a> ConvertSteps<'a> {
         Ok((0..operands.len()).map(|i| Binding::operand(i, operands)).collect())
     }
 
-    /// Scratch of so many words, if a binding can hold it.
+    /// Scratch of this many words, if a binding can hold it.
     pub(super) fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
         let bytes = (words as u64).saturating_mul(4);
         self.profile.check_scratch(

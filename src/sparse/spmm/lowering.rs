@@ -30,11 +30,11 @@ kernel_params! {
 /// Constants that depend on the device.
 struct SpmmPolicy {
     workgroup_size: u32,
-    /// Lanes that share a row at the most.
+    /// The maximum number of lanes that share a row.
     most_lanes: u32,
     /// Entries, or steps of a merge, of a team.
     items: u32,
-    /// Places of a row that one dispatch takes at the most.
+    /// The maximum number of places of a row that one dispatch takes.
     most_places: u32,
 }
 
@@ -199,13 +199,13 @@ impl<'a> SpmmLowering<'a> {
         self.operand(self.program.operands.len() - 1)
     }
 
-    /// Workgroups for so many teams, for each block of columns.
+    /// The workgroups for these teams, for each block of columns.
     fn teams(&self, teams: u64) -> Grid {
         let at_once = u64::from(self.policy.workgroup_size / self.lanes);
         Grid::fold(teams.div_ceil(at_once) * u64::from(self.chunks.div_ceil(self.lanes)))
     }
 
-    /// Workgroups for so many invocations.
+    /// The workgroups for this many threads.
     fn invocations(&self, invocations: u64) -> Grid {
         Grid::fold(invocations.div_ceil(u64::from(self.policy.workgroup_size)))
     }
@@ -271,7 +271,7 @@ impl<'a> SpmmLowering<'a> {
         (items as u32, steps.div_ceil(items))
     }
 
-    /// Scratch for a row and its sums of so many teams.
+    /// Scratch for a row and its sums, for each team.
     fn carries(&mut self, teams: u64) -> [Binding; 2] {
         let sums = 4 * teams * self.spmm.n as u64;
         [4 * teams, sums].map(|bytes| self.program.scratch(bytes))
