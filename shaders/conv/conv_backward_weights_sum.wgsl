@@ -16,13 +16,9 @@ struct Params {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_backward_weights_sum(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.len {
-        return;
-    }
+    if at >= params.len { return; }
     var sum = 0.0;
-    if params.first == 0u {
-        sum = output[at];
-    }
+    if params.first == 0u { sum = output[at]; }
     for (var slab = 0u; slab < params.slabs; slab++) {
         sum += slabs[slab * params.len + at];
     }

@@ -28,9 +28,7 @@ fn added(place: u32) -> f32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_backward_weights_winograd(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
 #for i in PLACES
     let from{i} = {i}u * params.count + at;
     let column{i} = narrow(array(

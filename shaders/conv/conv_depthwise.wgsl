@@ -68,9 +68,7 @@ const OUTPUT_BINDING: u32 = 3u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let across = (params.q + (WIDE - 1u)) / WIDE;
     let down = (params.p + (ROWS - 1u)) / ROWS;
     let q0 = at % across * WIDE;

@@ -103,9 +103,7 @@ const C_BINDING: u32 = 3u;
 @group(0) @binding(C_BINDING) var<storage, read_write> c: array<f32>;
 #endif
 
-fn begin_four(row: u32, column: u32) -> vec4<f32> {
-    return vec4<f32>();
-}
+fn begin_four(row: u32, column: u32) -> vec4<f32> { return vec4<f32>(); }
 
 fn place(slice: u32, row: u32, column: u32) -> u32 {
 #if IMAGES
@@ -125,9 +123,7 @@ fn put(slice: u32, row: u32, column: u32, sum: f32) {
 #endif
 
 fn end_four(slice: u32, row: u32, column: u32, sums: vec4<f32>) {
-    if row >= params.m || column >= params.n {
-        return;
-    }
+    if row >= params.m || column >= params.n { return; }
 #if VEC_C
     let channel = group_row + row;
     c[place(slice, row, column) / 4u] =

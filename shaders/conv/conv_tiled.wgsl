@@ -52,9 +52,7 @@ var<workgroup> wg_w: array<f32, W_CELLS>;
 @compute @workgroup_size(LANES)
 fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = params.first + workgroup_index(workgroup);
-    if index >= params.count {
-        return;
-    }
+    if index >= params.count { return; }
     let tiles_m = (params.channels_out + TILE_M - 1u) / TILE_M;
     let across = (params.q + TILE_Q - 1u) / TILE_Q;
     let down = (params.p + DOWN - 1u) / DOWN;
@@ -154,9 +152,7 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
 
     let p = p0 + lane_p;
     let q = q0 + lane_q * WIDE;
-    if p >= params.p || q >= params.q {
-        return;
-    }
+    if p >= params.p || q >= params.q { return; }
     let m = m0 + lane_m * CHANNELS;
     let channel = group * params.channels_out + m;
     let to = params.y_at + ((matrix * params.channels_out + m) * params.p + p) * params.q + q;

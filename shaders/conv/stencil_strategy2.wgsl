@@ -9,9 +9,7 @@
 @compute @workgroup_size(CELLS)
 fn stencil_strategy2(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let origin = tile_origin(tile);
     load_cell(lane, origin);
     workgroupBarrier();

@@ -22,9 +22,7 @@ fn gemm_coarsened(
     @builtin(local_invocation_index) local_index: u32,
 ) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let origin = tile_origin(index);
     let at = origin + local.yx;
     var sums = Sums();

@@ -20,9 +20,7 @@ fn gemm_register_direct(
     @builtin(local_invocation_index) local_index: u32,
 ) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let origin = tile_origin(index);
     let row = origin.x + local_index;
     // A row beyond the last reads the last; its results are not stored.

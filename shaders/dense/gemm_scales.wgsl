@@ -31,9 +31,7 @@ var<workgroup> wg_most: array<u32, WORKGROUP_SIZE>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemm_scales_clear(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + local;
-    if at < params.magnitudes {
-        atomicStore(&magnitudes[at], 0u);
-    }
+    if at < params.magnitudes { atomicStore(&magnitudes[at], 0u); }
 }
 
 fn magnitude(row: u32, col: u32) -> u32 {
@@ -44,9 +42,7 @@ fn magnitude(row: u32, col: u32) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let x = local % ACROSS;
     let y = local / ACROSS;
     let begin = index % params.chunks * CHUNK;
@@ -77,16 +73,12 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
 #if COLUMNS
     // Columns stay apart: the smallest stride is a row of threads.
     for (var stride = WORKGROUP_SIZE / 2u; stride >= ACROSS; stride /= 2u) {
-        if local < stride {
-            wg_most[local] = max(wg_most[local], wg_most[local + stride]);
-        }
+        if local < stride { wg_most[local] = max(wg_most[local], wg_most[local + stride]); }
         workgroupBarrier();
     }
 #else
     for (var stride = ACROSS / 2u; stride > 0u; stride /= 2u) {
-        if x < stride {
-            wg_most[local] = max(wg_most[local], wg_most[local + stride]);
-        }
+        if x < stride { wg_most[local] = max(wg_most[local], wg_most[local + stride]); }
         workgroupBarrier();
     }
 #endif

@@ -39,9 +39,7 @@ fn put(at: u32, part: u32, sum: f32) {
 
 fn put(at: u32, part: u32, sum: f32) {
     var value = params.alpha * sum;
-    if params.read_y != 0u {
-        value += params.beta * f32(y[at]);
-    }
+    if params.read_y != 0u { value += params.beta * f32(y[at]); }
     y[at] = T(value);
 }
 #endif

@@ -47,9 +47,7 @@ fn add_step(sums: Sums, step: Step) -> Sums {
     );
 }
 
-fn join(sums: Sums) -> Acc {
-    return Acc(total_of(sums.s0), total_of(sums.s1), total_of(sums.s2), total_of(sums.s3));
-}
+fn join(sums: Sums) -> Acc { return Acc(total_of(sums.s0), total_of(sums.s1), total_of(sums.s2), total_of(sums.s3)); }
 #else
 #if ROWS_2
 const ROWS: u32 = 2u;
@@ -113,12 +111,8 @@ fn walk(rows: vec4<u32>, part: u32, lane: u32) -> Acc {
         let q = load_step(rows, min(at + LANES, last));
         let r = load_step(rows, min(at + 2u * LANES, last));
         sums = add_step(sums, p);
-        if at + LANES < params.cols {
-            sums = add_step(sums, q);
-        }
-        if at + 2u * LANES < params.cols {
-            sums = add_step(sums, r);
-        }
+        if at + LANES < params.cols { sums = add_step(sums, q); }
+        if at + 2u * LANES < params.cols { sums = add_step(sums, r); }
 #else
         sums = add_step(sums, p);
 #endif
@@ -140,9 +134,7 @@ fn gemv_rows(
     let tile = workgroup_index(group);
     let first = tile / params.parts * (TEAMS * ROWS);
     let part = tile % params.parts;
-    if first >= params.rows {
-        return;
-    }
+    if first >= params.rows { return; }
     let lane = invocation % LANES;
     let row = first + invocation / LANES * ROWS;
     // Rows beyond the last read the last, and their sums are dropped.
@@ -164,21 +156,13 @@ fn gemv_rows(
         let at = params.first_row + row;
 #if ROWS_4
         put(at, part, total.x);
-        if row + 1u < params.rows {
-            put(at + 1u, part, total.y);
-        }
-        if row + 2u < params.rows {
-            put(at + 2u, part, total.z);
-        }
-        if row + 3u < params.rows {
-            put(at + 3u, part, total.w);
-        }
+        if row + 1u < params.rows { put(at + 1u, part, total.y); }
+        if row + 2u < params.rows { put(at + 2u, part, total.z); }
+        if row + 3u < params.rows { put(at + 3u, part, total.w); }
 #else
 #if ROWS_2
         put(at, part, total.x);
-        if row + 1u < params.rows {
-            put(at + 1u, part, total.y);
-        }
+        if row + 1u < params.rows { put(at + 1u, part, total.y); }
 #else
         put(at, part, total);
 #endif

@@ -17,9 +17,7 @@ var<workgroup> wg_tile: array<Word, TILE * PITCH>;
 @compute @workgroup_size(256)
 fn transpose_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = tile_of(workgroup_index(group));
-    if tile.matrix >= params.batch {
-        return;
-    }
+    if tile.matrix >= params.batch { return; }
     let base = tile.matrix * params.m * params.n;
     let origin = vec2(tile.row, tile.col) * TILE;
     let x = lane % TILE;

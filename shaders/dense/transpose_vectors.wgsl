@@ -21,9 +21,7 @@ fn place(row: u32, vector: u32) -> u32 {
 @compute @workgroup_size(256)
 fn transpose_vectors(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = tile_of(workgroup_index(group));
-    if tile.matrix >= params.batch {
-        return;
-    }
+    if tile.matrix >= params.batch { return; }
     // Extents in vec4s, and sizes of matrices too.
     let rows = params.m / 4u;
     let cols = params.n / 4u;

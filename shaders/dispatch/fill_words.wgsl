@@ -17,8 +17,6 @@ fn fill_words(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let first = 4u * WORKGROUP_SIZE * workgroup_index(group) + lane;
     for (var i = 0u; i < 4u; i++) {
         let at = first + i * WORKGROUP_SIZE;
-        if at < params.words {
-            output[at] = select(params.low, params.high, (at & 1u) == 1u);
-        }
+        if at < params.words { output[at] = select(params.low, params.high, (at & 1u) == 1u); }
     }
 }

@@ -19,9 +19,7 @@ fn store2(at: u32, y: vec2<f32>) {
 }
 fn store4(at: u32, y: vec4<f32>) {
     store2(at, y.xy);
-    if at + 2u < params.len {
-        store2(at + 2u, y.zw);
-    }
+    if at + 2u < params.len { store2(at + 2u, y.zw); }
 }
 #else
 fn store4(at: u32, y: vec4<f32>) {

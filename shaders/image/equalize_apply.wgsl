@@ -51,9 +51,7 @@ fn apply(at: u32) {
         let value = (word >> (8u * i)) & 255u;
         let channel = channel_of(4u * at + i);
         var level = value;
-        if channel < TABLES {
-            level = entry(channel * BINS + value);
-        }
+        if channel < TABLES { level = entry(channel * BINS + value); }
         result |= level << (8u * i);
     }
     if count < 4u {
@@ -95,9 +93,7 @@ fn equalize_apply(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     let first = workgroup_index(group) * WORKGROUP_SIZE * RUNS + lane;
     for (var run = 0u; run < RUNS; run++) {
         let at = first + run * WORKGROUP_SIZE;
-        if at < work {
-            apply(at);
-        }
+        if at < work { apply(at); }
     }
 }
 

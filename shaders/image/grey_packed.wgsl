@@ -19,9 +19,7 @@ fn word_from(i: u32) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn grey_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at >= (params.pixels - 1u) / 4u + 1u {
-        return;
-    }
+    if at >= (params.pixels - 1u) / 4u + 1u { return; }
     var word = 0u;
 #if PLANAR
     let r = word_from(4u * at);

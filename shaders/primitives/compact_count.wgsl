@@ -16,16 +16,12 @@ fn compact_count(
 #endif
 ) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if SUBGROUPS
     let kept = countOneBits(load_tile(tile, sub_lane, sub_size, sub_id).kept);
     let total = count_tile(kept, sub_lane, sub_size, sub_id, sub_count).y;
 #else
     let total = count_tile(load_tile(tile, lane), lane);
 #endif
-    if lane == 0u {
-        counts[tile] = total;
-    }
+    if lane == 0u { counts[tile] = total; }
 }

@@ -51,9 +51,7 @@ fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count
 var<workgroup> wg_other: atomic<u32>;
 
 fn total_of_tile(tile: u32, lane: u32) -> Item {
-    if lane == 0u {
-        atomicStore(&wg_other, 0u);
-    }
+    if lane == 0u { atomicStore(&wg_other, 0u); }
     workgroupBarrier();
     atomicAdd(&wg_other, count_items(tile * TILE + lane, WORKGROUP_SIZE));
     workgroupBarrier();
@@ -98,9 +96,7 @@ fn compact_scatter(
 #endif
 ) {
     var tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if TICKET
     tile = next_tile(lane);
 #endif
@@ -112,9 +108,7 @@ fn compact_scatter(
     let tally = count_tile(countOneBits(items.kept), sub_lane, sub_size, sub_id, sub_count);
 #if ONCE
     let before = look_back(tile, tally.y, sub_lane, sub_size, sub_id, sub_count);
-    if lane == 0u && tile + 1u == params.tiles {
-        total_kept[0] = before + tally.y;
-    }
+    if lane == 0u && tile + 1u == params.tiles { total_kept[0] = before + tally.y; }
 #else
     let before = counts[tile] + sums[tile / BLOCK];
 #endif
@@ -127,9 +121,7 @@ fn compact_scatter(
     let total = count_tile(items, lane);
 #if ONCE
     let before = look_back(tile, total, lane);
-    if lane == 0u && tile + 1u == params.tiles {
-        total_kept[0] = before + total;
-    }
+    if lane == 0u && tile + 1u == params.tiles { total_kept[0] = before + total; }
 #else
     let before = counts[tile] + sums[tile / BLOCK];
 #endif

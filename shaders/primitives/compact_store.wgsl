@@ -40,17 +40,13 @@ fn store(place: u32, bits: u32, yes: bool) {
 }
 #else
 fn store(place: u32, bits: u32, yes: bool) {
-    if yes {
-        store_half(place, bits);
-    }
+    if yes { store_half(place, bits); }
 }
 #endif
 #else
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
 
 fn store(place: u32, bits: u32, yes: bool) {
-    if yes {
-        output[place] = bits;
-    }
+    if yes { output[place] = bits; }
 }
 #endif

@@ -17,9 +17,7 @@ fn clear_counters(lane: u32) {
 
 // Gives the word's bit that says that the counter has just become FULL, or 0.
 fn add(slot: u32, amount: u32) -> u32 {
-    if slot >= SLOTS {
-        return 0u;
-    }
+    if slot >= SLOTS { return 0u; }
     let high = slot >= WORDS;
     let one = select(1u, 65536u, high);
     let old = atomicAdd(&wg_counts[select(slot, slot - WORDS, high)], amount * one);
@@ -56,8 +54,6 @@ fn flush_counters(lane: u32) {
         let high = slot >= WORDS;
         let word = atomicLoad(&wg_counts[select(slot, slot - WORDS, high)]);
         let total = select(word & 0xffffu, word >> 16u, high);
-        if total > 0u {
-            atomicAdd(&counts[bin_at(slot)], total);
-        }
+        if total > 0u { atomicAdd(&counts[bin_at(slot)], total); }
     }
 }

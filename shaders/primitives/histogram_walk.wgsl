@@ -32,9 +32,7 @@ fn count(slot: u32) {
 #if BYTES
     tally(slot, 1u);
 #else
-    if slot != NOT_COUNTED {
-        tally(slot, 1u);
-    }
+    if slot != NOT_COUNTED { tally(slot, 1u); }
 #endif
 }
 #endif

@@ -120,9 +120,7 @@ fn reduce_coarsened(
     let tile = workgroup_index(group);
     let first_row = (tile / params.parts) * ROWS;
     let part = tile % params.parts;
-    if first_row >= params.rows {
-        return;
-    }
+    if first_row >= params.rows { return; }
     let lane = invocation % LANES_PER_ROW;
     let row = first_row + invocation / LANES_PER_ROW;
     var acc = op_identity();

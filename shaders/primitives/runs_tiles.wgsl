@@ -54,9 +54,7 @@ fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.quads
 
 // The same of any vec4: what is beyond the end begins no run.
 fn take_any_labels(q: u32) -> Quad {
-    if q < params.quads {
-        return take_labels(q);
-    }
+    if q < params.quads { return take_labels(q); }
     let w = 4u * q;
     let quad = vec4<u32>(
         labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
@@ -73,9 +71,7 @@ fn take_any_labels(q: u32) -> Quad {
 }
 
 fn any_values(q: u32) -> vec4<u32> {
-    if q < params.quads {
-        return values[q];
-    }
+    if q < params.quads { return values[q]; }
     let w = 4u * q;
     return vec4<u32>(
         values_tail[tail(w)], values_tail[tail(w + 1u)], values_tail[tail(w + 2u)], values_tail[tail(w + 3u)],
@@ -107,18 +103,14 @@ fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, 
 }
 
 fn late_values(q: u32, begin: u32) -> vec4<u32> {
-    if 4u * q + 4u <= begin {
-        return vec4<u32>(0u);
-    }
+    if 4u * q + 4u <= begin { return vec4<u32>(0u); }
     return any_values(q);
 }
 
 var<workgroup> wg_last: atomic<u32>;
 
 // A vec4's last head, as an element of the array; 0 for none.
-fn last_head(quad: Quad, q: u32) -> u32 {
-    return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u);
-}
+fn last_head(quad: Quad, q: u32) -> u32 { return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u); }
 
 fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
     var last = 0u;
@@ -144,9 +136,7 @@ fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, 
 // The total of vec4 `q`; of elements before `begin` only the heads count.
 fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
 #if TOTALS
-    if 4u * q + 4u <= begin {
-        return Item(op_identity(), countOneBits(quad.heads));
-    }
+    if 4u * q + 4u <= begin { return Item(op_identity(), countOneBits(quad.heads)); }
 #endif
     let marks = Marks(quad.heads, 0u);
     var total = element(quad.values.x, 0u, 0u, marks);
@@ -209,9 +199,7 @@ fn emit_total(run: Item) {
 // Element `at`, which `run` has come to.
 fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, full: bool) {
     if head != 0u {
-        if at > 0u {
-            emit_total(*run);
-        }
+        if at > 0u { emit_total(*run); }
         emit_label((*run).head, label);
     }
     *run = join(*run, Item(lift(decode(word, 0u), 0u), head));
@@ -241,16 +229,12 @@ fn runs_tiles_reduce(
 #put tile_and_lane()
     var quads = load_labels(tile, first, step);
 #if TOTALS
-    if lane == 0u {
-        atomicStore(&wg_last, 0u);
-    }
+    if lane == 0u { atomicStore(&wg_last, 0u); }
     workgroupBarrier();
     let own = last_own_head(quads, tile, first, step);
 #if SUBGROUPS
     let last = subgroupMax(own);
-    if sub_lane == 0u {
-        atomicMax(&wg_last, last);
-    }
+    if sub_lane == 0u { atomicMax(&wg_last, last); }
 #else
     atomicMax(&wg_last, own);
 #endif

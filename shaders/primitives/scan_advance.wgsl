@@ -15,9 +15,7 @@
 
 #block tile_and_lane()
     var tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if TICKET
     tile = next_tile(index);
 #endif

@@ -97,9 +97,7 @@ fn in_order(word: u32) -> u32 {
 fn element(word: u32, i: u32, at: u32, marks: Marks) -> Item {
     var value = lift(decode(word, i), 0u);
 #if REVERSE
-    if at < marks.skip {
-        value = op_identity();
-    }
+    if at < marks.skip { value = op_identity(); }
 #endif
     return item(value, ((marks.heads >> at) & 1u) != 0u);
 }
@@ -126,9 +124,7 @@ fn step(run: ptr<function, Item>, x: Item) -> T {
 
 fn emit_word(run: ptr<function, Item>, word: u32, at: u32, marks: Marks) -> u32 {
     let first = step(run, element(word, 0u, at, marks));
-    if PACK == 1u {
-        return encode(first, first);
-    }
+    if PACK == 1u { return encode(first, first); }
     return encode(first, step(run, element(word, PACK - 1u, at + 1u, marks)));
 }
 

@@ -44,9 +44,7 @@ fn word(tile: u32, i: u32) -> u32 { return load_word(place(tile, i)); }
 #if REDUCE
 #else
 fn store_word(w: u32, x: u32) {
-    if w < words() {
-        output[w] = last_word(w, output[w], in_order(x));
-    }
+    if w < words() { output[w] = last_word(w, output[w], in_order(x)); }
 }
 #endif
 
@@ -67,9 +65,7 @@ fn scan_ladder(
 #endif
 ) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;
 #endif
@@ -93,9 +89,7 @@ fn scan_ladder(
     if lane == 0u {
         let at = ITEM_WORDS * (params.first_tile + tile);
         totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u {
-            totals[at + 1u] = u32(has_head(span.all));
-        }
+        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
     }
 #else
     var run = span.before;

@@ -57,9 +57,7 @@ fn flip(quad: vec4<u32>) -> vec4<u32> {
 
 fn words() -> u32 { return (params.elements + PACK - 1u) / PACK; }
 
-fn tail_word(w: u32) -> u32 {
-    return input_tail[min(w, words() - 1u) - 4u * params.quads];
-}
+fn tail_word(w: u32) -> u32 { return input_tail[min(w, words() - 1u) - 4u * params.quads]; }
 
 // What a thread holds: words, and which of their elements begin a segment.
 struct Quad { words: vec4<u32>, heads: u32 }
@@ -74,9 +72,7 @@ fn load_quad(q: u32) -> Quad {
 
 // The same of any vec4, whole or not.
 fn load_any(q: u32) -> Quad {
-    if q < params.quads {
-        return load_quad(q);
-    }
+    if q < params.quads { return load_quad(q); }
     let w = 4u * q;
     let words = flip(vec4<u32>(tail_word(w), tail_word(w + 1u), tail_word(w + 2u), tail_word(w + 3u)));
 #if HEADS
@@ -119,9 +115,7 @@ fn quad_marks(quad: Quad, q: u32) -> Marks { return Marks(quad.heads, skipped(QU
 fn fold_quad(quad: Quad, q: u32) -> Item {
     let marks = quad_marks(quad, q);
     var total = element(quad.words.x, 0u, 0u, marks);
-    if PACK == 2u {
-        total = join(total, element(quad.words.x, PACK - 1u, 1u, marks));
-    }
+    if PACK == 2u { total = join(total, element(quad.words.x, PACK - 1u, 1u, marks)); }
     total = fold_word(total, quad.words.y, PACK, marks);
     total = fold_word(total, quad.words.z, 2u * PACK, marks);
     return fold_word(total, quad.words.w, 3u * PACK, marks);
@@ -219,9 +213,7 @@ fn scan_tiles(
     if lane == 0u {
         let at = ITEM_WORDS * (params.first_tile + tile);
         totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u {
-            totals[at + 1u] = u32(has_head(span.all));
-        }
+        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
     }
 #else
     var base = span.before;

@@ -13,9 +13,7 @@ fn total(tile: u32) -> Item {
     return Item(bitcast<Acc>(totals[2u * tile]), totals[2u * tile + 1u]);
 #else
     var head = false;
-    if ITEM_WORDS == 2u {
-        head = totals[ITEM_WORDS * tile + 1u] != 0u;
-    }
+    if ITEM_WORDS == 2u { head = totals[ITEM_WORDS * tile + 1u] != 0u; }
     return item(bitcast<Acc>(totals[ITEM_WORDS * tile]), head);
 #endif
 }

@@ -28,9 +28,7 @@ struct Params {
 fn sort_histogram_clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let step = params.workgroups * WORKGROUP_SIZE;
-    if first >= step {
-        return;
-    }
+    if first >= step { return; }
     for (var i = first; i < params.words; i += step) {
         posts[i] = 0u;
     }
@@ -59,9 +57,7 @@ fn count_key(key: Key) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
-    if index >= params.workgroups {
-        return;
-    }
+    if index >= params.workgroups { return; }
     for (var i = lane; i < PASSES * RADIX; i += WORKGROUP_SIZE) {
         atomicStore(&wg_digits[i], 0u);
     }
@@ -88,9 +84,7 @@ fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     workgroupBarrier();
     for (var i = lane; i < PASSES * RADIX; i += WORKGROUP_SIZE) {
         let keys = atomicLoad(&wg_digits[i]);
-        if keys > 0u {
-            atomicAdd(&globals[HEAD + i], keys);
-        }
+        if keys > 0u { atomicAdd(&globals[HEAD + i], keys); }
     }
 }
 #endif

@@ -17,9 +17,7 @@ struct Params {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let row = workgroup_index(group);
-    if row >= params.rows {
-        return;
-    }
+    if row >= params.rows { return; }
     invocation = index;
     let run = (params.len + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
     let row_begin = params.first + row * params.len;
@@ -35,7 +33,5 @@ fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         counts[i] = before;
         before += one;
     }
-    if index == WORKGROUP_SIZE - 1u {
-        totals[row] = before;
-    }
+    if index == WORKGROUP_SIZE - 1u { totals[row] = before; }
 }

@@ -62,9 +62,7 @@ fn split_digits() {
 }
 
 // Where in the tile a key goes.
-fn place_of(key: Key, rank: u32) -> u32 {
-    return atomicLoad(&wg_words[row * RADIX + digit_of(key)]) + rank;
-}
+fn place_of(key: Key, rank: u32) -> u32 { return atomicLoad(&wg_words[row * RADIX + digit_of(key)]) + rank; }
 
 fn place_key(key: Key, at: u32) {
 #if WIDE
@@ -87,9 +85,7 @@ fn key_at(at: u32) -> Key {
 fn emit_key(at: u32, keys: u32) -> u32 {
     let key = key_at(at);
     let place = wg_bases[digit_of(key)] + at;
-    if at < keys {
-        store_key(place, key);
-    }
+    if at < keys { store_key(place, key); }
     return place;
 }
 
@@ -100,8 +96,6 @@ fn place_value(value: u32, at: u32) { atomicStore(&wg_words[at], value); }
 
 fn emit_value(at: u32, keys: u32, place: u32) {
     let value = atomicLoad(&wg_words[at]);
-    if at < keys {
-        store_value(place, value);
-    }
+    if at < keys { store_value(place, value); }
 }
 #endif

@@ -70,9 +70,7 @@ fn top_k_chunks(
 #endif
 ) {
     let first = workgroup_index(group);
-    if first >= params.workgroups {
-        return;
-    }
+    if first >= params.workgroups { return; }
 #if SUBGROUPS
     // A team lies in one subgroup, whatever local_invocation_index does.
     let invocation = sub_id * sub_size + sub_lane;
@@ -103,8 +101,6 @@ fn top_k_chunks(
             best = wg_bests[invocation];
         }
 #endif
-        if lane == 0u && chunk < params.chunks {
-            bests[params.first_chunk + chunk] = best;
-        }
+        if lane == 0u && chunk < params.chunks { bests[params.first_chunk + chunk] = best; }
     }
 }

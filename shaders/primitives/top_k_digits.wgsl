@@ -39,9 +39,7 @@ fn count_key(key: u32, number: u32, mask: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
-    if index >= params.workgroups {
-        return;
-    }
+    if index >= params.workgroups { return; }
     for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
         atomicStore(&wg_bins[bin], 0u);
     }
@@ -68,14 +66,10 @@ fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         count_key(keys[at], number, mask);
         at += step;
     }
-    if run > 0u {
-        atomicAdd(&wg_bins[digit], run);
-    }
+    if run > 0u { atomicAdd(&wg_bins[digit], run); }
     workgroupBarrier();
     for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
         let keys_here = atomicLoad(&wg_bins[bin]);
-        if keys_here > 0u {
-            atomicAdd(&bins[bin], keys_here);
-        }
+        if keys_here > 0u { atomicAdd(&bins[bin], keys_here); }
     }
 }

@@ -21,11 +21,7 @@ fn histogram_clear(lane: u32) {
 }
 
 fn histogram_add(bin: u32) {
-    if bin < BINS {
-        atomicAdd(&wg_bins[bin], 1u);
-    }
+    if bin < BINS { atomicAdd(&wg_bins[bin], 1u); }
 }
 
-fn histogram_count(bin: u32) -> u32 {
-    return atomicLoad(&wg_bins[bin]);
-}
+fn histogram_count(bin: u32) -> u32 { return atomicLoad(&wg_bins[bin]); }

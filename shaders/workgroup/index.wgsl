@@ -3,6 +3,4 @@
 // dispatch on one backend.
 const FOLD: u32 = 32768u;
 
-fn workgroup_index(id: vec3<u32>) -> u32 {
-    return id.x + FOLD * (id.y + FOLD * id.z);
-}
+fn workgroup_index(id: vec3<u32>) -> u32 { return id.x + FOLD * (id.y + FOLD * id.z); }

@@ -20,8 +20,6 @@ fn workgroup_scan(x: Item, lane: u32) -> Span {
     }
     workgroupBarrier();
     var before = nothing();
-    if lane > 0u {
-        before = wg_items[lane - 1u];
-    }
+    if lane > 0u { before = wg_items[lane - 1u]; }
     return Span(before, wg_items[WORKGROUP_SIZE - 1u]);
 }

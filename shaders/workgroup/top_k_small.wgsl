@@ -21,9 +21,7 @@ fn top_k_exchanged(x: Entry, apart: u32, lane: u32, first: bool) -> Entry {
     wg_top[lane] = x;
     workgroupBarrier();
     let other = wg_top[lane ^ apart];
-    if select(goes_before(x, other), goes_before(other, x), first) {
-        return other;
-    }
+    if select(goes_before(x, other), goes_before(other, x), first) { return other; }
     return x;
 }
 
@@ -55,9 +53,7 @@ fn workgroup_top_k(x: Entry, lane: u32) -> Entry {
         let a = wg_top[pair + lane % TOP_K];
         let b = wg_top[pair + 2u * TOP_K - 1u - lane % TOP_K];
         mine = a;
-        if goes_before(b, a) {
-            mine = b;
-        }
+        if goes_before(b, a) { mine = b; }
         mine = top_k_merged(mine, lane);
     }
     // The next call may write only when all have read.
@@ -67,15 +63,11 @@ fn workgroup_top_k(x: Entry, lane: u32) -> Entry {
 
 fn workgroup_top_k_joined(a: Entry, b: Entry, lane: u32) -> Entry {
     workgroupBarrier();
-    if lane < TOP_K {
-        wg_top[lane] = b;
-    }
+    if lane < TOP_K { wg_top[lane] = b; }
     workgroupBarrier();
     let other = wg_top[TOP_K - 1u - lane % TOP_K];
     var mine = a;
-    if goes_before(other, a) {
-        mine = other;
-    }
+    if goes_before(other, a) { mine = other; }
     mine = top_k_merged(mine, lane);
     workgroupBarrier();
     return mine;
