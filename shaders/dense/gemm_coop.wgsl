@@ -152,7 +152,9 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     // The same as workgroup_index, written out: naga takes the result of a function to differ between threads, and an
     // early end of some of them to harm the others' matrices.
     let index = workgroup.x + FOLD * (workgroup.y + FOLD * workgroup.z);
-    if index >= params.tiles { return; }
+    if index >= params.tiles {
+        return;
+    }
     let part = part_of(index);
     let team = local / LANES;
     let team_row = team / TEAMS_N * PART_M;
@@ -380,7 +382,9 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     let stride = BLOCK_SIDE;
     let blocks = min(BLOCKS, params.tiles * BLOCKS);
     for (var block = 0u; block < blocks; block++) {
-        if block > 0u { workgroupBarrier(); }
+        if block > 0u {
+            workgroupBarrier();
+        }
         switch block {
 #for n in BLOCKS
 #if n + 1 < BLOCKS

@@ -8,17 +8,27 @@
 @group(0) @binding(3) var<storage, read_write> partial: array<f32>;
 #endif
 
-fn begin_four(row: u32, col: u32) -> vec4<f32> { return vec4<f32>(); }
+fn begin_four(row: u32, col: u32) -> vec4<f32> {
+    return vec4<f32>();
+}
 
 fn end_four(slice: u32, row: u32, col: u32, sums: vec4<f32>) {
-    if row >= params.m || col >= params.n { return; }
+    if row >= params.m || col >= params.n {
+        return;
+    }
     let to = (slice * params.m + row) * params.n + col;
 #if FOURS
     partial[to / 4u] = sums;
 #else
     partial[to] = sums.x;
-    if col + 1u < params.n { partial[to + 1u] = sums.y; }
-    if col + 2u < params.n { partial[to + 2u] = sums.z; }
-    if col + 3u < params.n { partial[to + 3u] = sums.w; }
+    if col + 1u < params.n {
+        partial[to + 1u] = sums.y;
+    }
+    if col + 2u < params.n {
+        partial[to + 2u] = sums.z;
+    }
+    if col + 3u < params.n {
+        partial[to + 3u] = sums.w;
+    }
 #endif
 }
