@@ -4,11 +4,7 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 
-struct Params {
-    len: u32,
-    slabs: u32,
-    first: u32,
-}
+struct Params { len: u32, slabs: u32, first: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> slabs: array<f32>;
 @group(0) @binding(2) var<storage, read_write> output: array<f32>;

@@ -13,12 +13,9 @@ alias T = f32;
 const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
-    rows: u32,
-    cols: u32,
-    ld: u32,
+    rows: u32, cols: u32, ld: u32,
     // The size of the packed matrix.
-    pieces: u32,
-    pieces_of_row: u32,
+    pieces: u32, pieces_of_row: u32,
     // The first magnitude of its rows or columns.
     first_magnitude: u32,
 }

@@ -12,15 +12,11 @@ const DOWN: u32 = WORKGROUP_SIZE / ACROSS;
 const CHUNK: u32 = 1024u;
 
 struct Params {
-    rows: u32,
-    cols: u32,
-    ld: u32,
+    rows: u32, cols: u32, ld: u32,
     // The first line of this factor among all, and the number of all lines.
-    first_magnitude: u32,
-    magnitudes: u32,
+    first_magnitude: u32, magnitudes: u32,
     // Workgroups, and the number of them along a line.
-    tiles: u32,
-    chunks: u32,
+    tiles: u32, chunks: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> magnitudes: array<atomic<u32>>;

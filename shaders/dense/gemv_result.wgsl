@@ -21,8 +21,7 @@ struct Params {
     first_part: u32, // where the chunk's first part goes among all
     outputs: u32,    // elements of y
     read_y: u32,     // whether y is read; false for beta = 0, so that a NaN in y does not reach the result
-    alpha: f32,
-    beta: f32,
+    alpha: f32, beta: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 

@@ -2,11 +2,7 @@
 // workgroup 1024.
 #import workgroup/index
 
-struct Params {
-    words: u32,
-    low: u32,
-    high: u32,
-}
+struct Params { words: u32, low: u32, high: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> output: array<u32>;
 

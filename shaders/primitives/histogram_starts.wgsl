@@ -2,9 +2,7 @@
 // one empty half for each tile. One workgroup; one thread for each bucket.
 #import primitives/histogram_buckets
 
-struct Params {
-    tiles: u32,
-}
+struct Params { tiles: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> totals: array<u32>;
 @group(0) @binding(2) var<storage, read_write> starts: array<u32>;

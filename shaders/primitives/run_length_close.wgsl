@@ -4,10 +4,7 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 
-struct Params {
-    n: u32,
-    tiles: u32,
-}
+struct Params { n: u32, tiles: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> edges: array<u32>;
 @group(0) @binding(2) var<storage, read> total: array<u32>;

@@ -10,11 +10,7 @@ const CHUNK: u32 = 1024u;
 const BINS: u32 = 256u;
 const NONE: u32 = 0xffffffffu; // no position, and no number better than the worst
 
-struct Params {
-    n: u32,
-    k: u32,
-    chunks: u32,
-}
+struct Params { n: u32, k: u32, chunks: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> quads: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
