@@ -15,9 +15,7 @@ fn conv_backward_weights_bias(@builtin(workgroup_id) workgroup: vec3<u32>, @buil
     let pixels = params.p * params.q;
     let base = params.y_at + plane * pixels;
     var sum = 0.0;
-    for (var k = lane; k < pixels; k += WORKGROUP_SIZE) {
-        sum += gradients[base + k];
-    }
+    for (var k = lane; k < pixels; k += WORKGROUP_SIZE) { sum += gradients[base + k]; }
     wg_sums[lane] = sum;
     for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();

@@ -15,8 +15,6 @@ fn conv_backward_weights_sum(@builtin(workgroup_id) workgroup: vec3<u32>, @built
     if at >= params.len { return; }
     var sum = 0.0;
     if params.first == 0u { sum = output[at]; }
-    for (var slab = 0u; slab < params.slabs; slab++) {
-        sum += slabs[slab * params.len + at];
-    }
+    for (var slab = 0u; slab < params.slabs; slab++) { sum += slabs[slab * params.len + at]; }
     output[at] = sum;
 }

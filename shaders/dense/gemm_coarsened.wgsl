@@ -17,8 +17,7 @@ const WORKGROUP_SIZE: u32 = TILE_M * WIDTH;
 
 @compute @workgroup_size(WIDTH, TILE_M)
 fn gemm_coarsened(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(local_invocation_id) local: vec3<u32>,
+    @builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) local_index: u32,
 ) {
     let index = workgroup_index(workgroup);

@@ -30,9 +30,7 @@ fn gemv_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     put(at, part, sum);
 #else
     let row = params.origin + at * params.ld;
-    for (var i = begin; i < end; i++) {
-        sum += f32(a[row + i]) * f32(x[i]);
-    }
+    for (var i = begin; i < end; i++) { sum += f32(a[row + i]) * f32(x[i]); }
     put(params.first_row + at, part, sum);
 #endif
 }

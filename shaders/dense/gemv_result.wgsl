@@ -30,9 +30,7 @@ const RESULT_BINDING: u32 = 3u;
 #if SPLIT
 @group(0) @binding(RESULT_BINDING) var<storage, read_write> partial: array<f32>;
 
-fn put(at: u32, part: u32, sum: f32) {
-    partial[(params.first_part + part) * params.outputs + at] = sum;
-}
+fn put(at: u32, part: u32, sum: f32) { partial[(params.first_part + part) * params.outputs + at] = sum; }
 #else
 @group(0) @binding(RESULT_BINDING) var<storage, read_write> y: array<T>;
 

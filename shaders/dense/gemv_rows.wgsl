@@ -81,8 +81,7 @@ const UNROLL: u32 = 4u;
 const UNROLL: u32 = 2u;
 #endif
 
-#if TWO_STAGE
-#else
+#if !TWO_STAGE
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 #endif
 

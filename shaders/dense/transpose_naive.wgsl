@@ -21,9 +21,7 @@ fn transpose_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     let first = word * PACK;
     let count = min(PACK, total - first);
     var packed = 0u;
-    for (var i = 0u; i < count; i++) {
-        packed |= moved(first + i) << (i * BITS);
-    }
+    for (var i = 0u; i < count; i++) { packed |= moved(first + i) << (i * BITS); }
     store_word(first, packed);
 #else
     let place = word % size;

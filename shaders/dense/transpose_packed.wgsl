@@ -65,9 +65,7 @@ fn transpose_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             }
         } else {
             let count = min(PACK, total - first);
-            for (var e = 0u; e < count; e++) {
-                word |= moved(first + e) << (e * BITS);
-            }
+            for (var e = 0u; e < count; e++) { word |= moved(first + e) << (e * BITS); }
         }
         store_word(first, word);
     }

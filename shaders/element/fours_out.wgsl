@@ -24,9 +24,7 @@ fn store4(at: u32, y: vec4<f32>) {
 #else
 fn store4(at: u32, y: vec4<f32>) {
     var bits = bitcast<vec4<u32>>(y);
-    for (var i = 0u; i < min(4u, params.len - at); i++) {
-        output[at + i] = bits[i];
-    }
+    for (var i = 0u; i < min(4u, params.len - at); i++) { output[at + i] = bits[i]; }
 }
 #endif
 #endif

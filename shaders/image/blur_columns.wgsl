@@ -27,9 +27,7 @@ fn blur_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let r = params.radius_y;
     var sum = vec4<u32>();
     let window = reach(p.y, r, params.h);
-    for (var y = window.x; y <= window.y; y++) {
-        sum += sums[first + y * params.groups];
-    }
+    for (var y = window.x; y <= window.y; y++) { sum += sums[first + y * params.groups]; }
     for (var y = p.y; y < min(p.y + ROWS, params.h); y++) {
         if y > p.y { sum += row_sums(first, y + r) - row_sums(first, y - 1u - r); }
         let at = vec3(p.x, y, p.z);

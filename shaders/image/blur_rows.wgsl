@@ -30,9 +30,7 @@ fn blur_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
 #else
     // A window differs from the one before by the pixel that enters and the one that leaves.
     var first = 0u;
-    for (var j = max(x, r) - r; j <= min(x + r, params.w - 1u); j++) {
-        first += pixel(row, j);
-    }
+    for (var j = max(x, r) - r; j <= min(x + r, params.w - 1u); j++) { first += pixel(row, j); }
     let second = first + pixel(row, x + 1u + r) - pixel(row, x - r);
     let third = second + pixel(row, x + 2u + r) - pixel(row, x + 1u - r);
     let fourth = third + pixel(row, x + 3u + r) - pixel(row, x + 2u - r);

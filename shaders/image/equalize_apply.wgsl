@@ -84,9 +84,7 @@ fn apply(at: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn equalize_apply(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
 #if SHARED
-    for (var i = lane; i < TABLES * BINS; i += WORKGROUP_SIZE) {
-        wg_tables[i] = tables[i];
-    }
+    for (var i = lane; i < TABLES * BINS; i += WORKGROUP_SIZE) { wg_tables[i] = tables[i]; }
     workgroupBarrier();
 #endif
     let work = (params.len - 1u) / ITEMS + 1u;

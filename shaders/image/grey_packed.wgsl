@@ -25,9 +25,7 @@ fn grey_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     let r = word_from(4u * at);
     let g = word_from(4u * at + params.colour);
     let b = word_from(4u * at + 2u * params.colour);
-    for (var i = 0u; i < 4u; i++) {
-        word |= weigh(part(r, i), part(g, i), part(b, i)) << (8u * i);
-    }
+    for (var i = 0u; i < 4u; i++) { word |= weigh(part(r, i), part(g, i), part(b, i)) << (8u * i); }
 #else
     // The last pixels may fill only a part of them.
     let last = params.words - 1u;

@@ -37,9 +37,7 @@ fn scan_lanes(value: u32, lane: u32) -> u32 {
 fn scan_block(begin: u32, before: u32, lane: u32) -> u32 {
     let first = begin + lane * EACH;
     var own = 0u;
-    for (var i = first; i < min(first + EACH, params.len); i++) {
-        own += counts[i];
-    }
+    for (var i = first; i < min(first + EACH, params.len); i++) { own += counts[i]; }
     let sum = scan_lanes(own, lane);
     var run = before + sum - own;
     for (var i = first; i < min(first + EACH, params.len); i++) {

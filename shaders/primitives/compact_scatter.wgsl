@@ -69,8 +69,7 @@ const BLOCK: u32 = 2048u; // counts a block of compact_scan
 @group(0) @binding(COUNTS_BINDING + 1u) var<storage, read> sums: array<u32>;
 #endif
 
-#if SUBGROUPS
-#else
+#if !SUBGROUPS
 fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lane: u32) {
     let at = places(items, quad);
     emit_one(at.x, bits.x, items.kept, 4u * quad, before, lane);

@@ -64,9 +64,7 @@ fn histogram_bucketed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     workgroupBarrier();
     if lane < BUCKETS {
         var before = 0u;
-        for (var i = 0u; i < lane; i++) {
-            before += wg_chunks[i];
-        }
+        for (var i = 0u; i < lane; i++) { before += wg_chunks[i]; }
         if job >= before && job - before < wg_chunks[lane] {
             let begin = (job - before) * params.chunk;
             wg_first = starts[lane] + begin;

@@ -10,9 +10,7 @@ const SLOTS: u32 = 2u * WORDS;
 var<workgroup> wg_counts: array<atomic<u32>, WORDS>;
 
 fn clear_counters(lane: u32) {
-    for (var i = lane; i < WORDS; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_counts[i], 0u);
-    }
+    for (var i = lane; i < WORDS; i += WORKGROUP_SIZE) { atomicStore(&wg_counts[i], 0u); }
 }
 
 // Gives the word's bit that says that the counter has just become FULL, or 0.

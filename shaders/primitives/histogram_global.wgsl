@@ -27,12 +27,8 @@ fn histogram_global_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(loca
     let share = (params.n + invocations - 1u) / invocations;
     let begin = min(invocation * share, params.n);
     let end = min(begin + share, params.n);
-    for (var at = begin; at < end; at++) {
-        count(at);
-    }
+    for (var at = begin; at < end; at++) { count(at); }
 #else
-    for (var at = invocation; at < params.n; at += invocations) {
-        count(at);
-    }
+    for (var at = invocation; at < params.n; at += invocations) { count(at); }
 #endif
 }

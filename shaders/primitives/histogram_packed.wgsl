@@ -40,9 +40,7 @@ fn walk(part: u32, lane: u32) {
             count_vector(v{i});
 #end
         } else {
-            for (var i = at; i < params.vectors; i += WORKGROUP_SIZE) {
-                count_vector(vectors[i]);
-            }
+            for (var i = at; i < params.vectors; i += WORKGROUP_SIZE) { count_vector(vectors[i]); }
         }
         steps += 1u;
         if steps == WINDOW {

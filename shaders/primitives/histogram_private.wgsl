@@ -26,9 +26,7 @@ fn histogram_private(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     let part = workgroup_index(group);
     if part >= params.parts { return; }
     copy = lane % COPIES;
-    for (var i = lane; i < COUNTERS; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_counts[i], 0u);
-    }
+    for (var i = lane; i < COUNTERS; i += WORKGROUP_SIZE) { atomicStore(&wg_counts[i], 0u); }
     workgroupBarrier();
     walk(part, lane);
     workgroupBarrier();

@@ -98,9 +98,7 @@ fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     workgroupBarrier();
     if lane < BUCKETS {
         var before = 0u;
-        for (var i = 0u; i < lane; i++) {
-            before += wg_sizes[i];
-        }
+        for (var i = 0u; i < lane; i++) { before += wg_sizes[i]; }
         wg_before[lane] = before;
         wg_leads[lane] = end - before;
         if count % 2u == 1u { wg_sorted[2u * before + count] = (lane << 16u) | EMPTY; }

@@ -15,9 +15,7 @@ fn histogram_starts(@builtin(local_invocation_index) lane: u32) {
     wg_sizes[lane] = (totals[lane] + params.tiles + 7u) / 8u * 4u;
     workgroupBarrier();
     var before = 0u;
-    for (var i = 0u; i < lane; i++) {
-        before += wg_sizes[i];
-    }
+    for (var i = 0u; i < lane; i++) { before += wg_sizes[i]; }
     starts[lane] = before;
     ends[lane] = before;
 }

@@ -48,9 +48,7 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     let share = (end - begin + LANES_PER_ROW - 1u) / LANES_PER_ROW;
     let start = min(begin + lane * share, end);
     let stop = min(start + share, end);
-    for (var at = start; at < stop; at++) {
-        acc = op_combine(acc, load(at, column + at));
-    }
+    for (var at = start; at < stop; at++) { acc = op_combine(acc, load(at, column + at)); }
 #else
 #if VECTORS
     let stop = min((end + VECTOR - 1u) / VECTOR, arrayLength(&vectors));
@@ -101,8 +99,7 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     return acc;
 }
 
-#if TWO_STAGE
-#else
+#if !TWO_STAGE
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 #endif
 

@@ -147,14 +147,8 @@ fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
-    run: ptr<function, Item>,
-    quads: array<Quad, QUADS>,
-    tile: u32,
-    first: u32,
-    step: u32,
-    begin: u32,
-    sub_lane: u32,
-    sub_size: u32,
+    run: ptr<function, Item>, quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32, begin: u32,
+    sub_lane: u32, sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
 #for i in QUADS

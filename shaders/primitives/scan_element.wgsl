@@ -104,9 +104,7 @@ fn element(word: u32, i: u32, at: u32, marks: Marks) -> Item {
 
 fn fold_word(run: Item, word: u32, at: u32, marks: Marks) -> Item {
     var total = run;
-    for (var i = 0u; i < PACK; i++) {
-        total = join(total, element(word, i, at + i, marks));
-    }
+    for (var i = 0u; i < PACK; i++) { total = join(total, element(word, i, at + i, marks)); }
     return total;
 }
 

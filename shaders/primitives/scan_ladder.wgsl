@@ -41,8 +41,7 @@ fn word(tile: u32, i: u32) -> u32 { return wg_words[i]; }
 fn word(tile: u32, i: u32) -> u32 { return load_word(place(tile, i)); }
 #endif
 
-#if REDUCE
-#else
+#if !REDUCE
 fn store_word(w: u32, x: u32) {
     if w < words() { output[w] = last_word(w, output[w], in_order(x)); }
 }
@@ -70,9 +69,7 @@ fn scan_ladder(
     let lane = sub_id * sub_size + sub_lane;
 #endif
 #if STAGED
-    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
-        wg_words[i] = load_word(place(tile, i));
-    }
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) { wg_words[i] = load_word(place(tile, i)); }
     workgroupBarrier();
 #endif
     let first = lane * WORDS_PER_THREAD;
@@ -103,9 +100,7 @@ fn scan_ladder(
         wg_words[i] = x;
     }
     workgroupBarrier();
-    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
-        store_word(place(tile, i), wg_words[i]);
-    }
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) { store_word(place(tile, i), wg_words[i]); }
 #else
         store_word(place(tile, i), x);
     }

@@ -103,9 +103,7 @@ fn before_all() -> Carry {
     return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u)]));
 }
 
-fn hand_over(value: Carry) {
-    atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value));
-}
+fn hand_over(value: Carry) { atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value)); }
 #endif
 
 // What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before

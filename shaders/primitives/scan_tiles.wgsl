@@ -91,8 +91,7 @@ fn is_full(tile: u32) -> bool {
 #endif
 }
 
-#if REDUCE
-#else
+#if !REDUCE
 fn store_quad(q: u32, quad: vec4<u32>, full: bool) {
     let flipped = flip(quad);
     if full || q < params.quads {
@@ -139,12 +138,7 @@ fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
-    run: ptr<function, Item>,
-    quads: array<Quad, QUADS>,
-    tile: u32,
-    first: u32,
-    step: u32,
-    sub_lane: u32,
+    run: ptr<function, Item>, quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32, sub_lane: u32,
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
@@ -154,8 +148,7 @@ fn scan_quads(
     return before;
 }
 
-#if REDUCE
-#else
+#if !REDUCE
 fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
     var run = join(base, before);
     let marks = quad_marks(quad, q);

@@ -79,8 +79,6 @@ fn sum_before(x: u32) -> u32 {
     if lane == row_size - 1u { wg_sums[row] = mine + x; }
     workgroupBarrier();
     var rows_before = 0u;
-    for (var i = lane; i < row; i += row_size) {
-        rows_before += wg_sums[i];
-    }
+    for (var i = lane; i < row; i += row_size) { rows_before += wg_sums[i]; }
     return subgroupAdd(rows_before) + mine;
 }

@@ -128,10 +128,8 @@ fn store_value(place: u32, value: u32) { values_out[place] = value; }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_onesweep(
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
+    @builtin(subgroup_invocation_id) sub_lane: u32, @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32, @builtin(num_subgroups) sub_count: u32,
 ) {
     take_place(sub_id, sub_lane, sub_count, sub_size);
     if invocation == 0u {

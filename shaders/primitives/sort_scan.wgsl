@@ -24,9 +24,7 @@ fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let begin = row_begin + min(index * run, params.len);
     let end = row_begin + min((index + 1u) * run, params.len);
     var sum = 0u;
-    for (var i = begin; i < end; i++) {
-        sum += counts[i];
-    }
+    for (var i = begin; i < end; i++) { sum += counts[i]; }
     var before = sum_before(sum);
     for (var i = begin; i < end; i++) {
         let one = counts[i];

@@ -49,9 +49,7 @@ fn sort_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let first_digit = index * DIGITS_PER_THREAD;
     let end_digit = min(first_digit + DIGITS_PER_THREAD, RADIX);
     var sum = 0u;
-    for (var digit = first_digit; digit < end_digit; digit++) {
-        sum += totals[digit];
-    }
+    for (var digit = first_digit; digit < end_digit; digit++) { sum += totals[digit]; }
     var place = sum_before(sum);
     for (var digit = first_digit; digit < end_digit; digit++) {
         wg_next[digit] = place + counts[digit * params.all_blocks + params.first_block + block];

@@ -45,9 +45,7 @@ fn split_digits() {
     let end = min(first + DIGITS_PER_THREAD, RADIX);
     var sum = 0u;
     for (var digit = first; digit < end; digit++) {
-        for (var i = digit; i < rows * RADIX; i += RADIX) {
-            sum += atomicLoad(&wg_words[i]);
-        }
+        for (var i = digit; i < rows * RADIX; i += RADIX) { sum += atomicLoad(&wg_words[i]); }
     }
     var at = sum_before(sum);
     for (var digit = first; digit < end; digit++) {

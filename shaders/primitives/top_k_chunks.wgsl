@@ -53,8 +53,7 @@ fn best_of_rest(chunk: u32, lane: u32) -> u32 {
     return best;
 }
 
-#if SUBGROUPS
-#else
+#if !SUBGROUPS
 var<workgroup> wg_bests: array<u32, WORKGROUP_SIZE>;
 #endif
 

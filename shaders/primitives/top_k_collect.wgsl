@@ -46,9 +46,7 @@ fn top_k_collect(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     invocation = lane;
     let first = workgroup_index(group) * TILE + lane * ITEMS;
     var sum = 0u;
-    for (var i = 0u; i < ITEMS; i++) {
-        sum += worth(first + i, kth);
-    }
+    for (var i = 0u; i < ITEMS; i++) { sum += worth(first + i, kth); }
     let before = sum_before(sum);
     var better = better_before + before % 65536u;
     var as_good = as_good_before + before / 65536u;

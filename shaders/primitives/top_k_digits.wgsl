@@ -40,9 +40,7 @@ fn count_key(key: u32, number: u32, mask: u32) {
 fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
     if index >= params.workgroups { return; }
-    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-        atomicStore(&wg_bins[bin], 0u);
-    }
+    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { atomicStore(&wg_bins[bin], 0u); }
     workgroupBarrier();
     let number = search[0];
     let mask = select(0xffffffffu << ((32u - params.found) % 32u), 0u, params.found == 0u);

@@ -252,17 +252,13 @@ fn count_digits(of_chunks: bool, count: u32, bound: u32, i: u32, search: Search,
 fn narrow(of_chunks: bool, count: u32, bound: u32, lane: u32) -> vec2<u32> {
     var search = Search(0u, 0u, params.k, 0u);
     for (var i = 0u; i < 8u; i++) {
-        for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-            atomicStore(&wg_bins[bin], 0u);
-        }
+        for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { atomicStore(&wg_bins[bin], 0u); }
         workgroupBarrier();
         count_digits(of_chunks, count, bound, i, search, lane);
         workgroupBarrier();
         if lane < 16u {
             var sum = 0u;
-            for (var bin = 0u; bin < 16u; bin++) {
-                sum += atomicLoad(&wg_bins[16u * lane + bin]);
-            }
+            for (var bin = 0u; bin < 16u; bin++) { sum += atomicLoad(&wg_bins[16u * lane + bin]); }
             wg_groups[lane] = sum;
         }
         workgroupBarrier();
@@ -321,9 +317,7 @@ fn choose(of_chunks: bool, count: u32, bound: u32, lane: u32) {
 fn top_k_finish(@builtin(local_invocation_index) lane: u32) {
 #if CHUNKS
     choose(true, params.chunks, first_bound(true, params.chunks, lane), lane);
-    for (var i = lane; i < params.k; i += WORKGROUP_SIZE) {
-        wg_chunks[i] = wg_positions[i];
-    }
+    for (var i = lane; i < params.k; i += WORKGROUP_SIZE) { wg_chunks[i] = wg_positions[i]; }
     // Each of the k best chunks has an element that is no worse than this.
     choose(false, params.k * CHUNK, shared_word(wg_numbers[params.k - 1u], lane), lane);
 #else

@@ -14,9 +14,7 @@ var<workgroup> wg_bins: array<atomic<u32>, BINS>;
 
 fn histogram_clear(lane: u32) {
     workgroupBarrier();
-    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-        atomicStore(&wg_bins[bin], 0u);
-    }
+    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { atomicStore(&wg_bins[bin], 0u); }
     workgroupBarrier();
 }
 
