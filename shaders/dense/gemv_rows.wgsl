@@ -121,14 +121,7 @@ fn walk(rows: vec4<u32>, part: u32, lane: u32) -> Acc {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemv_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) invocation: u32,
-#if TWO_STAGE
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put thread_builtins(invocation, TWO_STAGE)
 ) {
     let tile = workgroup_index(group);
     let first = tile / params.parts * (TEAMS * ROWS);

@@ -105,14 +105,7 @@ var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_coarsened(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) invocation: u32,
-#if TWO_STAGE
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put thread_builtins(invocation, TWO_STAGE)
 ) {
     let tile = workgroup_index(group);
     let first_row = (tile / params.parts) * ROWS;

@@ -3,22 +3,9 @@
 // the run before it, and the thread with the last element that of the last run.
 // The prefix of the tile comes from an earlier kernel (CARRIED) or from earlier tiles (LOOKBACK).
 // TOTALS: only totals the tile, and reads no values before its last head.
-#import primitives/scan_element
 #import primitives/scan_advance
-#import workgroup/index
-#if SUBGROUPS
-#import workgroup/scan_shuffle
-#else
-#import workgroup/scan_kogge_stone_double
-#endif
-#if LOOKBACK
-#import primitives/scan_lookback
-#endif
 #import primitives/reduce_by_key as labels
 
-const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 1u;
-const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
 
 @group(0) @binding(1) var<storage, read> values: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> values_tail: array<u32>;
@@ -78,21 +65,7 @@ fn any_values(q: u32) -> vec4<u32> {
     );
 }
 
-// The thread's vec4 are number first, first + step, ... of the tile. So that all loads are in flight
-// together, they stand here one by one, without a condition where the tile is full.
-fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
-    var quads: array<Quad, QUADS>;
-    if is_full(tile) {
-#for i in QUADS
-        quads[{i}] = take_labels(place(tile, first + {i}u * step));
-#end
-        return quads;
-    }
-#for i in QUADS
-    quads[{i}] = take_any_labels(place(tile, first + {i}u * step));
-#end
-    return quads;
-}
+#put load_quads(load_labels, take_labels, take_any_labels)
 
 #if TOTALS
 // The values of the vec4 that do not end before element `begin`.
@@ -158,30 +131,7 @@ fn scan_quads(
 }
 
 #if LOOKBACK
-// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
-#if SUBGROUPS
-fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
-    let first = sub_id * sub_size * QUADS + sub_lane;
-#else
-fn total_of_tile(tile: u32, lane: u32) -> Item {
-    let first = lane * QUADS;
-    let sub_lane = lane;
-    let sub_size = 1u;
-#endif
-    var run = nothing();
-    let quads = select(QUADS, 0u, params.tiles == 0u);
-    for (var i = 0u; i < quads; i++) {
-        let q = place(tile, first + i * sub_size);
-        var quad = take_any_labels(q);
-        quad.values = any_values(q);
-        _ = advance(&run, fold_quad(quad, q, 0u), sub_lane, sub_size);
-    }
-#if SUBGROUPS
-    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
-#else
-    return workgroup_scan(run, lane).all;
-#endif
-}
+#put total_of_tile(var quad = take_any_labels(q); quad.values = any_values(q);, fold_quad(quad, q, 0u))
 #endif
 
 #if !TOTALS
@@ -218,7 +168,7 @@ fn runs_tiles_total(
 #else
 fn runs_tiles_reduce(
 #endif
-#put tile_builtins()
+#put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
     var quads = load_labels(tile, first, step);
@@ -241,11 +191,7 @@ fn runs_tiles_reduce(
 #endif
     var run = nothing();
     let before = scan_quads(&run, quads, tile, first, step, begin, sub_lane, sub_size);
-#if SUBGROUPS
-    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
-#else
-    let span = workgroup_scan(run, lane);
-#endif
+#put join_tile()
 #if TOTALS
     if lane == 0u {
         totals[2u * tile] = bitcast<u32>(span.all.value);
@@ -257,11 +203,8 @@ fn runs_tiles_reduce(
     base = join(Item(bitcast<Acc>(carries[2u * tile]), carries[2u * tile + 1u]), base);
 #endif
 #if LOOKBACK
-#if SUBGROUPS
-    base = join(look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count), base);
-#else
-    base = join(look_back(tile, span.all, lane), base);
-#endif
+#put carry_of_tiles()
+    base = join(carry, base);
 #endif
     let full = is_full(tile);
 #for i in QUADS

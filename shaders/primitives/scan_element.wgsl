@@ -131,3 +131,12 @@ fn last_word(w: u32, old: u32, new_word: u32) -> u32 {
     let cut = PACK == 2u && 2u * w + 1u == params.elements;
     return select(new_word, (old & 0xffff0000u) | (new_word & 0xffffu), cut);
 }
+
+// In an entry point: keeps the total of the tile.
+#block store_total()
+    if lane == 0u {
+        let at = ITEM_WORDS * (params.first_tile + tile);
+        totals[at] = bitcast<u32>(value_of(span.all));
+        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
+    }
+#end

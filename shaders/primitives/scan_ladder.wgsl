@@ -55,10 +55,7 @@ fn scan_ladder(
 #endif
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
+#put subgroup_builtins()
 #else
     @builtin(local_invocation_index) lane: u32,
 #endif
@@ -83,11 +80,7 @@ fn scan_ladder(
     let span = workgroup_scan(mine, lane);
 #endif
 #if REDUCE
-    if lane == 0u {
-        let at = ITEM_WORDS * (params.first_tile + tile);
-        totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
-    }
+#put store_total()
 #else
     var run = span.before;
 #if CARRIED

@@ -2,24 +2,11 @@
 // (or in workgroup memory) with the prefix of the tile: nothing; with CARRIED from an earlier kernel; with LOOKBACK
 // from earlier tiles. REDUCE only totals the tile.
 // Lanes of a subgroup load neighbours. The last 256 bytes or less come as bindings of single words.
-#import primitives/scan_element
 #import primitives/scan_advance
-#import workgroup/index
-#if SUBGROUPS
-#import workgroup/scan_shuffle
-#else
-#import workgroup/scan_kogge_stone_double
-#endif
-#if LOOKBACK
-#import primitives/scan_lookback
-#endif
 #if HEADS
 #import primitives/segmented_scan_heads
 #endif
 
-const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 1u;
-const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
 const QUAD: u32 = 4u * PACK;
 
 @group(0) @binding(1) var<storage, read> input: array<vec4<u32>>;
@@ -120,21 +107,7 @@ fn fold_quad(quad: Quad, q: u32) -> Item {
     return fold_word(total, quad.words.w, 3u * PACK, marks);
 }
 
-// The thread's vec4 are number first, first + step, ... of the tile. So that all loads are in flight
-// together, they stand here one by one, without a condition where the tile is full.
-fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
-    var quads: array<Quad, QUADS>;
-    if is_full(tile) {
-#for i in QUADS
-        quads[{i}] = load_quad(place(tile, first + {i}u * step));
-#end
-        return quads;
-    }
-#for i in QUADS
-    quads[{i}] = load_any(place(tile, first + {i}u * step));
-#end
-    return quads;
-}
+#put load_quads(load_tile, load_quad, load_any)
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
@@ -161,28 +134,7 @@ fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
 #endif
 
 #if LOOKBACK
-// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
-#if SUBGROUPS
-fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
-    let first = sub_id * sub_size * QUADS + sub_lane;
-#else
-fn total_of_tile(tile: u32, lane: u32) -> Item {
-    let first = lane * QUADS;
-    let sub_lane = lane;
-    let sub_size = 1u;
-#endif
-    var run = nothing();
-    let count = select(QUADS, 0u, params.tiles == 0u);
-    for (var i = 0u; i < count; i++) {
-        let q = place(tile, first + i * sub_size);
-        _ = advance(&run, fold_quad(load_any(q), q), sub_lane, sub_size);
-    }
-#if SUBGROUPS
-    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
-#else
-    return workgroup_scan(run, lane).all;
-#endif
-}
+#put total_of_tile(let quad = load_any(q);, fold_quad(quad, q))
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -191,34 +143,22 @@ fn scan_tiles_reduce(
 #else
 fn scan_tiles(
 #endif
-#put tile_builtins()
+#put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
     let quads = load_tile(tile, first, step);
     var run = nothing();
     let before = scan_quads(&run, quads, tile, first, step, sub_lane, sub_size);
-#if SUBGROUPS
-    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
-#else
-    let span = workgroup_scan(run, lane);
-#endif
+#put join_tile()
 #if REDUCE
-    if lane == 0u {
-        let at = ITEM_WORDS * (params.first_tile + tile);
-        totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
-    }
+#put store_total()
 #else
     var base = span.before;
 #if CARRIED
     base = join(item(bitcast<Acc>(carries[ITEM_WORDS * (params.first_tile + tile)]), false), base);
 #endif
 #if LOOKBACK
-#if SUBGROUPS
-    let carry = look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count);
-#else
-    let carry = look_back(tile, span.all, lane);
-#endif
+#put carry_of_tiles()
     base = join(item(carry, false), base);
 #endif
     let full = is_full(tile);
