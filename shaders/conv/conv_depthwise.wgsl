@@ -1,8 +1,7 @@
-// A layer whose groups have one input channel, with its sums in registers. One thread computes 4 x ROWS outputs of
-// a channel. It loads each row of cells once and adds it to every sum that it is part of. Neighbours in a row are
+// A layer whose groups have one input channel, with its sums in registers. One thread computes 4 x ROWS outputs of a
+// channel. It loads each row of cells once and adds it to every sum that it is part of. Neighbours in a row are
 // neighbours in the workgroup, so that loads coalesce.
-// Every product is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow
-// memory.
+// Every product is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow memory.
 // VECTORS: rows of x are whole vec4s, and load as such. STORES: rows of outputs are whole vec4s.
 #import conv/conv_params
 #import conv/conv_weight as weight

@@ -23,8 +23,7 @@ const WIDE: u32 = 8u;
 const TILE_M: u32 = GROUPS * CHANNELS;
 const TILE_Q: u32 = ACROSS * WIDE;
 
-// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the
-// banks.
+// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the banks.
 const X_ROWS: u32 = DOWN + WINDOW_H - 1u;
 const X_PITCH: u32 = ((TILE_Q + WINDOW_W + 2u) / 4u / 2u * 2u + 1u) * 4u;
 const X_CELLS: u32 = STAGED * X_ROWS * X_PITCH;

@@ -1,6 +1,5 @@
-// Tiles of 4 x 4 outputs, A^T m A of 36 sums each (Lavin and Gray, 2016), bias and activation.
-// One thread computes one tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are
-// whole vec4s.
+// Tiles of 4 x 4 outputs, A^T m A of 36 sums each (Lavin and Gray, 2016), bias and activation. One thread computes one
+// tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are whole vec4s.
 #import conv/conv_winograd_tiles
 #import conv/conv_end
 

@@ -1,5 +1,4 @@
-// Weights of windows of 3 x 3, G g G^T: 36 numbers each (Lavin and Gray, 2016), one matrix for each of the 36
-// places.
+// Weights of windows of 3 x 3, G g G^T: 36 numbers each (Lavin and Gray, 2016), one matrix for each of the 36 places.
 // One thread transforms one window; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_params
 #import conv/conv_weight as weight

@@ -1,7 +1,6 @@
-// output[b, j, i] = input[b, i, j] through tiles in workgroup memory, so that loads and stores coalesce
-// (G. Ruetsch, P. Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009). One workgroup moves a tile of
-// 32 x 32 elements of 4 or 8 bytes, one thread four of them, eight rows apart. A pitch of 33 spreads the
-// columns of the tile over the banks.
+// output[b, j, i] = input[b, i, j] through tiles in workgroup memory, so that loads and stores coalesce (G. Ruetsch,
+// P. Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009). One workgroup moves a tile of 32 x 32 elements of 4
+// or 8 bytes, one thread four of them, eight rows apart. A pitch of 33 spreads the columns of the tile over the banks.
 #import dense/transpose_params
 #import dense/transpose_walk
 
