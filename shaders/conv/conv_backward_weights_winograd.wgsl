@@ -19,9 +19,7 @@ fn narrow(u: array<f32, 6>) -> vec3<f32> {
 // The sum over all slices; `place` is the first of a place, with windows one after the other.
 fn added(place: u32) -> f32 {
     var sum = 0.0;
-    for (var slice = 0u; slice < params.images; slice++) {
-        sum += sums[place + slice * 36u * params.count];
-    }
+    for (var slice = 0u; slice < params.images; slice++) { sum += sums[place + slice * 36u * params.count]; }
     return sum;
 }
 

@@ -83,9 +83,7 @@ fn place(slice: u32, row: u32, column: u32) -> u32 {
 
 #if !VEC_C
 fn put(slice: u32, row: u32, column: u32, sum: f32) {
-    if params.first_n + column < params.all_n {
-        c[place(slice, row, column)] = finished(sum, group_row + row);
-    }
+    if params.first_n + column < params.all_n { c[place(slice, row, column)] = finished(sum, group_row + row); }
 }
 #endif
 

@@ -16,7 +16,5 @@ fn stencil_strategy2(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
 
     let local = cell(lane, IN_X, IN_Y);
     let p = origin + local;
-    if all(local < vec3(TILE_X, TILE_Y, TILE_Z)) && local.x % PACK == 0u && all(p < extents()) {
-        emit(p);
-    }
+    if all(local < vec3(TILE_X, TILE_Y, TILE_Z)) && local.x % PACK == 0u && all(p < extents()) { emit(p); }
 }

@@ -27,9 +27,7 @@ fn gemm_coarsened(
     var sums = Sums();
 #if CARRY
     for (var x = 0u; x < COARSENING; x++) {
-        if at.x < params.m && at.y + x * WIDTH < params.n {
-            sums[x] = begin_sum(at.x, at.y + x * WIDTH);
-        }
+        if at.x < params.m && at.y + x * WIDTH < params.n { sums[x] = begin_sum(at.x, at.y + x * WIDTH); }
     }
 #endif
     for (var first_i = params.first_k; first_i < params.end_k; first_i += TILE_K) {
@@ -48,8 +46,6 @@ fn gemm_coarsened(
         workgroupBarrier();
     }
     for (var x = 0u; x < COARSENING; x++) {
-        if at.x < params.m && at.y + x * WIDTH < params.n {
-            finish(at.x, at.y + x * WIDTH, sums[x]);
-        }
+        if at.x < params.m && at.y + x * WIDTH < params.n { finish(at.x, at.y + x * WIDTH, sums[x]); }
     }
 }

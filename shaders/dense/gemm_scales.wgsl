@@ -47,9 +47,7 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     let line = index / params.chunks * ACROSS + x;
     if line < params.cols {
         let end = min(begin + CHUNK, params.rows);
-        for (var row = begin + y; row < end; row += DOWN) {
-            most = max(most, magnitude(row, line));
-        }
+        for (var row = begin + y; row < end; row += DOWN) { most = max(most, magnitude(row, line)); }
     }
     let lines = params.cols;
     let last = y == 0u;
@@ -57,9 +55,7 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     let line = index / params.chunks * DOWN + y;
     if line < params.rows {
         let end = min(begin + CHUNK, params.cols);
-        for (var col = begin + x; col < end; col += ACROSS) {
-            most = max(most, magnitude(line, col));
-        }
+        for (var col = begin + x; col < end; col += ACROSS) { most = max(most, magnitude(line, col)); }
     }
     let lines = params.rows;
     let last = x == 0u;
@@ -78,7 +74,5 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
         workgroupBarrier();
     }
 #endif
-    if last && line < lines {
-        atomicMax(&magnitudes[params.first_magnitude + line], wg_most[local]);
-    }
+    if last && line < lines { atomicMax(&magnitudes[params.first_magnitude + line], wg_most[local]); }
 }

@@ -22,9 +22,7 @@ fn gemv_finish(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     var sum = 0.0;
 #if PARTS
     if at < params.outputs {
-        for (var part = share; part < params.parts; part += SHARE) {
-            sum += parts[part * params.outputs + at];
-        }
+        for (var part = share; part < params.parts; part += SHARE) { sum += parts[part * params.outputs + at]; }
     }
 #endif
     wg_sums[invocation] = sum;

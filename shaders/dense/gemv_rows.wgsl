@@ -138,9 +138,7 @@ fn gemv_rows(
     wg_acc[invocation] = acc;
     for (var stride = LANES / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if lane < stride {
-            wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]);
-        }
+        if lane < stride { wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]); }
     }
     let total = wg_acc[invocation];
 #endif

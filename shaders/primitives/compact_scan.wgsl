@@ -59,8 +59,6 @@ fn compact_scan_blocks(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn compact_scan_sums(@builtin(local_invocation_index) lane: u32) {
     var total = 0u;
-    for (var begin = 0u; begin < params.len; begin += BLOCK) {
-        total = scan_block(begin, total, lane);
-    }
+    for (var begin = 0u; begin < params.len; begin += BLOCK) { total = scan_block(begin, total, lane); }
     if lane == 0u { totals[0] = total; }
 }

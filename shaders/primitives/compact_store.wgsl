@@ -34,9 +34,7 @@ fn store(place: u32, bits: u32, yes: bool) {
     if yes & first & more {
         atomicStore(&output[place / 2u], bits | (next << 16u));
     }
-    if yes & select(!any_of(mask & below(place_in_subgroup)), !more, first) {
-        store_half(place, bits);
-    }
+    if yes & select(!any_of(mask & below(place_in_subgroup)), !more, first) { store_half(place, bits); }
 }
 #else
 fn store(place: u32, bits: u32, yes: bool) {

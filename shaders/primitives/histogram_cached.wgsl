@@ -19,11 +19,7 @@ fn tally(bin: u32, amount: u32) {
         // A weak exchange may fail for no reason: then nobody owns the place yet.
         owner = select(taken.old_value, bin + 1u, taken.exchanged);
     }
-    if owner == bin + 1u {
-        atomicAdd(&wg_counts[place], amount);
-    } else {
-        atomicAdd(&counts[bin], amount);
-    }
+    if owner == bin + 1u { atomicAdd(&wg_counts[place], amount); } else { atomicAdd(&counts[bin], amount); }
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -47,7 +47,5 @@ fn reduce_atomic_combine(@builtin(workgroup_id) group: vec3<u32>, @builtin(local
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_atomic_finish(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if row < params.rows {
-        output[row] = bitcast<u32>(finish(bitcast<Acc>(atomicLoad(&totals[row]))));
-    }
+    if row < params.rows { output[row] = bitcast<u32>(finish(bitcast<Acc>(atomicLoad(&totals[row])))); }
 }

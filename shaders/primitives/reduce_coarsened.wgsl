@@ -18,9 +18,7 @@ const UNROLL: u32 = 4u;
 
 fn word(acc: Acc, bits: u32, column: u32) -> Acc {
     var total = acc;
-    for (var i = 0u; i < PACK; i++) {
-        total = accumulate(total, lift(decode(bits, i), column + i));
-    }
+    for (var i = 0u; i < PACK; i++) { total = accumulate(total, lift(decode(bits, i), column + i)); }
     return total;
 }
 
@@ -76,9 +74,7 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
         let v1 = vectors[min(v + LANES_PER_ROW, last)];
         let v2 = vectors[min(v + 2u * LANES_PER_ROW, last)];
         acc = vector(acc, v0, v * VECTOR, begin, end, column);
-        if v + LANES_PER_ROW < stop {
-            b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column);
-        }
+        if v + LANES_PER_ROW < stop { b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column); }
         if v + 2u * LANES_PER_ROW < stop {
             c = vector(c, v2, (v + 2u * LANES_PER_ROW) * VECTOR, begin, end, column);
         }
@@ -139,14 +135,10 @@ fn reduce_coarsened(
 #else
     for (var stride = LANES_PER_ROW / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if lane < stride {
-            wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]);
-        }
+        if lane < stride { wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]); }
     }
 #endif
     let total = wg_acc[invocation];
 #endif
-    if lane == 0u && row < params.rows {
-        store(params.first + row * params.part_stride + part, total);
-    }
+    if lane == 0u && row < params.rows { store(params.first + row * params.part_stride + part, total); }
 }

@@ -19,9 +19,7 @@ fn begin_runs(tile: u32, before: u32, heads: u32, lane: u32) {
     if lane == 0u { edges[2u * tile] = select(0u, before, heads > 0u); }
 #if SUBGROUPS
     var last = 0u;
-    for (var i = place_in_subgroup; i < subgroup_of_runs; i += lanes) {
-        last = max(last, wg_last_heads[i]);
-    }
+    for (var i = place_in_subgroup; i < subgroup_of_runs; i += lanes) { last = max(last, wg_last_heads[i]); }
     last_head = subgroupMax(last);
 #endif
 }
@@ -80,11 +78,7 @@ fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
     store(rank, bits, kept);
     let before = head_before(at, kept);
     if kept {
-        if before > 0u {
-            lengths[rank - 1u] = at + 1u - before;
-        } else {
-            edges[2u * tile_of_runs + 1u] = at;
-        }
+        if before > 0u { lengths[rank - 1u] = at + 1u - before; } else { edges[2u * tile_of_runs + 1u] = at; }
         if rank + 1u == runs_so_far { lengths[rank] = at; }
     }
 }

@@ -59,9 +59,7 @@ fn claim_digit(digit: u32, start: u32, keys: u32) {
 // Counts tile `other` and posts that in its stead. Whichever comes first, the counts are the same, and
 // a count up to the tile is the larger word.
 fn stand_in(other: u32) {
-    for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) {
-        atomicStore(&wg_other[digit], 0u);
-    }
+    for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) { atomicStore(&wg_other[digit], 0u); }
     if invocation == 0u { atomicStore(&wg_missing, 0u); }
     workgroupBarrier();
     for (var i = invocation; i < TILE; i += WORKGROUP_SIZE) {

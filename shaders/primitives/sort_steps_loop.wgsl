@@ -5,9 +5,7 @@ var<private> place_list: array<u32, ITEMS_PER_THREAD>;
 fn load_keys(at: u32, end: u32, full: bool) {
     for (var i = 0u; i < params.items; i++) { key_list[i] = load_key(at + i * row_size, end); }
     if !full {
-        for (var i = 0u; i < params.items; i++) {
-            key_list[i] = pad_key(key_list[i], at + i * row_size, end);
-        }
+        for (var i = 0u; i < params.items; i++) { key_list[i] = pad_key(key_list[i], at + i * row_size, end); }
     }
 }
 
@@ -16,9 +14,7 @@ fn rank_keys() {
 }
 
 fn find_places() {
-    for (var i = 0u; i < params.items; i++) {
-        place_list[i] = place_of(key_list[i], place_list[i]);
-    }
+    for (var i = 0u; i < params.items; i++) { place_list[i] = place_of(key_list[i], place_list[i]); }
 }
 
 fn place_keys() {
@@ -30,9 +26,7 @@ var<private> value_list: array<u32, ITEMS_PER_THREAD>;
 var<private> goal_list: array<u32, ITEMS_PER_THREAD>;
 
 fn emit_keys(keys: u32) {
-    for (var i = 0u; i < params.items; i++) {
-        goal_list[i] = emit_key(i * WORKGROUP_SIZE + invocation, keys);
-    }
+    for (var i = 0u; i < params.items; i++) { goal_list[i] = emit_key(i * WORKGROUP_SIZE + invocation, keys); }
 }
 
 fn load_values(at: u32, end: u32) {
@@ -44,9 +38,7 @@ fn place_values() {
 }
 
 fn emit_values(keys: u32) {
-    for (var i = 0u; i < params.items; i++) {
-        emit_value(i * WORKGROUP_SIZE + invocation, keys, goal_list[i]);
-    }
+    for (var i = 0u; i < params.items; i++) { emit_value(i * WORKGROUP_SIZE + invocation, keys, goal_list[i]); }
 }
 #else
 fn emit_keys(keys: u32) {

@@ -26,9 +26,7 @@ var<workgroup> wg_bases: array<u32, RADIX>;
 fn digit_of(key: Key) -> u32 { return digit_at(key, params.shift, params.mask); }
 
 fn clear_counts() {
-    for (var i = invocation; i < rows * RADIX; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_words[i], 0u);
-    }
+    for (var i = invocation; i < rows * RADIX; i += WORKGROUP_SIZE) { atomicStore(&wg_words[i], 0u); }
 }
 
 // Where in the tile the keys of this thread begin: each row has consecutive keys, lane by lane.

@@ -47,9 +47,7 @@ fn best_of_whole(chunk: u32, lane: u32) -> u32 {
 
 fn best_of_rest(chunk: u32, lane: u32) -> u32 {
     var best = 0xffffffffu;
-    for (var at = chunk * CHUNK + lane; at < params.n; at += TEAM) {
-        best = min(best, order(input[at]));
-    }
+    for (var at = chunk * CHUNK + lane; at < params.n; at += TEAM) { best = min(best, order(input[at])); }
     return best;
 }
 
@@ -84,9 +82,7 @@ fn top_k_chunks(
             best = best_of_rest(chunk, lane);
         }
 #if SUBGROUPS
-        for (var mask = TEAM / 2u; mask > 0u; mask /= 2u) {
-            best = min(best, subgroupShuffleXor(best, mask));
-        }
+        for (var mask = TEAM / 2u; mask > 0u; mask /= 2u) { best = min(best, subgroupShuffleXor(best, mask)); }
 #else
         if TEAM > 1u {
             workgroupBarrier();

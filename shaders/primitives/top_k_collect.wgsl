@@ -52,9 +52,7 @@ fn top_k_collect(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     var as_good = as_good_before + before / 65536u;
     for (var i = 0u; i < ITEMS; i++) {
         let own = worth(first + i, kth);
-        if own == 1u || (own == 65536u && as_good < wanted) {
-            put(better + min(as_good, wanted), first + i);
-        }
+        if own == 1u || (own == 65536u && as_good < wanted) { put(better + min(as_good, wanted), first + i); }
         better += own % 65536u;
         as_good += own / 65536u;
     }

@@ -17,13 +17,9 @@ var<workgroup> wg_exchange: array<T, WORKGROUP_SIZE * ITEMS_PER_THREAD>;
 
 fn blocked_to_striped(items: array<T, ITEMS_PER_THREAD>, lane: u32) -> array<T, ITEMS_PER_THREAD> {
     var mine = items;
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        wg_exchange[lane * ITEMS_PER_THREAD + i] = mine[i];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { wg_exchange[lane * ITEMS_PER_THREAD + i] = mine[i]; }
     workgroupBarrier();
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        mine[i] = wg_exchange[i * WORKGROUP_SIZE + lane];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { mine[i] = wg_exchange[i * WORKGROUP_SIZE + lane]; }
     workgroupBarrier();
     return mine;
 }
@@ -41,9 +37,7 @@ fn scatter_to_blocked(
     var to = places;
     for (var i = 0u; i < ITEMS_PER_THREAD; i++) { wg_exchange[to[i]] = mine[i]; }
     workgroupBarrier();
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        mine[i] = wg_exchange[lane * ITEMS_PER_THREAD + i];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { mine[i] = wg_exchange[lane * ITEMS_PER_THREAD + i]; }
     workgroupBarrier();
     return mine;
 }

@@ -7,9 +7,7 @@ fn workgroup_scan(x: Item, lane: u32) -> Span {
     for (var stride = 1u; stride < WORKGROUP_SIZE; stride *= 2u) {
         workgroupBarrier();
         let right = 2u * stride * (lane + 1u) - 1u;
-        if right < WORKGROUP_SIZE {
-            wg_items[right] = join(wg_items[right - stride], wg_items[right]);
-        }
+        if right < WORKGROUP_SIZE { wg_items[right] = join(wg_items[right - stride], wg_items[right]); }
     }
     for (var stride = WORKGROUP_SIZE / 4u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
