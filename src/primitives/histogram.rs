@@ -354,7 +354,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (n, parts) = (u64::from(counting.param("n")?), u64::from(counting.param("parts")?));
     let share = n.div_ceil((parts * u64::from(interface.workgroup_size[0])).max(1));
     let apart = if subject.program.variant() == "global-contiguous" { share } else { 1 };
-    Some(vec![subject.transactions("loads", |lane| lane * apart)])
+    Some(vec![subject.transactions("loads", |lane| lane * apart)?])
 }
 
 #[cfg(test)]
