@@ -201,7 +201,7 @@ mod tests {
         refused(&whole[..10], ErrorKind::Malformed, "[3] mean 3 elements; the file has 2");
         refused(&[&whole[..], &[9]].concat(), ErrorKind::Malformed, "the file has more");
         refused(b"\x89PNG\r\n", ErrorKind::Malformed, "begins with 137 80 78 71");
-        refused(&[1, 8, 0, 0, 3, 0, 0, 0, 1, 2, 3], ErrorKind::Malformed, "low byte first");
+        refused(&[1, 8, 0, 0, 3, 0, 0, 0, 1, 2, 3], ErrorKind::Malformed, "little-endian");
         refused(&file([0, 0, 13, 1], &[1], &[0; 4]), ErrorKind::Unsupported, "f32");
         refused(&file([0, 0, 7, 1], &[1], &[0]), ErrorKind::Malformed, "type 7");
         refused(&[0, 0, 8, 0], ErrorKind::Malformed, "no axes");
