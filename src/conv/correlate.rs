@@ -107,13 +107,6 @@ pub(super) fn variant(
             c.stride,
             c.dilation
         ),
-        "tiled" if !profile.runs_rounds(Tiled::rounds(c, profile)) => format!(
-            "adds {} channels under {r} x {s} in {} loop rounds; {} ends the loops of a thread after {}",
-            c.from,
-            Tiled::rounds(c, profile),
-            profile.name,
-            profile.max_rounds()
-        ),
         "depthwise" if !Depthwise::fits(c) => format!(
             "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of \
              {} channels",
@@ -136,11 +129,13 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if Tiled::fits(c) && c.terms() as u64 / 4 > profile.max_rounds() {
+        let why = "products for an output, in slices of channels: the driver ends long loops";
+        ("tiled", format!("{} {why}", c.terms()))
     } else if !profile.quirks.serial_workgroups
         && Tiled::fits(c)
         && c.to <= 32
         && c.kernel.iter().product::<usize>() >= 25
-        && profile.runs_rounds(Tiled::rounds(c, profile))
     {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
         ("tiled", format!("{} filters a group are few for each gathered cell of a product", c.to))

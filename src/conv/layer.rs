@@ -279,6 +279,8 @@ kernel_params! {
         y_at: u32,
         columns: u32,
         all_images: u32,
+        first_channel: u32,
+        end_channel: u32,
     }
 }
 
@@ -360,6 +362,8 @@ impl Correlation {
             y_at: chunk.y_at,
             columns: 0,
             all_images: chunk.images as u32,
+            first_channel: 0,
+            end_channel: self.from as u32,
         }
     }
 }
