@@ -3,7 +3,7 @@
 use super::{HostMatrix, List, MatrixLayout, Preconditioner, SparseMatrix, Statistics, Target};
 use crate::array::HostArray;
 use crate::error::{Result, copied};
-use crate::program::{Setting, Settings};
+use crate::program::{DeviceProfile, Setting, Settings};
 
 /// What an op formed by names must know about a sparse matrix besides its lists.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Described {
 const FORMATS: [&str; 7] = ["coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
 /// The format in which a product takes its matrix.
-pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto"][..], &FORMATS].concat());
+pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto", "textbook"][..], &FORMATS].concat());
 
 /// The format to convert to.
 pub(crate) const THROUGH: Setting = Setting::word("through", || {
@@ -42,14 +42,21 @@ pub(crate) const THROUGH: Setting = Setting::word("through", || {
     std::iter::once("csr").chain(others).collect()
 });
 
-/// Returns the requested format, or `None` for the one that suits the matrix. A variant selected by name implies its
-/// format.
-pub(crate) fn wanted_format(settings: &Settings, variant: &str) -> Result<Option<Target>> {
-    let format = match (settings.choice(FORMAT.name)?, variant.split('-').next()) {
-        ("auto", Some(of_variant)) => of_variant,
-        (format, _) => format,
+/// Returns the requested format, or the fastest one for a matrix with these statistics. A variant selected by name
+/// implies its format.
+pub(crate) fn wanted_format(
+    settings: &Settings,
+    variant: &str,
+    statistics: &Statistics,
+    profile: &DeviceProfile,
+) -> Result<Target> {
+    let of_variant = variant.split('-').next().and_then(Target::named);
+    let wanted = match settings.choice(FORMAT.name)? {
+        "auto" => of_variant.or_else(|| Target::named(statistics.format(profile).0)),
+        "textbook" => Target::named(statistics.textbook_format().0),
+        format => Target::named(format),
     };
-    Ok(Target::named(format))
+    Ok(wanted.unwrap_or(Target::Csr))
 }
 
 pub(super) const TOLERANCE: Setting = Setting::number("tolerance", "1e-5");

@@ -153,6 +153,14 @@ impl MatrixLayout {
         self.longest > LONG_ROW.max(OUTLIER * self.mean())
     }
 
+    /// Returns whether teams of `lanes` threads, one a row, are too few for a graphics card while each lane walks
+    /// `walk` entries.
+    pub(super) fn few_rows(&self, lanes: usize, walk: usize, profile: &DeviceProfile) -> bool {
+        !profile.quirks.serial_workgroups
+            && walk > LONG_WALK
+            && self.rows.saturating_mul(lanes) < ENOUGH_THREADS
+    }
+
     /// Describes the op on this matrix, for error texts.
     pub(super) fn name(&self, op: &str) -> String {
         let Self { rows, cols, entries, format, .. } = *self;
@@ -226,6 +234,10 @@ pub(super) fn windows(longest: u32, end: u32, step: u32) -> Vec<(u32, u32)> {
 
 /// Workgroups share rows longer than this and than [`OUTLIER`] times the mean.
 const LONG_ROW: usize = 1024;
+
+/// See [`MatrixLayout::few_rows`].
+const ENOUGH_THREADS: usize = 1 << 15;
+const LONG_WALK: usize = 64;
 
 /// See [`LONG_ROW`].
 pub(super) const OUTLIER: usize = 8;

@@ -72,6 +72,7 @@ mod host;
 mod matrix_layout;
 mod page_rank;
 mod power;
+mod prediction;
 pub(crate) mod solver;
 mod spconvert;
 mod spmm;

@@ -3,11 +3,13 @@
 mod lowering;
 
 use super::by_name::FORMAT;
-use super::{Described, Format, MatrixLayout};
+use super::{Described, Format, MatrixLayout, Spmv};
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Asked, Decision, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role};
+use crate::program::{
+    Access, Asked, Decision, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role,
+};
 use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
 use lowering::SpmmLowering;
@@ -96,10 +98,7 @@ const VARIANTS: &[Variant] = &[
     ),
     Variant::portable("csr-scalar", "one thread sums an element of C"),
     Variant::portable("csr-vector", "a team of lanes sums a row, each lane some of its columns"),
-    Variant::portable(
-        "csr-merge",
-        "teams share row ends and entries evenly; carries between teams",
-    ),
+    Variant::portable("csr-merge", "teams share row ends and entries evenly; carries between teams"),
     Variant::portable("csc", "entries sorted by row, summed as in `coo`"),
     Variant::portable("ell", "a team of lanes sums the slots of a row"),
     Variant::portable("jds", "a team of lanes sums a row down the jagged diagonals"),
@@ -139,19 +138,36 @@ impl Spmm {
         self
     }
 
+    /// Returns whether B and C are vectors, which the kernels of [`Spmv`] take.
+    fn of_vectors(&self) -> bool {
+        let dense = |rows: usize, ld: Option<usize>| rows <= 1 || ld.unwrap_or(1) == 1;
+        let MatrixLayout { rows, cols, .. } = self.matrix;
+        self.n == 1 && self.tile.is_none() && dense(cols, self.ldb) && dense(rows, self.ldc)
+    }
+
     /// Returns the variant that suits, and why.
-    fn choose(&self) -> (&'static str, String) {
+    fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let mean = self.matrix.mean();
+        if self.of_vectors() {
+            let (variant, why) = Spmv::new(self.matrix).choose(profile);
+            let variant = if variant == "csr-segmented" { "csr-merge" } else { variant };
+            return (variant, format!("one column, a vector: {why}"));
+        }
         match self.matrix.format {
             Format::Csr if self.matrix.skewed() => {
                 let longest = self.matrix.longest;
                 (
                     "csr-merge",
-                    format!(
-                        "the longest row has {longest} entries, the mean {mean}: teams share rows"
-                    ),
+                    format!("the longest row has {longest} entries, the mean {mean}: teams share rows"),
                 )
             }
+            Format::Csr if self.matrix.few_rows(self.n.div_ceil(4), mean, profile) => (
+                "csr-merge",
+                format!(
+                    "{} rows of {mean} entries are too few to fill the device: teams share rows",
+                    self.matrix.rows
+                ),
+            ),
             Format::Csr => ("csr-vector", "neighbouring lanes read neighbouring elements of B".into()),
             format => (format.name(), format!("the variant for {}", format.name())),
         }
@@ -183,7 +199,8 @@ impl Op<f32> for Spmm {
         operands.push(self.dense("b", matrix.cols, ldb, Access::Read)?);
         operands.push(self.dense("c", matrix.rows, ldc, Access::ReadWrite)?);
         matrix.check("spmm", profile, &operands)?;
-        let (variant, mut decision) = choose("spmm", &self.variant, VARIANTS, profile, || self.choose())?;
+        let (variant, mut decision) =
+            choose("spmm", &self.variant, VARIANTS, profile, || self.choose(profile))?;
         matrix.suits("spmm", variant)?;
         let product = self.has_product(&mut decision);
         let mut program = Program::new("spmm", decision);
@@ -192,6 +209,11 @@ impl Op<f32> for Spmm {
         program.operands = operands;
         if matrix.rows == 0 || n == 0 {
             return Ok(program);
+        }
+        if self.of_vectors() {
+            let spmv = Spmv::new(matrix).alpha(self.alpha).beta(self.beta).variant(variant.name);
+            let Program { scratch, kernels, dispatches, .. } = spmv.lower(profile)?;
+            return Ok(Program { scratch, kernels, dispatches, ..program });
         }
         SpmmLowering::new(self, profile, program, ldb, ldc).lower(product)
     }

@@ -13,8 +13,8 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Bits, Decision, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Role, Setting, Variant, choose_with, deterministic, kernel_params,
+    Access, Asked, Binding, Bits, Decision, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Role, Setting, Variant, choose_with, deterministic, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -90,7 +90,7 @@ pub struct Spmv {
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
     deterministic: bool,
-    statistics: Option<String>,
+    statistics: Option<Statistics>,
     tile: Option<(u32, u32)>,
     variant: String,
 }
@@ -142,14 +142,8 @@ const VARIANTS: &[Variant] = &[
         .in_any_order(),
     Variant::portable("csr-scalar", "one thread sums a row"),
     Variant::portable("csr-vector", "neighbouring lanes sum a row together, more of them for longer rows"),
-    Variant::portable(
-        "csr-merge",
-        "tiles share row ends and entries evenly; carries between tiles",
-    ),
-    Variant::portable(
-        "csr-segmented",
-        "the tiles of `csr-merge`, with segmented sums inside a tile",
-    ),
+    Variant::portable("csr-merge", "tiles share row ends and entries evenly; carries between tiles"),
+    Variant::portable("csr-segmented", "the tiles of `csr-merge`, with segmented sums inside a tile"),
     Variant::portable("csc", "products by column, sorted by row, summed as in `coo`"),
     Variant::portable("csc-atomic", "one thread adds a column to the rows by atomics; for comparison")
         .in_any_order(),
@@ -229,8 +223,7 @@ impl Spmv {
     /// Adds row statistics: the plan's report then names the format that suits the matrix.
     #[must_use]
     pub fn statistics(mut self, statistics: &Statistics) -> Self {
-        let (format, why) = statistics.format();
-        self.statistics = Some(format!("{format} suits the matrix: {why}"));
+        self.statistics = Some(*statistics);
         self
     }
 
@@ -244,7 +237,7 @@ impl Spmv {
     }
 
     /// Returns the variant that suits, and why.
-    fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
+    pub(super) fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let MatrixLayout { longest, .. } = self.matrix;
         let mean = self.matrix.mean();
         match self.matrix.format {
@@ -252,9 +245,7 @@ impl Spmv {
                 // On an H100 `csr-segmented` takes 170 us and `csr-merge` 175 for a power law with 16 entries in a row,
                 // 35 and 32 us for an arrow with 3. Gathers alone take 146 us of the former.
                 if mean < 8 || profile.quirks.serial_workgroups { "csr-merge" } else { "csr-segmented" },
-                format!(
-                    "the longest row has {longest} entries, the mean {mean}: workgroups share rows"
-                ),
+                format!("the longest row has {longest} entries, the mean {mean}: workgroups share rows"),
             ),
             Format::Csr if profile.quirks.serial_workgroups => {
                 ("csr-scalar", "on a processor one thread walks a row fastest".into())
@@ -262,6 +253,13 @@ impl Spmv {
             Format::Csr if mean < 2 => ("csr-scalar", format!("rows are short: {mean} entries on average")),
             Format::Csr => {
                 let lanes = self.lanes(profile);
+                if self.matrix.few_rows(lanes as usize, mean / lanes as usize, profile) {
+                    let rows = self.matrix.rows;
+                    let why = format!(
+                        "{rows} rows of {mean} entries are too few to fill the device: workgroups share rows"
+                    );
+                    return ("csr-segmented", why);
+                }
                 (
                     "csr-vector",
                     format!("{lanes} lanes for a row of {mean} entries on average, at most {longest}"),
@@ -273,7 +271,7 @@ impl Spmv {
 
     /// Returns the lanes that share a row: one for every four entries of the mean row, which load at once, and more if
     /// the longest row would keep them much longer.
-    fn lanes(&self, profile: &DeviceProfile) -> u32 {
+    pub(super) fn lanes(&self, profile: &DeviceProfile) -> u32 {
         let wanted = (self.matrix.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
         let most = policy(profile).workgroup_size;
         let shuffled = shuffled(profile);
@@ -298,7 +296,8 @@ impl Op<f32> for Spmv {
         self.matrix.suits("spmv", variant)?;
         let product = self.has_product(&mut decision);
         if let Some(statistics) = &self.statistics {
-            decision.because(format_args!("{statistics}"));
+            let (format, why) = statistics.format(profile);
+            decision.because(format_args!("{format} suits the matrix: {why}"));
         }
         let mut program = Program::new("spmv", decision);
         let (entries, used) = if product { (1, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };

@@ -27,6 +27,8 @@ pub struct Statistics {
     pub triangular: bool,
     /// The [`Hybrid`](super::Hybrid) width that holds four of five rows entirely.
     pub hybrid_width: usize,
+    /// Entries that do not fit this width.
+    pub hybrid_list: usize,
 }
 
 /// The padding for each entry above which a padded format does not pay.
@@ -49,6 +51,7 @@ pub(super) struct Sums {
     /// The median row length.
     pub(super) median: usize,
     pub(super) hybrid_width: usize,
+    pub(super) hybrid_list: usize,
 }
 
 impl Statistics {
@@ -68,12 +71,13 @@ impl Statistics {
             // The median row of a triangle is half as long as the longest.
             triangular: sums.one_side && rows > 0 && sums.median.abs_diff(longest / 2) <= 1 + longest / 8,
             hybrid_width: sums.hybrid_width,
+            hybrid_list: sums.hybrid_list,
         }
     }
 
-    /// Returns the format that suits the matrix, and why: `ell` for rows of similar length, `jds` for triangles, `coo`
-    /// if most rows are empty, `hybrid` if a few rows are much longer than the others, else `csr`. Measured on an H100:
-    /// rows of 3 to 10 entries take 6.0 us by `csr` and 11.5 by `hybrid`; an arrow matrix takes 21.3 and 14.2.
+    /// Returns the format by the textbook's rule, and why, whatever the device: `ell` for rows of similar length, `jds`
+    /// for triangles, `coo` if most rows are empty, `hybrid` if a few rows are much longer than the others, else `csr`.
+    /// [`format`](Self::format) predicts the time instead.
     ///
     /// ```
     /// use tilework::sparse::Csr;
@@ -83,9 +87,9 @@ impl Statistics {
     /// let diagonal = Csr { rows: n, cols: n, row_ptrs, col_idxs, values: vec![2.0; n] };
     /// let statistics = diagonal.analyse();
     /// assert_eq!((statistics.longest, statistics.bandwidth, statistics.variance), (1, 0, 0.0));
-    /// assert_eq!(statistics.format().0, "ell");
+    /// assert_eq!(statistics.textbook_format().0, "ell");
     /// ```
-    pub fn format(&self) -> (&'static str, String) {
+    pub fn textbook_format(&self) -> (&'static str, String) {
         let Self { rows, entries, mean, longest, .. } = *self;
         let fits = |slots: usize| slots as f64 <= (1.0 + MAX_PADDING) * entries as f64;
         if entries == 0 {
@@ -93,10 +97,7 @@ impl Statistics {
         } else if mean < VERY_SPARSE {
             ("coo", format!("rows have {mean:.2} entries on average: most are empty"))
         } else if fits(rows.saturating_mul(longest)) {
-            (
-                "ell",
-                format!("rows have {mean:.1} entries on average and at most {longest}: little padding"),
-            )
+            ("ell", format!("rows have {mean:.1} entries on average and at most {longest}: little padding"))
         } else if self.triangular {
             ("jds", "the matrix is a triangle: row lengths fall evenly".into())
         } else if longest as f64 > OUTLIER as f64 * mean
@@ -106,10 +107,7 @@ impl Statistics {
             let width = self.hybrid_width;
             ("hybrid", format!("four of five rows have at most {width} entries, the longest {longest}"))
         } else {
-            (
-                "csr",
-                format!("row lengths vary: {mean:.1} entries on average, at most {longest}"),
-            )
+            ("csr", format!("row lengths vary: {mean:.1} entries on average, at most {longest}"))
         }
     }
 }
@@ -118,13 +116,10 @@ impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rows, cols, entries, mean, variance, longest, empty_rows, bandwidth, .. } = *self;
         writeln!(f, "{rows} x {cols}, {entries} entries, bandwidth {bandwidth}")?;
-        writeln!(
-            f,
-            "  rows        {mean:.2} entries on average, variance {variance:.2}, at most {longest}"
-        )?;
+        writeln!(f, "  rows        {mean:.2} entries on average, variance {variance:.2}, at most {longest}")?;
         writeln!(f, "  empty rows  {empty_rows}")?;
-        let (format, why) = self.format();
-        write!(f, "  format      {format}: {why}")
+        let (format, why) = self.textbook_format();
+        write!(f, "  textbook    {format}: {why}")
     }
 }
 
@@ -146,7 +141,9 @@ impl Csr {
             }
             low
         };
-        let entries = || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
+        let entries =
+            || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
+        let hybrid_width = nth(self.rows * 4 / 5);
         Statistics::from_sums(&Sums {
             rows: self.rows,
             cols: self.cols,
@@ -157,7 +154,8 @@ impl Csr {
             bandwidth: entries().map(|(row, col)| row.abs_diff(col)).max().unwrap_or(0),
             one_side: entries().all(|(row, col)| col <= row) || entries().all(|(row, col)| col >= row),
             median: nth(self.rows / 2),
-            hybrid_width: nth(self.rows * 4 / 5),
+            hybrid_width,
+            hybrid_list: lengths().map(|len| len.saturating_sub(hybrid_width)).sum(),
         })
     }
 }
@@ -184,13 +182,13 @@ mod tests {
         assert_eq!((statistics.rows, statistics.cols, statistics.entries, statistics.longest), (4, 5, 8, 5));
         assert_eq!((statistics.mean, statistics.variance), (2.0, 3.5));
         assert_eq!((statistics.empty_rows, statistics.bandwidth, statistics.triangular), (1, 3, false));
-        assert_eq!(statistics.hybrid_width, 5);
+        assert_eq!((statistics.hybrid_width, statistics.hybrid_list), (5, 0));
         assert_eq!(matrix(0, 0, |_| vec![]).analyse(), Statistics::default());
     }
 
     #[test]
     fn row_lengths_determine_the_format() {
-        let format = |csr: Csr| csr.analyse().format().0;
+        let format = |csr: Csr| csr.analyse().textbook_format().0;
         let all = |n: usize| (0..n as u32).collect::<Vec<_>>();
         assert_eq!(format(matrix(50, 50, |_| vec![1, 2, 3])), "ell");
         assert_eq!(

@@ -43,6 +43,7 @@ impl Measured {
             one_side: sides != 3,
             median: median as usize,
             hybrid_width: four_fifths as usize,
+            hybrid_list: 0,
         })
     }
 }
