@@ -6,8 +6,9 @@ use half::f16;
 use support::{Bench, Case, centred, random};
 use tilework::gpu::Slice;
 use tilework::nn::{
-    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
-    RmsNormBackward, Rope, Sequential, Sgd, SoftmaxBackward, SquaredError,
+    ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
+    LayerNormBackward, LogSoftmaxBackward, RmsNormBackward, Rope, Sequential, Sgd, SoftmaxBackward,
+    SquaredError,
 };
 use tilework::nn::{GatherRows, MeanPool};
 use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
@@ -23,7 +24,7 @@ fn main() -> Result<()> {
 }
 
 fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 22] = [
+    let groups: [(&str, Group); 23] = [
         ("softmax", softmax),
         ("log-softmax", log_softmax),
         ("layer-norm", layer_norm),
@@ -33,6 +34,7 @@ fn family(bench: &mut Bench) -> Result<()> {
         ("pool", pool),
         ("pool-backward", pool_backward),
         ("batch-norm", batch_norm),
+        ("batch-norm-train", batch_norm_train),
         ("cross-entropy", cross_entropy),
         ("squared-error", squared_error),
         ("activation-backward", activation_backward),
@@ -323,6 +325,17 @@ fn batch_norm(bench: &mut Bench) -> Result<()> {
         let [n, c, h, w] = shape;
         let op = BatchNorm::new(shape).activation(Activation::Relu);
         any(bench, &op, format!("{n}x{c}x{h}x{w}"))?;
+    }
+    Ok(())
+}
+
+/// Training on the shapes of inference, and its gradients.
+fn batch_norm_train(bench: &mut Bench) -> Result<()> {
+    for shape in bench.scale([[64, 64, 112, 112], [64, 512, 7, 7]], [[2, 8, 56, 56], [2, 64, 7, 7]]) {
+        let [n, c, h, w] = shape;
+        let size = format!("{n}x{c}x{h}x{w}");
+        any(bench, &BatchNormTrain::new(shape), size.clone())?;
+        any(bench, &BatchNormBackward::new(shape), size)?;
     }
     Ok(())
 }

@@ -23,6 +23,9 @@ fn family(bench: &mut Bench) -> Result<()> {
     if bench.wants("spmv") {
         spmv(bench)?;
     }
+    if bench.wants("formats") {
+        formats(bench)?;
+    }
     if bench.wants("spmv-tiles") {
         spmv_tiles(bench)?;
     }
@@ -115,6 +118,46 @@ fn spmv(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// `rows` x `cols`, with `len(row)` entries in a row, at equal distances.
+fn spread(rows: usize, cols: usize, len: impl Fn(usize) -> usize) -> Csr {
+    let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
+    for row in 0..rows {
+        let len = len(row).min(cols);
+        csr.col_idxs.extend((0..len).map(|i| ((i * cols + row % 7) / len.max(1)).min(cols - 1) as u32));
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr.values = (0..csr.col_idxs.len()).map(|i| centred(i as u32)).collect();
+    csr
+}
+
+/// Matrices of every kind, in every format: what `Statistics::format` chooses among. And few columns of dense matrices.
+fn formats(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 10);
+    let few = bench.scale(300, 30);
+    let matrices = [
+        (format!("{few} rows, 20000 each"), spread(few, n, |_| 20_000)),
+        (format!("{} rows, 200000 each", few / 10), spread(few / 10, n, |_| 200_000)),
+        (format!("{} rows, 2000 each", few * 10), spread(few * 10, n, |_| 2000)),
+        (format!("{} rows, 300 each", few * 100), spread(few * 100, n, |_| 300)),
+        (format!("{few} rows, 0 to 40000"), spread(few, n, |row| row * 40_000 / few)),
+        (format!("{n} rows, 3 to 10"), spread(n, n, |row| 3 + row * 5 % 8)),
+        (format!("{n} rows, 1 of 4"), spread(n, n, |row| usize::from(row % 4 == 0))),
+        (format!("{} rows, 16 each", n / 64), scattered(n / 64, 16)),
+        (format!("{n} rows, 5 banded"), banded(n, 5)),
+        (format!("{} rows, power law", n / 8), power_law(n / 8)),
+        (format!("{} rows, arrow", n / 4), arrow(n / 4)),
+        (format!("{} rows, triangle", n / 256), square(n / 256, |row, _, cols| cols.extend(0..=row as u32))),
+    ];
+    for (name, csr) in &matrices {
+        every_format(bench, name, csr, &["coo", "ell", "hybrid", "jds", "sell"])?;
+    }
+    for at in [0, 1, 2, 9] {
+        let (name, csr) = &matrices[at];
+        one_product(bench, name, csr, &[1, 2, 4, 8, 32])?;
+    }
+    Ok(())
+}
+
 /// Every variant on a matrix, in each of the formats, which are converted on the device.
 fn every_format(bench: &mut Bench, name: &str, csr: &Csr, formats: &[&str]) -> Result<()> {
     let gpu = bench.gpu.clone();
@@ -177,7 +220,7 @@ fn one_matrix(bench: &mut Bench, name: &str, dtype: &str, a: &DeviceMatrix) -> R
     let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
     for v in Spmv::variants() {
         // Entries of a long row wait for each other at its atomic, for seconds.
-        if v.name.ends_with("atomic") && stored.longest > 1 << 16 {
+        if v.name.ends_with("atomic") && stored.longest > 1 << 12 {
             continue;
         }
         // Those of other formats are left out.

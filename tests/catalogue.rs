@@ -87,7 +87,8 @@ fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) ->
         let matrix = &matrix(shape[0], shape[1]);
         let mut numbers = Numbers::new(&[], dtype);
         numbers.first = None;
-        let job = MatrixJob { matrix, inputs: Vec::new(), settings: &settings, variant };
+        let (settings, profile) = (&settings, &DeviceProfile::webgpu_defaults());
+        let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
         return job.form(Some(&mut numbers));
     }
     op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(shape, dtype)))

@@ -46,7 +46,6 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ArgMax", reduce::arg_max),
     ("ArgMin", reduce::arg_min),
     ("AveragePool", |call| nn::pool(call, PoolKind::Average)),
-    ("BatchNormalization", nn::batch_norm),
     ("Cast", quantize::cast),
     ("Compress", primitives::compress),
     ("Conv", conv::conv),
@@ -99,6 +98,7 @@ const OPERATORS: &[(&str, Runner)] = &[
 /// Those with several results.
 const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[
     ("Attention", attention::attention),
+    ("BatchNormalization", nn::batch_norm),
     ("SoftmaxCrossEntropyLoss", nn::cross_entropy),
     ("TopK", top_k::top_k),
     ("Unique", primitives::unique),

@@ -102,6 +102,8 @@ mod nn {
     mod activation_backward;
     mod adam;
     mod batch_norm;
+    mod batch_norm_backward;
+    mod batch_norm_train;
     mod bias_backward;
     mod cross_entropy;
     mod gather_rows;

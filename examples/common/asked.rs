@@ -4,7 +4,7 @@ use super::matrix_file::read_sparse;
 use super::{Args, Failure, npy, refuse, room_for};
 use std::path::{Path, PathBuf};
 use tilework::io::matrix_market::Triplets;
-use tilework::program::{Ask, Form, Operation, Settings, Takes};
+use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Takes};
 use tilework::sparse::{Csr, Duplicates};
 use tilework::{HostArray, MatrixJob};
 
@@ -55,9 +55,16 @@ impl Inputs {
     }
 
     /// The op on them.
-    pub(crate) fn form(self, settings: &Settings, variant: &str) -> Result<Form, Failure> {
+    pub(crate) fn form(
+        self,
+        settings: &Settings,
+        variant: &str,
+        profile: &DeviceProfile,
+    ) -> Result<Form, Failure> {
         Ok(match &self.matrix {
-            Some(matrix) => MatrixJob { matrix, inputs: self.arrays, settings, variant }.form(None)?,
+            Some(matrix) => {
+                MatrixJob { matrix, inputs: self.arrays, settings, variant, profile }.form(None)?
+            }
             None => settings.op().form(Ask::new(settings).variant(variant).inputs(self.arrays))?,
         })
     }

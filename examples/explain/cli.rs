@@ -4,19 +4,21 @@ use super::common::asked::{self, read_matrix};
 use super::common::pictures::roofline::{Dot, RooflinePicture};
 use super::common::{Args, Failure, adapter, exit_code, open_gpu, pictures, profile_of, refuse, say};
 use super::inputs::{self, Fill, Made, Shape};
+use super::occupancy;
 use super::table::{short, table};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use tilework::gpu::{Clock, OpProfile, Profile};
 use tilework::io::{check_outputs, shown};
-use tilework::program::{Ask, Form, Grid, Operation, Program, Settings, Variant};
+use tilework::program::{Ask, DeviceProfile, Form, Grid, Operation, Program, Settings, Variant};
 use tilework::sparse::Csr;
 use tilework::{DType, Error, ErrorKind, Formed, Gpu, KernelReport, MatrixJob, Report};
 
 const USAGE: &str = "\
 usage: explain OP --shape SHAPE [--shape SHAPE ...] [--key value ...] [-o ROOFLINE.svg]
        explain --list
+       explain occupancy --threads N [--shared BYTES] [--registers N] [--device NAME] (see explain occupancy --help)
 
   --shape SHAPE        an input, as 512x512, or 1000:u32 of a type of its own; what follows from the first may be left out
   --dtype TYPE         of the elements: f32, f16, i32, u32, u8 or i8 (f32)
@@ -93,6 +95,9 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
                 };
                 asked::take(settings, &own, &mut args)?;
             }
+            Value(name) if settings.is_none() && name == "occupancy" => {
+                return occupancy::answer(&mut args).map(Asked::Text);
+            }
             Value(name) if settings.is_none() => {
                 settings = Some(Settings::new(asked::find(&name.string()?)?));
             }
@@ -143,6 +148,8 @@ fn list() -> String {
 struct Material<'a> {
     matrix: Option<Csr>,
     shapes: &'a [Shape],
+    /// The device that decides the format.
+    profile: DeviceProfile,
 }
 
 impl Request {
@@ -172,7 +179,8 @@ impl Request {
             let name = op.name;
             return Err(refuse!("{name}: {given} inputs given, it takes at most {most} (see --list)"));
         }
-        Ok(Material { matrix, shapes })
+        let profile = profile_of(&adapter(None, self.adapter.as_deref())?);
+        Ok(Material { matrix, shapes, profile })
     }
 
     /// The op by a variant, and its inputs in a few words each.
@@ -186,7 +194,8 @@ impl Request {
         let settings = &self.settings;
         let form = match &material.matrix {
             Some(matrix) => {
-                MatrixJob { matrix, inputs: Vec::new(), settings, variant }.form(Some(&mut made))?
+                let profile = &material.profile;
+                MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile }.form(Some(&mut made))?
             }
             None => self.op().form(Ask::new(settings).variant(variant).supplied_by(&mut made))?,
         };
@@ -226,7 +235,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let material = request.material()?;
     // What the device cannot run is refused before it is opened.
     let (auto, arrays) = request.form(&material, "auto", Fill::Blank)?;
-    if let Err(e) = auto.lower(&profile_of(&adapter(None, request.adapter.as_deref())?))
+    if let Err(e) = auto.lower(&material.profile)
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
     {
         return Err(e.into());

@@ -5,6 +5,7 @@
 //! cargo run --release --example explain -- gemm --shape 1024x1024 --shape 1024x1024 -o gemm.svg
 //! cargo run --release --example explain -- reduce --shape 16777216 --op max
 //! cargo run --release --example explain -- spmv --matrix bcsstk16.mtx
+//! cargo run --release --example explain -- occupancy --threads 288 --shared 10K --registers 9K --device h100
 //! ```
 //!
 //! Any op and its keys as the `op` example has them; the arrays are random. Exit code 0 on success, 2 with one line on
@@ -14,6 +15,7 @@ mod cli;
 #[path = "../common/mod.rs"]
 mod common;
 mod inputs;
+mod occupancy;
 mod table;
 
 use std::process::ExitCode;

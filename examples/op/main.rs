@@ -164,13 +164,14 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
         }
         return drive(request, inputs, out);
     }
-    let form = inputs.form(&request.settings, &request.variant)?;
+    let profile = profile_of(&request.adapter);
+    let form = inputs.form(&request.settings, &request.variant, &profile)?;
     check_number(request, form.operands.iter().filter(|role| role.is_output()).count())?;
     if let Some(device) = &request.cuda {
         return cuda::run(request, device, form, out);
     }
     // What the device cannot run is refused before it is opened, which takes a while and lets some drivers talk.
-    if let Err(e) = form.lower(&profile_of(&request.adapter))
+    if let Err(e) = form.lower(&profile)
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
     {
         return Err(e.into());
@@ -211,11 +212,12 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
     check_number(request, 1)?;
     let matrix = &inputs.matrix.unwrap_or_default();
     let Request { settings, variant, .. } = request;
-    let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant };
+    let profile = &profile_of(&request.adapter);
+    let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant, profile };
     let op = settings.op();
     let form = if op.solver { None } else { Some(job.form(None)?) };
     if let Some(form) = &form {
-        form.lower(&profile_of(&request.adapter))?;
+        form.lower(profile)?;
     }
     let gpu = open(request)?;
     let driven = gpu.drive(&job, &mut |_, _| ())?;

@@ -220,7 +220,7 @@ fn simulate(request: &Request) -> Result<Report, Failure> {
 
 fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
     let op = settings.op();
-    let form = Inputs::read(op, &request.inputs)?.form(settings, &request.variant)?;
+    let form = Inputs::read(op, &request.inputs)?.form(settings, &request.variant, &request.profile)?;
     let program = form.lower(&request.profile)?;
     let all = program.operands.iter().map(|operand| operand.bytes()).fold(0u64, u64::saturating_add);
     if all > MAX_BYTES {

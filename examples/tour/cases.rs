@@ -113,7 +113,8 @@ impl Case {
             let floats = material.map_or(&[1.0][..], |m| &m.floats);
             let matrix = &sparse_matrix(shape[0], floats);
             inputs.shape = None;
-            let job = MatrixJob { matrix, inputs: Vec::new(), settings: &settings, variant: self.variant };
+            let (variant, settings, profile) = (self.variant, &settings, &DeviceProfile::webgpu_defaults());
+            let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
             return job.form(Some(&mut inputs));
         }
         self.op.form(Ask::new(&settings).variant(self.variant).supplied_by(&mut inputs))

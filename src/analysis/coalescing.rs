@@ -1,5 +1,6 @@
 //! What memory moves for what a warp asks.
 
+use crate::error::{Result, err};
 use std::collections::BTreeSet;
 
 /// Aligned segments of `segment` bytes that accesses of `size` bytes at `addresses` touch.
@@ -8,11 +9,19 @@ use std::collections::BTreeSet;
 /// use tilework::analysis::segments;
 ///
 /// let neighbours = || (0..32).map(|lane| 4 * lane);
-/// assert_eq!((segments(neighbours(), 4, 128), segments(neighbours(), 4, 32)), (1, 4));
+/// assert_eq!((segments(neighbours(), 4, 128)?, segments(neighbours(), 4, 32)?), (1, 4));
+/// # Ok::<(), tilework::Error>(())
 /// ```
-pub fn segments(addresses: impl IntoIterator<Item = u64>, size: u64, segment: u64) -> u64 {
-    let touched = addresses.into_iter().flat_map(|a| a / segment..=(a + size.max(1) - 1) / segment);
-    touched.collect::<BTreeSet<_>>().len() as u64
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `segment` is 0.
+pub fn segments(addresses: impl IntoIterator<Item = u64>, size: u64, segment: u64) -> Result<u64> {
+    if segment == 0 {
+        return Err(err!(InvalidArgument, "segments: segments of 0 bytes; take at least 1"));
+    }
+    let last = |a: u64| a.saturating_add(size.max(1) - 1) / segment;
+    let touched = addresses.into_iter().flat_map(|a| a / segment..=last(a));
+    Ok(touched.collect::<BTreeSet<_>>().len() as u64)
 }
 
 /// A memory bus and the banks behind it.
@@ -75,23 +84,35 @@ pub struct Interleaving {
 
 impl Interleaving {
     /// Channel and bank of an address.
-    pub fn place(&self, address: u64) -> (u64, u64) {
-        let burst = address / self.burst;
-        (burst % self.channels, burst / self.channels % self.banks)
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a field is 0.
+    pub fn place(&self, address: u64) -> Result<(u64, u64)> {
+        let Self { burst, channels, banks } = *self;
+        if [burst, channels, banks].contains(&0) {
+            return Err(err!(
+                InvalidArgument,
+                "bursts of {burst} bytes over {channels} channels of {banks} banks; take at least 1 of each"
+            ));
+        }
+        Ok((address / burst % channels, address / burst / channels % banks))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn warps() {
         let row_bytes = 4 * 1000;
-        assert_eq!(segments((0..32).map(|lane| lane * row_bytes), 4, 128), 32);
-        assert_eq!(segments((0..32).map(|lane| 512 + 4 * lane), 4, 128), 1);
-        assert_eq!(segments([126], 4, 128), 2);
-        assert_eq!(segments([], 4, 128), 0);
+        assert_eq!(segments((0..32).map(|lane| lane * row_bytes), 4, 128).unwrap(), 32);
+        assert_eq!(segments((0..32).map(|lane| 512 + 4 * lane), 4, 128).unwrap(), 1);
+        assert_eq!(segments([126], 4, 128).unwrap(), 2);
+        assert_eq!(segments([], 4, 128).unwrap(), 0);
+        assert_eq!(segments([u64::MAX], 4, 128).unwrap(), 1);
+        assert_eq!(segments([126], 4, 0).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
 
     #[test]
@@ -108,9 +129,16 @@ mod tests {
         let memory = Interleaving { burst: 8, channels: 4, banks: 2 };
         let tile = |column: u64| -> BTreeSet<u64> {
             let cells = (0..2).flat_map(|row| (0..2).map(move |c| 4 * (4 * row + 2 * column + c)));
-            cells.map(|address| memory.place(address).0).collect()
+            cells.map(|address| memory.place(address).unwrap().0).collect()
         };
         assert_eq!((tile(0), tile(1)), (BTreeSet::from([0, 2]), BTreeSet::from([1, 3])));
-        assert_eq!(memory.place(32), (0, 1));
+        assert_eq!(memory.place(32).unwrap(), (0, 1));
+        for none in [
+            Interleaving { burst: 0, ..memory },
+            Interleaving { channels: 0, ..memory },
+            Interleaving { banks: 0, ..memory },
+        ] {
+            assert_eq!(none.place(32).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        }
     }
 }

@@ -28,9 +28,13 @@ impl Axis {
 
     /// Elements that the tile's outputs read, one by one.
     pub fn reads(&self) -> u64 {
-        let r = self.radius();
-        // Beyond the end the outputs read 1, 2, ... r elements less.
-        self.tile * self.mask - if self.boundary { r * (r + 1) / 2 } else { 0 }
+        self.tile * self.mask - if self.boundary { self.beyond_an_end() } else { 0 }
+    }
+
+    /// Reads beyond one end of the tile: r, r - 1, ... of the outputs from that end on.
+    fn beyond_an_end(&self) -> u64 {
+        let (r, outputs) = (self.radius(), self.tile.min(self.radius()));
+        (2 * r + 1 - outputs) * outputs / 2
     }
 
     /// Elements that lie under the tile and its halo.
@@ -65,7 +69,7 @@ impl Axis {
 
 /// Reads that find their element in the tile itself, where the halo is left to the cache (strategy 3).
 pub fn reads_from_shared(axes: &[Axis]) -> u64 {
-    axes.iter().map(|a| a.tile * a.mask - a.radius() * (a.radius() + 1)).product()
+    axes.iter().map(|a| a.tile * a.mask - 2 * a.beyond_an_end()).product()
 }
 
 #[cfg(test)]
@@ -83,6 +87,22 @@ mod tests {
         assert_eq!(ratio(&[inside; 2]), (1600, 144));
         assert_eq!(ratio(&[inside, boundary]), (1480, 120));
         assert_eq!(ratio(&[boundary; 2]), (1369, 100));
+    }
+
+    #[test]
+    fn tiles_smaller_than_the_radius_match_a_count() {
+        let count = |tile: i64, mask: i64, inside: &dyn Fn(i64) -> bool| -> u64 {
+            let reads = (0..tile).flat_map(|i| (0..mask).map(move |j| i + j - mask / 2));
+            reads.filter(|at| inside(*at)).count() as u64
+        };
+        for (tile, mask) in [(16, 65), (16, 101), (1, 3), (1, 65), (5, 11), (6, 11), (0, 3)] {
+            let sizes = (tile as u64, mask as u64);
+            let shared = reads_from_shared(&[Axis::inside(sizes.0, sizes.1)]);
+            assert_eq!(shared, count(tile, mask, &|at| (0..tile).contains(&at)), "{sizes:?}");
+            let boundary = Axis::at_boundary(sizes.0, sizes.1).reads();
+            assert_eq!(boundary, count(tile, mask, &|at| at < tile), "{sizes:?}");
+        }
+        assert_eq!(Axis::at_boundary(16, 65).reads(), 648);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a matrix product reads and does.
 
+use crate::error::{Result, err};
+
 /// The product of an m x k and a k x n matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matmul {
@@ -24,9 +26,15 @@ impl Matmul {
     }
 
     /// Operations of blocks that compute whole `tile` x `tile` tiles in whole steps of `tile` terms.
-    pub fn flop_executed(&self, tile: u64) -> u64 {
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `tile` is 0.
+    pub fn flop_executed(&self, tile: u64) -> Result<u64> {
+        if tile == 0 {
+            return Err(err!(InvalidArgument, "flop_executed: tiles of 0 x 0; take at least 1 x 1"));
+        }
         let blocks = self.m.div_ceil(tile) * self.n.div_ceil(tile);
-        2 * blocks * tile * tile * self.k.div_ceil(tile) * tile
+        Ok(2 * blocks * tile * tile * self.k.div_ceil(tile) * tile)
     }
 
     /// Elements that blocks read which compute `rows` x `columns` of the result each: a row of tiles reads its
@@ -60,7 +68,9 @@ mod tests {
     fn known_answers() {
         assert_eq!(4 * Matmul { m: 40, n: 33, k: 31 }.elements_read(1, 1), 327_360);
         assert_eq!(4 * Matmul { m: 80, n: 69, k: 41 }.elements_read(16, 16), 122_180);
-        assert_eq!(Matmul { m: 100, n: 92, k: 141 }.flop_executed(32), 3_932_160);
+        assert_eq!(Matmul { m: 100, n: 92, k: 141 }.flop_executed(32).unwrap(), 3_932_160);
+        let of_nothing = Matmul { m: 1, n: 1, k: 1 }.flop_executed(0).unwrap_err();
+        assert_eq!(of_nothing.kind(), crate::ErrorKind::InvalidArgument);
         let cube = |n| Matmul { m: n, n, k: n };
         assert_eq!(cube(8192).flop(), 1_099_511_627_776);
         // 2 n operations for 2 n loads and a store.

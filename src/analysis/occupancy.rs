@@ -150,9 +150,11 @@ impl Occupancy {
 pub fn occupancy(multiprocessor: &Multiprocessor, block: &Block) -> Occupancy {
     let fit = |room: Option<u32>, each: u32| room?.checked_div(each);
     let by_blocks = multiprocessor.blocks;
-    let by_threads = fit(multiprocessor.threads, block.threads);
+    let warps_per_block = block.threads.div_ceil(WARP);
+    // A block takes whole warps.
+    let by_threads = fit(multiprocessor.threads.map(|threads| threads / WARP), warps_per_block);
     let reserved = if block.shared_bytes > 0 { multiprocessor.shared_bytes_reserved } else { 0 };
-    let by_shared = fit(multiprocessor.shared_bytes, block.shared_bytes + reserved);
+    let by_shared = fit(multiprocessor.shared_bytes, block.shared_bytes.saturating_add(reserved));
     let by_registers = fit(multiprocessor.registers, block.registers);
     let blocks = [by_blocks, by_threads, by_shared, by_registers].into_iter().flatten().min();
     Occupancy {
@@ -161,7 +163,7 @@ pub fn occupancy(multiprocessor: &Multiprocessor, block: &Block) -> Occupancy {
         by_shared,
         by_registers,
         blocks,
-        warps_per_block: block.threads.div_ceil(WARP),
+        warps_per_block,
         block: *block,
         most_threads: multiprocessor.threads,
     }
@@ -223,6 +225,10 @@ mod tests {
         let m = Multiprocessor { threads: Some(1536), blocks: Some(16), ..Default::default() };
         let o = occupancy(&m, &of(1536 / 16, 0, 0));
         assert_eq!((o.by_blocks, o.by_threads, o.warps_per_block), (Some(16), Some(16), 3));
+        // 100 threads take 4 warps: 8 blocks fill 32.
+        let m = Multiprocessor { threads: Some(1024), ..Default::default() };
+        let o = occupancy(&m, &of(100, 0, 0));
+        assert_eq!((o.blocks, o.warps(), o.fraction()), (Some(8), Some(32), Some(1.0)));
         let unknown = occupancy(&Multiprocessor::default(), &of(64, 0, 0));
         assert_eq!((unknown.blocks, unknown.bound(), unknown.fraction()), (None, None, None));
     }

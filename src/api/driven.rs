@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::error::{Result, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::When;
-use crate::program::{Ask, Form, Operation, Settings, Supply};
+use crate::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
 use crate::reference;
 use crate::sparse::{
     ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
@@ -23,6 +23,8 @@ pub struct MatrixJob<'a> {
     pub settings: &'a Settings,
     /// The variant, or `auto`.
     pub variant: &'a str,
+    /// The device whose time decides the format, if none is requested.
+    pub profile: &'a DeviceProfile,
 }
 
 /// The result of a driven op.
@@ -49,8 +51,7 @@ impl MatrixJob<'_> {
             (csr, to)
         } else {
             let found = self.matrix.analyse();
-            let wanted = wanted_format(self.settings, self.variant)?;
-            let format = wanted.or_else(|| Target::named(found.format().0)).unwrap_or(Target::Csr);
+            let format = wanted_format(self.settings, self.variant, &found, self.profile)?;
             statistics = Some(found);
             (reference::spconvert(&HostMatrix::Csr(self.matrix.try_clone(op.name)?), format)?, None)
         };

@@ -272,7 +272,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     };
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
-    let plain = layers.into_iter().map(|layer| of(layer, Activation::None).lower_as(false, profile));
+    // Slices of channels, where the driver ends loops.
+    let is_long = variant == "tiled" && profile.ends_loops();
+    let widths: &[usize] = if is_long { &[4, 3] } else { &[] };
+    let long = widths.iter().map(|w| Layer::new("conv", [1, 70_000, 1, *w], 2, [1, 1]));
+    let plain =
+        layers.into_iter().chain(long).map(|layer| of(layer, Activation::None).lower_as(false, profile));
     // The epilogue is the same text in all variants.
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
     let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));

@@ -239,8 +239,8 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (m, n) = (subject.param("m")?, subject.param("n")?);
     match subject.program.variant() {
         "naive" if subject.element_bytes() >= 4 => Some(vec![
-            subject.transactions("loads", |lane| lane % m * n + lane / m),
-            subject.transactions("stores", |lane| lane),
+            subject.transactions("loads", |lane| lane % m * n + lane / m)?,
+            subject.transactions("stores", |lane| lane)?,
         ]),
         _ => None,
     }

@@ -97,7 +97,7 @@ impl TryFrom<&Csc> for CscMatrix<f32> {
     }
 }
 
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl TryFrom<&CooMatrix<f32>> for Coo {
     type Error = Error;
 
@@ -112,7 +112,7 @@ impl TryFrom<&CooMatrix<f32>> for Coo {
     }
 }
 
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl TryFrom<&Coo> for CooMatrix<f32> {
     type Error = Error;
 

@@ -44,7 +44,7 @@ fn theirs<I: SpIndex>(indices: &[u32]) -> Result<Vec<I>> {
     indices_to(NAME, indices, I::try_from_usize)
 }
 
-/// The pointers, indices and values, by rows or by columns as the matrix is stored.
+/// Pointers, indices and values, in the storage order of the matrix.
 type Lists = (Vec<u32>, Vec<u32>, Vec<f32>);
 
 fn lists<I, P, IptrS, IndS, DataS>(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Lists>
@@ -55,7 +55,7 @@ where
     IndS: Deref<Target = [I]>,
     DataS: Deref<Target = [f32]>,
 {
-    // Pointers of a part of a matrix do not begin at 0.
+    // Pointers of a part of a matrix do not start at 0.
     let ptrs = ours(&matrix.proper_indptr())?;
     Ok((ptrs, ours(matrix.indices())?, copied(NAME, matrix.data())?))
 }
@@ -122,7 +122,7 @@ impl<I: SpIndex> TryFrom<&Csc> for CsMatI<f32, I> {
     }
 }
 
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl<I, IndS, DataS> TryFrom<&TriMatBase<IndS, DataS>> for Coo
 where
     I: SpIndex,
@@ -142,7 +142,7 @@ where
     }
 }
 
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl<I: SpIndex> TryFrom<&Coo> for TriMatI<f32, I> {
     type Error = Error;
 

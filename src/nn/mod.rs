@@ -6,7 +6,7 @@
 //! | rows of mean 0 and variance 1, or of mean square 1 | [`LayerNorm`], [`RmsNorm`] |
 //! | positions as turned pairs of elements | [`Rope`] |
 //! | the largest, mean, or root of squares of windows | [`Pool2d`]; its gradient [`Pool2dBackward`] |
-//! | channels by given means and variances | [`BatchNorm`] |
+//! | channels by given means and variances, or by those of the batch | [`BatchNorm`], [`BatchNormTrain`]; its gradient [`BatchNormBackward`] |
 //! | embeddings of tokens; rows of a table by number | [`GatherRows`] |
 //! | one row for each sequence, the mean of its tokens | [`MeanPool`] |
 //! | the loss of a classifier, of a regression, with gradients | [`CrossEntropy`], [`SquaredError`] |
@@ -19,7 +19,10 @@
 
 mod activation_backward;
 mod adam;
+mod batch_channels;
 mod batch_norm;
+mod batch_norm_backward;
+mod batch_norm_train;
 mod bias_backward;
 mod columns;
 mod cross_entropy;
@@ -47,6 +50,8 @@ mod windows;
 pub use activation_backward::ActivationBackward;
 pub use adam::Adam;
 pub use batch_norm::BatchNorm;
+pub use batch_norm_backward::BatchNormBackward;
+pub use batch_norm_train::BatchNormTrain;
 pub use bias_backward::BiasBackward;
 pub use cross_entropy::CrossEntropy;
 pub use gather_rows::GatherRows;
@@ -79,6 +84,7 @@ pub const OPS: &[Operation] = &[
     pool::INFO,
     pool_backward::INFO,
     batch_norm::INFO,
+    batch_norm_train::INFO,
     cross_entropy::INFO,
     squared_error::INFO,
     activation_backward::INFO,
@@ -87,6 +93,7 @@ pub const OPS: &[Operation] = &[
     log_softmax_backward::INFO,
     layer_norm_backward::INFO,
     rms_norm_backward::INFO,
+    batch_norm_backward::INFO,
     sgd::INFO,
     adam::INFO,
     gather_rows::INFO,

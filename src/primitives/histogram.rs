@@ -16,7 +16,7 @@ use half::f16;
 use lowering::HistogramLowering;
 
 /// Counts the elements in each bin: `counts[i]` is the number of elements `x` with `edge[i] <= x < edge[i + 1]`;
-/// the last bin includes its upper edge.
+/// if you set a range or edges, the last bin includes its upper edge.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -41,14 +41,14 @@ use lowering::HistogramLowering;
 /// u8, i8, u32, i32, f32 and f16.
 ///
 /// # Bins
-/// - [`new`](Histogram::new) alone, for integers: the bins are 0, 1, ..., `bins - 1`, so bin = value. The upper
-///   end, the value `bins`, counts into the last bin, as with every kind of bins.
+/// - [`new`](Histogram::new) alone, for integers: the bins are 0, 1, ..., `bins - 1`, so bin = value, and a value
+///   of `bins` or more is not counted.
 /// - [`range`](Histogram::range): edges `lo + i (hi - lo) / bins`. Between whole numbers the edges of integer input
 ///   are exact fractions; otherwise they are computed in f64, and for floating input rounded to f32.
 /// - [`with_edges`](Histogram::with_edges): your own edges; elements are compared with them exactly.
 ///
-/// An element below the first edge or above the last is not counted, and neither is NaN. `-0` is 0. These are the
-/// rules of NumPy's `histogram`. If rounding makes edges equal, an element on them belongs to the last of their
+/// An element below the first edge or above the last is not counted, and neither is NaN. `-0` is 0. With a range or
+/// edges these are the rules of NumPy's `histogram`, without them those of `bincount`. If rounding makes edges equal, an element on them belongs to the last of their
 /// bins.
 ///
 /// # Precision and determinism
@@ -94,7 +94,7 @@ pub struct Histogram {
 /// The edges of the bins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edges {
-    /// From 0 to the number of bins.
+    /// One bin for each whole number from 0 on.
     Default,
     /// Equal, from the first number to the second.
     Range(f64, f64),
@@ -115,7 +115,7 @@ impl Histogram {
         Self { bins: edges.len().saturating_sub(1), edges: Edges::List(edges), ..Self::new(n, 0) }
     }
 
-    /// Sets bins of equal width from `lo` to `hi`. The default for integers is 0 to the number of bins.
+    /// Sets bins of equal width from `lo` to `hi`, both included. The default for integers is one bin for each value.
     #[must_use]
     pub fn range(mut self, lo: f64, hi: f64) -> Self {
         self.edges = Edges::Range(lo, hi);
@@ -264,7 +264,7 @@ const MAX_BINS: usize = 1 << 20;
 
 pub(super) const INFO: Operation = Operation {
     name: "histogram",
-    about: "how many elements fall into each bin; the last bin has its upper edge too",
+    about: "how many elements fall into each bin; without a range, bin = value for integers",
     inputs: &[Input::new("input", "any shape")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
@@ -355,7 +355,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let share = n.div_ceil((parts * u64::from(interface.workgroup_size[0])).max(1));
     let spec = &subject.program.kernels[counting.kernel].spec;
     let apart = if spec.is_set("CONTIGUOUS") { share } else { 1 };
-    Some(vec![subject.transactions("loads", |lane| lane * apart)])
+    Some(vec![subject.transactions("loads", |lane| lane * apart)?])
 }
 
 #[cfg(test)]

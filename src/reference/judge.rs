@@ -187,7 +187,7 @@ judges! {
         softmax log_softmax layer_norm rms_norm rope pool pool_backward batch_norm
         gather_rows mean_pool cross_entropy squared_error activation_backward
         bias_backward softmax_backward log_softmax_backward layer_norm_backward
-        rms_norm_backward sgd adam;
+        rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
     "attention":
         attention kv_append;
 }

@@ -13,6 +13,10 @@ mod axpy;
 #[cfg(feature = "nn")]
 mod batch_norm;
 #[cfg(feature = "nn")]
+mod batch_norm_backward;
+#[cfg(feature = "nn")]
+mod batch_norm_train;
+#[cfg(feature = "nn")]
 mod bias_backward;
 #[cfg(feature = "image")]
 mod blur;
@@ -140,6 +144,10 @@ pub use attention::{AttentionInputs, attention, attention_bound};
 pub use axpy::{axpy, axpy_bound};
 #[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};
+#[cfg(feature = "nn")]
+pub use batch_norm_backward::{batch_norm_backward, batch_norm_backward_bound};
+#[cfg(feature = "nn")]
+pub use batch_norm_train::{batch_norm_train, batch_norm_train_bound};
 #[cfg(feature = "nn")]
 pub use bias_backward::{bias_backward, bias_backward_bound};
 #[cfg(feature = "image")]

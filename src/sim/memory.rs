@@ -335,7 +335,8 @@ mod tests {
         ];
         for addresses in cases {
             for (size, segment) in [(4, 32), (4, 128), (16, 64), (1, 32)] {
-                let wanted = segments(addresses.iter().map(|a| u64::from(*a)), size.into(), segment.into());
+                let wanted =
+                    segments(addresses.iter().map(|a| u64::from(*a)), size.into(), segment.into()).unwrap();
                 assert_eq!(targets(addresses.iter().copied()).sectors(size, segment).0, wanted);
             }
         }

@@ -7,12 +7,12 @@ use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, Rope};
+use tilework::nn::{BatchNorm, BatchNormTrain, CrossEntropy, GatherRows, Rope};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{
-    Number, batch_norm_bound, cross_entropy_bound, layer_norm_bound, log_softmax_bound, pool_bound,
-    rms_norm_bound, rope_bound, softmax_bound,
+    Number, batch_norm_bound, batch_norm_train_bound, cross_entropy_bound, layer_norm_bound,
+    log_softmax_bound, pool_bound, rms_norm_bound, rope_bound, softmax_bound,
 };
 
 /// An axis counted from the front.
@@ -224,20 +224,23 @@ pub(super) fn global_pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     pool_typed(call, dtype, &op, &x, dims)
 }
 
-/// Normalises channels by given statistics; images of any number of axes become planes of one line.
-pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
+/// Normalises channels by given statistics, or in training by those of the batch, whose running averages follow; images
+/// of any number of axes become planes of one line.
+pub(super) fn batch_norm(call: &Call) -> Result<Vec<Array>, Stop> {
     let (dtype, arrays) = call.operands()?;
     if dtype != DType::F32 {
         return Err(Stop::out_of_scope("batch norm does not take", dtype));
     }
-    if call.int("training_mode", 0) != 0 || call.node.outputs.len() > 1 {
-        return Err(Stop::out_of_scope("batch norm is that of inference", "training"));
+    let training = call.int("training_mode", 0) != 0;
+    if !training && call.node.outputs.len() > 1 {
+        return Err(Stop::out_of_scope("batch norm of inference has one result", call.node.outputs.len()));
     }
     let [x, gamma, beta, mean, variance] = &arrays[..] else {
         return Err(Stop::Failed(format!("{} operands", arrays.len())));
     };
     let [n, c, ref spatial @ ..] = x.dims[..] else { return Err(Stop::Failed("no channels".into())) };
-    let op = BatchNorm::new([n, c, 1, spatial.iter().product()]).eps(call.float("epsilon", 1e-5));
+    let shape = [n, c, 1, spatial.iter().product()];
+    let eps = call.float("epsilon", 1e-5);
     let gpu = call.gpu;
     let input = elements::<f32>(x);
     let channels = [mean, variance, gamma, beta].map(elements::<f32>);
@@ -245,10 +248,24 @@ pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
     let (dx, dy) = (gpu.upload(&input)?, gpu.alloc::<f32>(input.len())?);
     let [dm, dv, dg, db] = [gpu.upload(m)?, gpu.upload(v)?, gpu.upload(g)?, gpu.upload(b)?];
     let mut rec = gpu.recorder();
-    op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dm, &dv, &dg, &db, &dy)?;
+    if !training {
+        let op = BatchNorm::new(shape).eps(eps);
+        op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dm, &dv, &dg, &db, &dy)?;
+        rec.submit()?;
+        let bound = batch_norm_bound(&op, &input, [m, v, g, b]);
+        return Ok(vec![Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound }]);
+    }
+    // ONNX's momentum is the share of the old statistics.
+    let op = BatchNormTrain::new(shape).eps(eps).momentum(1.0 - call.float("momentum", 0.9)).population();
+    let (new_mean, new_variance) = (gpu.alloc::<f32>(c)?, gpu.alloc::<f32>(c)?);
+    op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dg, &db, &dm, &dv, &dy, &new_mean, &new_variance)?;
     rec.submit()?;
-    let bound = batch_norm_bound(&op, &input, [m, v, g, b]);
-    Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
+    let bounds = batch_norm_train_bound(&op, &input, [g, b, m, v]);
+    let results = [(x.dims.clone(), dy), (vec![c], new_mean), (vec![c], new_variance)];
+    let array = |((dims, list), bound): ((Vec<usize>, tilework::Buffer<f32>), Vec<f64>)| {
+        Ok(Array { dims, values: numbers(&list.read()?), bound })
+    };
+    results.into_iter().zip(bounds).map(array).collect()
 }
 
 /// The loss, and the log-probabilities if requested. Classes are the second axis.

@@ -15,6 +15,7 @@ mod parts {
 
     pub(super) mod cli;
     mod inputs;
+    mod occupancy;
     mod table;
 }
 
@@ -34,6 +35,49 @@ fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
     let found =
         out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.first() == Some(&word));
     found.unwrap_or_else(|| panic!("no line of {word}: {out}"))
+}
+
+#[test]
+fn occupancy_of_a_workgroup_is_calculated() {
+    let occupancy =
+        |line: &str| run(&[&["occupancy"], &line.split_whitespace().collect::<Vec<_>>()[..]].concat());
+    let of = |line: &str| {
+        let (code, out, err) = occupancy(line);
+        assert_eq!((code, err.as_str()), (0, ""), "{line}");
+        out.lines().find(|l| l.contains("occupancy")).unwrap().to_owned()
+    };
+    let block = "--threads 288 --shared 10K --registers 9K";
+    assert_eq!(
+        of(&format!("{block} --device h100")),
+        "7 at a time, 63 of 64 warps: occupancy 98.4 %, bound by threads"
+    );
+    assert_eq!(of(block), of(&format!("{block} --device H100")));
+    let small = "--limits 1024,8,16K,16K";
+    assert_eq!(
+        of(&format!("{block} {small}")),
+        "1 at a time, 9 of 32 warps: occupancy 28.1 %, bound by shared memory"
+    );
+    // 100 threads take 4 warps.
+    assert_eq!(
+        of("--threads 100 --limits 1024,16,16K,16K"),
+        "8 at a time, 32 of 32 warps: occupancy 100.0 %, bound by threads"
+    );
+    assert_eq!(of("--threads 4096"), "0 at a time, 0 of 64 warps: occupancy 0.0 %, bound by threads");
+    assert!(occupancy("--help").1.starts_with("usage: explain occupancy"));
+    for (line, part) in [
+        ("", "give --threads"),
+        ("--threads 0", "give --threads"),
+        ("--threads x", "must be a whole number"),
+        ("--threads 5000000K", "must be a whole number"),
+        ("--threads 32 --device banana", "no limits of `banana`"),
+        ("--threads 32 --limits 1,2,3", "four numbers"),
+        ("--threads 32 --limits 1,2,3,4 --device h100", "give one"),
+        ("--threads 32 --banana 3", "no key --banana"),
+    ] {
+        let (code, out, err) = occupancy(line);
+        assert_eq!((code, out.as_str()), (2, ""), "{line}");
+        assert!(err.contains(part), "{line}: {err}");
+    }
 }
 
 #[test]

@@ -286,7 +286,9 @@ pub(super) fn histogram(draw: &mut Draw) -> Case {
             DType::I32 => (-4.0, 2e9),
             _ => (1.0, 200.0),
         };
-        let op = if draw.option(&[false, true]) {
+        let op = if !T::DTYPE.is_float() && draw.pick(&[false, false, true]) {
+            Histogram::new(n, bins)
+        } else if draw.option(&[false, true]) {
             let edge = |i: usize| lo + (hi - lo) * (i * i) as f64 / (bins * bins) as f64;
             Histogram::with_edges(n, (0..=bins).map(edge).collect::<Vec<_>>())
         } else {

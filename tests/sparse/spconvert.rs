@@ -277,7 +277,7 @@ fn statistics_match_the_host() {
 }
 
 #[test]
-fn the_best_format_for_a_matrix_is_chosen() {
+fn matrices_convert_to_the_textbook_and_the_fastest_format() {
     let Some(gpu) = gpu() else { return };
     let mostly = |row: usize| if row == 7 { (0..500).collect() } else { vec![0, 3, row] };
     let matrices = [
@@ -290,13 +290,16 @@ fn the_best_format_for_a_matrix_is_chosen() {
     for (csr, name) in matrices {
         let (a, statistics) = gpu.suit_matrix(&gpu.upload_matrix(&csr.to_csc().unwrap()).unwrap()).unwrap();
         assert_eq!(statistics, csr.analyse());
-        assert_eq!((a.layout().format.name(), statistics.format().0), (name, name));
-        let want = spconvert(
-            &HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap()),
-            Target::named(name).unwrap(),
-        )
-        .unwrap();
-        assert_same(name, &a, &want);
+        assert_eq!(statistics.textbook_format().0, name);
+        let fastest = statistics.format(gpu.profile()).0;
+        let to = |name| match Target::named(name).unwrap() {
+            Target::Hybrid { .. } => Target::Hybrid { width: Some(statistics.hybrid_width) },
+            target => target,
+        };
+        let csr = HostMatrix::Csr(csr.to_csc().unwrap().to_csr().unwrap());
+        assert_same(fastest, &a, &spconvert(&csr, to(fastest)).unwrap());
+        let a = gpu.convert_matrix(&a, to(name)).unwrap();
+        assert_same(name, &a, &spconvert(&csr, to(name)).unwrap());
     }
 }
 

@@ -17,7 +17,8 @@ use tilework::sparse::{Csr, Duplicates, Outcome, Solution, Target};
 use tilework::{DeviceMatrix, Gpu};
 
 /// What `--format` may be.
-pub(crate) const FORMATS: [&str; 8] = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+pub(crate) const FORMATS: [&str; 9] =
+    ["auto", "textbook", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
 /// Does what is asked for, or prints the usage, and gives the exit code.
 pub(crate) fn run<R>(
@@ -77,7 +78,8 @@ pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
 pub(crate) fn upload(gpu: &Gpu, csr: &Csr, format: &str) -> Result<(DeviceMatrix, String), Failure> {
     let seen = csr.analyse();
     let (name, why) = match format {
-        "auto" => seen.format(),
+        "auto" => seen.format(gpu.profile()),
+        "textbook" => seen.textbook_format(),
         _ => (format, "asked for by name".to_owned()),
     };
     let mut a = gpu.upload_matrix(csr)?;
@@ -100,7 +102,7 @@ pub(crate) struct Options {
 }
 
 /// What the usage of a program says of them.
-pub(crate) const USAGE: &str = "  --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
+pub(crate) const USAGE: &str = "  --format NAME        auto, textbook, coo, csr, csc, ell, jds, hybrid or sell (auto)
   --history            print the residual of every iteration
   --plot FILE          draw the residuals, as SVG or PNG
   --spy FILE.png       draw where the matrix has entries

@@ -166,7 +166,7 @@ impl Gpu {
     }
 
     /// Measures the rows of a matrix on the device: the same numbers as
-    /// [`Csr::analyse`](crate::sparse::Csr::analyse). Reads 8 words back, which waits. Formats other than compressed
+    /// [`Csr::analyse`](crate::sparse::Csr::analyse). Reads 9 words back, which waits. Formats other than compressed
     /// rows are converted first.
     ///
     /// ```
@@ -193,11 +193,14 @@ impl Gpu {
         operands.truncate(2);
         operands.push(Slice::from(&measures).untyped());
         self.run_program(measure(&layout, &self.planning_profile())?, &operands)?;
-        Ok(Measured::new(&measures.read()?).statistics(&layout))
+        let statistics = Measured::new(&measures.read()?).statistics(&layout);
+        let hybrid_list = self.rest(matrix, statistics.hybrid_width)?;
+        Ok(Statistics { hybrid_list, ..statistics })
     }
 
-    /// Converts the matrix to the format that suits it, and returns it with its statistics: [`Gpu::analyse_matrix`],
-    /// [`Statistics::format`], [`Gpu::convert_matrix`]. Pass the statistics to
+    /// Converts the matrix to the format with the shortest predicted time on this device, and returns it with its
+    /// statistics: [`Gpu::analyse_matrix`], [`Statistics::format`], [`Gpu::convert_matrix`]. For a textbook's choice,
+    /// convert to [`Statistics::textbook_format`]. Pass the statistics to
     /// [`Spmv::statistics`](crate::Spmv::statistics), and the report of a product shows them and why the format was
     /// chosen.
     ///
@@ -209,8 +212,8 @@ impl Gpu {
     /// let gpu = Gpu::new()?;
     /// let (row_ptrs, col_idxs) = ((0..=64).collect(), (0..64).collect());
     /// let diagonal = Csr { rows: 64, cols: 64, row_ptrs, col_idxs, values: vec![2.0; 64] };
-    /// let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&diagonal)?)?;
-    /// assert_eq!((a.layout().format.name(), seen.longest), ("ell", 1));
+    /// let (a, statistics) = gpu.suit_matrix(&gpu.upload_matrix(&diagonal)?)?;
+    /// assert_eq!(a.layout().format.name(), statistics.format(gpu.profile()).0);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///
@@ -221,7 +224,7 @@ impl Gpu {
             return self.suit_matrix(&self.convert_matrix(matrix, Target::Csr)?);
         }
         let statistics = self.analyse_matrix(matrix)?;
-        let suited = match Target::named(statistics.format().0) {
+        let suited = match Target::named(statistics.format(self.profile()).0) {
             Some(Target::Hybrid { .. }) => Target::Hybrid { width: Some(statistics.hybrid_width) },
             Some(target) => target,
             None => Target::Csr,

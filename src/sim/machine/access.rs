@@ -298,8 +298,10 @@ impl Machine<'_> {
                 tally.moved_bytes += sectors * u64::from(sector);
                 tally.used_bytes += used;
                 if let Some(memory) = &self.options.interleaving {
-                    for burst in self.targets.bursts(size, memory.burst) {
-                        *self.sink.bursts.entry(memory.place(burst * memory.burst)).or_default() += 1;
+                    // `Options::check` refuses an interleaving of nothing, so each address has a place.
+                    let bursts = self.targets.bursts(size, memory.burst).into_iter();
+                    for place in bursts.filter_map(|burst| memory.place(burst * memory.burst).ok()) {
+                        *self.sink.bursts.entry(place).or_default() += 1;
                     }
                 }
                 let bytes = lanes * u64::from(size);
