@@ -78,7 +78,10 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
         8 => {}
         9 | 11..=14 => {
             let name = ["signed bytes", "", "i16", "i32", "f32", "f64"][usize::from(dtype) - 9];
-            return Err(err!(Unsupported, "idx: the elements are {name} (type {dtype}); use unsigned bytes (8)"));
+            return Err(err!(
+                Unsupported,
+                "idx: the elements are {name} (type {dtype}); use unsigned bytes (8)"
+            ));
         }
         _ => return Err(err!(Malformed, "idx: the magic number names an unknown type, {dtype}")),
     }
@@ -105,10 +108,7 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
     })?;
     if data.len() != len {
         let there = if data.len() > len { "more".to_owned() } else { data.len().to_string() };
-        return Err(err!(
-            Malformed,
-            "idx: the extents {shape:?} mean {len} elements; the file has {there}"
-        ));
+        return Err(err!(Malformed, "idx: the extents {shape:?} mean {len} elements; the file has {there}"));
     }
     Ok(Idx { shape, data })
 }

@@ -228,7 +228,7 @@ const MAX_DISPATCHES: u64 = 1 << 16;
 
 impl Program {
     /// Splits `count` items of work into chunks of at most `each`, so that no dispatch takes long.
-    pub(crate) fn bands(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
+    pub(crate) fn chunks(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
         let each = each.max(1);
         self.check_dispatches(count.div_ceil(each))?;
         Ok((0..count).step_by(each as usize).map(move |first| first..count.min(first + each)))

@@ -7,7 +7,9 @@ use super::{Described, Format, MatrixLayout};
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Asked, Decision, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role};
+use crate::program::{
+    Access, Asked, Decision, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role,
+};
 use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
 use lowering::SpmmLowering;
@@ -96,10 +98,7 @@ const VARIANTS: &[Variant] = &[
     ),
     Variant::portable("csr-scalar", "one thread sums an element of C"),
     Variant::portable("csr-vector", "a team of lanes sums a row, each lane some of its columns"),
-    Variant::portable(
-        "csr-merge",
-        "teams share row ends and entries evenly; carries between teams",
-    ),
+    Variant::portable("csr-merge", "teams share row ends and entries evenly; carries between teams"),
     Variant::portable("csc", "entries sorted by row, summed as in `coo`"),
     Variant::portable("ell", "a team of lanes sums the slots of a row"),
     Variant::portable("jds", "a team of lanes sums a row down the jagged diagonals"),
@@ -147,9 +146,7 @@ impl Spmm {
                 let longest = self.matrix.longest;
                 (
                     "csr-merge",
-                    format!(
-                        "the longest row has {longest} entries, the mean {mean}: teams share rows"
-                    ),
+                    format!("the longest row has {longest} entries, the mean {mean}: teams share rows"),
                 )
             }
             Format::Csr => ("csr-vector", "neighbouring lanes read neighbouring elements of B".into()),

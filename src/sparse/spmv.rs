@@ -13,8 +13,8 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Bits, Decision, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Role, Setting, Variant, choose_with, deterministic, kernel_params,
+    Access, Asked, Binding, Bits, Decision, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Role, Setting, Variant, choose_with, deterministic, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -142,14 +142,8 @@ const VARIANTS: &[Variant] = &[
         .in_any_order(),
     Variant::portable("csr-scalar", "one thread sums a row"),
     Variant::portable("csr-vector", "neighbouring lanes sum a row together, more of them for longer rows"),
-    Variant::portable(
-        "csr-merge",
-        "tiles share row ends and entries evenly; carries between tiles",
-    ),
-    Variant::portable(
-        "csr-segmented",
-        "the tiles of `csr-merge`, with segmented sums inside a tile",
-    ),
+    Variant::portable("csr-merge", "tiles share row ends and entries evenly; carries between tiles"),
+    Variant::portable("csr-segmented", "the tiles of `csr-merge`, with segmented sums inside a tile"),
     Variant::portable("csc", "products by column, sorted by row, summed as in `coo`"),
     Variant::portable("csc-atomic", "one thread adds a column to the rows by atomics; for comparison")
         .in_any_order(),
@@ -252,9 +246,7 @@ impl Spmv {
                 // On an H100 `csr-segmented` takes 170 us and `csr-merge` 175 for a power law with 16 entries in a row,
                 // 35 and 32 us for an arrow with 3. Gathers alone take 146 us of the former.
                 if mean < 8 || profile.quirks.serial_workgroups { "csr-merge" } else { "csr-segmented" },
-                format!(
-                    "the longest row has {longest} entries, the mean {mean}: workgroups share rows"
-                ),
+                format!("the longest row has {longest} entries, the mean {mean}: workgroups share rows"),
             ),
             Format::Csr if profile.quirks.serial_workgroups => {
                 ("csr-scalar", "on a processor one thread walks a row fastest".into())
@@ -329,8 +321,10 @@ struct SpmvLowering<'a> {
 
 impl SpmvLowering<'_> {
     fn lower(&mut self, product: bool) -> Result<()> {
-        if !product {
+        if !product || self.matrix.adds() {
             self.scale();
+        }
+        if !product {
             return Ok(());
         }
         match (self.matrix.format, self.program.variant()) {
@@ -346,29 +340,15 @@ impl SpmvLowering<'_> {
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
                     self.ell(width);
-                } else {
-                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
                 }
             }
-            (Format::Coo { .. }, "coo-atomic") => {
-                self.scale();
-                self.coo_atomic();
-            }
-            (Format::Coo { sorted }, _) => {
-                self.scale();
-                self.coo(0, self.matrix.entries, sorted)?;
-            }
-            (Format::Csc, "csc-atomic") => {
-                self.scale();
-                self.csc_atomic();
-            }
-            (Format::Csc, _) => {
-                self.scale();
-                self.csc()?;
-            }
+            (Format::Coo { .. }, "coo-atomic") => self.coo_atomic(),
+            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
+            (Format::Csc, "csc-atomic") => self.csc_atomic(),
+            (Format::Csc, _) => self.csc()?,
         }
         Ok(())
     }
@@ -409,7 +389,7 @@ impl SpmvLowering<'_> {
         windows(longest, end, self.policy.max_slots)
     }
 
-    /// y = beta y.
+    /// Appends y = beta y.
     fn scale(&mut self) {
         let spec = self.spec().constant("RESULT_BINDING", 1u32);
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_scale", "spmv_scale", spec));

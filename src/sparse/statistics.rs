@@ -93,10 +93,7 @@ impl Statistics {
         } else if mean < VERY_SPARSE {
             ("coo", format!("rows have {mean:.2} entries on average: most are empty"))
         } else if fits(rows.saturating_mul(longest)) {
-            (
-                "ell",
-                format!("rows have {mean:.1} entries on average and at most {longest}: little padding"),
-            )
+            ("ell", format!("rows have {mean:.1} entries on average and at most {longest}: little padding"))
         } else if self.triangular {
             ("jds", "the matrix is a triangle: row lengths fall evenly".into())
         } else if longest as f64 > OUTLIER as f64 * mean
@@ -106,10 +103,7 @@ impl Statistics {
             let width = self.hybrid_width;
             ("hybrid", format!("four of five rows have at most {width} entries, the longest {longest}"))
         } else {
-            (
-                "csr",
-                format!("row lengths vary: {mean:.1} entries on average, at most {longest}"),
-            )
+            ("csr", format!("row lengths vary: {mean:.1} entries on average, at most {longest}"))
         }
     }
 }
@@ -118,10 +112,7 @@ impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rows, cols, entries, mean, variance, longest, empty_rows, bandwidth, .. } = *self;
         writeln!(f, "{rows} x {cols}, {entries} entries, bandwidth {bandwidth}")?;
-        writeln!(
-            f,
-            "  rows        {mean:.2} entries on average, variance {variance:.2}, at most {longest}"
-        )?;
+        writeln!(f, "  rows        {mean:.2} entries on average, variance {variance:.2}, at most {longest}")?;
         writeln!(f, "  empty rows  {empty_rows}")?;
         let (format, why) = self.format();
         write!(f, "  format      {format}: {why}")
@@ -146,7 +137,8 @@ impl Csr {
             }
             low
         };
-        let entries = || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
+        let entries =
+            || (0..self.rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col as usize)));
         Statistics::from_sums(&Sums {
             rows: self.rows,
             cols: self.cols,

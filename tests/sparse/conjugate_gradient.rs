@@ -87,7 +87,7 @@ fn f16_systems_are_solved_in_every_format() {
     let mut random = Random::new(5);
     let (b, x) = (random.elements::<f32>(csr.rows), random.elements::<f32>(csr.rows));
     for host in every_format(&csr) {
-        let a = host.upload_f16(gpu).unwrap();
+        let a = gpu.upload_matrix_f16(&host).unwrap();
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg, &b, &x).unwrap();
         assert_eq!(solution.outcome, Outcome::Converged, "{:?}: {solution}", a.layout());
@@ -106,7 +106,7 @@ fn systems_match_reference_in_every_format() {
                 let (_, wanted) = reference::conjugate_gradient(csr, &b, &x, jacobi, 1e-5, 1000).unwrap();
                 let formats = if device.main && csr.rows == 713 { 10 } else { 1 };
                 for host in every_format(csr).into_iter().take(formats) {
-                    let a = host.upload(&device.gpu).unwrap();
+                    let a = device.gpu.upload_matrix(&host).unwrap();
                     let cg = ConjugateGradient::new(a.layout()).preconditioner(preconditioner).check_every(8);
                     let (solution, x) = solve(&device.gpu, &a, &cg, &b, &x).unwrap();
                     let what = format!("{}: {preconditioner:?} {:?}: {solution}", device.label, a.layout());
@@ -189,7 +189,11 @@ fn iterations_stop_at_the_limit_and_resume() {
     let solution = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert_eq!((solution.outcome, solution.iterations), (Outcome::Limit, 13));
     assert!((solution.residual / solution.history[13] - 1.0).abs() < 1e-3);
-    assert!(solution.to_string().starts_with("not converged: the iterations allowed are done after 13"));
+    assert!(
+        solution
+            .to_string()
+            .starts_with("not converged: the maximum number of iterations is reached after 13")
+    );
     let again = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert!((again.history[0] / solution.residual - 1.0).abs() < 1e-5);
 }
@@ -313,7 +317,7 @@ fn rejects_invalid_arguments() {
     refused(&cg.clone().absolute(f32::NAN), ErrorKind::InvalidArgument, "the absolute tolerance is NaN");
     refused(&cg.clone().iterations(0), ErrorKind::InvalidArgument, "0 iterations");
     refused(&cg.clone().check_every(0), ErrorKind::InvalidArgument, "between checks");
-    refused(&cg.clone().variant("ell"), ErrorKind::InvalidArgument, "for another format");
+    refused(&cg.clone().variant("ell"), ErrorKind::InvalidArgument, "takes another format");
     let coo = gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap();
     let atomic = ConjugateGradient::new(coo.layout()).variant("coo-atomic");
     refused(&atomic, ErrorKind::Unsupported, "varies from run to run");

@@ -44,8 +44,9 @@ fn policy(profile: &DeviceProfile) -> SpmmPolicy {
     if profile.quirks.serial_workgroups {
         SpmmPolicy { workgroup_size: 64, max_lanes: 8, items: 64, max_slots }
     } else {
-        // NVIDIA H100, 2^20 rows, 32 columns, `csr-merge`, GFLOP/s with 32, 64, 128 items: 1143, 1128, 1077 for 16 random
-        // entries in a row; 1067, 1022, 922 for a power law; 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
+        // NVIDIA H100, 2^20 rows, 32 columns, `csr-merge`, GFLOP/s with 32, 64, 128 items: 1143, 1128, 1077 for 16
+        // random entries in a row; 1067, 1022, 922 for a power law; 774, 711, 589 for an arrow. Workgroups of 64 to 256
+        // are alike.
         SpmmPolicy { workgroup_size: 256, max_lanes: 32, items: 32, max_slots }
     }
 }
@@ -111,8 +112,10 @@ impl<'a> SpmmLowering<'a> {
     }
 
     pub(super) fn lower(mut self, product: bool) -> Result<Program> {
-        if !product {
+        if !product || self.matrix.adds() {
             self.scale();
+        }
+        if !product {
             return Ok(self.program);
         }
         match (self.matrix.format, self.program.variant()) {
@@ -132,21 +135,13 @@ impl<'a> SpmmLowering<'a> {
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
                     self.ell(width);
-                } else {
-                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
                 }
             }
-            (Format::Coo { sorted }, _) => {
-                self.scale();
-                self.coo(0, self.matrix.entries, sorted)?;
-            }
-            (Format::Csc, _) => {
-                self.scale();
-                self.csc()?;
-            }
+            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
+            (Format::Csc, _) => self.csc()?,
         }
         Ok(self.program)
     }
@@ -210,7 +205,7 @@ impl<'a> SpmmLowering<'a> {
         Grid::fold(threads.div_ceil(u64::from(self.policy.workgroup_size)))
     }
 
-    /// C = beta C.
+    /// Appends C = beta C.
     fn scale(&mut self) {
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_scale", "spmm_scale", self.spec(1)));
         let (params, c, grid) = (self.params(), self.c(), self.teams(self.matrix.rows as u64));
