@@ -95,11 +95,10 @@ impl Gpu {
     pub fn drive(&self, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Option<Driven>> {
         let op = job.settings.op();
         let Some((_, drive)) = DRIVERS.iter().find(|(name, _)| *name == op.name) else { return Ok(None) };
-        let (most, least) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
+        let (max, min) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
         let given = job.inputs.len();
-        if !(least..=most).contains(&given) {
-            let text =
-                format!("{}: {given} inputs after the matrix; the op wants {least} to {most}", op.name);
+        if !(min..=max).contains(&given) {
+            let text = format!("{}: {given} inputs after the matrix; the op wants {min} to {max}", op.name);
             return Err(err!(InvalidArgument, "{text}"));
         }
         drive(self, job, progress).map(Some)

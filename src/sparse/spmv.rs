@@ -267,11 +267,11 @@ impl Spmv {
     /// the longest row would keep them much longer.
     fn lanes(&self, profile: &DeviceProfile) -> u32 {
         let wanted = (self.matrix.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
-        let most = policy(profile).workgroup_size;
+        let max = policy(profile).workgroup_size;
         let shuffled = shuffled(profile);
         let lanes = wanted.next_power_of_two();
         // Above a subgroup, barriers cost more than longer walks, unless rows fill a workgroup.
-        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(most) } else { lanes.min(most) }
+        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(max) } else { lanes.min(max) }
     }
 }
 

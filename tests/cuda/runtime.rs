@@ -150,7 +150,7 @@ fn streams_copy_in_order_and_wait_for_events() {
         second.download(&y, &back).unwrap();
         first.wait_for(&second.record().unwrap()).unwrap();
     }
-    // The copy is waited for, since it is under way.
+    // `get` waits for the pending copy.
     let sum = data.iter().scan(0u32, |sum, x| {
         *sum = sum.wrapping_add(*x);
         Some(*sum)
@@ -166,7 +166,7 @@ fn streams_copy_in_order_and_wait_for_events() {
     assert_eq!(y.read().unwrap(), data);
     let half = host.slice(..n / 2).unwrap();
     refused(first.upload(half, &x), ErrorKind::Shape, "slice the longer");
-    // Dropped while copies are under way.
+    // Dropped while a copy is pending.
     first.upload(half, x.slice(..n / 2).unwrap()).unwrap();
     drop((host, back, x, y));
     first.wait().unwrap();

@@ -164,10 +164,10 @@ fn any_number_of_partial_sums_matches_reference() {
     let b = Random::new(6).elements::<f32>(3000);
     let (_, wanted) = reference::conjugate_gradient(&csr, &b, &[0.0; 3000], true, 1e-5, 1000).unwrap();
     // The number for cards; one part; and more parts than a workgroup sums at once.
-    for (size, items, most) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
+    for (size, items, max) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
-        let (solution, x) = solve(gpu, &a, &cg.tile(size, items, most), &b, &[0.0; 3000]).unwrap();
-        let what = format!("{size} x {items}, {most}: {solution}");
+        let (solution, x) = solve(gpu, &a, &cg.tile(size, items, max), &b, &[0.0; 3000]).unwrap();
+        let what = format!("{size} x {items}, {max}: {solution}");
         assert!(
             solution.iterations.abs_diff(wanted.len() - 1) <= 5 && residual(&csr, &x, &b) < 1.01e-5,
             "{what}"
@@ -264,10 +264,10 @@ fn unsolvable_systems_report_the_reason() {
             let a = gpu.upload_matrix(&csr).unwrap();
             let cg = ConjugateGradient::new(a.layout()).tolerance(tolerance);
             let (solution, x) = solve(gpu, &a, &cg, &b, &vec![0.0; n]).unwrap();
-            let (outcome, most) =
+            let (outcome, max) =
                 if size > 1e-20 { (Outcome::Stagnated, 1e-5) } else { (Outcome::TooSmall, 1e-2) };
             assert_eq!(solution.outcome, outcome, "{size} {tolerance}: {solution}");
-            assert!(solution.residual < most && residual(&csr, &x, &b) < most, "{solution}");
+            assert!(solution.residual < max && residual(&csr, &x, &b) < max, "{solution}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The power method against known eigenvalues and the reference.
+//! Power iteration against known eigenvalues and the reference.
 
 use super::conjugate_gradient::laplacian;
 use super::spmv::{every_format, matrix};

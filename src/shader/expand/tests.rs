@@ -163,9 +163,9 @@ fn wrong_loops_and_conditions_name_their_line() {
 
 #[test]
 fn loops_are_bounded() {
-    let most = Spec::new().constant("N", u32::MAX);
+    let max = Spec::new().constant("N", u32::MAX);
     for text in ["const N = 1;\n#for i in N\n#end\n", "const N = 1;\n#for i in N\nx\n#end\n"] {
-        let m = message(text, &most);
+        let m = message(text, &max);
         assert!(m.starts_with("k.wgsl:2: `#for i in N`: loops and blocks read more than"), "{m}");
     }
     let m = message(&format!("const N = 90000;\n{}", "#for i in N\nx\n#end\n".repeat(50)), &Spec::new());
@@ -179,7 +179,7 @@ fn loops_are_bounded() {
     assert!(m.starts_with("k.wgsl:2: loops and blocks write") && m.len() < 200, "{m}");
     let open: String = (0..20).map(|i| format!("#for i{i} in 2\n")).collect();
     let m = message(&format!("{open}{}", "#end\n".repeat(20)), &Spec::new());
-    assert!(m.starts_with("k.wgsl:17: `#for i16 in 2`: more than 16 loops"), "{m}");
+    assert!(m.starts_with("k.wgsl:17: `#for i16 in 2`: more than 16 nested loops"), "{m}");
 }
 
 #[test]

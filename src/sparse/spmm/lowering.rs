@@ -53,8 +53,8 @@ fn policy(profile: &DeviceProfile) -> SpmmPolicy {
 
 /// Returns the lanes of a team, a power of two. Idle lanes cost time, and so do several teams for one row, which read
 /// the same entries: as much as [`ENTRY_COST`] lanes each.
-fn lanes(chunks: u32, most: u32) -> u32 {
-    let numbers = (0..=most.ilog2()).map(|bits| 1 << bits);
+fn lanes(chunks: u32, max: u32) -> u32 {
+    let numbers = (0..=max.ilog2()).map(|bits| 1 << bits);
     numbers.min_by_key(|&lanes| chunks.div_ceil(lanes) * (lanes + ENTRY_COST)).unwrap_or(1)
 }
 
@@ -262,8 +262,8 @@ impl<'a> SpmmLowering<'a> {
     /// Returns the steps of a team and the number of teams. The policy decides, unless the carries would exceed a
     /// binding.
     fn share(&self, steps: u64) -> (u32, u64) {
-        let most = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
-        let items = u64::from(self.policy.items).max(steps.div_ceil(most.max(1)));
+        let max = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
+        let items = u64::from(self.policy.items).max(steps.div_ceil(max.max(1)));
         (items as u32, steps.div_ceil(items))
     }
 
