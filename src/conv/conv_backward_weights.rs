@@ -207,7 +207,7 @@ fn sum(
     let kernel = program.kernel(kernel);
     let grid = Grid::fold((output.size / 4).div_ceil(256));
     // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
-    for Range { start, end } in program.bands(count as u64, profile.loop_steps(1, 1 << 31))? {
+    for Range { start, end } in program.chunks(count as u64, profile.loop_steps(1, 1 << 31))? {
         let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
         let first = first && start == 0;
         let params =
@@ -248,7 +248,7 @@ fn direct(
     let bindings = vec![chunk.x, chunk.y, slabs];
     // Threads of a bounded time.
     let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-    for Range { start, end } in program.bands(count as u64, each)? {
+    for Range { start, end } in program.chunks(count as u64, each)? {
         let mut params = c.params(chunk, end as usize);
         params.first = start as u32;
         program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));

@@ -43,10 +43,7 @@ impl Attention {
             (self.kv.is_some_and(|kv| kv.dtype() != dtype), "a key and value type other than that of q"),
         ];
         if let Some((_, what)) = extras.iter().find(|(asked, _)| *asked) {
-            return Err(err!(
-                Unsupported,
-                "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"
-            ));
+            return Err(err!(Unsupported, "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"));
         }
         let max = i32::MAX as usize / 4;
         if self.queries.max(self.keys) > max || self.batch * self.heads > 65535 {

@@ -114,7 +114,8 @@ impl CudaGpu {
         }
         let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), self.store())?;
         let label = kernel.label();
-        let entry = CString::new(kernel.entry).map_err(|_| err!(Shader, "{label}: the entry name contains a 0 byte"))?;
+        let entry = CString::new(kernel.entry)
+            .map_err(|_| err!(Shader, "{label}: the entry name contains a 0 byte"))?;
         let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the code is a complete image from NVRTC, which holds its length; the name ends with a 0.
         self.call(&format!("{label}: loading"), || unsafe {

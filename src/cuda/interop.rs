@@ -89,11 +89,13 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         if self.address != 0 {
             // SAFETY: mapped by `new` and freed once; the buffer that owned it has waited for all work.
-            let _ = self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuMemFree_v2(self.address) });
+            let _ =
+                self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuMemFree_v2(self.address) });
         }
         // SAFETY: as above; nothing is mapped any more.
-        let _ =
-            self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuDestroyExternalMemory(self.memory) });
+        let _ = self
+            .gpu
+            .call("releasing memory from wgpu", || unsafe { sys::cuDestroyExternalMemory(self.memory) });
     }
 }
 
@@ -163,9 +165,9 @@ impl Semaphore {
 impl Drop for Semaphore {
     fn drop(&mut self) {
         // SAFETY: opened by `new` and closed once; the bridge has waited for its stream.
-        let _ = self
-            .cuda
-            .call("releasing a semaphore from wgpu", || unsafe { sys::cuDestroyExternalSemaphore(self.handle) });
+        let _ = self.cuda.call("releasing a semaphore from wgpu", || unsafe {
+            sys::cuDestroyExternalSemaphore(self.handle)
+        });
     }
 }
 
@@ -268,10 +270,8 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Creates a bridge that always waits on the host. [`order`](Self::order) repeats the reason `why`.
-    ///
-    /// # Errors
-    /// As [`Bridge::new`].
+    /// Creates a bridge that always waits on the host. [`order`](Self::order) repeats the reason `why`. Fails like
+    /// [`Bridge::new`].
     pub fn with_host_waits(gpu: &Gpu, stream: &CudaStream, why: &str) -> Result<Self> {
         let (wgpu, cuda) = (gpu.identity()?, stream.gpu().profile().identity());
         if !wgpu.is_same(&cuda) {
@@ -308,7 +308,11 @@ impl Bridge {
     /// [`Gpu::alloc_shared`]; out of memory; device lost.
     pub fn open<T: Element>(&self, buffer: &Buffer<T>) -> Result<CudaBuffer<T>> {
         if *buffer.gpu() != self.gpu {
-            return Err(err!(Buffer, "open: {buffer:?} belongs to another Gpu than the bridge, {:?}", self.gpu));
+            return Err(err!(
+                Buffer,
+                "open: {buffer:?} belongs to another Gpu than the bridge, {:?}",
+                self.gpu
+            ));
         }
         let cuda = self.stream.gpu();
         let mapped = Mapped::new(cuda, buffer.export()?)?;
@@ -318,9 +322,7 @@ impl Bridge {
     }
 
     /// Orders later stream work after everything submitted to wgpu. Recorded work that is not submitted does not count.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Fails if the device is lost.
     pub fn to_cuda(&self) -> Result<()> {
         match &self.semaphores {
             Some(semaphores) => semaphores.to_cuda.to_cuda(&self.stream),
@@ -328,10 +330,8 @@ impl Bridge {
         }
     }
 
-    /// Orders everything submitted to wgpu later, reads too, after the stream's work so far.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Orders everything submitted to wgpu later, reads too, after the stream's work so far. Fails if the device is
+    /// lost.
     pub fn to_wgpu(&self) -> Result<()> {
         match &self.semaphores {
             Some(semaphores) => semaphores.to_wgpu.to_wgpu(&self.stream),

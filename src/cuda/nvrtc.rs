@@ -185,7 +185,8 @@ impl Nvrtc {
         }
         let (text, headers) = kernel.texts()?;
         let label = kernel.label();
-        let c = |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: the text contains a 0 byte"));
+        let c =
+            |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: the text contains a 0 byte"));
         let (source, name) = (c(text)?, c(&format!("shaders/{}.cu", kernel.source))?);
         let names = headers.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>>>()?;
         let texts = headers.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>>>()?;
@@ -196,8 +197,8 @@ impl Nvrtc {
         type Create =
             unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, c_int, Strings, Strings) -> c_int;
         let mut program: Handle = ptr::null_mut();
-        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC copies
-        // what it keeps.
+        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC
+        // copies what it keeps.
         let compiled = unsafe {
             let create = self.function::<Create>(c"nvrtcCreateProgram")?;
             let compile = self

@@ -42,9 +42,7 @@ impl TileFactor {
             return Ok(());
         }
         let (what, remedy) = match self {
-            TileFactor::F16 | TileFactor::Single => {
-                ("CUDA kernels need sm_75", "plan it on a `Gpu`")
-            }
+            TileFactor::F16 | TileFactor::Single => ("CUDA kernels need sm_75", "plan it on a `Gpu`"),
             TileFactor::Bf16 => ("bf16 on tensor cores needs sm_80", "convert the factors to f16"),
             TileFactor::Tf32 | TileFactor::Split => {
                 ("tf32 on tensor cores needs sm_80", "use Precision::Strict")
@@ -146,7 +144,9 @@ impl Tiling {
             return Some(format!("TILE_K must be a multiple of {}, with at least one warp", 2 * block_k));
         }
         if m == 0 || n == 0 || m % (16 * warps_m) != 0 || n % (16 * warps_n) != 0 {
-            return Some(format!("{warps_m} x {warps_n} warps cannot divide {m} x {n} into blocks of 16 x 16"));
+            return Some(format!(
+                "{warps_m} x {warps_n} warps cannot divide {m} x {n} into blocks of 16 x 16"
+            ));
         }
         let threads = self.threads();
         if threads > profile.max_threads_per_block {

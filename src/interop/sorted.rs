@@ -14,10 +14,7 @@ pub(super) fn indices_u32<I: Copy>(
     for (at, &index) in from.iter().enumerate() {
         let index = number(index).and_then(|i| u32::try_from(i).ok());
         list.push(index.ok_or_else(|| {
-            err!(
-                TooLarge,
-                "{name}: index {at} is outside 0 to 2^32 - 1; split the matrix"
-            )
+            err!(TooLarge, "{name}: index {at} is outside 0 to 2^32 - 1; split the matrix")
         })?);
     }
     Ok(list)

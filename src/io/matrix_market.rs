@@ -275,12 +275,17 @@ impl<R: BufRead> Lines<R> {
             "general" => Symmetry::General,
             "symmetric" => Symmetry::Symmetric,
             "skew-symmetric" if field != ValueField::Pattern => Symmetry::Skew,
-            "skew-symmetric" => return Err(self.wrong("a pattern has no signs, so it cannot be skew-symmetric")),
-            "hermitian" => return Err(unsupported("hermitian matrices are complex; use general, symmetric or skew-symmetric")),
+            "skew-symmetric" => {
+                return Err(self.wrong("a pattern has no signs, so it cannot be skew-symmetric"));
+            }
+            "hermitian" => {
+                return Err(unsupported(
+                    "hermitian matrices are complex; use general, symmetric or skew-symmetric",
+                ));
+            }
             _ => {
-                return Err(self.wrong(&format!(
-                    "the symmetry `{symmetry}`; use general, symmetric or skew-symmetric"
-                )));
+                return Err(self
+                    .wrong(&format!("the symmetry `{symmetry}`; use general, symmetric or skew-symmetric")));
             }
         };
         Ok((sparse, field, symmetry))
@@ -299,7 +304,8 @@ impl<R: BufRead> Lines<R> {
                 Err(self.wrong(&format!("{rows} x {cols}: indices have 32 bits")))
             }
             (true, &[rows, cols, entries]) => {
-                let entries = usize::try_from(entries).map_err(|_| self.wrong("the entries exceed memory"))?;
+                let entries =
+                    usize::try_from(entries).map_err(|_| self.wrong("the entries exceed memory"))?;
                 Ok((rows as usize, cols as usize, entries))
             }
             (false, &[rows, cols]) => {

@@ -165,9 +165,8 @@ impl Csr {
 impl PageRank {
     /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
-        let method = Self::new(matrix)
-            .damping(settings.number("damping")?)
-            .tolerance(settings.number("tolerance")?);
+        let method =
+            Self::new(matrix).damping(settings.number("damping")?).tolerance(settings.number("tolerance")?);
         Ok(Self { common: method.common.by_name(settings, variant)?, ..method })
     }
 }

@@ -153,9 +153,9 @@ impl CudaProduct<'_> {
         let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
 
         let tiles = tiling.blocks(product.m, product.n);
-        let blocks = tiles.checked_mul(product.batch as u64).ok_or_else(|| {
-            err!(TooLarge, "{}: too many tiles; use fewer products in one call", self.name)
-        })?;
+        let blocks = tiles
+            .checked_mul(product.batch as u64)
+            .ok_or_else(|| err!(TooLarge, "{}: too many tiles; use fewer products in one call", self.name))?;
         let max = i32::MAX as u64;
         for first in (0..blocks).step_by(max as usize) {
             let extents = [product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32));

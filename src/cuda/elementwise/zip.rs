@@ -8,11 +8,8 @@ use crate::error::{Result, err};
 use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 
-const VARIANTS: &[CudaVariant] = &[CudaVariant {
-    name: "vec4",
-    about: "a thread computes four neighbouring elements",
-    arch: Arch::Sm75,
-}];
+const VARIANTS: &[CudaVariant] =
+    &[CudaVariant { name: "vec4", about: "a thread computes four neighbouring elements", arch: Arch::Sm75 }];
 
 impl Zip {
     /// Lists the CUDA variants.

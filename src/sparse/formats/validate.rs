@@ -8,10 +8,9 @@ use crate::shape::elements;
 pub(super) fn same_length(format: &str, lists: &[(&str, usize)], want: usize) -> Result<()> {
     match lists.iter().find(|(_, len)| *len != want) {
         None => Ok(()),
-        Some((name, len)) => Err(err!(
-            Shape,
-            "{format}: `{name}` has {len} elements; the other lists require {want}"
-        )),
+        Some((name, len)) => {
+            Err(err!(Shape, "{format}: `{name}` has {len} elements; the other lists require {want}"))
+        }
     }
 }
 
@@ -20,9 +19,7 @@ pub(super) fn in_range(format: &str, what: &str, idxs: &[u32], extent: usize, pa
     let fits = |&i: &u32| (i as usize) < extent || padded && i == PADDING;
     match idxs.iter().position(|i| !fits(i)) {
         None => Ok(()),
-        Some(at) => {
-            Err(err!(Shape, "{format}: `{what}`[{at}] is {}; it must be below {extent}", idxs[at]))
-        }
+        Some(at) => Err(err!(Shape, "{format}: `{what}`[{at}] is {}; it must be below {extent}", idxs[at])),
     }
 }
 
@@ -86,10 +83,7 @@ impl Coo {
 }
 
 impl Csr {
-    /// Checks lengths, pointers and index ranges.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks lengths, pointers and index ranges. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("csr", &[("row_ptrs", self.row_ptrs.len())], self.rows.saturating_add(1))?;
         same_length("csr", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
@@ -99,10 +93,7 @@ impl Csr {
 }
 
 impl Csc {
-    /// Checks lengths, pointers and index ranges.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks lengths, pointers and index ranges. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("csc", &[("col_ptrs", self.col_ptrs.len())], self.cols.saturating_add(1))?;
         same_length("csc", &[("row_idxs", self.row_idxs.len())], self.values.len())?;
@@ -112,10 +103,7 @@ impl Csc {
 }
 
 impl Ell {
-    /// Checks lengths and index ranges, and that padding follows the entries of each row.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks lengths and index ranges, and that padding follows the entries of each row. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let Self { rows, width, .. } = *self;
         let places = places(&[rows, width], "ell", || format!("{rows} rows of {width}"))?;
@@ -135,10 +123,7 @@ impl Ell {
 }
 
 impl Hybrid {
-    /// Checks both parts, and that their shapes agree.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks both parts, and that their shapes agree. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let shapes = [[self.ell.rows, self.ell.cols], [self.coo.rows, self.coo.cols]];
         let [[rows, cols], [other_rows, other_cols]] = shapes;
@@ -155,9 +140,7 @@ impl Hybrid {
 
 impl Jds {
     /// Checks lengths, pointers, the row order and index ranges, and that no diagonal is longer than the one before.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("jds", &[("row_order", self.row_order.len())], self.rows)?;
         same_length("jds", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
@@ -168,10 +151,7 @@ impl Jds {
         for (k, pair) in self.diagonal_ptrs.windows(2).enumerate() {
             let len = (pair[1] - pair[0]) as usize;
             if len > max {
-                return Err(err!(
-                    Shape,
-                    "jds: diagonal {k} has {len} entries; only {max} rows reach it"
-                ));
+                return Err(err!(Shape, "jds: diagonal {k} has {len} entries; only {max} rows reach it"));
             }
             max = len;
         }
@@ -181,9 +161,7 @@ impl Jds {
 
 impl Sell {
     /// Checks lengths, pointers, the row order and index ranges, and that padding follows the entries of each row.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let Self { rows, slice, .. } = *self;
         if slice == 0 {
@@ -251,7 +229,10 @@ mod tests {
         );
         refused(Sell { slice_ptrs: vec![], ..csr.to_sell(2, 4).unwrap() }.validate(), "slice_ptrs");
         refused(Csr { row_ptrs: vec![0, 2, 2, 7, 9], ..csr.clone() }.validate(), "number of entries, 8");
-        refused(Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(), "has 2 elements; the other lists require 5");
+        refused(
+            Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(),
+            "has 2 elements; the other lists require 5",
+        );
         refused(Csr { cols: 4, ..csr.clone() }.validate(), "`col_idxs`[6] is 4; it must be below 4");
         refused(Csr { values: vec![], ..csr.clone() }.validate(), "`col_idxs` has 8 elements");
         refused(Coo { rows: 2, ..csr.to_coo().unwrap() }.validate(), "`row_idxs`[2] is 2");

@@ -23,8 +23,7 @@ pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<
         written("to.row_ptrs", DType::U32, rows + 1),
         written("sizes", DType::U32, 2),
     ]);
-    let mut steps =
-        ConvertSteps::new(profile, "spconvert: duplicates", step("duplicate entries"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: duplicates", step("duplicate entries"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let &[other, idxs, values, keys, values_out, starts, ptrs, sizes] = lists.as_slice() else {
         return Err(not_its_lists(from));
@@ -65,8 +64,7 @@ pub(crate) fn sum_runs(
         Operand { access: Access::Write, ..index_list("col_idxs", runs) },
         value("values", runs, Access::ReadWrite),
     ];
-    let mut steps =
-        ConvertSteps::new(profile, "spconvert: duplicates", step("duplicate entries"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: duplicates", step("duplicate entries"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let max = steps.policy.max_steps as usize;
     for begin in (0..longest).step_by(max) {
