@@ -55,8 +55,8 @@ __device__ __forceinline__ void round_part(Part &part) {
     for (int i = 0; i < 4; i++) {
         const float x = __uint_as_float(part.high.x[i]);
 #if SPLIT
-        // Tensor cores truncate the last 13 bits. Adding two thirds of half a unit rounds well enough, since the low part
-        // holds the rest, and costs half as much.
+        // Tensor cores truncate the last 13 bits. Adding two thirds of half a unit rounds well enough, since the low
+        // part holds the rest, and costs half as much.
         const float nearest = 0x1.555556p-12f;
         part.high.x[i] = __float_as_uint(fmaf(x, nearest, x)) & 0xffffe000u;
         const float low = x - __uint_as_float(part.high.x[i]);

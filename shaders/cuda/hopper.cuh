@@ -125,8 +125,8 @@ template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #define AFTER_128_1 "%129"
 #define AFTER_128_2 "%130"
 
-// d = a b, or d += a b if `add`: 64 rows, two columns for each sum, both factors in shared memory. `shape` names columns,
-// inner extent and types; `majors` is ", 1, 0" if the inner extent of A is not innermost in memory.
+// d = a b, or d += a b if `add`: 64 rows, two columns for each sum, both factors in shared memory. `shape` names
+// columns, inner extent and types; `majors` is ", 1, 0" if the inner extent of A is not innermost in memory.
 #define PRODUCT(sums, shape, majors, d, a, b, add)                                                                     \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, " AFTER_##sums(2) ", 0;\n"                                    \
                  "wgmma.mma_async.sync.aligned." shape " {" NUMBERS_##sums "}, " AFTER_##sums(0) ", " AFTER_##sums(1)  \

@@ -148,8 +148,8 @@ __device__ __forceinline__ void sum_products(SumsOfWarp &sums, int k, CopyA &a, 
     __syncthreads();
 }
 
-// Passes the sums within `m` x `n` of the tile to `result.four(row, col, sums)`, four columns at a time if `fours`, else
-// to `result.one(row, col, sum)`.
+// Passes the sums within `m` x `n` of the tile to `result.four(row, col, sums)`, four columns at a time if `fours`,
+// else to `result.one(row, col, sum)`.
 template <typename Result>
 __device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, bool fours, const Result &result) {
     const int warp = threadIdx.x / 32;

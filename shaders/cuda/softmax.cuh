@@ -22,7 +22,8 @@ __device__ __forceinline__ float power_of_two(float x) {
     return y;
 }
 
-// Key tiles that some query of a tile sees: `first` to `end`. Those before `inner` and from `ragged` on are partly masked.
+// Key tiles that some query of a tile sees: `first` to `end`. Those before `inner` and from `ragged` on are partly
+// masked.
 struct Range {
     int first, end, inner, ragged;
 };
@@ -58,8 +59,8 @@ struct Softmax {
     float largest[2] = {MINUS_INFINITY, MINUS_INFINITY};
     float total[2] = {0.0f, 0.0f};
 
-    // Turns a thread's scores of KEYS keys from `key` on into weights; its first row aligns with key `at`. `rescale` is the
-    // factor for earlier sums. With `whole` all keys are visible.
+    // Turns a thread's scores of KEYS keys from `key` on into weights; its first row aligns with key `at`. `rescale` is
+    // the factor for earlier sums. With `whole` all keys are visible.
     __device__ __forceinline__ void weigh(float (&scores)[KEYS / 2], float scale, bool whole, int key, int keys, int at, int window,
                                           float (&rescale)[2]) {
 #if NEGATIVE

@@ -19,8 +19,8 @@ template <typename Number> __device__ __forceinline__ bool is_finite(Number x) {
     return fabsf(to_float(x)) < __int_as_float(0x7f800000);
 }
 
-// Whether `thread` of `threads` finds an infinity or NaN in its share of a tile of values. `piece` returns the address of
-// eight numbers.
+// Whether `thread` of `threads` finds an infinity or NaN in its share of a tile of values. `piece` returns the address
+// of eight numbers.
 template <typename Number, typename Piece>
 __device__ __forceinline__ bool not_finite(int thread, int threads, const Piece &piece) {
     unsigned found = 0;

@@ -179,7 +179,7 @@ impl Conv2dBackwardWeights {
     }
 }
 
-/// GradientSlabs of a gradient, each the sum over a slice of the outputs, and the gradient that they add up to.
+/// Slabs of a gradient, each the sum over a slice of the outputs, and the gradient that they add up to.
 struct GradientSlabs<'a> {
     c: &'a Correlation,
     output: Binding,
@@ -204,7 +204,7 @@ impl GradientSlabs<'_> {
         let kernel = program.kernel(kernel);
         let grid = Grid::fold((output.size / 4).div_ceil(256));
         // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
-        for Range { start, end } in program.bands(count as u64, profile.loop_steps(1, 1 << 31))? {
+        for Range { start, end } in program.chunks(count as u64, profile.loop_steps(1, 1 << 31))? {
             let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
             let first = first && start == 0;
             let params =
@@ -239,7 +239,7 @@ impl GradientSlabs<'_> {
         let bindings = vec![chunk.x, chunk.y, slabs];
         // Threads of a bounded time.
         let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-        for Range { start, end } in program.bands(count as u64, each)? {
+        for Range { start, end } in program.chunks(count as u64, each)? {
             let mut params = c.params(chunk, end as usize);
             params.first = start as u32;
             program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));

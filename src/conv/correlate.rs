@@ -198,7 +198,7 @@ impl ConvJob<'_> {
         let each = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
         for chunk in chunks {
             let outputs = (chunk.images * self.c.image()[1]) as u64;
-            for Range { start, end } in program.bands(outputs, each)? {
+            for Range { start, end } in program.chunks(outputs, each)? {
                 let mut params = self.c.params(chunk, end as usize);
                 params.first = start as u32;
                 let bindings = [vec![chunk.x, self.weights], self.ends(chunk.y)].concat();
@@ -264,7 +264,7 @@ impl ConvJob<'_> {
         let unroll = Kernel::of_file("conv/conv_im2col", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for chunk in chunks {
-            for Range { start, .. } in program.bands((chunk.images * c.pixels()) as u64, width as u64)? {
+            for Range { start, .. } in program.chunks((chunk.images * c.pixels()) as u64, width as u64)? {
                 let mut params = c.params(chunk, rows);
                 (params.first, params.columns) = (start as u32, width as u32);
                 let grid = Grid::fold(((width * rows) as u64).div_ceil(256));

@@ -28,8 +28,8 @@ impl CudaMemory {
     /// Allocates memory with undefined contents. An empty allocation has an address too.
     pub(super) fn new(gpu: &CudaGpu, bytes: u64) -> Result<Self> {
         let mut address = 0;
-        // Kernels copy chunks of 16 bytes, and the hardware drops the part of the last chunk beyond the end. The size is
-        // rounded up for compute-sanitizer, which checks the whole chunk.
+        // Kernels copy chunks of 16 bytes, and the hardware drops the part of the last chunk beyond the end. The size
+        // is rounded up for compute-sanitizer, which checks the whole chunk.
         let size = bytes.max(1).saturating_add(15) as usize / 16 * 16;
         gpu.call(&format!("alloc: {bytes} bytes on {}", gpu.profile().name), || {
             // SAFETY: the pointer is valid.
@@ -126,6 +126,20 @@ impl<'a, T: Element> From<&'a CudaBuffer<T>> for CudaSlice<'a, T> {
     }
 }
 
+macro_rules! lengths {
+    () => {
+        /// Returns the number of elements.
+        pub fn len(&self) -> usize {
+            self.len
+        }
+
+        /// Returns whether there are no elements.
+        pub fn is_empty(&self) -> bool {
+            self.len == 0
+        }
+    };
+}
+
 /// Returns the bytes of `n` elements.
 fn bytes_of<T: Element>(n: usize) -> Result<u64> {
     let bytes = n.checked_mul(T::DTYPE.size()).filter(|b| isize::try_from(*b).is_ok());
@@ -146,10 +160,7 @@ impl CudaGpu {
         Ok(CudaBuffer { gpu: self.clone(), memory, len: n, element: PhantomData })
     }
 
-    /// Copies `data` into a new buffer.
-    ///
-    /// # Errors
-    /// As [`CudaGpu::alloc`].
+    /// Copies `data` into a new buffer. Fails like [`CudaGpu::alloc`].
     pub fn upload<T: Element>(&self, data: &[T]) -> Result<CudaBuffer<T>> {
         let buffer = self.alloc(data.len())?;
         buffer.write(data)?;
@@ -179,10 +190,8 @@ impl CudaGpu {
         Ok(CudaBuffer { gpu: self.clone(), memory: Arc::new(memory), len, element: PhantomData })
     }
 
-    /// Allocates `n` zeroed elements of host memory that the device can copy from and to asynchronously.
-    ///
-    /// # Errors
-    /// As [`CudaGpu::alloc`].
+    /// Allocates `n` zeroed elements of host memory that the device can copy from and to asynchronously. Fails like
+    /// [`CudaGpu::alloc`].
     pub fn pinned<T: Element>(&self, n: usize) -> Result<PinnedBuffer<T>> {
         let bytes = bytes_of::<T>(n)?;
         let mut at: *mut c_void = std::ptr::null_mut();
@@ -197,15 +206,7 @@ impl CudaGpu {
 }
 
 impl<T: Element> CudaBuffer<T> {
-    /// Returns the number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
+    lengths!();
 
     /// Returns the `CudaGpu` of the buffer.
     pub fn gpu(&self) -> &CudaGpu {
@@ -227,32 +228,18 @@ impl<T: Element> CudaBuffer<T> {
     }
 
     /// As [`CudaSlice::write`], for the whole buffer.
-    ///
-    /// # Errors
-    /// As [`CudaSlice::write`].
     pub fn write(&self, data: &[T]) -> Result<()> {
         CudaSlice::from(self).write(data)
     }
 
-    /// As [`CudaSlice::read`], for the whole buffer.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// As [`CudaSlice::read`], for the whole buffer. Fails if the device is lost.
     pub fn read(&self) -> Result<Vec<T>> {
         CudaSlice::from(self).read()
     }
 }
 
 impl<'a, T: Element> CudaSlice<'a, T> {
-    /// Returns the number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
+    lengths!();
 
     /// Returns the elements of `range`, relative to this slice.
     ///
@@ -294,10 +281,7 @@ impl<'a, T: Element> CudaSlice<'a, T> {
         Ok(())
     }
 
-    /// Waits for all device work and copies the elements to the host.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for all device work and copies the elements to the host. Fails if the device is lost.
     pub fn read(&self) -> Result<Vec<T>> {
         let mut data = filled("read", self.len, T::default())?;
         self.read_into(&mut data)?;
@@ -356,15 +340,7 @@ impl<T: Element> Drop for PinnedBuffer<T> {
 }
 
 impl<T: Element> PinnedBuffer<T> {
-    /// Returns the number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
+    lengths!();
 
     /// Waits for pending copies.
     fn settle(&self) -> Result<()> {
@@ -374,18 +350,13 @@ impl<T: Element> PinnedBuffer<T> {
         Ok(())
     }
 
-    /// Waits for pending copies and returns the elements. It borrows mutably so that no copy starts meanwhile.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for pending copies and returns the elements. It borrows mutably so that no copy starts meanwhile. Fails if
+    /// the device is lost.
     pub fn get(&mut self) -> Result<&[T]> {
         self.get_mut().map(|elements| &*elements)
     }
 
-    /// Waits for pending copies and returns the elements for writing.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for pending copies and returns the elements for writing. Fails if the device is lost.
     pub fn get_mut(&mut self) -> Result<&mut [T]> {
         self.settle()?;
         // SAFETY: the memory is ours, holds that many elements, and no copy is under way nor can begin.
@@ -437,10 +408,7 @@ impl CudaStream {
         self.transfer("upload", from.into(), to.into(), Transfer::ToDevice)
     }
 
-    /// Enqueues a copy from the device to pinned memory. Returns at once.
-    ///
-    /// # Errors
-    /// As [`CudaStream::upload`].
+    /// Enqueues a copy from the device to pinned memory. Returns at once. Fails like [`CudaStream::upload`].
     pub fn download<'a, T: Element>(
         &self,
         from: impl Into<CudaSlice<'a, T>>,
@@ -482,8 +450,8 @@ impl CudaStream {
             return Ok(());
         }
         let event = self.event()?;
-        // SAFETY: both sides have that many bytes. The host side is not touched or freed before `event`, and freeing the
-        // device side waits for all work.
+        // SAFETY: both sides have that many bytes. The host side is not touched or freed before `event`, and freeing
+        // the device side waits for all work.
         let code = self.gpu().call(doing, || unsafe {
             match way {
                 Transfer::ToDevice => sys::cuMemcpyHtoDAsync_v2(place.address, at, bytes, self.handle()),

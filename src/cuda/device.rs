@@ -279,10 +279,7 @@ impl CudaGpu {
         (0..count).map(|ordinal| describe_device(device_at(ordinal)?, version)).collect()
     }
 
-    /// Opens the first device.
-    ///
-    /// # Errors
-    /// As [`CudaGpu::open`].
+    /// Opens the first device. Fails like [`CudaGpu::open`].
     pub fn new() -> Result<Self> {
         Self::open(CudaOptions::default())
     }
@@ -341,10 +338,7 @@ impl CudaGpu {
         &self.inner.profile
     }
 
-    /// Returns the compiler, which is searched for on first use.
-    ///
-    /// # Errors
-    /// As [`Nvrtc::find`].
+    /// Returns the compiler, which is searched for on first use. Fails like [`Nvrtc::find`].
     pub fn nvrtc(&self) -> Result<&Nvrtc> {
         let found = self.inner.nvrtc.get_or_init(|| Nvrtc::find(self.inner.options.nvrtc.as_deref()));
         found.as_ref().map_err(Clone::clone)
@@ -370,10 +364,7 @@ impl CudaGpu {
         self.inner.context.cast()
     }
 
-    /// Returns the free and the total bytes of device memory.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Returns the free and the total bytes of device memory. Fails if the device is lost.
     pub fn memory(&self) -> Result<(u64, u64)> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the pointers are valid.
@@ -381,10 +372,7 @@ impl CudaGpu {
         Ok((free as u64, total as u64))
     }
 
-    /// Waits for all device work.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for all device work. Fails if the device is lost.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: no preconditions but a current context.
         self.call("wait", || unsafe { sys::cuCtxSynchronize() })

@@ -28,50 +28,28 @@ fn lowered<T: Element, D: CudaOp<T> + 'static>(
 type LowerForm = fn(&Form, &CudaProfile) -> Option<Result<CudaProgram>>;
 
 macro_rules! all {
-    ($($(#[$on:meta])? $op:ty: $t:ty;)+) => { &[$($(#[$on])? lowered::<$t, $op>),+] };
+    ($(#[$on:meta] $op:ty: $($t:ty),+;)+) => { &[$($(#[$on] lowered::<$t, $op>),+),+] };
 }
 
 const ALL: &[LowerForm] = all! {
     #[cfg(feature = "dense")]
-    Gemm: f32;
+    Gemm: f32, f16;
     #[cfg(feature = "dense")]
-    Gemm: f16;
-    #[cfg(feature = "dense")]
-    GemmBatched: f32;
-    #[cfg(feature = "dense")]
-    GemmBatched: f16;
+    GemmBatched: f32, f16;
     #[cfg(feature = "attention")]
     Attention: f16;
     #[cfg(feature = "conv")]
     Conv2d: f32;
-    Zip: f32;
-    Zip: f16;
-    Zip: i32;
-    Zip: u32;
+    #[cfg(feature = "cuda")]
+    Zip: f32, f16, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Sum>: f32;
+    Scan<Sum>: f32, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Sum>: i32;
+    Scan<Prod>: f32, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Sum>: u32;
+    Scan<Min>: f32, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Prod>: f32;
-    #[cfg(feature = "primitives")]
-    Scan<Prod>: i32;
-    #[cfg(feature = "primitives")]
-    Scan<Prod>: u32;
-    #[cfg(feature = "primitives")]
-    Scan<Min>: f32;
-    #[cfg(feature = "primitives")]
-    Scan<Min>: i32;
-    #[cfg(feature = "primitives")]
-    Scan<Min>: u32;
-    #[cfg(feature = "primitives")]
-    Scan<Max>: f32;
-    #[cfg(feature = "primitives")]
-    Scan<Max>: i32;
-    #[cfg(feature = "primitives")]
-    Scan<Max>: u32;
+    Scan<Max>: f32, i32, u32;
 };
 
 impl Form {

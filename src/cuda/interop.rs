@@ -270,10 +270,8 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Creates a bridge that always waits on the host. [`order`](Self::order) repeats the reason `why`.
-    ///
-    /// # Errors
-    /// As [`Bridge::new`].
+    /// Creates a bridge that always waits on the host. [`order`](Self::order) repeats the reason `why`. Fails like
+    /// [`Bridge::new`].
     pub fn with_host_waits(gpu: &Gpu, stream: &CudaStream, why: &str) -> Result<Self> {
         let (wgpu, cuda) = (gpu.identity()?, stream.gpu().profile().identity());
         if !wgpu.is_same(&cuda) {
@@ -324,9 +322,7 @@ impl Bridge {
     }
 
     /// Orders later stream work after everything submitted to wgpu. Recorded work that is not submitted does not count.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Fails if the device is lost.
     pub fn to_cuda(&self) -> Result<()> {
         match &self.semaphores {
             Some(semaphores) => semaphores.to_cuda.to_cuda(&self.stream),
@@ -334,10 +330,8 @@ impl Bridge {
         }
     }
 
-    /// Orders everything submitted to wgpu later, reads too, after the stream's work so far.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Orders everything submitted to wgpu later, reads too, after the stream's work so far. Fails if the device is
+    /// lost.
     pub fn to_wgpu(&self) -> Result<()> {
         match &self.semaphores {
             Some(semaphores) => semaphores.to_wgpu.to_wgpu(&self.stream),

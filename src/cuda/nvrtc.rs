@@ -197,8 +197,8 @@ impl Nvrtc {
         type Create =
             unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, c_int, Strings, Strings) -> c_int;
         let mut program: Handle = ptr::null_mut();
-        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC copies
-        // what it keeps.
+        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC
+        // copies what it keeps.
         let compiled = unsafe {
             let create = self.function::<Create>(c"nvrtcCreateProgram")?;
             let compile = self

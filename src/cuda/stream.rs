@@ -53,10 +53,7 @@ impl Drop for StreamInner {
 }
 
 impl CudaGpu {
-    /// Creates a stream that does not synchronise with others.
-    ///
-    /// # Errors
-    /// Out of memory; device lost.
+    /// Creates a stream that does not synchronise with others. Fails if memory runs out or the device is lost.
     pub fn stream(&self) -> Result<CudaStream> {
         let mut handle = std::ptr::null_mut();
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
@@ -92,10 +89,7 @@ impl CudaStream {
         self.gpu().call("stream: wait", || unsafe { sys::cuStreamSynchronize(self.inner.handle) })
     }
 
-    /// Records an event that completes when all work so far is done.
-    ///
-    /// # Errors
-    /// Out of memory; device lost.
+    /// Records an event that completes when all work so far is done. Fails if memory runs out or the device is lost.
     pub fn record(&self) -> Result<CudaEvent> {
         let event = self.event()?;
         event.record_on(self)?;
@@ -196,10 +190,7 @@ impl CudaEvent {
         self.gpu.call("event", || unsafe { sys::cuEventRecord(self.handle, stream.handle()) })
     }
 
-    /// Waits until the event completes.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits until the event completes. Fails if the device is lost.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the event is alive.
         self.gpu.call("event: wait", || unsafe { sys::cuEventSynchronize(self.handle) })

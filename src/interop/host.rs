@@ -124,18 +124,12 @@ pub struct HostView<'a, T> {
 }
 
 impl<'a, T: Element> HostView<'a, T> {
-    /// Views consecutive rows.
-    ///
-    /// # Errors
-    /// As [`strided`](Self::strided).
+    /// Views consecutive rows. Fails like [`strided`](Self::strided).
     pub fn row_major(values: &'a [T], rows: usize, cols: usize) -> Result<Self> {
         Self::strided(values, [rows, cols], 0, [isize::try_from(cols).unwrap_or(isize::MAX), 1])
     }
 
-    /// Views consecutive columns.
-    ///
-    /// # Errors
-    /// As [`strided`](Self::strided).
+    /// Views consecutive columns. Fails like [`strided`](Self::strided).
     pub fn column_major(values: &'a [T], rows: usize, cols: usize) -> Result<Self> {
         Self::strided(values, [rows, cols], 0, [1, isize::try_from(rows).unwrap_or(isize::MAX)])
     }

@@ -116,10 +116,7 @@ impl<T: Element> DenseMatrix<T> {
     }
 
     /// Reads the matrix back, after all submitted work. If `M` uses the other [`Order`], the host rearranges the
-    /// elements.
-    ///
-    /// # Errors
-    /// As [`Buffer::read`].
+    /// elements. Fails like [`Buffer::read`].
     pub fn read_as<M: FromDense<T>>(&self) -> Result<M> {
         let values = self.buffer.read()?;
         let [lines, len] = self.order.lines(self.shape);

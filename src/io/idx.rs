@@ -83,7 +83,7 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
                 "idx: the elements are {name} (type {dtype}); use unsigned bytes (8)"
             ));
         }
-        _ => return Err(err!(Malformed, "idx: the magic number names an unknown type, {dtype}")),
+        _ => return Err(err!(Malformed, "idx: the magic number names the unknown type {dtype}")),
     }
     if axes == 0 {
         return Err(err!(Malformed, "idx: the array has no axes"));
@@ -200,19 +200,19 @@ mod tests {
         refused(&whole[..7], ErrorKind::Malformed, "within extent 0");
         refused(&whole[..10], ErrorKind::Malformed, "[3] mean 3 elements; the file has 2");
         refused(&[&whole[..], &[9]].concat(), ErrorKind::Malformed, "the file has more");
-        refused(b"\x89PNG\r\n", ErrorKind::Malformed, "begins with 137 80 78 71");
+        refused(b"\x89PNG\r\n", ErrorKind::Malformed, "starts with 137 80 78 71");
         refused(&[1, 8, 0, 0, 3, 0, 0, 0, 1, 2, 3], ErrorKind::Malformed, "little-endian");
         refused(&file([0, 0, 13, 1], &[1], &[0; 4]), ErrorKind::Unsupported, "f32");
         refused(&file([0, 0, 7, 1], &[1], &[0]), ErrorKind::Malformed, "type 7");
         refused(&[0, 0, 8, 0], ErrorKind::Malformed, "no axes");
         refused(&file([0, 0, 8, 3], &[u32::MAX; 3], &[]), ErrorKind::TooLarge, "shape");
-        // 2^64 - 1 elements, and one more would be none.
+        // 2^64 - 1 elements: one more would overflow to 0.
         refused(&file([0, 0, 8, 3], &[u32::MAX, 641, 6_700_417], &[7]), ErrorKind::TooLarge, "shape");
         let compressed = packed(&whole);
         refused(&compressed[..compressed.len() - 9], ErrorKind::Malformed, "compressed");
         refused(&[], ErrorKind::Malformed, "magic");
-        // What a file only declares takes no memory.
-        refused(&file([0, 0, 8, 2], &[1 << 31, 1 << 12], &[7]), ErrorKind::Malformed, "and the file has 1");
+        // Declared sizes allocate nothing.
+        refused(&file([0, 0, 8, 2], &[1 << 31, 1 << 12], &[7]), ErrorKind::Malformed, "the file has 1");
     }
 
     #[test]

@@ -66,10 +66,8 @@ impl WholeFile {
         Self::finish_all([self])
     }
 
-    /// Flushes several files to disk, then puts them in place. If one cannot be flushed, none appears.
-    ///
-    /// # Errors
-    /// As [`finish`](Self::finish).
+    /// Flushes several files to disk, then puts them in place. If one cannot be flushed, none appears. Fails like
+    /// [`finish`](Self::finish).
     pub fn finish_all(files: impl IntoIterator<Item = Self>) -> Result<()> {
         let mut files: Vec<_> = files.into_iter().collect();
         for Self { path, to } in &mut files {

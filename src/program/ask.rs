@@ -410,9 +410,9 @@ impl Operation {
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type that the op does not take.
     pub fn form(&'static self, ask: Ask<'_>) -> Result<Form> {
         let (given, op) = (ask.inputs.len(), self.name);
-        let (most, least) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
-        if given > most || given < least && ask.supply.is_none() {
-            let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let (max, min) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
+        if given > max || given < min && ask.supply.is_none() {
+            let wanted = if min == max { min.to_string() } else { format!("{min} to {max}") };
             return Err(err!(InvalidArgument, "{op}: {given} inputs given; the op wants {wanted}"));
         }
         let Some(make) = self.make else {

@@ -17,10 +17,7 @@ pub struct Described {
 }
 
 impl Described {
-    /// Returns the lists of a matrix and their description.
-    ///
-    /// # Errors
-    /// As [`SparseMatrix::layout`].
+    /// Returns the lists of a matrix and their description. Fails like [`SparseMatrix::layout`].
     pub fn new(matrix: &HostMatrix) -> Result<(Vec<HostArray>, Self)> {
         let lists = matrix.lists().into_iter().map(|list| match list {
             List::Indices(list) => HostArray::new(&[list.len()], copied("the lists of a matrix", list)?),

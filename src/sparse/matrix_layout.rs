@@ -161,6 +161,11 @@ impl MatrixLayout {
             && self.rows.saturating_mul(lanes) < ENOUGH_THREADS
     }
 
+    /// Returns whether products add to a result that is scaled first.
+    pub(super) fn adds(&self) -> bool {
+        matches!(self.format, Format::Coo { .. } | Format::Csc | Format::Hybrid { width: 0, .. })
+    }
+
     /// Describes the op on this matrix, for error texts.
     pub(super) fn name(&self, op: &str) -> String {
         let Self { rows, cols, entries, format, .. } = *self;
@@ -226,7 +231,8 @@ pub(crate) fn index_list(name: &'static str, len: usize) -> Operand {
     Operand { name, dtype: DType::U32, len, access: Access::Read }
 }
 
-/// Splits rows into ranges of at most `step` slots, a dispatch each. The last range ends at `end`, whatever `longest` is.
+/// Splits rows into ranges of at most `step` slots, a dispatch each. The last range ends at `end`, whatever `longest`
+/// is.
 pub(super) fn windows(longest: u32, end: u32, step: u32) -> Vec<(u32, u32)> {
     let count = longest.min(end).div_ceil(step).max(1);
     (0..count).map(|i| (i * step, if i + 1 == count { end } else { (i + 1) * step })).collect()

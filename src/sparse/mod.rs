@@ -7,16 +7,16 @@
 //! | [`Csc`] | entries column by column | you need columns |
 //! | [`Ell`] | the same number of slots for every row, column-major | rows have about the same length |
 //! | [`Hybrid`] | most of each row as [`Ell`], the rest as [`Coo`] | a few rows are much longer than the others |
-//! | [`Jds`] | rows sorted by length; all first entries, then all second entries, ... | row lengths fall evenly, as in a triangle |
+//! | [`Jds`] | rows sorted by length; all first entries, then all second ones, ... | lengths fall evenly (a triangle) |
 //! | [`Sell`] | slices of rows of similar length, each as [`Ell`] | row lengths vary |
 //!
 //! These types live in host memory. Their fields are public, and `validate` checks them. Every format converts from and
-//! to [`Csr`]; [`Csr::from_triplets`] takes entries in any order, as files hold them. [`Csr::analyse`] measures the rows
-//! of a matrix and names the format that suits it.
+//! to [`Csr`]; [`Csr::from_triplets`] takes entries in any order, as files hold them. [`Csr::analyse`] measures the
+//! rows of a matrix and names the format that suits it.
 //!
-//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) uploads any of them. On the device, [`Spmv`] multiplies by a vector,
-//! [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) converts to another format, and
-//! [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
+//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) uploads any of them. On the device, [`Spmv`] multiplies by a
+//! vector, [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) converts to another format,
+//! and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
 //!
 //! | to find | use |
 //! |---|---|

@@ -42,28 +42,24 @@ pub enum Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Converged => write!(f, "converged"),
-            Self::Limit => write!(f, "not converged: the maximum number of iterations is reached"),
-            Self::Stagnated => {
-                write!(f, "not converged: f32 rounding keeps the residual above the tolerance")
-            }
+        f.write_str(match self {
+            Self::Converged => "converged",
+            Self::Limit => "not converged: the maximum number of iterations is reached",
+            Self::Stagnated => "not converged: f32 rounding keeps the residual above the tolerance",
             Self::NotPositiveDefinite(curvature) => {
-                write!(f, "the matrix is not positive definite: p^T A p = {curvature:e}")
+                return write!(f, "the matrix is not positive definite: p^T A p = {curvature:e}");
             }
-            Self::NotFinite => write!(f, "a number is infinite or NaN"),
-            Self::Diagonal(row) => write!(
-                f,
-                "the diagonal element of row {row} (from 0) is not positive, so Jacobi cannot use it; the matrix is not \
-                 positive definite"
-            ),
-            Self::TooSmall => {
-                write!(f, "not converged: squares are too small for f32; scale the system")
+            Self::NotFinite => "a number is infinite or NaN",
+            Self::Diagonal(row) => {
+                return write!(
+                    f,
+                    "the diagonal element of row {row} (from 0) is not positive, so Jacobi cannot use it; the \
+                     matrix is not positive definite"
+                );
             }
-            Self::Vanished => {
-                write!(f, "the product with the matrix is 0: start from another vector")
-            }
-        }
+            Self::TooSmall => "not converged: squares are too small for f32; scale the system",
+            Self::Vanished => "the product with the matrix is 0: start from another vector",
+        })
     }
 }
 

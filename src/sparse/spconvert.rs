@@ -285,17 +285,10 @@ impl Op<f32> for Spconvert {
                 steps.spread_rows(self, Compressed { ptrs, idxs, values }, from.entries, to, target)?;
             }
             (Format::Coo { sorted }, Format::Csc, &[rows, cols, values], &[ptrs, idxs, values_out]) => {
-                let sorted = steps.sort_entries(&sorted::Entries {
-                    n: from.entries,
-                    other: rows,
-                    segments: None,
-                    other_above: false,
-                    idxs: cols,
-                    values,
-                    extents: [from.cols, from.rows],
-                    by_minor: !sorted,
-                    values_out,
-                })?;
+                let (n, extents) = (from.entries, [from.cols, from.rows]);
+                let entries = sorted::Entries::coordinates(n, [rows, cols, values], extents, values_out);
+                let by_column = sorted::Entries { other_above: false, by_minor: !sorted, ..entries };
+                let sorted = steps.sort_entries(&by_column)?;
                 steps.compress(&sorted, from.cols, Compressed { ptrs, idxs, values: values_out });
             }
             _ => {

@@ -273,11 +273,11 @@ impl Spmv {
     /// the longest row would keep them much longer.
     pub(super) fn lanes(&self, profile: &DeviceProfile) -> u32 {
         let wanted = (self.matrix.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
-        let most = policy(profile).workgroup_size;
+        let max = policy(profile).workgroup_size;
         let shuffled = shuffled(profile);
         let lanes = wanted.next_power_of_two();
         // Above a subgroup, barriers cost more than longer walks, unless rows fill a workgroup.
-        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(most) } else { lanes.min(most) }
+        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(max) } else { lanes.min(max) }
     }
 }
 
@@ -328,8 +328,10 @@ struct SpmvLowering<'a> {
 
 impl SpmvLowering<'_> {
     fn lower(&mut self, product: bool) -> Result<()> {
-        if !product {
+        if !product || self.matrix.adds() {
             self.scale();
+        }
+        if !product {
             return Ok(());
         }
         match (self.matrix.format, self.program.variant()) {
@@ -345,29 +347,15 @@ impl SpmvLowering<'_> {
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
                     self.ell(width);
-                } else {
-                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
                 }
             }
-            (Format::Coo { .. }, "coo-atomic") => {
-                self.scale();
-                self.coo_atomic();
-            }
-            (Format::Coo { sorted }, _) => {
-                self.scale();
-                self.coo(0, self.matrix.entries, sorted)?;
-            }
-            (Format::Csc, "csc-atomic") => {
-                self.scale();
-                self.csc_atomic();
-            }
-            (Format::Csc, _) => {
-                self.scale();
-                self.csc()?;
-            }
+            (Format::Coo { .. }, "coo-atomic") => self.coo_atomic(),
+            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
+            (Format::Csc, "csc-atomic") => self.csc_atomic(),
+            (Format::Csc, _) => self.csc()?,
         }
         Ok(())
     }
@@ -408,7 +396,7 @@ impl SpmvLowering<'_> {
         windows(longest, end, self.policy.max_slots)
     }
 
-    /// y = beta y.
+    /// Appends y = beta y.
     fn scale(&mut self) {
         let spec = self.spec().constant("RESULT_BINDING", 1u32);
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_scale", "spmv_scale", spec));

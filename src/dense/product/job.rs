@@ -236,7 +236,7 @@ pub(crate) fn dispatch_chunks<P: KernelParams>(
 ) -> Result<()> {
     // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
     let most = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
-    for chunk in program.bands(count, most)? {
+    for chunk in program.chunks(count, most)? {
         let grid = Grid::fold(chunk.end - chunk.start);
         program.dispatch(kernel, &params(chunk), bindings.to_vec(), grid);
     }

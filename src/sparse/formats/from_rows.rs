@@ -66,10 +66,7 @@ impl Csr {
     }
 
     /// Converts coordinates. Entries sorted by row keep their order; others are sorted by row and column, stably.
-    /// Duplicates are kept.
-    ///
-    /// # Errors
-    /// As [`to_csc`](Self::to_csc).
+    /// Duplicates are kept. Fails like [`to_csc`](Self::to_csc).
     pub fn from_coo(coo: &Coo) -> Result<Self> {
         coo.validate()?;
         let Coo { rows, cols, row_idxs, col_idxs, values } = coo;
@@ -142,10 +139,7 @@ impl Csr {
         (0..self.rows).flat_map(|row| self.row(row).map(move |(col, value)| (row as u32, col, value)))
     }
 
-    /// Converts to coordinates, sorted by row.
-    ///
-    /// # Errors
-    /// As [`to_csc`](Self::to_csc).
+    /// Converts to coordinates, sorted by row. Fails like [`to_csc`](Self::to_csc).
     pub fn to_coo(&self) -> Result<Coo> {
         self.validate()?;
         index_u32("coo", "rows", self.rows)?;
@@ -166,10 +160,7 @@ impl Csr {
         Ok(Csc { rows: self.rows, cols: self.cols, col_ptrs: row_ptrs, row_idxs: col_idxs, values })
     }
 
-    /// Transposes the matrix. Columns rise within each row.
-    ///
-    /// # Errors
-    /// As [`to_csc`](Self::to_csc).
+    /// Transposes the matrix. Columns rise within each row. Fails like [`to_csc`](Self::to_csc).
     pub fn transposed(&self) -> Result<Self> {
         self.validate()?;
         index_u32("csr", "rows", self.rows)?;
@@ -177,19 +168,15 @@ impl Csr {
         Self::gathered("csr", (self.cols, self.rows), turned)
     }
 
-    /// Converts to ELL, as wide as the longest row. One long row makes all rows long.
-    ///
-    /// # Errors
-    /// As [`to_csc`](Self::to_csc).
+    /// Converts to ELL, as wide as the longest row. One long row makes all rows long. Fails like
+    /// [`to_csc`](Self::to_csc).
     pub fn to_ell(&self) -> Result<Ell> {
         self.validate()?;
         Ok(self.to_hybrid(self.longest())?.ell)
     }
 
-    /// Converts to `width` slots for each row, and coordinates for the other entries.
-    ///
-    /// # Errors
-    /// As [`to_csc`](Self::to_csc).
+    /// Converts to `width` slots for each row, and coordinates for the other entries. Fails like
+    /// [`to_csc`](Self::to_csc).
     pub fn to_hybrid(&self, width: usize) -> Result<Hybrid> {
         self.validate()?;
         let (rows, cols) = (self.rows, self.cols);
@@ -225,10 +212,7 @@ impl Csr {
         Ok(order)
     }
 
-    /// Converts to jagged diagonals.
-    ///
-    /// # Errors
-    /// As [`to_csc`](Self::to_csc).
+    /// Converts to jagged diagonals. Fails like [`to_csc`](Self::to_csc).
     pub fn to_jds(&self) -> Result<Jds> {
         self.validate()?;
         let row_order = self.by_length("jds", self.rows)?;

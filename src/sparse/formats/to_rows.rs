@@ -5,10 +5,7 @@ use crate::error::Result;
 use crate::shape::index_u32;
 
 impl Csc {
-    /// Converts to compressed rows. Columns rise within each row.
-    ///
-    /// # Errors
-    /// As [`Csr::to_csc`].
+    /// Converts to compressed rows. Columns rise within each row. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         index_u32("csr", "columns", self.cols)?;
@@ -30,10 +27,7 @@ impl Ell {
         places.map(|(at, (&col, &value))| ((at % self.rows) as u32, col, value))
     }
 
-    /// Converts to compressed rows.
-    ///
-    /// # Errors
-    /// As [`Csr::to_csc`].
+    /// Converts to compressed rows. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         Csr::gathered("csr", (self.rows, self.cols), || self.entries())
@@ -41,10 +35,7 @@ impl Ell {
 }
 
 impl Hybrid {
-    /// Converts to compressed rows. The COO entries of a row follow its ELL entries.
-    ///
-    /// # Errors
-    /// As [`Csr::to_csc`].
+    /// Converts to compressed rows. The COO entries of a row follow its ELL entries. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         let Coo { row_idxs, col_idxs, values, .. } = &self.coo;
@@ -55,10 +46,7 @@ impl Hybrid {
 }
 
 impl Jds {
-    /// Converts to compressed rows.
-    ///
-    /// # Errors
-    /// As [`Csr::to_csc`].
+    /// Converts to compressed rows. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         let entries = || {
@@ -72,10 +60,7 @@ impl Jds {
 }
 
 impl Sell {
-    /// Converts to compressed rows.
-    ///
-    /// # Errors
-    /// As [`Csr::to_csc`].
+    /// Converts to compressed rows. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         let entries = || {

@@ -83,10 +83,7 @@ impl Coo {
 }
 
 impl Csr {
-    /// Checks lengths, pointers and index ranges.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks lengths, pointers and index ranges. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("csr", &[("row_ptrs", self.row_ptrs.len())], self.rows.saturating_add(1))?;
         same_length("csr", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
@@ -96,10 +93,7 @@ impl Csr {
 }
 
 impl Csc {
-    /// Checks lengths, pointers and index ranges.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks lengths, pointers and index ranges. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("csc", &[("col_ptrs", self.col_ptrs.len())], self.cols.saturating_add(1))?;
         same_length("csc", &[("row_idxs", self.row_idxs.len())], self.values.len())?;
@@ -109,10 +103,7 @@ impl Csc {
 }
 
 impl Ell {
-    /// Checks lengths and index ranges, and that padding follows the entries of each row.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks lengths and index ranges, and that padding follows the entries of each row. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let Self { rows, width, .. } = *self;
         let places = places(&[rows, width], "ell", || format!("{rows} rows of {width}"))?;
@@ -132,10 +123,7 @@ impl Ell {
 }
 
 impl Hybrid {
-    /// Checks both parts, and that their shapes agree.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Checks both parts, and that their shapes agree. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let shapes = [[self.ell.rows, self.ell.cols], [self.coo.rows, self.coo.cols]];
         let [[rows, cols], [other_rows, other_cols]] = shapes;
@@ -152,9 +140,7 @@ impl Hybrid {
 
 impl Jds {
     /// Checks lengths, pointers, the row order and index ranges, and that no diagonal is longer than the one before.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("jds", &[("row_order", self.row_order.len())], self.rows)?;
         same_length("jds", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
@@ -175,9 +161,7 @@ impl Jds {
 
 impl Sell {
     /// Checks lengths, pointers, the row order and index ranges, and that padding follows the entries of each row.
-    ///
-    /// # Errors
-    /// As [`Coo::validate`].
+    /// Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let Self { rows, slice, .. } = *self;
         if slice == 0 {

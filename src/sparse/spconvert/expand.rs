@@ -178,24 +178,16 @@ impl ConvertSteps<'_> {
     /// Converts the COO part to compressed rows.
     fn list_by_rows(&mut self, from: &MatrixLayout, list: &HybridList) -> Result<Compressed> {
         let ptrs = self.words("pointers of the COO part", from.rows + 1)?;
-        let [rows, cols, values] = list.lists;
         if list.sorted {
+            let [rows, idxs, values] = list.lists;
             self.pointers(rows, None, list.len, from.rows, ptrs);
-            return Ok(Compressed { ptrs, idxs: cols, values });
+            return Ok(Compressed { ptrs, idxs, values });
         }
         let idxs = self.words("columns of the COO part", list.len)?;
         let values_out = self.words("values of the COO part", list.len)?;
-        let sorted = self.sort_entries(&sorted::Entries {
-            n: list.len,
-            other: rows,
-            segments: None,
-            other_above: true,
-            idxs: cols,
-            values,
-            extents: [from.rows, from.cols],
-            by_minor: false,
-            values_out,
-        })?;
+        let extents = [from.rows, from.cols];
+        let sorted =
+            self.sort_entries(&sorted::Entries::coordinates(list.len, list.lists, extents, values_out))?;
         let to = Compressed { ptrs, idxs, values: values_out };
         self.compress(&sorted, from.rows, to);
         Ok(to)

@@ -25,17 +25,8 @@ pub(crate) fn insert_places(to: &MatrixLayout, n: usize, profile: &DeviceProfile
         return Err(not_its_lists(to));
     };
     let values_out = steps.words("sorted values", n)?;
-    let sorted = steps.sort_entries(&Entries {
-        n,
-        other: row_idxs,
-        segments: None,
-        other_above: true,
-        idxs: col_idxs,
-        values: from_values,
-        extents: [rows, cols],
-        by_minor: false,
-        values_out,
-    })?;
+    let coordinates = [row_idxs, col_idxs, from_values];
+    let sorted = steps.sort_entries(&Entries::coordinates(n, coordinates, [rows, cols], values_out))?;
     let ptrs = steps.words("row pointers", rows + 1)?;
     steps.pointers(sorted.keys, Some(sorted.packing), n, rows, ptrs);
     let lengths = steps.words("row lengths", rows)?;

@@ -23,6 +23,28 @@ pub(super) struct Entries {
     pub(super) values_out: Binding,
 }
 
+impl Entries {
+    /// `n` coordinates: rows, columns and values, sorted by row.
+    pub(super) fn coordinates(
+        n: usize,
+        [rows, cols, values]: [Binding; 3],
+        extents: [usize; 2],
+        values_out: Binding,
+    ) -> Self {
+        Self {
+            n,
+            other: rows,
+            segments: None,
+            other_above: true,
+            idxs: cols,
+            values,
+            extents,
+            by_minor: false,
+            values_out,
+        }
+    }
+}
+
 /// The layout of two indices in a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packing {

@@ -246,17 +246,10 @@ impl<'a> ConvertSteps<'a> {
                 Ok(())
             }
             (Format::Coo { .. }, &[rows, cols, values]) => {
-                let sorted = self.sort_entries(&sorted::Entries {
-                    n: from.entries,
-                    other: rows,
-                    segments: None,
-                    other_above: true,
-                    idxs: cols,
-                    values,
-                    extents: [from.rows, from.cols],
-                    by_minor: true,
-                    values_out: to.values,
-                })?;
+                let extents = [from.rows, from.cols];
+                let entries =
+                    sorted::Entries::coordinates(from.entries, [rows, cols, values], extents, to.values);
+                let sorted = self.sort_entries(&sorted::Entries { by_minor: true, ..entries })?;
                 self.compress(&sorted, from.rows, to);
                 Ok(())
             }

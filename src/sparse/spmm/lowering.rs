@@ -44,16 +44,17 @@ fn policy(profile: &DeviceProfile) -> SpmmPolicy {
     if profile.quirks.serial_workgroups {
         SpmmPolicy { workgroup_size: 64, max_lanes: 8, items: 64, max_slots }
     } else {
-        // NVIDIA H100, 2^20 rows, 32 columns, `csr-merge`, GFLOP/s with 32, 64, 128 items: 1143, 1128, 1077 for 16 random
-        // entries in a row; 1067, 1022, 922 for a power law; 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
+        // NVIDIA H100, 2^20 rows, 32 columns, `csr-merge`, GFLOP/s with 32, 64, 128 items: 1143, 1128, 1077 for 16
+        // random entries in a row; 1067, 1022, 922 for a power law; 774, 711, 589 for an arrow. Workgroups of 64 to 256
+        // are alike.
         SpmmPolicy { workgroup_size: 256, max_lanes: 32, items: 32, max_slots }
     }
 }
 
 /// Returns the lanes of a team, a power of two. Idle lanes cost time, and so do several teams for one row, which read
 /// the same entries: as much as [`ENTRY_COST`] lanes each.
-fn lanes(chunks: u32, most: u32) -> u32 {
-    let numbers = (0..=most.ilog2()).map(|bits| 1 << bits);
+fn lanes(chunks: u32, max: u32) -> u32 {
+    let numbers = (0..=max.ilog2()).map(|bits| 1 << bits);
     numbers.min_by_key(|&lanes| chunks.div_ceil(lanes) * (lanes + ENTRY_COST)).unwrap_or(1)
 }
 
@@ -111,8 +112,10 @@ impl<'a> SpmmLowering<'a> {
     }
 
     pub(super) fn lower(mut self, product: bool) -> Result<Program> {
-        if !product {
+        if !product || self.matrix.adds() {
             self.scale();
+        }
+        if !product {
             return Ok(self.program);
         }
         match (self.matrix.format, self.program.variant()) {
@@ -132,21 +135,13 @@ impl<'a> SpmmLowering<'a> {
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
                     self.ell(width);
-                } else {
-                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
                 }
             }
-            (Format::Coo { sorted }, _) => {
-                self.scale();
-                self.coo(0, self.matrix.entries, sorted)?;
-            }
-            (Format::Csc, _) => {
-                self.scale();
-                self.csc()?;
-            }
+            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
+            (Format::Csc, _) => self.csc()?,
         }
         Ok(self.program)
     }
@@ -210,7 +205,7 @@ impl<'a> SpmmLowering<'a> {
         Grid::fold(threads.div_ceil(u64::from(self.policy.workgroup_size)))
     }
 
-    /// C = beta C.
+    /// Appends C = beta C.
     fn scale(&mut self) {
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_scale", "spmm_scale", self.spec(1)));
         let (params, c, grid) = (self.params(), self.c(), self.teams(self.matrix.rows as u64));
@@ -267,8 +262,8 @@ impl<'a> SpmmLowering<'a> {
     /// Returns the steps of a team and the number of teams. The policy decides, unless the carries would exceed a
     /// binding.
     fn share(&self, steps: u64) -> (u32, u64) {
-        let most = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
-        let items = u64::from(self.policy.items).max(steps.div_ceil(most.max(1)));
+        let max = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
+        let items = u64::from(self.policy.items).max(steps.div_ceil(max.max(1)));
         (items as u32, steps.div_ceil(items))
     }
 
