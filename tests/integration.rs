@@ -69,6 +69,7 @@ mod examples {
     mod outputs;
     mod overlap;
     mod pagerank;
+    mod program;
     mod quadtree;
     mod rows;
     mod sanitize;

@@ -1,9 +1,9 @@
-//! What memory moves for what a warp asks.
+//! Bytes that memory moves for the accesses of a warp.
 
 use crate::error::{Result, err};
 use std::collections::BTreeSet;
 
-/// Aligned segments of `segment` bytes that accesses of `size` bytes at `addresses` touch.
+/// Counts the aligned segments of `segment` bytes that accesses of `size` bytes at `addresses` touch.
 ///
 /// ```
 /// use tilework::analysis::segments;
@@ -24,19 +24,19 @@ pub fn segments(addresses: impl IntoIterator<Item = u64>, size: u64, segment: u6
     Ok(touched.collect::<BTreeSet<_>>().len() as u64)
 }
 
-/// A memory bus and the banks behind it.
+/// A DRAM channel and its banks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dram {
-    /// Bits that it moves at once.
+    /// Width of the bus in bits.
     pub bus_bits: u32,
-    /// Clocks a second, of which each moves two words.
+    /// Clock rate in hertz. Each clock moves two words.
     pub clock: f64,
-    /// Times that an access waits longer than it transfers.
+    /// Latency of an access divided by its transfer time.
     pub latency_to_transfer: f64,
 }
 
 impl Dram {
-    /// Bytes a second of a channel that never waits.
+    /// Returns the peak bytes per second of the channel.
     ///
     /// ```
     /// use tilework::analysis::Dram;
@@ -49,41 +49,41 @@ impl Dram {
         f64::from(self.bus_bits) / 8.0 * 2.0 * self.clock
     }
 
-    /// Channels that carry `bandwidth` bytes a second.
+    /// Returns the number of channels for `bandwidth` bytes per second.
     pub fn channels_for(&self, bandwidth: f64) -> u64 {
         (bandwidth / self.bandwidth()).ceil() as u64
     }
 
-    /// The share of the channel that `banks` banks keep busy.
+    /// Returns the share of the peak that `banks` banks reach.
     pub fn busy(&self, banks: u32) -> f64 {
         (f64::from(banks) / (self.latency_to_transfer + 1.0)).min(1.0)
     }
 
-    /// Banks that keep it busy all the time.
+    /// Returns the number of banks that reach the peak.
     pub fn banks_to_fill(&self) -> u64 {
         (self.latency_to_transfer + 1.0).ceil() as u64
     }
 
-    /// The share that is used of bursts of `burst` bytes, of which `used` bytes in `stride` are wanted.
+    /// Returns the used share of bursts of `burst` bytes, if `used` bytes of every `stride` are needed.
     pub fn burst_efficiency(used: u64, stride: u64, burst: u64) -> f64 {
         let wanted = (burst / stride.max(used)).max(1) * used;
         wanted.min(burst) as f64 / burst as f64
     }
 }
 
-/// How addresses are spread: burst after burst over the channels, then over their banks.
+/// The layout of addresses in DRAM: consecutive bursts alternate between channels, then between their banks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interleaving {
-    /// Bytes of a burst.
+    /// Bytes per burst.
     pub burst: u64,
-    /// Channels.
+    /// Number of channels.
     pub channels: u64,
-    /// Banks of a channel.
+    /// Banks per channel.
     pub banks: u64,
 }
 
 impl Interleaving {
-    /// Channel and bank of an address.
+    /// Returns the channel and the bank of an address.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a field is 0.
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn bursts_and_banks() {
-        // Pairs of words, and of each four words one pair.
+        // First all words, then every second pair of words.
         assert_eq!(240.0 * Dram::burst_efficiency(8, 16, 512), 120.0);
         let channel = Dram { bus_bits: 64, clock: 1e9, latency_to_transfer: 20.0 };
         assert!((channel.busy(1) * 16.0 - 0.762).abs() < 5e-4);

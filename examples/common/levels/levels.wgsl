@@ -1,5 +1,5 @@
-// Opens a level of a tree: its cells are the children, four each, of those cells of the level before that
-// were selected, as far as there is room for them. One invocation.
+// Opens a level of a tree: sets its number of cells to four children for each selected cell of the level above, up to
+// the room there is. One thread.
 
 struct Params {
     room: u32, // cells whose children fit
@@ -15,5 +15,5 @@ fn open_level() {
     let cells = 4u * min(wanted[0], params.room);
     count[0] = cells;
     summary[2u * params.level] = cells;
-    summary[2u * params.level - 1u] = wanted[0];
+    @group(0) @binding(3) var<storage, read_write> summary: array<u32>; // per level: cells, and cells that want to split
 }
