@@ -4,9 +4,10 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role,
+    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Role, lowered_as,
+    variant_methods,
 };
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
 use half::f16;
 
@@ -95,17 +96,7 @@ impl Axpy {
         Self { n, alpha, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    variant_methods!(VARIANTS, variant);
 
     /// Returns the bits of `alpha` in the type in which the kernel computes.
     fn alpha_word(&self, dtype: DType) -> Result<u32> {
@@ -148,13 +139,7 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Axpy {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
-}
+lowered_as!(Axpy);
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

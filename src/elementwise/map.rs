@@ -3,8 +3,11 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{
+    Access, Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, Role, lowered_as,
+    variant_methods,
+};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::fmt;
@@ -213,13 +216,6 @@ impl Map {
         Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
     /// Overwrites the operand: plans have one operand and are recorded by `record_in_place`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
@@ -227,10 +223,7 @@ impl Map {
         self
     }
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    variant_methods!(VARIANTS, variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { function, n, in_place, variant } = self;
@@ -266,13 +259,7 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Map {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
-}
+lowered_as!(Map);
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

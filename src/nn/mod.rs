@@ -1,22 +1,23 @@
-//! Layers of networks beside the matrix product.
+//! Layers of neural networks, their gradients, losses and optimizers.
 //!
 //! | want | take |
 //! |---|---|
-//! | rows as probabilities, or their logarithms | [`Softmax`], [`LogSoftmax`] |
-//! | rows of mean 0 and variance 1, or of mean square 1 | [`LayerNorm`], [`RmsNorm`] |
-//! | positions as turned pairs of elements | [`Rope`] |
-//! | the largest, mean, or root of squares of windows | [`Pool2d`]; its gradient [`Pool2dBackward`] |
-//! | channels by given means and variances, or by those of the batch | [`BatchNorm`], [`BatchNormTrain`]; its gradient [`BatchNormBackward`] |
-//! | embeddings of tokens; rows of a table by number | [`GatherRows`] |
-//! | one row for each sequence, the mean of its tokens | [`MeanPool`] |
-//! | the loss of a classifier, of a regression, with gradients | [`CrossEntropy`], [`SquaredError`] |
-//! | gradients of activations and of biases | [`ActivationBackward`], [`BiasBackward`] |
-//! | gradients of what works on rows | [`SoftmaxBackward`], [`LogSoftmaxBackward`], [`LayerNormBackward`], [`RmsNormBackward`] |
-//! | steps down a gradient | [`Sgd`], [`Adam`] |
-//! | layers in a row, planned and trained as a whole | [`Sequential`] |
+//! | probabilities of rows, or their logarithms | [`Softmax`], [`LogSoftmax`] |
+//! | normalise rows | [`LayerNorm`], [`RmsNorm`] |
+//! | normalise channels by given means and variances, or by those of the batch | [`BatchNorm`], [`BatchNormTrain`] |
+//! | rotary position embedding | [`Rope`] |
+//! | pool windows of images; its gradient | [`Pool2d`]; [`Pool2dBackward`] |
+//! | look up embeddings, rows of a table by index | [`GatherRows`] |
+//! | average the tokens of each sequence | [`MeanPool`] |
+//! | the loss of a classifier or a regression, with its gradient | [`CrossEntropy`], [`SquaredError`] |
+//! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
+//! | gradients of softmax | [`SoftmaxBackward`], [`LogSoftmaxBackward`] |
+//! | gradients of norms | [`LayerNormBackward`], [`RmsNormBackward`], [`BatchNormBackward`] |
+//! | steps of an optimizer | [`Sgd`], [`Adam`] |
+//! | run or train layers in sequence as one plan | [`Sequential`] |
 //!
-//! A fully connected layer is a [`Gemm`](crate::Gemm) with a bias and an [`Activation`](crate::Activation).
-
+//! A fully connected layer is a [`Gemm`](crate::Gemm) with a bias and an [`Activation`](crate::Activation); a
+//! convolution layer is a [`Conv2d`](crate::Conv2d).
 mod activation_backward;
 mod adam;
 mod batch_channels;

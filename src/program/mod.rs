@@ -503,7 +503,52 @@ macro_rules! proven {
     };
 }
 pub(crate) use proven;
+
+/// Implements `Op` by the op's `lower_as(dtype, profile)`: for all element types, or for those listed.
+macro_rules! lowered_as {
+    (@lower $t:ty) => {
+        $crate::program::proven!();
+
+        fn lower(&self, profile: &$crate::program::DeviceProfile) -> $crate::Result<$crate::program::Program> {
+            self.lower_as(<$t as $crate::Element>::DTYPE, profile)
+        }
+    };
+    (<$code:ident: $bound:ident> $op:ty: $($t:ty),*) => {$(
+        impl<$code: $bound> $crate::program::Op<$t> for $op {
+            $crate::program::lowered_as!(@lower $t);
+        }
+    )*};
+    ($op:ty) => {
+        impl<T: $crate::Element> $crate::program::Op<T> for $op {
+            $crate::program::lowered_as!(@lower T);
+        }
+    };
+    ($op:ty: $($t:ty),*) => {$(
+        impl $crate::program::Op<$t> for $op {
+            $crate::program::lowered_as!(@lower $t);
+        }
+    )*};
+}
+pub(crate) use lowered_as;
+
+/// Writes the methods that select a variant, kept in a field, and list all of them.
+macro_rules! variant_methods {
+    ($list:expr, $($field:ident).+) => {
+        /// Selects a variant by name. The default, `auto`, lets the device decide.
+        #[must_use]
+        pub fn variant(mut self, name: &str) -> Self {
+            name.clone_into(&mut self.$($field).+);
+            self
+        }
+
+        /// Lists the variants.
+        pub fn variants() -> &'static [$crate::program::Variant] {
+            $list
+        }
+    };
+}
 pub(crate) use sealed::Ours;
+pub(crate) use variant_methods;
 
 /// Lowers an op. Kernels of a user's own op run with runtime checks, because nobody has proven their indices.
 pub(crate) fn lower<T: Element, D: Op<T>>(op: &D, profile: &DeviceProfile) -> Result<Program> {

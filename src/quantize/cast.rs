@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Role, Variant, by_type, choose, element_fragment, kernel_params, operands, variant_methods,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -74,17 +74,7 @@ impl Cast {
         Self { n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    variant_methods!(VARIANTS, variant);
 
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);

@@ -1,4 +1,4 @@
-// Which keys a query sees, and where they lie.
+// The keys that a query sees, and their rows in k and v.
 #import attention/attention_params
 
 #if LENGTHS
@@ -11,10 +11,10 @@ const PAGE: u32 = 16u;
 @group(0) @binding(TABLE_BINDING) var<storage, read> table: array<u32>;
 #endif
 
-// Stands for a row that does not exist.
+// Marks a row in a page that does not exist.
 const NO_ROW: u32 = 0xffffffffu;
 
-// Keys of a sequence.
+// Returns the number of keys of a sequence.
 fn length_of(sequence: u32) -> u32 {
 #if LENGTHS
     return min(lengths[sequence], params.keys);
@@ -23,8 +23,8 @@ fn length_of(sequence: u32) -> u32 {
 #endif
 }
 
-// From the first of the keys that this query sees to behind the last.
-fn seen_by(query: u32, len: u32) -> vec2<u32> {
+// Returns the range of keys that a query sees: the first, and one past the last.
+fn visible_to(query: u32, len: u32) -> vec2<u32> {
     let place = i32(len) + i32(query) - i32(params.queries);
     var first = 0;
     var end = i32(len);
@@ -41,7 +41,7 @@ fn seen_by(query: u32, len: u32) -> vec2<u32> {
     return vec2(u32(first), u32(max(end, first)));
 }
 
-// The row of k and v, of all there are, that holds this key.
+// Returns the row of k and v that holds a key.
 fn row_of(pair: u32, key: u32) -> u32 {
 #if PAGED
     let page = table[pair / params.kv_heads * params.pages_each + key / PAGE];
@@ -52,9 +52,9 @@ fn row_of(pair: u32, key: u32) -> u32 {
 #endif
 }
 
-// Tile `index` of all heads: the queries that it has, and what they see.
+// Finds the queries of tile `index` of all heads, and the keys that they see.
 #block tile_of_queries(rows)
-    // The last tiles see most keys: they come first.
+    // The last tiles see the most keys, so they run first.
     let tile = params.parts - 1u - index % params.parts;
     let group = params.heads / params.kv_heads;
     let head = params.first_pair * group + index / params.parts;
@@ -62,7 +62,7 @@ fn row_of(pair: u32, key: u32) -> u32 {
     let len = length_of(pair / params.kv_heads);
     let first_query = tile * {rows};
     let last_query = min(first_query + {rows}, params.queries) - 1u;
-    let seen_by_first = seen_by(first_query, len);
-    let seen_by_last = seen_by(last_query, len);
-    let end_key = seen_by_last.y;
+    let visible_to_first = visible_to(first_query, len);
+    let visible_to_last = visible_to(last_query, len);
+    let end_key = visible_to_last.y;
 #end
