@@ -272,17 +272,7 @@ impl Attention {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Heads that share keys and values.
     pub(crate) fn group(&self) -> usize {
@@ -499,18 +489,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Attention {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] Attention as [f32, f16], |op, dtype, profile| op.lower_as(dtype, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "attention",

@@ -5,8 +5,8 @@ use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_b
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program};
-use crate::program::{Variant, by_type, operands};
+use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program};
+use crate::program::{by_type, operands};
 
 /// Applies a convolution layer:
 /// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad,
@@ -139,17 +139,7 @@ impl Conv2d {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the shape of the output: N, M, P, Q.
     ///
@@ -202,12 +192,8 @@ operands! {
     }
 }
 
-impl Op<f32> for Conv2d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(self.bias, profile)
-    }
+crate::program::lowers! {
+    impl[] Conv2d as [f32], |op, _, profile| op.lower_as(op.bias, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

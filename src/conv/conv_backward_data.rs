@@ -8,7 +8,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Input, Op, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, operands,
+    Resource, Role, Setting, by_type, operands,
 };
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
@@ -67,17 +67,7 @@ impl Conv2dBackwardData {
         Self { layer: Layer { op: "conv-backward-data", ..layer.layer.clone() }, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {

@@ -8,8 +8,8 @@ use crate::array::shape_text;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op,
-    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -108,17 +108,7 @@ impl Conv2dBackwardWeights {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
@@ -322,12 +312,8 @@ operands! {
     }
 }
 
-impl Op<f32> for Conv2dBackwardWeights {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(self.bias, profile)
-    }
+crate::program::lowers! {
+    impl[] Conv2dBackwardWeights as [f32], |op, _, profile| op.lower_as(op.bias, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -88,12 +88,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Filter2d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.stencil.lower(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Filter2d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -83,12 +83,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Filter3d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.stencil.lower(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Filter3d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -8,8 +8,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Requires,
-    Role, Setting, Variant, by_type, choose, operands,
+    Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Operand, Operation, Program, Requires, Role,
+    Setting, Variant, by_type, choose, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -126,17 +126,7 @@ impl Gemv {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Where `a` is stored.
     pub(crate) fn layout(&self) -> DenseLayout {
@@ -229,18 +219,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Gemv {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] Gemv as [f32, f16], |op, dtype, profile| op.lower_as(dtype, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "gemv",

@@ -5,8 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Operand, Operation,
+    Program, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -93,17 +93,7 @@ impl Transpose {
         Self { batch, m, n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The op and its shape, for texts.
     fn name(&self) -> String {
@@ -190,12 +180,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Transpose {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Transpose as [T], |op, dtype, profile| op.lower_as(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -4,9 +4,9 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role,
+    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Role,
 };
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
 use half::f16;
 
@@ -95,17 +95,7 @@ impl Axpy {
         Self { n, alpha, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the bits of `alpha` in the type in which the kernel computes.
     fn alpha_word(&self, dtype: DType) -> Result<u32> {
@@ -148,12 +138,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Axpy {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Axpy as [T], |op, dtype, profile| op.lower_as(dtype, profile)
 }
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.

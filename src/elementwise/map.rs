@@ -3,8 +3,8 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, Role};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::fmt;
@@ -213,23 +213,13 @@ impl Map {
         Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Overwrites the operand: plans have one operand and are recorded by `record_in_place`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.in_place = true;
         self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -266,12 +256,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Map {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Map as [T], |op, dtype, profile| op.lower_as(dtype, profile)
 }
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.

@@ -110,17 +110,7 @@ impl Gaussian {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     pub(crate) fn reach(&self) -> usize {
         self.radius.unwrap_or((4.0 * self.sigma + 0.5) as usize)

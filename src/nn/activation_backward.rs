@@ -6,8 +6,7 @@ use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, kernel_params,
-    operands,
+    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -68,17 +67,7 @@ impl ActivationBackward {
         Self { activation, n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let flag = match self.activation {
@@ -108,18 +97,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for ActivationBackward {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] ActivationBackward as [f32, f16], |op, dtype, profile| op.lower_as(dtype, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "activation-backward",

@@ -7,7 +7,7 @@ use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
     Access, Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, kernel_params, operands,
+    Program, Resource, Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -106,17 +106,7 @@ impl Adam {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The same of `n` parameters.
     pub(super) fn of(&self, n: usize) -> Self {

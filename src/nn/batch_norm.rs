@@ -87,17 +87,7 @@ impl BatchNorm {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     pub(crate) fn parts(&self) -> ([usize; 4], f32, Activation) {
         (self.shape, self.eps, self.activation)

@@ -76,17 +76,7 @@ impl CrossEntropy {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_with(&self, gradient: bool, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, classes, .. } = *self;
@@ -153,12 +143,8 @@ operands! {
     }
 }
 
-impl Op<f32> for CrossEntropy {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(self.gradient, profile)
-    }
+crate::program::lowers! {
+    impl[] CrossEntropy as [f32], |op, _, profile| op.lower_with(op.gradient, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

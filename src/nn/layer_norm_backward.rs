@@ -4,7 +4,7 @@ use super::form::{EPS, of_rows_backward};
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 
 /// The gradients of a loss by the argument, the scale and the shift of layer norm, from that by its result. With `d = x - mean`,
 /// `s = 1 / sqrt(var(x) + eps)` and `g = dy gamma`:
@@ -70,17 +70,7 @@ impl LayerNormBackward {
         self.rows.eps
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(rows.variant);
 }
 
 operands! {
@@ -89,12 +79,8 @@ operands! {
     }
 }
 
-impl Op<f32> for LayerNormBackward {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.rows.lower(profile)
-    }
+crate::program::lowers! {
+    impl[] LayerNormBackward as [f32], |op, _, profile| op.rows.lower(profile)
 }
 
 pub(super) const INFO: Operation = Operation {

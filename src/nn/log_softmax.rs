@@ -4,9 +4,7 @@ use super::form::{FLOATS, LANES, of_rows};
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
-};
+use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 use half::f16;
 
 /// Logarithm of the softmax of each row: `output[r, i] = x[r, i] - max(x[r]) - log(sum_j exp(x[r, j] - max(x[r])))`.
@@ -62,12 +60,7 @@ impl LogSoftmax {
         Self { rows: Rows::new("log-softmax", "nn/log_softmax", rows, n, f32::NEG_INFINITY) }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
+    crate::program::variants!(rows.variant);
 
     /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
     /// and the length of rows.
@@ -75,11 +68,6 @@ impl LogSoftmax {
     pub fn lanes(mut self, lanes: u32) -> Self {
         self.rows.lanes = Some(lanes);
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 }
 
@@ -89,18 +77,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for LogSoftmax {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.rows.lower(<$t>::DTYPE, &[], profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] LogSoftmax as [f32, f16], |op, dtype, profile| op.rows.lower(dtype, &[], profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "log-softmax",

@@ -4,7 +4,7 @@ use super::form::of_rows_backward;
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 
 /// The gradient of a loss by the argument of the logarithm of softmax, from that by its result, row by row:
 /// `dx = dy - e^y sum(dy)`.
@@ -56,17 +56,7 @@ impl LogSoftmaxBackward {
         }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(rows.variant);
 }
 
 operands! {
@@ -75,12 +65,8 @@ operands! {
     }
 }
 
-impl Op<f32> for LogSoftmaxBackward {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.rows.lower(profile)
-    }
+crate::program::lowers! {
+    impl[] LogSoftmaxBackward as [f32], |op, _, profile| op.rows.lower(profile)
 }
 
 pub(super) const INFO: Operation = Operation {

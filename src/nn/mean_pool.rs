@@ -89,17 +89,7 @@ impl MeanPool {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Tokens, width, and whether means get a norm of 1.
     pub(crate) fn parts(&self) -> (usize, usize, bool) {
@@ -168,18 +158,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for MeanPool {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_for(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] MeanPool as [f32, f16], |op, dtype, profile| op.lower_for(dtype, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "mean-pool",

@@ -188,12 +188,7 @@ impl Pool2d {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// How many times two numbers an invocation of `pairs` computes, its loads in flight together: 1 to 16, 4 by
     /// default.
@@ -201,11 +196,6 @@ impl Pool2d {
     pub fn units(mut self, units: u32) -> Self {
         self.units = units;
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     /// N, C, P, Q.
@@ -330,18 +320,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Pool2d {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, self.bias, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] Pool2d as [f32, f16], |op, dtype, profile| op.lower_as(dtype, op.bias, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "pool",

@@ -4,9 +4,7 @@ use super::form::{EPS, FLOATS, LANES, of_norm};
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
-};
+use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 use half::f16;
 
 /// RMS norm of each row: `output[r, i] = x[r, i] / sqrt(mean(x[r]^2) + eps) * gamma[i] + beta[i]` (Zhang and Sennrich, 2019).
@@ -91,12 +89,7 @@ impl RmsNorm {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
+    crate::program::variants!(rows.variant);
 
     /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
     /// and the length of rows.
@@ -104,11 +97,6 @@ impl RmsNorm {
     pub fn lanes(mut self, lanes: u32) -> Self {
         self.rows.lanes = Some(lanes);
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 }
 
@@ -120,19 +108,12 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for RmsNorm {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                let by_column: &[_] = if self.beta { &["gamma", "beta"] } else { &["gamma"] };
-                self.rows.lower(<$t>::DTYPE, by_column, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] RmsNorm as [f32, f16], |op, dtype, profile| {
+        let by_column: &[_] = if op.beta { &["gamma", "beta"] } else { &["gamma"] };
+        op.rows.lower(dtype, by_column, profile)
+    }
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "rms-norm",

@@ -130,12 +130,7 @@ impl Rope {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Looks up the position of each token in tables of `table` positions: an operand `positions` of u32, which plans take
     /// by `with_positions`.
@@ -143,11 +138,6 @@ impl Rope {
     pub fn with_positions(mut self, table: usize) -> Self {
         (self.table, self.positions) = (table, true);
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     /// Elements of a row that are turned.
@@ -275,18 +265,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Rope {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, self.positions, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] Rope as [f32, f16], |op, dtype, profile| op.lower_as(dtype, op.positions, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "rope",

@@ -5,8 +5,8 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant,
-    kernel_params, operands,
+    Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, kernel_params,
+    operands,
 };
 use crate::shader::Spec;
 
@@ -97,17 +97,7 @@ impl Sgd {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Rate, momentum, decay, and whether it looks ahead.
     pub(crate) fn parts(&self) -> (f32, f32, f32, bool) {

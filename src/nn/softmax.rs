@@ -4,9 +4,7 @@ use super::form::{FLOATS, LANES, of_rows};
 use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
-};
+use crate::program::{Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 use half::f16;
 
 /// Softmax of each row: `output[r, i] = exp(x[r, i] - max(x[r])) / sum_j exp(x[r, j] - max(x[r]))`.
@@ -63,12 +61,7 @@ impl Softmax {
         Self { rows: Rows::new("softmax", "nn/softmax", rows, n, f32::NEG_INFINITY) }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
+    crate::program::variants!(rows.variant);
 
     /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
     /// and the length of rows.
@@ -76,11 +69,6 @@ impl Softmax {
     pub fn lanes(mut self, lanes: u32) -> Self {
         self.rows.lanes = Some(lanes);
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 }
 
@@ -90,18 +78,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Softmax {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.rows.lower(<$t>::DTYPE, &[], profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] Softmax as [f32, f16], |op, dtype, profile| op.rows.lower(dtype, &[], profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "softmax",

@@ -4,7 +4,7 @@ use super::form::of_rows_backward;
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
+use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 
 /// The gradient of a loss by the argument of softmax, from that by its result, row by row:
 /// `dx = y (dy - sum(y dy))`.
@@ -54,17 +54,7 @@ impl SoftmaxBackward {
         Self { rows: RowsBackward::new("softmax-backward", Of::Softmax("nn/softmax_backward"), rows, n) }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(rows.variant);
 }
 
 operands! {
@@ -73,12 +63,8 @@ operands! {
     }
 }
 
-impl Op<f32> for SoftmaxBackward {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.rows.lower(profile)
-    }
+crate::program::lowers! {
+    impl[] SoftmaxBackward as [f32], |op, _, profile| op.rows.lower(profile)
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role, Variant,
+    Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
     kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -70,17 +70,7 @@ impl SquaredError {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_with(&self, gradient: bool, profile: &DeviceProfile) -> Result<Program> {
         let n = self.n;
@@ -126,12 +116,8 @@ operands! {
     }
 }
 
-impl Op<f32> for SquaredError {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(self.gradient, profile)
-    }
+crate::program::lowers! {
+    impl[] SquaredError as [f32], |op, _, profile| op.lower_with(op.gradient, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

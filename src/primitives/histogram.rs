@@ -122,12 +122,7 @@ impl Histogram {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the threads of a workgroup, workgroups, words of two counters and vec4 in flight of `multipass` and
     /// `partitioned`, for tuning. The default is that of the device's policy.
@@ -252,12 +247,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Histogram {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        HistogramLowering::new(self, T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element] Histogram as [T], |op, dtype, profile| HistogramLowering::new(op, dtype, profile)?.run()
 }
 
 const MAX_BINS: usize = 1 << 20;

@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 
@@ -72,17 +72,7 @@ impl Partition {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        TWO_PASSES
-    }
+    crate::program::variants!(variant, TWO_PASSES);
 }
 
 impl Partition {
@@ -115,18 +105,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Partition {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] Partition as [f32, f16, i32, u32], |op, dtype, profile| op.lower_as(dtype, profile)
 }
-op!(f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "partition",

@@ -90,12 +90,7 @@ impl<O> Reduce<O> {
         Self { op, rows, n, variant: "auto".into(), deterministic: false }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     deterministic!(deterministic);
 }
@@ -132,12 +127,9 @@ operands! {
     }
 }
 
-impl<T: Element, O: Reducer<T>> Op<T> for Reduce<O> {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        ReduceLowering::new(self, &self.op.operator(), T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element, O: Reducer<T>] Reduce<O> as [T], |op, dtype, profile|
+        ReduceLowering::new(op, &op.op.operator(), dtype, profile)?.run()
 }
 
 pub(super) const INFO: Operation = Operation {

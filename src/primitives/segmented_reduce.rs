@@ -7,8 +7,8 @@ use super::{CustomOp, Max, Min, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type,
-    deterministic, operands,
+    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
+    operands,
 };
 
 /// Reduces each segment to one value: `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`, for
@@ -74,12 +74,7 @@ impl<O> SegmentedReduce<O> {
         Self { op, n, form: ScanForm::new(), tile: None }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.form.variant);
-        self
-    }
+    crate::program::variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -102,10 +97,7 @@ impl<O> SegmentedReduce<O> {
 }
 
 impl SegmentedReduce {
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(list VARIANTS);
 }
 
 operands! {

@@ -151,12 +151,7 @@ impl RadixSort {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
     /// The default is that of the device's policy.
@@ -189,12 +184,9 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for RadixSort {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        SortLowering::new(self, self.form, T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element] RadixSort as [T], |op, dtype, profile|
+        SortLowering::new(op, op.form, dtype, profile)?.run()
 }
 
 /// The optional operands of a sort.

@@ -88,12 +88,7 @@ impl TopK {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the elements of a chunk of `filter` and `subgroup`, for tuning and tests: a power of two from 64 to
     /// 4096. The default is that of the policy.
@@ -123,12 +118,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for TopK {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        TopKLowering::new(self, T::DTYPE, profile)?.run::<T>(self)
-    }
+crate::program::lowers! {
+    impl[T: Element] TopK as [T], |op, dtype, profile| TopKLowering::new(op, dtype, profile)?.run::<T>(op)
 }
 
 kernel_params! { struct TopKChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }

@@ -74,17 +74,7 @@ impl Cast {
         Self { n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);
@@ -125,20 +115,12 @@ operands! {
     }
 }
 
-impl Op<f32> for Cast {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(f32::DTYPE, f16::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[] Cast as [f32], |op, dtype, profile| op.lower_as(dtype, f16::DTYPE, profile)
 }
 
-impl Op<f16> for Cast {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(f16::DTYPE, f32::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[] Cast as [f16], |op, dtype, profile| op.lower_as(f16::DTYPE, dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -92,22 +92,12 @@ impl<Q: Code> Dequantize<Q> {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Returns the number of elements that share a scale, counted along `x`. Pass it to
     /// [`reference::dequantize`](crate::reference::dequantize()).
     pub fn span(&self) -> usize {
         self.spans.spans()[1]
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -158,18 +148,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl<Q: Code> Op<$t> for Dequantize<Q> {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[Q: Code] Dequantize<Q> as [f32, f16], |op, dtype, profile| op.lower_as(dtype, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "dequantize",

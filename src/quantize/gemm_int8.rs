@@ -11,7 +11,7 @@ use crate::dense::{
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Program, Requires, Variant,
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Operand, Program, Requires, Variant,
     choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -203,12 +203,7 @@ impl GemmInt8 {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Adds a scale for each row of A and each column of B: operands `a_scale` and `b_scale`. A plan takes them
     /// with `with_scales`. C is then of floats: plan for `f32` or `f16`.
@@ -237,11 +232,6 @@ impl GemmInt8 {
     /// The activation.
     pub(crate) fn activates(&self) -> Activation {
         self.activation
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     /// The op and its shape, for texts.
@@ -542,15 +532,6 @@ impl GemmInt8 {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for GemmInt8 {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(self.end(<$t>::DTYPE)?, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[] GemmInt8 as [i32, f32, f16], |op, dtype, profile| op.lower_as(op.end(dtype)?, profile)
 }
-op!(i32, f32, f16);

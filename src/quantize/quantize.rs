@@ -141,12 +141,7 @@ impl<Q: Code> Quantize<Q> {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Reads `scale` instead of writing it. With a scale of 0 elements are rounded unscaled.
     #[must_use]
@@ -159,11 +154,6 @@ impl<Q: Code> Quantize<Q> {
     /// [`reference::quantize`](crate::reference::quantize()).
     pub fn span(&self) -> usize {
         self.spans.spans()[1]
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     fn lower_as(&self, dtype: DType, given: bool, profile: &DeviceProfile) -> Result<Program> {
@@ -381,18 +371,9 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl<Q: Code> Op<$t> for Quantize<Q> {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, self.given, profile)
-            }
-        }
-    )*};
+crate::program::lowers! {
+    impl[Q: Code] Quantize<Q> as [f32, f16], |op, dtype, profile| op.lower_as(dtype, op.given, profile)
 }
-op!(f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "quantize",

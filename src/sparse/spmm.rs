@@ -139,12 +139,7 @@ impl Spmm {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Invocations of a workgroup, lanes of a row, and steps of a share in `coo`, `csc` and `csr-merge`, instead of what the
     /// device's policy has: for tuning.
@@ -153,11 +148,6 @@ impl Spmm {
     pub fn tile(mut self, workgroup_size: u32, lanes: u32, items: u32) -> Self {
         self.tile = Some((workgroup_size, lanes, items));
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     /// Which variant, and why.

@@ -244,12 +244,7 @@ impl Spmv {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
     /// Invocations of a workgroup, and items of each in `coo`, `csc`, `csr-merge` and `csr-segmented` or lanes of a row in
     /// `csr-vector`, instead of what the device's policy has: for tuning.
@@ -258,11 +253,6 @@ impl Spmv {
     pub fn tile(mut self, workgroup_size: u32, items: u32) -> Self {
         self.tile = Some((workgroup_size, items));
         self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     /// Which variant, and why.
