@@ -497,6 +497,7 @@ pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: form::ATTENTION_INPUTS,
+    outputs: &[("output", "(B, H, T, D)")],
     types: &[DType::F32, DType::F16],
     options: form::ATTENTION_OPTIONS,
     make: Some(form::make),

@@ -191,6 +191,7 @@ pub(super) const INFO: Operation = Operation {
     name: "kv-append",
     about: "new keys and values to their places in a cache",
     inputs: form::APPEND_INPUTS,
+    outputs: &[("k", "as k"), ("v", "as k"), ("[scales]", "f32 (2, rows)")],
     types: &[DType::F32, DType::F16],
     options: form::APPEND_OPTIONS,
     make: Some(form::make_append),

@@ -139,6 +139,10 @@ impl Conv2d {
         self
     }
 
+    /// The op's name.
+    #[cfg(feature = "nn")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     crate::program::variants!(variant);
 
     /// Returns the shape of the output: N, M, P, Q.
@@ -204,6 +208,11 @@ pub(super) const INFO: Operation = Operation {
         Input::new("w", "(M, C/groups, R, S)"),
         Input::optional("bias", "(M)"),
     ],
+    outputs: &[(
+        "output",
+        "(N, M, (H + pads - dilation * (R - 1) - 1) / stride + 1, \
+             (W + pads - dilation * (S - 1) - 1) / stride + 1)",
+    )],
     types: &[DType::F32],
     options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Activation::SETTING, Precision::SETTING],
     make: Some(make),
@@ -267,6 +276,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Op;
     use crate::{Conv2dBackwardWeights, ErrorKind};
 
     #[test]

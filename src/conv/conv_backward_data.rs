@@ -111,6 +111,7 @@ pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
     inputs: &[Input::new("dy", "(N, M, P, Q)"), Input::new("w", "(M, C/groups, R, S)")],
+    outputs: &[("dx", "(shape)")],
     types: &[DType::F32],
     options: &[Setting::text("shape", SHAPE, ""), STRIDE, PAD, PAD_EACH, DILATION, GROUPS],
     make: Some(make),
@@ -135,6 +136,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("dy", &dy, &layer.output_shape()?, DType::F32)?;
     asked.check("w", &w, &layer.weights_shape(), DType::F32)?;
     let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
+    asked.set("shape", &shape);
     let dx = Role::Result(shape.to_vec());
     by_type!(asked, dy.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }

@@ -320,6 +320,7 @@ pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, M, P, Q)")],
+    outputs: &[("dw", "(shape)"), ("[db]", "(M)")],
     types: &[DType::F32],
     options: &[
         Setting::text("shape", SHAPE, ""),
@@ -361,6 +362,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op =
         Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
     let dtype = x.dtype();
+    asked.set("shape", &weights);
     let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(weights.to_vec())];
     if op.bias {
         operands.push(Role::Result(vec![filters]));

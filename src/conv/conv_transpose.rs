@@ -211,6 +211,11 @@ pub(super) const INFO: Operation = Operation {
         Input::new("w", "(C, M/groups, R, S)"),
         Input::optional("bias", "(M)"),
     ],
+    outputs: &[(
+        "output",
+        "(N, M, (H - 1) * stride + dilation * (R - 1) + 1 - pads + output-padding, \
+             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding)",
+    )],
     types: &[DType::F32],
     options: &[
         STRIDE,

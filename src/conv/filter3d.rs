@@ -4,7 +4,8 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type,
+    operands,
 };
 
 /// Filters a volume:
@@ -92,8 +93,10 @@ pub(super) const INFO: Operation = Operation {
     aliases: &["conv3d"],
     about: "each element becomes a weighted sum of its neighbours in a volume",
     inputs: &[Input::new("input", "(d, h, w)"), Input::new("filter", "f32 (fd, fh, fw), odd extents")],
+    outputs: &[("output", "as input")],
     types: &[DType::F32],
     options: super::stencil::OPTIONS,
+    domains: &[("filter", Domain::Eighths)],
     make: Some(make),
     variants: Filter3d::variants,
     samples,

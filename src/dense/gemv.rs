@@ -226,7 +226,12 @@ crate::program::lowers! {
 pub(super) const INFO: Operation = Operation {
     name: "gemv",
     about: "y = alpha op(A) x + beta y",
-    inputs: &[Input::new("a", "(m, k)"), Input::new("x", "(k); (m) with trans"), Input::optional("y", "(m)")],
+    inputs: &[
+        Input::new("a", "(m, k)"),
+        Input::new("x", "(k); (m) with trans"),
+        Input::optional("y", "(m); (k) with trans"),
+    ],
+    outputs: &[("y", "(m); (k) with trans")],
     types: &[DType::F32, DType::F16],
     options: &[Setting::flag("trans"), ALPHA, BETA],
     make: Some(make),
@@ -289,6 +294,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::program::Op;
     use crate::program::{Grid, Resource};
 
     fn lower(gemv: &Gemv, profile: &DeviceProfile) -> Result<Program> {

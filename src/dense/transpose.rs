@@ -5,8 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Operand, Operation,
-    Program, Role, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Operand,
+    Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -188,7 +188,9 @@ pub(super) const INFO: Operation = Operation {
     name: "transpose",
     about: "rows become columns",
     inputs: &[Input::new("x", "(m, n) or (batch, m, n)")],
+    outputs: &[("output", "(n, m) or (batch, n, m)")],
     types: &HostData::TYPES,
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Transpose::variants,
     samples,
@@ -236,6 +238,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::program::Op;
 
     fn lower(op: &Transpose, profile: &DeviceProfile) -> Result<Program> {
         Op::<f32>::lower(op, profile)

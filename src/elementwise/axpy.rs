@@ -4,7 +4,7 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Role,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -14,8 +14,10 @@ pub(super) const INFO: Operation = Operation {
     name: "axpy",
     about: "y = alpha x + y",
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
+    outputs: &[("y", "(n)")],
     types: &DTYPES,
     options: &[Setting::number("alpha", "1")],
+    domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Axpy::variants,
     samples,

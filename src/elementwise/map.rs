@@ -3,7 +3,9 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, Role};
+use crate::program::{
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role,
+};
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -15,8 +17,10 @@ pub(super) const INFO: Operation = Operation {
     name: "map",
     about: "y = f(x), element by element",
     inputs: &[Input::new("x", "any shape")],
+    outputs: &[("y", "as x")],
     types: &DTYPES,
     options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()), Setting::flag("in-place")],
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Map::variants,
     samples,
@@ -212,6 +216,10 @@ impl Map {
     pub fn new(function: MapFn, n: usize) -> Self {
         Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
+
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
 
     crate::program::variants!(variant);
 

@@ -340,6 +340,7 @@ pub(super) const INFO: Operation = Operation {
     name: "blur",
     about: "the mean of each pixel's surroundings",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[
         Setting::number("radius", "1"),

@@ -220,6 +220,7 @@ pub(super) const INFO: Operation = Operation {
     name: "gaussian",
     about: "each pixel's surroundings, weighted by a bell curve",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[
         Setting::number("sigma", "1"),

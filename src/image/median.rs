@@ -281,6 +281,7 @@ pub(super) const INFO: Operation = Operation {
     name: "median",
     about: "the median of each pixel's surroundings",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::number("size", "3"), Setting::word("boundary", boundaries), LAYOUT],
     make: Some(make),

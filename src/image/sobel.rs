@@ -189,6 +189,7 @@ pub(super) const INFO: Operation = Operation {
     name: "sobel",
     about: "how fast brightness changes around each pixel",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::word("gradient", || Gradient::ALL.map(Gradient::name).to_vec()), LAYOUT],
     make: Some(make),

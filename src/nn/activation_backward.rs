@@ -6,7 +6,8 @@ use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, kernel_params, operands,
+    Access, Asked, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, by_type, kernel_params,
+    operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -108,8 +109,10 @@ pub(super) const INFO: Operation = Operation {
         Input::new("value", "any shape, the result; of gelu the argument"),
         Input::new("dy", "as value"),
     ],
+    outputs: &[("dx", "as value")],
     types: &FLOATS,
     options: &[Activation::SETTING],
+    domains: &[("dy", Domain::Finite)],
     make: Some(make),
     variants: ActivationBackward::variants,
     samples,

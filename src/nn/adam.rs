@@ -6,8 +6,8 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, kernel_params, operands,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -178,6 +178,12 @@ pub(super) const INFO: Operation = Operation {
         Input::new("second", "as parameters"),
         Input::new("fullness", "(2)"),
     ],
+    outputs: &[
+        ("parameters", "as parameters"),
+        ("first", "as parameters"),
+        ("second", "as parameters"),
+        ("fullness", "(2)"),
+    ],
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.001"),
@@ -187,6 +193,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("decay", "0"),
         Setting::flag("decoupled"),
     ],
+    domains: &[("second", Domain::NotNegative), ("fullness", Domain::Shares)],
     make: Some(make),
     variants: Adam::variants,
     samples,

@@ -111,6 +111,7 @@ pub(super) const INFO: Operation = Operation {
     name: "bias-backward",
     about: "the gradient of a bias: sums over all but the channels",
     inputs: &[Input::new("dy", "(N, C) or (N, C, H, W)")],
+    outputs: &[("db", "(C)")],
     types: &[DType::F32],
     make: Some(make),
     variants: BiasBackward::variants,

@@ -151,6 +151,7 @@ pub(super) const INFO: Operation = Operation {
     name: "cross-entropy",
     about: "the loss of logits with one right class a row, its mean, and the gradient of that",
     inputs: &[Input::new("logits", "(rows, classes)"), Input::new("labels", "u32 (rows)")],
+    outputs: &[("losses", "(rows)"), ("loss", "()"), ("gradient", "(rows, classes)")],
     types: &[DType::F32],
     make: Some(make),
     variants: CrossEntropy::variants,

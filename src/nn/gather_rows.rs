@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -162,7 +162,9 @@ pub(super) const INFO: Operation = Operation {
     name: "gather-rows",
     about: "rows of a table by number, as embeddings are looked up; zeros for a number it does not have",
     inputs: &[Input::new("table", "(V, n)"), Input::new("indices", "u32 (any shape)")],
+    outputs: &[("output", "(indices, n)")],
     types: &HostData::TYPES,
+    domains: &[("table", Domain::Bits)],
     make: Some(make),
     variants: GatherRows::variants,
     samples,

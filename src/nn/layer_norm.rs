@@ -122,6 +122,7 @@ pub(super) const INFO: Operation = Operation {
     name: "layer-norm",
     about: "rows of mean 0 and variance 1, then scaled and shifted by column",
     inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::optional("beta", "(n)")],
+    outputs: &[("output", "as x")],
     types: &FLOATS,
     options: &[EPS, LANES],
     make: Some(make),

@@ -87,6 +87,7 @@ pub(super) const INFO: Operation = Operation {
     name: "layer-norm-backward",
     about: "the gradients of layer norm: of x, gamma and beta",
     inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::new("dy", "(..., n)")],
+    outputs: &[("dx", "as x"), ("dgamma", "(n)"), ("dbeta", "(n)")],
     types: &[DType::F32],
     options: &[EPS],
     make: Some(make),

@@ -85,6 +85,7 @@ pub(super) const INFO: Operation = Operation {
     name: "log-softmax",
     about: "logarithms of probabilities",
     inputs: &[Input::new("x", "(..., n)")],
+    outputs: &[("output", "as x")],
     types: &FLOATS,
     options: &[LANES],
     make: Some(make),

@@ -4,7 +4,7 @@ use super::form::of_rows_backward;
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
+use crate::program::{Asked, DeviceProfile, Domain, Form, Input, Op, Operation, Program, operands};
 
 /// The gradient of a loss by the argument of the logarithm of softmax, from that by its result, row by row:
 /// `dx = dy - e^y sum(dy)`.
@@ -73,7 +73,9 @@ pub(super) const INFO: Operation = Operation {
     name: "log-softmax-backward",
     about: "the gradient of log-softmax",
     inputs: &[Input::new("y", "(..., n)"), Input::new("dy", "(..., n)")],
+    outputs: &[("dx", "as y")],
     types: &[DType::F32],
+    domains: &[("y", Domain::Finite)],
     make: Some(make),
     variants: LogSoftmaxBackward::variants,
     samples,

@@ -166,6 +166,7 @@ pub(super) const INFO: Operation = Operation {
     name: "mean-pool",
     about: "the mean of the first tokens of each sequence, as many as its length says",
     inputs: &[Input::new("x", "(B, T, D)"), Input::new("lengths", "u32 (B)")],
+    outputs: &[("output", "(B, D)")],
     types: &FLOATS,
     options: &[Setting::flag("normalized")],
     make: Some(make),

@@ -7,8 +7,8 @@ use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -188,6 +188,9 @@ impl Pool2d {
         self
     }
 
+    /// The op's name.
+    pub(crate) const NAME: &'static str = INFO.name;
+
     crate::program::variants!(variant);
 
     /// How many times two numbers an invocation of `pairs` computes, its loads in flight together: 1 to 16, 4 by
@@ -328,6 +331,11 @@ pub(super) const INFO: Operation = Operation {
     name: "pool",
     about: "the largest, the mean, the root of squares or a weighted sum of every window",
     inputs: &[Input::new("x", "(N, C, H, W)")],
+    outputs: &[(
+        "output",
+        "(N, C, (H + pads - dilation * (kernel - 1) - 1) / stride + 1, \
+             (W + pads - dilation * (kernel - 1) - 1) / stride + 1)",
+    )],
     types: &FLOATS,
     options: &[
         KIND,
@@ -342,6 +350,7 @@ pub(super) const INFO: Operation = Operation {
         COUNT_INCLUDE_PAD,
         Setting::number("units", "4"),
     ],
+    domains: &[("weights", Domain::Finite)],
     make: Some(make),
     variants: Pool2d::variants,
     samples,
@@ -365,6 +374,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         }
         op = op.pad_each(settings.numbers("pad-each", "T,L,B,R")?);
     }
+    asked.set("kernel", &op.windows.kernel);
+    asked.set("stride", &op.windows.stride);
     let (dtype, output) = (x.dtype(), Role::Result(op.output_shape()?.to_vec()));
     let mut operands = vec![Role::Given(x)];
     if let Some(bias) = asked.named("bias", &shape[1..2])? {

@@ -87,6 +87,7 @@ pub(super) const INFO: Operation = Operation {
     name: "rms-norm-backward",
     about: "the gradients of RMS norm: of x and gamma",
     inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::new("dy", "(..., n)")],
+    outputs: &[("dx", "as x"), ("dgamma", "(n)")],
     types: &[DType::F32],
     options: &[EPS],
     make: Some(make),

@@ -278,6 +278,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("sin", "f32 (P, R/2)"),
         Input::optional("positions", "u32 (B, T)"),
     ],
+    outputs: &[("output", "as x")],
     types: &FLOATS,
     options: &[Setting::flag("interleaved"), Setting::flag("tokens-first")],
     make: Some(make),

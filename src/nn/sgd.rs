@@ -150,6 +150,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("gradients", "as parameters"),
         Input::optional("velocity", "as parameters"),
     ],
+    outputs: &[("parameters", "as parameters"), ("[velocity]", "as parameters")],
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.01"),

@@ -61,6 +61,9 @@ impl Softmax {
         Self { rows: Rows::new("softmax", "nn/softmax", rows, n, f32::NEG_INFINITY) }
     }
 
+    /// The op's name.
+    pub(crate) const NAME: &'static str = INFO.name;
+
     crate::program::variants!(rows.variant);
 
     /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
@@ -86,6 +89,7 @@ pub(super) const INFO: Operation = Operation {
     name: "softmax",
     about: "rows that are positive and sum to 1",
     inputs: &[Input::new("x", "(..., n)")],
+    outputs: &[("output", "as x")],
     types: &FLOATS,
     options: &[LANES],
     make: Some(make),

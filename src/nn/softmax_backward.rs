@@ -4,7 +4,7 @@ use super::form::of_rows_backward;
 use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
+use crate::program::{Asked, DeviceProfile, Domain, Form, Input, Op, Operation, Program, operands};
 
 /// The gradient of a loss by the argument of softmax, from that by its result, row by row:
 /// `dx = y (dy - sum(y dy))`.
@@ -71,7 +71,9 @@ pub(super) const INFO: Operation = Operation {
     name: "softmax-backward",
     about: "the gradient of softmax",
     inputs: &[Input::new("y", "(..., n)"), Input::new("dy", "(..., n)")],
+    outputs: &[("dx", "as y")],
     types: &[DType::F32],
+    domains: &[("y", Domain::Finite)],
     make: Some(make),
     variants: SoftmaxBackward::variants,
     samples,

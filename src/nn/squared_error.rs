@@ -124,6 +124,7 @@ pub(super) const INFO: Operation = Operation {
     name: "squared-error",
     about: "the mean of squared differences, and its gradient",
     inputs: &[Input::new("x", "any shape"), Input::new("target", "as x")],
+    outputs: &[("loss", "()"), ("gradient", "as x")],
     types: &[DType::F32],
     make: Some(make),
     variants: SquaredError::variants,

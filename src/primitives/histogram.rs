@@ -142,6 +142,10 @@ impl Histogram {
         &self.edges
     }
 
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
@@ -257,6 +261,7 @@ pub(super) const INFO: Operation = Operation {
     name: "histogram",
     about: "how many elements fall into each bin; the last bin has its upper edge too",
     inputs: &[Input::new("input", "any shape")],
+    outputs: &[("counts", "u32 (bins)")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::number("bins", "256"),
@@ -268,7 +273,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Histogram::variants,
     samples,
-    domains: &[("input", Domain::BelowLengthOf("counts"))],
+    domains: &[("input", Domain::BelowLengthOf("counts")), ("edges", Domain::Increasing)],
     comparison: Some(Comparison::Sums),
     facts,
     example: Example { shape: &[100], options: &[("lo", "0"), ("hi", "1")] },
@@ -283,6 +288,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
         op = op.packing(threads, workgroups.into(), words, loads);
     }
+    asked.set("bins", &[op.bins()]);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
 }

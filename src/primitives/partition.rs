@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 
@@ -113,7 +113,9 @@ pub(super) const INFO: Operation = Operation {
     name: "partition",
     about: "the elements whose flag is not 0, then the others, both in order",
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    outputs: &[("output", "(n)")],
     types: &DTYPES,
+    domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Partition::variants,
     samples,

@@ -9,8 +9,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type,
-    deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, Setting, Variant,
+    by_type, deterministic, operands,
 };
 use half::f16;
 use lowering::ReduceLowering;
@@ -96,6 +96,10 @@ impl<O> Reduce<O> {
 }
 
 impl Reduce {
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     /// Lists the variants: the ladder of the textbook, and `coarsened`, the fast one.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
@@ -135,13 +139,15 @@ crate::program::lowers! {
 pub(super) const INFO: Operation = Operation {
     name: "reduce",
     about: "one value from all elements, or from each row",
-    inputs: &[Input::new("input", "any shape")],
+    inputs: &[Input::new("input", "(..., n)")],
+    outputs: &[("output", "(); (...) with axis last")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()),
         Setting::word("axis", || vec!["all", "last"]),
         Setting::flag("deterministic"),
     ],
+    domains: &[("input", Domain::Combined)],
     make: Some(make),
     variants: Reduce::variants,
     samples,

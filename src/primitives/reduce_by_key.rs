@@ -7,7 +7,7 @@ use super::{CustomOp, Max, Min, Prod, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
     operands,
 };
 use std::marker::PhantomData;
@@ -152,8 +152,10 @@ pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
     inputs: &[Input::new("keys", "(n)"), Input::new("values", "(n)")],
+    outputs: &[("keys", "(count)"), ("results", "(count)")],
     types: &WORDS,
     options: OPTIONS,
+    domains: &[("keys", Domain::Runs), ("values", Domain::Combined)],
     make: Some(make),
     variants: ReduceByKey::variants,
     samples,

@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
@@ -118,7 +118,9 @@ pub(super) const INFO: Operation = Operation {
     name: "run-length",
     about: "the first of each run of equal neighbours, and its length",
     inputs: &[Input::new("input", "(n)")],
+    outputs: &[("values", "(count)"), ("lengths", "u32 (count)")],
     types: &DTYPES,
+    domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: RunLength::variants,
     samples,

@@ -7,7 +7,7 @@ use super::{CustomOp, Max, Min, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
     operands,
 };
 
@@ -128,8 +128,10 @@ pub(super) const INFO: Operation = Operation {
     name: "segmented-reduce",
     about: "the values of each segment combined, from one head to the next",
     inputs: &[Input::new("values", "(n)"), Input::new("heads", "u32 (n)")],
+    outputs: &[("results", "(count)")],
     types: &WORDS,
     options: OPTIONS,
+    domains: &[("values", Domain::Combined)],
     make: Some(make),
     variants: SegmentedReduce::variants,
     samples,

@@ -5,7 +5,8 @@ use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type,
+    operands,
 };
 use half::f16;
 
@@ -103,6 +104,10 @@ impl Select {
         self
     }
 
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     crate::program::variants!(variant);
 
     /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
@@ -159,8 +164,10 @@ pub(super) const INFO: Operation = Operation {
     name: "select",
     about: "the elements whose flag is not 0, in order",
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    outputs: &[("output", "(count)")],
     types: &DTYPES,
     options: &[Setting::array("length", "u32 (1)")],
+    domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Select::variants,
     samples,

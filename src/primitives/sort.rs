@@ -9,8 +9,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    self, Asked, Comparison, DeviceProfile, Example, Input, Op, Operation, Program, Role, Setting, Variant,
-    by_type, operands,
+    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, Operation, Program, Role, Setting,
+    Variant, by_type, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -116,6 +116,10 @@ impl RadixSort {
         self
     }
 
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
@@ -220,6 +224,7 @@ pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
     inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
+    outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
     types: &WORDS,
     options: &[
         Setting::flag("descending"),
@@ -228,6 +233,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::array("count", "u32 (1)"),
         TILE,
     ],
+    domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: RadixSort::variants,
     samples,

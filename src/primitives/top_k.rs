@@ -7,8 +7,8 @@ use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -526,8 +526,10 @@ pub(super) const INFO: Operation = Operation {
     name: "top-k",
     about: "the k largest elements in order, and where they stood",
     inputs: &[Input::new("input", "(n)")],
+    outputs: &[("values", "(k)"), ("indices", "u32 (k)")],
     types: &WORDS,
     options: &[Setting::number("k", ""), Setting::flag("smallest"), Setting::number("chunk", "")],
+    domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: TopK::variants,
     samples,

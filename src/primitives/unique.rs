@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 
@@ -102,7 +102,9 @@ pub(super) const INFO: Operation = Operation {
     name: "unique",
     about: "the first of each run of equal neighbours",
     inputs: &[Input::new("input", "(n)")],
+    outputs: &[("output", "(count)")],
     types: &DTYPES,
+    domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: Unique::variants,
     samples,

@@ -18,6 +18,7 @@ mod ask;
 mod call;
 mod choices;
 pub(crate) mod counted;
+mod extents;
 pub(crate) mod facts;
 pub(crate) mod fill;
 pub(crate) mod fit;

@@ -4,8 +4,8 @@ use super::quantize::workgroups;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -127,7 +127,9 @@ pub(super) const INFO: Operation = Operation {
     name: "cast",
     about: "f32 as f16, or f16 as f32",
     inputs: &[Input::new("x", "any shape")],
+    outputs: &[("output", "as x")],
     types: &[DType::F32, DType::F16],
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Cast::variants,
     samples,

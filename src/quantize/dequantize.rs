@@ -156,6 +156,7 @@ pub(super) const INFO: Operation = Operation {
     name: "dequantize",
     about: "elements of bytes and their scales",
     inputs: &[Input::new("x", "(..., n)"), Input::new("scale", "f32 (...), () or (..., groups)")],
+    outputs: &[("output", "as x")],
     types: &[DType::I8, DType::U8],
     options: &[KIND],
     make: Some(make),

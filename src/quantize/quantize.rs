@@ -379,6 +379,10 @@ pub(super) const INFO: Operation = Operation {
     name: "quantize",
     about: "bytes of elements by their scale, the largest magnitude of a row, group or all over the largest code",
     inputs: &[Input::new("x", "(..., n)")],
+    outputs: &[
+        ("output", "as x"),
+        ("[scale]", "f32 (...); f32 () with per tensor; f32 (..., n / group) with per group"),
+    ],
     types: &[DType::F32, DType::F16],
     options: &[
         KIND,
@@ -400,7 +404,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
 }
 
-fn form_of<Q: Code>(asked: &Asked<'_>, x: HostArray) -> Result<Form> {
+fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
     let (rows, n) = asked.rows("x", &x)?;
     let group = asked.settings().number("group")?;
     // The axes before the last.
