@@ -100,11 +100,12 @@ pub(crate) fn described(op: &Operation) -> String {
     let options: Vec<_> = op.options.iter().map(|o| o.to_string()).collect();
     let text = |list: Vec<String>| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
     format!(
-        "{}: {}\n  inputs    {}; {}\n  keys      {}\n",
+        "{}: {}\n  inputs    {}; {}\n  outputs   {}\n  keys      {}\n",
         op.name,
         op.about,
         text(inputs),
         types.join("/"),
+        text(op.outputs.iter().map(|(name, shape)| format!("{name} {shape}")).collect()),
         text(options)
     )
 }

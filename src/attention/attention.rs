@@ -9,7 +9,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Requires,
-    Translation, Variant, choose, lowered_as, operands, variant_methods,
+    Translation, Variant, choose, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -280,7 +280,7 @@ impl Attention {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns the number of heads that share a kv head.
     pub(crate) fn group(&self) -> usize {
@@ -506,6 +506,7 @@ pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: form::ATTENTION_INPUTS,
+    outputs: &[("output", "(B, H, T, D)")],
     types: &[DType::F32, DType::F16],
     options: form::ATTENTION_OPTIONS,
     make: Some(form::make),

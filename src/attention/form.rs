@@ -31,7 +31,7 @@ pub(super) const APPEND_INPUTS: &[Input] = &[
     Input::new("new_k", "(B, G, N, D)"),
     Input::new("new_v", "(B, G, N, D)"),
     Input::new("lengths", "u32 (B)"),
-    Input::new("k", "(B, G, S, D); with a table (pages, G, tokens, D)"),
+    Input::new("k", "(B, G, S, D); (pages, G, tokens, D) with table"),
     Input::new("v", "as k"),
 ];
 
@@ -173,6 +173,7 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
     }
     operands.push(Role::Given(lengths));
     let rows = k.len() / d.max(1);
+    asked.set("rows", &[rows]);
     operands.extend([Role::Updated(k), Role::Updated(v)]);
     if kv.is_scaled() {
         let none = HostArray::zeros(&[2, rows], DType::F32)?;

@@ -6,7 +6,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
     Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
-    element_fragment, lowered_as, operands, variant_methods,
+    element_fragment, lowered_as, operands,
 };
 use half::f16;
 
@@ -90,7 +90,7 @@ impl KvAppend {
         self
     }
 
-    variant_methods!(VARIANTS, over.variant);
+    crate::program::variants!(over.variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (of, read) = self.over.prepare("kv-append", dtype, profile)?;
@@ -185,6 +185,7 @@ pub(super) const INFO: Operation = Operation {
     name: "kv-append",
     about: "keys and values of new tokens, appended to a cache",
     inputs: form::APPEND_INPUTS,
+    outputs: &[("k", "as k"), ("v", "as k"), ("[scales]", "f32 (2, rows)")],
     types: &[DType::F32, DType::F16],
     options: form::APPEND_OPTIONS,
     make: Some(form::make_append),

@@ -212,6 +212,7 @@ pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
     inputs: options::INPUTS,
+    outputs: &[("c", "(m, n)")],
     types: &[DType::F32, DType::F16],
     options: options::OPTIONS,
     make: Some(options::make),

@@ -142,6 +142,7 @@ pub(super) const INFO: Operation = Operation {
     name: "gemm-batched",
     about: "C[b] = activation(alpha op(A[b]) op(B[b]) + beta C[b] + bias), for every b of a batch",
     inputs: options::BATCHED_INPUTS,
+    outputs: &[("c", "(B, m, n)")],
     types: &[DType::F32, DType::F16],
     options: options::BATCHED_OPTIONS,
     make: Some(options::make_batched),

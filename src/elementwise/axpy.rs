@@ -4,8 +4,8 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Role, lowered_as,
-    variant_methods,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role,
+    lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -15,8 +15,10 @@ pub(super) const INFO: Operation = Operation {
     name: "axpy",
     about: "y = alpha x + y",
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
+    outputs: &[("y", "(n)")],
     types: &DTYPES,
     options: &[Setting::number("alpha", "1")],
+    domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Axpy::variants,
     samples,
@@ -96,7 +98,7 @@ impl Axpy {
         Self { n, alpha, variant: "auto".to_owned() }
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns the bits of `alpha` in the type in which the kernel computes.
     fn alpha_word(&self, dtype: DType) -> Result<u32> {

@@ -4,8 +4,7 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, Role, lowered_as,
-    variant_methods,
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
@@ -18,8 +17,10 @@ pub(super) const INFO: Operation = Operation {
     name: "map",
     about: "y = f(x), element by element",
     inputs: &[Input::new("x", "any shape")],
+    outputs: &[("y", "as x")],
     types: &DTYPES,
     options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()), Setting::flag("in-place")],
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Map::variants,
     samples,
@@ -216,14 +217,18 @@ impl Map {
         Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
 
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
+    crate::program::variants!(variant);
+
     /// Overwrites the operand: plans have one operand and are recorded by `record_in_place`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.in_place = true;
         self
     }
-
-    variant_methods!(VARIANTS, variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { function, n, in_place, variant } = self;

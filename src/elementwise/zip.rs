@@ -4,8 +4,7 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, Role, lowered_as,
-    variant_methods,
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
@@ -18,8 +17,10 @@ pub(super) const INFO: Operation = Operation {
     name: "zip",
     about: "z = f(x, y), element by element",
     inputs: &[Input::new("x", "any shape"), Input::new("y", "that of x")],
+    outputs: &[("z", "as x")],
     types: &DTYPES,
     options: &[Setting::word("fn", || ZipFn::BUILT_IN.map(|f| f.name()).to_vec())],
+    domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Zip::variants,
     samples,
@@ -175,7 +176,11 @@ impl Zip {
         Self { function, n, variant: "auto".to_owned() }
     }
 
-    variant_methods!(VARIANTS, variant);
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         Sweep {

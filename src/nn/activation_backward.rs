@@ -6,8 +6,8 @@ use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, kernel_params,
-    lowered_as, operands, variant_methods,
+    Access, Asked, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, by_type, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -75,7 +75,7 @@ impl ActivationBackward {
         Self { activation, n, variant: "auto".into() }
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let flag = match self.activation {
@@ -111,8 +111,10 @@ pub(super) const INFO: Operation = Operation {
     name: "activation-backward",
     about: "the gradient of an activation with respect to its input",
     inputs: &[Input::new("value", "any shape: the result; for gelu the input"), Input::new("dy", "as value")],
+    outputs: &[("dx", "as value")],
     types: &FLOATS,
     options: &[Activation::SETTING],
+    domains: &[("dy", Domain::Finite)],
     make: Some(make),
     variants: ActivationBackward::variants,
     samples,

@@ -6,8 +6,8 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, kernel_params, operands, variant_methods,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -116,7 +116,7 @@ impl Adam {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns the same step for `n` parameters.
     pub(super) fn of(&self, n: usize) -> Self {
@@ -189,6 +189,12 @@ pub(super) const INFO: Operation = Operation {
         Input::new("second", "as parameters"),
         Input::new("fullness", "(2)"),
     ],
+    outputs: &[
+        ("parameters", "as parameters"),
+        ("first", "as parameters"),
+        ("second", "as parameters"),
+        ("fullness", "(2)"),
+    ],
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.001"),
@@ -198,6 +204,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("decay", "0"),
         Setting::flag("decoupled"),
     ],
+    domains: &[("second", Domain::NotNegative), ("fullness", Domain::Shares)],
     make: Some(make),
     variants: Adam::variants,
     samples,

@@ -7,8 +7,8 @@ use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Variant, choose, kernel_params, operands, variant_methods,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -94,7 +94,7 @@ impl BatchNorm {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns the shape, the epsilon and the activation.
     pub(crate) fn parts(&self) -> ([usize; 4], f32, Activation) {
@@ -169,8 +169,10 @@ pub(super) const INFO: Operation = Operation {
         Input::new("gamma", "(C)"),
         Input::new("beta", "(C)"),
     ],
+    outputs: &[("output", "as x")],
     types: &[DType::F32],
     options: &[EPS, Activation::SETTING],
+    domains: &[("variance", Domain::NotNegative)],
     make: Some(make),
     variants: BatchNorm::variants,
     samples,

@@ -164,6 +164,7 @@ pub(super) const INFO: Operation = Operation {
     name: "batch-norm-backward",
     about: "the gradients of batch norm in training: of x, gamma and beta",
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("gamma", "(C)"), Input::new("dy", "(N, C, H, W)")],
+    outputs: &[("dx", "as x"), ("dgamma", "(C)"), ("dbeta", "(C)")],
     types: &[DType::F32],
     options: &[EPS],
     make: Some(make),

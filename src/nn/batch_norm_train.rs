@@ -8,8 +8,8 @@ use super::windows::check_images;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Input, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, choose, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Input, Op, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -215,8 +215,10 @@ pub(super) const INFO: Operation = Operation {
         Input::new("running_mean", "(C)"),
         Input::new("running_variance", "(C)"),
     ],
+    outputs: &[("y", "as x"), ("new_running_mean", "(C)"), ("new_running_variance", "(C)")],
     types: &[DType::F32],
     options: &[EPS, MOMENTUM, POPULATION],
+    domains: &[("running_variance", Domain::NotNegative)],
     make: Some(make),
     variants: BatchNormTrain::variants,
     samples,

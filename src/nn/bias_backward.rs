@@ -7,7 +7,7 @@ use crate::error::{Result, err};
 use crate::primitives::{Reduce, Sum};
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Input, Op, Operand, Operation, Program, Resource,
-    Role, Variant, choose, operands, variant_methods,
+    Role, Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -70,7 +70,7 @@ impl BiasBackward {
         Self { n, channels, plane, variant: "auto".into() }
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 }
 
 operands! {
@@ -116,6 +116,7 @@ pub(super) const INFO: Operation = Operation {
     name: "bias-backward",
     about: "the gradient of a bias: sums over all axes but the channels",
     inputs: &[Input::new("dy", "(N, C) or (N, C, H, W)")],
+    outputs: &[("db", "(C)")],
     types: &[DType::F32],
     make: Some(make),
     variants: BiasBackward::variants,

@@ -6,7 +6,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, choose, operands, variant_methods,
+    Resource, Role, Variant, choose, operands,
 };
 use crate::shape::elements;
 
@@ -84,7 +84,7 @@ impl CrossEntropy {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 }
 
 operands! {
@@ -151,6 +151,7 @@ pub(super) const INFO: Operation = Operation {
     name: "cross-entropy",
     about: "the loss of each row of logits with one label, the mean, and its gradient",
     inputs: &[Input::new("logits", "(rows, classes)"), Input::new("labels", "u32 (rows)")],
+    outputs: &[("losses", "(rows)"), ("loss", "()"), ("gradient", "(rows, classes)")],
     types: &[DType::F32],
     make: Some(make),
     variants: CrossEntropy::variants,

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Variant, by_type, choose, kernel_params, lowered_as, operands, variant_methods,
+    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, by_type, choose, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -88,7 +88,7 @@ impl GatherRows {
         Self { rows, n, indices, variant: "auto".into() }
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, indices, .. } = *self;
@@ -165,7 +165,9 @@ pub(super) const INFO: Operation = Operation {
     name: "gather-rows",
     about: "rows of a table by index, as in an embedding lookup; zeros for an index out of range",
     inputs: &[Input::new("table", "(V, n)"), Input::new("indices", "u32 (any shape)")],
+    outputs: &[("output", "(indices, n)")],
     types: &HostData::TYPES,
+    domains: &[("table", Domain::Bits)],
     make: Some(make),
     variants: GatherRows::variants,
     samples,

@@ -68,5 +68,6 @@ rows_gradient_op! {
     LayerNormBackward, "layer-norm-backward", RowsGradient::LayerNorm,
     "the gradients of layer norm: of x, gamma and beta",
     fn record(x, gamma, dy, dx, dgamma, dbeta);
-    inputs: "x" "(..., n)", "gamma" "(n)", "dy" "(..., n)"; options: EPS
+    inputs: "x" "(..., n)", "gamma" "(n)", "dy" "(..., n)";
+    outputs: "dx" "as x", "dgamma" "(n)", "dbeta" "(n)"; domains: ; options: EPS
 }

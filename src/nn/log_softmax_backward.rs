@@ -1,6 +1,7 @@
 //! The gradient of log-softmax.
 
 use super::rows_backward::{RowsBackward, rows_gradient_op};
+use crate::program::Domain;
 
 /// Computes the gradient of [`LogSoftmax`](super::LogSoftmax) with respect to its input, row by row: `dx = dy -
 /// exp(y) sum(dy)`.
@@ -57,5 +58,6 @@ rows_gradient_op! {
     LogSoftmaxBackward, "log-softmax-backward", RowsGradient::Softmax("nn/log_softmax_backward"),
     "the gradient of log-softmax",
     fn record(y, dy, dx);
-    inputs: "y" "(..., n)", "dy" "(..., n)"; options:
+    inputs: "y" "(..., n)", "dy" "(..., n)";
+    outputs: "dx" "as y"; domains: ("y", Domain::Finite); options:
 }

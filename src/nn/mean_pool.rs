@@ -8,7 +8,6 @@ use crate::program::rows::{check_rows, reduction};
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
-    variant_methods,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -94,7 +93,7 @@ impl MeanPool {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns tokens, width, and whether means are normalised.
     pub(crate) fn parts(&self) -> (usize, usize, bool) {
@@ -169,6 +168,7 @@ pub(super) const INFO: Operation = Operation {
     name: "mean-pool",
     about: "the mean of the tokens of each sequence, without padding",
     inputs: &[Input::new("x", "(B, T, D)"), Input::new("lengths", "u32 (B)")],
+    outputs: &[("output", "(B, D)")],
     types: &FLOATS,
     options: &[Setting::flag("normalized")],
     make: Some(make),

@@ -7,9 +7,9 @@ use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, lowered_as, operands,
-    variant_methods,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, lowered_as,
+    operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -175,7 +175,10 @@ impl Pool2d {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    /// The op's name.
+    pub(crate) const NAME: &'static str = INFO.name;
+
+    crate::program::variants!(variant);
 
     /// Returns the shape of `output`: N, C, P, Q.
     ///
@@ -306,6 +309,11 @@ pub(super) const INFO: Operation = Operation {
     name: "pool",
     about: "the maximum, mean, root of squares or weighted sum of each window",
     inputs: &[Input::new("x", "(N, C, H, W)")],
+    outputs: &[(
+        "output",
+        "(N, C, (H + pads - dilation * (kernel - 1) - 1) / stride + 1, \
+             (W + pads - dilation * (kernel - 1) - 1) / stride + 1)",
+    )],
     types: &FLOATS,
     options: &[
         KIND,
@@ -320,6 +328,7 @@ pub(super) const INFO: Operation = Operation {
         COUNT_INCLUDE_PAD,
         Setting::number("units", "4"),
     ],
+    domains: &[("weights", Domain::Finite)],
     make: Some(make),
     variants: Pool2d::variants,
     samples,
@@ -346,6 +355,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         }
         op = op.pad_each(settings.numbers("pad-each", "T,L,B,R")?);
     }
+    asked.set("kernel", &op.windows.kernel);
+    asked.set("stride", &op.windows.stride);
     let (dtype, output) = (x.dtype(), Role::Result(op.output_shape()?.to_vec()));
     let mut operands = vec![Role::Given(x)];
     if let Some(bias) = asked.named("bias", &shape[1..2])? {

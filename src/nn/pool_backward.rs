@@ -7,8 +7,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Role, Variant, by_type, choose, element_fragment, lowered_as, operands, variant_methods,
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Role, Variant, by_type, choose, element_fragment, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -85,7 +85,7 @@ impl Pool2dBackward {
 
     window_methods!();
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns the shape of `dy`: N, C, P, Q.
     ///
@@ -196,8 +196,10 @@ pub(super) const INFO: Operation = Operation {
     name: "pool-backward",
     about: "the gradient of pooling with respect to its input",
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, C, P, Q)")],
+    outputs: &[("dx", "as x")],
     types: &FLOATS,
     options: &[KIND, WEIGHTS, KERNEL, STRIDE, PAD, DILATION, COUNT_INCLUDE_PAD],
+    domains: &[("weights", Domain::Finite)],
     make: Some(make),
     variants: Pool2dBackward::variants,
     samples,

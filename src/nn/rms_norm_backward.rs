@@ -68,5 +68,6 @@ rows_gradient_op! {
     RmsNormBackward, "rms-norm-backward", RowsGradient::RmsNorm,
     "the gradients of RMS norm: of x and gamma",
     fn record(x, gamma, dy, dx, dgamma);
-    inputs: "x" "(..., n)", "gamma" "(n)", "dy" "(..., n)"; options: EPS
+    inputs: "x" "(..., n)", "gamma" "(n)", "dy" "(..., n)";
+    outputs: "dx" "as x", "dgamma" "(n)"; domains: ; options: EPS
 }

@@ -8,7 +8,7 @@ use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
     Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as,
-    operands, variant_methods,
+    operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -144,7 +144,7 @@ impl Rope {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns the number of rotated elements of a row.
     pub(crate) fn rotated(&self) -> usize {
@@ -282,6 +282,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("sin", "f32 (P, R/2)"),
         Input::optional("positions", "u32 (B, T)"),
     ],
+    outputs: &[("output", "as x")],
     types: &FLOATS,
     options: &[Setting::flag("interleaved"), Setting::flag("tokens-first")],
     make: Some(make),

@@ -23,7 +23,7 @@ const FLOP: f64 = 5.0;
 /// Writes the options of all ops on rows.
 macro_rules! rows_methods {
     () => {
-        variant_methods!(VARIANTS, rows.variant);
+        crate::program::variants!(rows.variant);
 
         /// Sets how many threads share a row, or a part of one: a power of two. The default depends on the device and
         /// on the length of rows.
@@ -62,7 +62,7 @@ macro_rules! softmax_op {
         use crate::element::{DType, Element};
         use crate::error::Result;
         use crate::program::{
-            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands, variant_methods,
+            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands,
         };
         use half::f16;
 
@@ -91,6 +91,7 @@ macro_rules! softmax_op {
             name: $name,
             about: $about,
             inputs: &[Input::new("x", "(..., n)")],
+            outputs: &[("output", "as x")],
             types: &FLOATS,
             options: &[LANES],
             make: Some(make),
@@ -119,7 +120,7 @@ macro_rules! norm_op {
         use crate::element::{DType, Element};
         use crate::error::Result;
         use crate::program::{
-            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands, variant_methods,
+            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands,
         };
         use half::f16;
 
@@ -159,6 +160,7 @@ macro_rules! norm_op {
             name: $name,
             about: $about,
             inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::optional("beta", "(n)")],
+            outputs: &[("output", "as x")],
             types: &FLOATS,
             options: &[EPS, LANES],
             make: Some(make),

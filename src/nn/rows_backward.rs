@@ -38,12 +38,13 @@ pub(super) struct RowsBackward {
 /// Writes the methods and the declaration of a gradient of an op on rows.
 macro_rules! rows_gradient_op {
     ($Op:ident, $name:literal, $gradient:expr, $about:literal, fn record($($operand:ident),*);
-     inputs: $($input:literal $shape:literal),*; options: $($option:expr),*) => {
+     inputs: $($input:literal $shape:literal),*; outputs: $($output:literal $formula:literal),*;
+     domains: $($domain:expr),*; options: $($option:expr),*) => {
         use super::form::of_rows_backward;
         use super::rows_backward::{RowsGradient, VARIANTS, samples as samples_of_rows};
         use crate::element::DType;
         use crate::error::Result;
-        use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands, variant_methods};
+        use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
 
         impl $Op {
             /// Takes `rows` rows of `n` elements.
@@ -51,7 +52,7 @@ macro_rules! rows_gradient_op {
                 Self { rows: RowsBackward::new($name, $gradient, rows, n) }
             }
 
-            variant_methods!(VARIANTS, rows.variant);
+            crate::program::variants!(rows.variant);
         }
 
         operands! {
@@ -72,6 +73,8 @@ macro_rules! rows_gradient_op {
             name: $name,
             about: $about,
             inputs: &[$(Input::new($input, $shape)),*],
+            outputs: &[$(($output, $formula)),*],
+            domains: &[$($domain),*],
             types: &[DType::F32],
             options: &[$($option),*],
             make: Some(make),

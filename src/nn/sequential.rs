@@ -4,7 +4,7 @@ mod passes;
 
 pub use passes::{Forward, Gradient, Train};
 
-use super::{Adam, Pool2d, PoolKind, Sgd};
+use super::{Adam, Pool2d, PoolKind, Sgd, Softmax};
 use crate::conv::Conv2d;
 use crate::dense::Activation;
 use crate::error::{Result, err, filled};
@@ -232,12 +232,12 @@ impl Sequential {
     /// Prefixes an error of a layer's op with the layer.
     fn at(&self, index: usize, error: crate::error::Error) -> crate::error::Error {
         let kind = match self.layers.get(index) {
-            Some(SequentialLayer::Conv { .. }) => "conv",
-            Some(SequentialLayer::Pool { .. }) => "pool",
+            Some(SequentialLayer::Conv { .. }) => Conv2d::NAME,
+            Some(SequentialLayer::Pool { .. }) => Pool2d::NAME,
             Some(SequentialLayer::Linear { .. }) => "linear",
             Some(SequentialLayer::Activation(_)) => "activation",
             Some(SequentialLayer::Flatten) => "flatten",
-            Some(SequentialLayer::Softmax) => "softmax",
+            Some(SequentialLayer::Softmax) => Softmax::NAME,
             None => "loss",
         };
         error.context(&format!("sequential: layer {index} ({kind})"))

@@ -6,7 +6,7 @@ use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
     Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, kernel_params,
-    operands, variant_methods,
+    operands,
 };
 use crate::shader::Spec;
 
@@ -108,7 +108,7 @@ impl Sgd {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// Returns rate, momentum, decay, and whether the momentum is Nesterov's.
     pub(crate) fn parts(&self) -> (f32, f32, f32, bool) {
@@ -161,6 +161,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("gradients", "as parameters"),
         Input::optional("velocity", "as parameters"),
     ],
+    outputs: &[("parameters", "as parameters"), ("[velocity]", "as parameters")],
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.01"),

@@ -1,6 +1,7 @@
 //! The gradient of softmax.
 
 use super::rows_backward::{RowsBackward, rows_gradient_op};
+use crate::program::Domain;
 
 /// Computes the gradient of [`Softmax`](super::Softmax) with respect to its input, row by row: `dx = y (dy - sum(y
 /// dy))`.
@@ -57,5 +58,6 @@ rows_gradient_op! {
     SoftmaxBackward, "softmax-backward", RowsGradient::Softmax("nn/softmax_backward"),
     "the gradient of softmax",
     fn record(y, dy, dx);
-    inputs: "y" "(..., n)", "dy" "(..., n)"; options:
+    inputs: "y" "(..., n)", "dy" "(..., n)";
+    outputs: "dx" "as y"; domains: ("y", Domain::Finite); options:
 }

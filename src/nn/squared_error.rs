@@ -6,7 +6,7 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
-    kernel_params, operands, variant_methods,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -79,7 +79,7 @@ impl SquaredError {
         self
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 }
 
 operands! {
@@ -133,6 +133,7 @@ pub(super) const INFO: Operation = Operation {
     name: "squared-error",
     about: "the mean of squared differences, and its gradient",
     inputs: &[Input::new("x", "any shape"), Input::new("target", "as x")],
+    outputs: &[("loss", "()"), ("gradient", "as x")],
     types: &[DType::F32],
     make: Some(make),
     variants: SquaredError::variants,

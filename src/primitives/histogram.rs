@@ -122,12 +122,7 @@ impl Histogram {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the threads of a workgroup, workgroups, words of two counters and vec4 in flight of `multipass` and
     /// `partitioned`, for tuning. The default is that of the device's policy.
@@ -146,6 +141,10 @@ impl Histogram {
     pub(crate) fn edges(&self) -> &Edges {
         &self.edges
     }
+
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
 
     /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
@@ -252,12 +251,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Histogram {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        HistogramLowering::new(self, T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element] Histogram as [T], |op, dtype, profile| HistogramLowering::new(op, dtype, profile)?.run()
 }
 
 const MAX_BINS: usize = 1 << 20;
@@ -266,6 +261,7 @@ pub(super) const INFO: Operation = Operation {
     name: "histogram",
     about: "how many elements fall into each bin; without a range, bin = value for integers",
     inputs: &[Input::new("input", "any shape")],
+    outputs: &[("counts", "u32 (bins)")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::number("bins", "256"),
@@ -277,7 +273,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Histogram::variants,
     samples,
-    domains: &[("input", Domain::BelowLengthOf("counts"))],
+    domains: &[("input", Domain::BelowLengthOf("counts")), ("edges", Domain::Increasing)],
     comparison: Some(Comparison::Sums),
     facts,
     example: Example { shape: &[100], options: &[("lo", "0"), ("hi", "1")] },
@@ -292,6 +288,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
         op = op.packing(threads, workgroups.into(), words, loads);
     }
+    asked.set("bins", &[op.bins()]);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
 }

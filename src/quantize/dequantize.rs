@@ -7,7 +7,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, choose, element_fragment, kernel_params, lowered_as, operands, variant_methods,
+    Resource, Role, Variant, choose, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -98,7 +98,7 @@ impl<Q: Code> Dequantize<Q> {
         self.spans.spans()[1]
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let op = self.spans.op;
@@ -154,6 +154,7 @@ pub(super) const INFO: Operation = Operation {
     name: "dequantize",
     about: "elements decoded from bytes and their scales",
     inputs: &[Input::new("x", "(..., n)"), Input::new("scale", "f32 (...), () or (..., groups)")],
+    outputs: &[("output", "as x")],
     types: &[DType::I8, DType::U8],
     options: &[KIND],
     make: Some(make),

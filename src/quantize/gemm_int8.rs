@@ -12,7 +12,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Operand, Program, Requires, Variant,
-    choose, kernel_params, lowered_as, operands, variant_methods,
+    choose, kernel_params, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
@@ -218,7 +218,7 @@ impl GemmInt8 {
         self.activation
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     /// The op and its shape, for texts.
     fn name(&self) -> String {

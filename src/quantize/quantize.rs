@@ -8,7 +8,6 @@ use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, t
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
     Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
-    variant_methods,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -145,7 +144,7 @@ impl<Q: Code> Quantize<Q> {
         self.spans.spans()[1]
     }
 
-    variant_methods!(VARIANTS, variant);
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, given) = (self.spans.op, self.given);
@@ -368,6 +367,10 @@ pub(super) const INFO: Operation = Operation {
     name: "quantize",
     about: "elements encoded as bytes, with a scale for each row, each group, or all",
     inputs: &[Input::new("x", "(..., n)")],
+    outputs: &[
+        ("output", "as x"),
+        ("[scale]", "f32 (...); f32 () with per tensor; f32 (..., n / group) with per group"),
+    ],
     types: &[DType::F32, DType::F16],
     options: &[
         KIND,
@@ -389,7 +392,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
 }
 
-fn form_of<Q: Code>(asked: &Asked<'_>, x: HostArray) -> Result<Form> {
+fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
     let (rows, n) = asked.rows("x", &x)?;
     let group = asked.settings().number("group")?;
     // The axes before the last.

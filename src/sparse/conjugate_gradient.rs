@@ -165,6 +165,7 @@ pub(super) const INFO: Operation = Operation {
     about: "x with A x = b, A symmetric positive definite",
     matrix: true,
     inputs: &[Input::new("b", "(rows)"), Input::optional("x", "(rows)")],
+    outputs: &[("x", "(rows)")],
     types: &[DType::F32],
     options: &[
         TOLERANCE,

@@ -41,17 +41,7 @@ macro_rules! product_builders {
             self
         }
 
-        /// Selects a variant by name. The default, `auto`, lets the device decide.
-        #[must_use]
-        pub fn variant(mut self, name: &str) -> Self {
-            name.clone_into(&mut self.variant);
-            self
-        }
-
-        /// Lists the variants.
-        pub fn variants() -> &'static [Variant] {
-            VARIANTS
-        }
+        crate::program::variants!(variant);
 
         /// Appends a note to the decision if there is no product. Returns whether there is one.
         fn has_product(&self, decision: &mut Decision) -> bool {

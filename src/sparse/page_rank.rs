@@ -176,6 +176,7 @@ pub(super) const INFO: Operation = Operation {
     about: "the ranks of the nodes of a graph",
     matrix: true,
     inputs: &[Input::optional("start", "(rows)")],
+    outputs: &[("ranks", "(rows)")],
     types: &[DType::F32],
     options: &[
         Setting::number("damping", "0.85"),

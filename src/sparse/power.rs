@@ -94,6 +94,7 @@ pub(super) const INFO: Operation = Operation {
     about: "the eigenvalue of A of largest magnitude, and its eigenvector",
     matrix: true,
     inputs: &[Input::optional("x", "(rows)")],
+    outputs: &[("value", "()"), ("vector", "(rows)")],
     types: &[DType::F32],
     options: &[TOLERANCE, ITERATIONS, CHECK_EVERY],
     variants: || solver::VARIANTS,

@@ -173,17 +173,7 @@ impl Spconvert {
         self.to
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn check(&self) -> Result<()> {
         let Self { from, to, window, .. } = self;

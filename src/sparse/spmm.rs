@@ -224,6 +224,7 @@ pub(super) const INFO: Operation = Operation {
     about: "C = alpha A B + beta C, A sparse in any format, B and C dense",
     matrix: true,
     inputs: &[Input::new("b", "(cols, n)"), Input::optional("c", "(rows, n)")],
+    outputs: &[("c", "(rows, n)")],
     types: &[DType::F32],
     options: &[FORMAT, Setting::number("alpha", "1"), Setting::number("beta", "0")],
     make: Some(make),
@@ -234,6 +235,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (lists, Described { layout, .. }) = asked.sparse::<Described>()?;
+    asked.set("rows", &[layout.rows]);
     let (b, [_, n]) = asked.free_of("b", [layout.cols, 32], DType::F32)?;
     asked.check("b", &b, &[layout.cols, n], DType::F32)?;
     // By default C starts as zeros.

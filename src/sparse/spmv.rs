@@ -410,6 +410,7 @@ pub(super) const INFO: Operation = Operation {
     about: "y = alpha A x + beta y, A sparse in any format",
     matrix: true,
     inputs: &[Input::new("x", "(cols)"), Input::optional("y", "(rows)")],
+    outputs: &[("y", "(rows)")],
     types: &[DType::F32],
     options: &[
         FORMAT,
@@ -425,6 +426,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (lists, Described { layout, statistics, .. }) = asked.sparse::<Described>()?;
+    asked.set("rows", &[layout.rows]);
     let x = asked.of("x", &[layout.cols], DType::F32)?;
     // By default y starts as zeros.
     let y = if asked.has_more() {

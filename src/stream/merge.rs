@@ -3,6 +3,7 @@
 use super::pipeline::Cancel;
 use crate::element::Element;
 use crate::error::{Result, err, filled, make_room, with_room};
+use crate::primitives::RadixSort;
 use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
@@ -82,9 +83,9 @@ fn merge_in<T: SortKey>(
     let cuts = cuts(keys, run, parts, descending)?;
     thread::scope(|scope| {
         for pair in cuts.windows(2) {
-            let mut spans = with_room("sort", pair[0].len())?;
+            let mut spans = with_room(RadixSort::NAME, pair[0].len())?;
             spans.extend(pair[0].iter().copied().zip(pair[1].iter().copied()));
-            let tree = filled("sort", 2 * spans.len().next_power_of_two(), u128::MAX)?;
+            let tree = filled(RadixSort::NAME, 2 * spans.len().next_power_of_two(), u128::MAX)?;
             let len = spans.iter().map(|(a, b)| b - a).sum();
             let (keys_now, keys_later) = std::mem::take(&mut keys_out).split_at_mut(len);
             let of_values = if values.is_empty() { 0 } else { len };
@@ -107,21 +108,21 @@ fn merge_in<T: SortKey>(
 
 /// Returns the begin of each part in each run, and the end of the last part: `parts + 1` lists of positions.
 fn cuts<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) -> Result<Vec<Vec<usize>>> {
-    let mut runs = with_room("sort", keys.len().div_ceil(run))?;
+    let mut runs = with_room(RadixSort::NAME, keys.len().div_ceil(run))?;
     runs.extend((0..keys.len()).step_by(run).map(|a| (a, a.saturating_add(run).min(keys.len()))));
     // The position distinguishes equal keys, so that a cut may fall between them.
     let place = |i: usize| (rank(keys[i], descending), i);
     let mut samples = Vec::new();
     for &(a, b) in &runs {
         let count = (parts * SAMPLES).min(b - a);
-        make_room("sort", &mut samples, count)?;
+        make_room(RadixSort::NAME, &mut samples, count)?;
         samples.extend((0..count).map(|s| place(a + s * (b - a) / count)));
     }
     samples.sort_unstable();
     let mut cuts = Vec::new();
     for part in 0..=parts {
         let splitter = samples.get(part * samples.len() / parts);
-        let mut places = with_room("sort", runs.len())?;
+        let mut places = with_room(RadixSort::NAME, runs.len())?;
         places.extend(runs.iter().map(|&(a, b)| match splitter {
             _ if part == 0 => a,
             Some(splitter) => partition_point(a, b, |at| place(at) < *splitter),

@@ -6,8 +6,7 @@ use crate::quantize::quantize::{far_codes, far_scales};
 use crate::support::Sample;
 use half::f16;
 use tilework::Activation;
-use tilework::program::Op;
-use tilework::program::When;
+use tilework::program::{Op, When};
 use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 
