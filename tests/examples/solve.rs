@@ -89,7 +89,10 @@ fn solve_reports_unsolved_systems() {
     let folder = Folder::new("solve-not");
     let a = folder.file("a.mtx", springs(300).as_bytes());
     let (code, out, _) = run(&[path(&a), "--max-iter", "3"]);
-    assert!(code == 1 && out.contains("the iterations allowed are done after 3 iterations"), "{out}");
+    assert!(
+        code == 1 && out.contains("the maximum number of iterations is reached after 3 iterations"),
+        "{out}"
+    );
     let indefinite = folder.file("i.mtx", springs(30).replace("2.5", "-2.5").as_bytes());
     let (code, out, _) = run(&[path(&indefinite), "--precond", "none"]);
     assert!(code == 1 && out.contains("not positive definite: p^T A p = -"), "{out}");
@@ -137,7 +140,7 @@ fn solve_rejects_bad_input() {
     refused(&[path(&good), "--plot", path(&folder.0.join("no/a.svg"))], "a.svg");
     refused(&[path(&good), "-o", path(&folder.0.join("no/x.mtx"))], "x.mtx");
     let [a, b] = ["a.png", "./a.png"].map(|name| folder.0.join(name));
-    refused(&[path(&good), "--spy", path(&a), "--plot", path(&b)], "a.png are one file");
+    refused(&[path(&good), "--spy", path(&a), "--plot", path(&b)], "a.png are the same file");
     refused(&[path(&good), "--tol", "1e-5", "--tol", "1e-6"], "--tol is given twice");
     refused(&[path(&good), "-o", "x.mtx", "-o", "y.mtx"], "-o is given twice");
     refused(&[path(&good), "--device", "x"], "--adapter and --device");
