@@ -145,7 +145,7 @@ fn cnn_rejects_invalid_data_and_weights() {
     fs::write(folder.0.join("t10k-labels-idx1-ubyte"), idx(&[50], &[10; 50])).unwrap();
     refused(&test, "the labels of t10k hold 10");
     fs::write(folder.0.join("t10k-labels-idx1-ubyte"), idx(&[49], &[1; 49])).unwrap();
-    refused(&test, "one for each image");
+    refused(&test, "one label for each image");
 }
 
 #[test]

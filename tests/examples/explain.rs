@@ -30,8 +30,9 @@ fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
 
 #[test]
 fn occupancy_of_a_workgroup_is_calculated() {
-    let occupancy =
-        |line: &str| run(&[&["occupancy"], &line.split_whitespace().collect::<Vec<_>>()[..]].concat());
+    let occupancy = |line: &str| {
+        PROGRAM.run(&[&["occupancy"], &line.split_whitespace().collect::<Vec<_>>()[..]].concat())
+    };
     let of = |line: &str| {
         let (code, out, err) = occupancy(line);
         assert_eq!((code, err.as_str()), (0, ""), "{line}");

@@ -49,7 +49,7 @@ fn pagerank_lists_the_highest_ranks() {
     };
     assert!(code == 0 && column.values[1] == 0.0 && column.values[0] > column.values[2], "{column:?}");
     let (code, out, _) = PROGRAM.run(&[path(&graph), "--max-iter", "2"]);
-    assert!(code == 1 && out.contains("the iterations allowed are done"), "{out}");
+    assert!(code == 1 && out.contains("the maximum number of iterations is reached"), "{out}");
 }
 
 #[test]

@@ -63,7 +63,10 @@ fn solve_reports_unsolved_systems() {
     let folder = Folder::new("solve-not");
     let a = folder.file("a.mtx", springs(300).as_bytes());
     let (code, out, _) = PROGRAM.run(&[path(&a), "--max-iter", "3"]);
-    assert!(code == 1 && out.contains("the iterations allowed are done after 3 iterations"), "{out}");
+    assert!(
+        code == 1 && out.contains("the maximum number of iterations is reached after 3 iterations"),
+        "{out}"
+    );
     let indefinite = folder.file("i.mtx", springs(30).replace("2.5", "-2.5").as_bytes());
     let (code, out, _) = PROGRAM.run(&[path(&indefinite), "--precond", "none"]);
     assert!(code == 1 && out.contains("not positive definite: p^T A p = -"), "{out}");
@@ -106,7 +109,7 @@ fn solve_rejects_bad_input() {
     PROGRAM.rejects(&[path(&good), "--plot", path(&folder.0.join("no/a.svg"))], "a.svg");
     PROGRAM.rejects(&[path(&good), "-o", path(&folder.0.join("no/x.mtx"))], "x.mtx");
     let [a, b] = ["a.png", "./a.png"].map(|name| folder.0.join(name));
-    PROGRAM.rejects(&[path(&good), "--spy", path(&a), "--plot", path(&b)], "a.png are one file");
+    PROGRAM.rejects(&[path(&good), "--spy", path(&a), "--plot", path(&b)], "a.png are the same file");
     PROGRAM.rejects(&[path(&good), "--tol", "1e-5", "--tol", "1e-6"], "--tol is given twice");
     PROGRAM.rejects(&[path(&good), "-o", "x.mtx", "-o", "y.mtx"], "-o is given twice");
     PROGRAM.rejects(&[path(&good), "--device", "x"], "--adapter and --device");

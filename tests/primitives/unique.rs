@@ -1,7 +1,7 @@
 //! Every variant of `Unique` against the reference.
 
 use super::select::{cases, read_counted};
-use crate::support::{Random, Sample};
+use crate::support::Sample;
 use half::f16;
 use tilework::prelude::*;
 use tilework::program::Op;
