@@ -3,6 +3,7 @@
 mod support;
 
 use support::{Bench, Case, random};
+use tilework::image::Layout;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{Element, Result};
