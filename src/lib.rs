@@ -119,6 +119,26 @@
 //! | debug | each kernel that is compiled or loaded from the cache, with the time |
 //! | trace | each recorded op, kernel of your own, copy and clear, with its sizes |
 //!
+//! # Features
+//!
+//! All but the last two rows are on by default. A program that needs one family names it, and the backends it runs on:
+//!
+//! ```toml
+//! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }
+//! ```
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `families` | all of `primitives`, `dense`, `sparse`, `conv`, `image`, `nn`, `attention`, `quantize`; [`elementwise`] is always there |
+//! | `vulkan`, `metal`, `dx12`, `gles` | a backend of wgpu; it does nothing on a system that lacks it |
+//! | `stream` | [`stream`]: work on more data than the device holds |
+//! | `sim` | [`sim`]: kernels on the processor, without a GPU |
+//! | `tune` | [`mod@tune`]: measures variants on your device |
+//! | `io` | [`io`]: Matrix Market and IDX files |
+//! | `disk-cache` | compiled kernels and measured choices kept on disk |
+//! | `cuda` | the backend for NVIDIA's cards |
+//! | `ndarray`, `faer`, `nalgebra`, `nalgebra-sparse`, `sprs`, or all five: `interop` | [`interop`]: matrices of these crates |
+//!
 //! # Devices
 //!
 //! Every op has a variant that needs only WebGPU's default limits and no optional feature. Faster variants use
