@@ -6,6 +6,7 @@ use support::{Bench, Case, centred, random};
 use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::program::Op;
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights};
 use tilework::{Element, Result};
 
 /// The cases of an op.

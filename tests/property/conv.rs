@@ -8,6 +8,7 @@ use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
 use tilework::prelude::*;
 use tilework::program::Variant;
 use tilework::reference;
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights};
 
 /// Multiples of 1/8, which make sums of bytes exact; a separable filter if requested.
 fn weights(draw: &mut Draw, shape: &[usize], lines: bool) -> Vec<f32> {

@@ -4,6 +4,7 @@ use super::draw::{Contents, Draw, typed};
 use super::guarded::Case;
 use crate::support::Sample;
 use half::f16;
+use tilework::Pool2dBackward;
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward,
     LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, Sgd, SoftmaxBackward, SquaredError,
