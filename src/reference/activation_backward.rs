@@ -19,8 +19,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Computes `dy` times the slope of `activation`. `value` is the activation's result; for GELU and no activation, its
-/// argument.
+/// `dy` times the slope of `activation`, which is told by its result (of GELU and of none by its argument).
 pub fn activation_backward<T: Number>(activation: Activation, value: &[T], dy: &[T]) -> Vec<T> {
     value.iter().zip(dy).map(|(v, g)| T::from_f64(slope(activation, v.to_f64()) * g.to_f64())).collect()
 }

@@ -4,10 +4,8 @@ use super::spmv::product;
 use crate::error::{Result, err};
 use crate::sparse::Csr;
 
-/// Solves `A x = b` by conjugate gradients in `f64`, from the guess `x`.
-///
-/// Returns the solution, and `|r| / |b|` before each iteration and after the last. Stops when that is at most
-/// `tolerance`, after `iterations`, or when `p^T A p` is not positive. `jacobi` preconditions by the diagonal.
+/// The solution of `A x = b` from the guess `x`, and `|r| / |b|` before each iteration and after the last: until it is at
+/// most `tolerance`, after `iterations`, or where `p^T A p` is not positive. With `jacobi` preconditioned by the diagonal.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): A is not square, or a vector has another length.
