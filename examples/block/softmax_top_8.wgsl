@@ -26,16 +26,14 @@ fn goes_before(a: Entry, b: Entry) -> bool {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn softmax_top_8(@builtin(workgroup_id) row: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     var seen = vec2(LOWEST, 0.0);
-    var best = Entry(LOWEST, lane);
-    for (var first = 0u; first < width; first += WORKGROUP_SIZE) {
-        let column = first + lane;
-        var mine = Entry(LOWEST, column);
-        if column < width {
-            mine.score = scores[row.x * width + column];
-            seen = op_combine(seen, vec2(mine.score, 1.0));
-        }
-        best = workgroup_top_k_joined(best, workgroup_top_k(mine, lane), lane);
+    var list: array<Entry, TOP_K>;
+    for (var i = 0u; i < TOP_K; i++) { list[i] = Entry(LOWEST, width + lane); }
+    for (var column = lane; column < width; column += WORKGROUP_SIZE) {
+        let score = scores[row.x * width + column];
+        seen = op_combine(seen, vec2(score, 1.0));
+        top_k_insert(&list, Entry(score, column));
     }
+    let best = workgroup_top_k_of_lists(&list, lane);
     let all = workgroup_reduce(seen, lane);
     if lane < TOP_K {
         likely[row.x * TOP_K + lane] = best.column;

@@ -119,6 +119,11 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     let mask_at = mask_row(pair, head % params.heads, query);
 #endif
 
+    // Of the fours of a strip; no constants, so that no driver writes out all rounds.
+#for strip in STRIPS
+    let width_{strip} = select(WIDTH_{strip}, 0u, params.rows == 0u);
+#end
+
     // q goes to matrices strip by strip, through the place of weights.
 #for strip in STRIPS
     for (var i = local; i < ROWS * WIDTH_{strip}; i += INVOCATIONS) {
@@ -269,16 +274,14 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         if flags != 0u {
 #for strip in STRIPS
 #put store_strip({strip})
-            for (var i = part; i < WIDTH_{strip}; i += SHARERS) {
+            for (var i = part; i < width_{strip}; i += SHARERS) {
                 let at = row * (S_PITCH / 4u) + i;
                 var o = wg_s[at] * fade;
                 if (flags & SPOILED) != 0u {
-                    for (var j = 0u; j < TILE_KEYS; j++) {
-                        let value = vec4<f32>(wg_v[j * (KV_PITCH / 4u) + {strip * TILE_KEYS / 4}u + i]);
-                        let product = f32(wg_p[row * (P_PITCH / 4u) + j / 4u][j % 4u]) * value;
-                        if key + j >= seen.x && key + j < seen.y {
-                            o += select(vec4<f32>(), product, spoils(value));
-                        }
+                    for (var j = max(key, seen.x); j < min(key + TILE_KEYS, seen.y); j++) {
+                        let value = vec4<f32>(wg_v[(j - key) * (KV_PITCH / 4u) + {strip * TILE_KEYS / 4}u + i]);
+                        let weight = f32(wg_p[row * (P_PITCH / 4u) + (j - key) / 4u][(j - key) % 4u]);
+                        o += select(vec4<f32>(), weight * value, spoils(value));
                     }
                 }
                 wg_s[at] = o;
@@ -337,7 +340,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     let by = select(1.0 / sum, 0.0, sum == 0.0);
 #for strip in STRIPS
 #put store_strip({strip})
-    for (var i = part; i < WIDTH_{strip}; i += SHARERS) {
+    for (var i = part; i < width_{strip}; i += SHARERS) {
         let at = row * (S_PITCH / 4u) + i;
         if first_query + row <= last_query {
             store_four(head * params.queries + query, {strip * TILE_KEYS / 4}u + i, wg_s[at] * by);

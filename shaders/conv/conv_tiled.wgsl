@@ -23,8 +23,7 @@ const WIDE: u32 = 8u;
 const TILE_M: u32 = GROUPS * CHANNELS;
 const TILE_Q: u32 = ACROSS * WIDE;
 
-// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the
-// banks.
+// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the banks.
 const X_ROWS: u32 = DOWN + WINDOW_H - 1u;
 const X_PITCH: u32 = ((TILE_Q + WINDOW_W + 2u) / 4u / 2u * 2u + 1u) * 4u;
 const X_CELLS: u32 = STAGED * X_ROWS * X_PITCH;
@@ -52,9 +51,7 @@ var<workgroup> wg_w: array<f32, W_CELLS>;
 @compute @workgroup_size(LANES)
 fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = params.first + workgroup_index(workgroup);
-    if index >= params.count {
-        return;
-    }
+    if index >= params.count { return; }
     let tiles_m = (params.channels_out + TILE_M - 1u) / TILE_M;
     let across = (params.q + TILE_Q - 1u) / TILE_Q;
     let down = (params.p + DOWN - 1u) / DOWN;
@@ -154,9 +151,7 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
 
     let p = p0 + lane_p;
     let q = q0 + lane_q * WIDE;
-    if p >= params.p || q >= params.q {
-        return;
-    }
+    if p >= params.p || q >= params.q { return; }
     let m = m0 + lane_m * CHANNELS;
     let channel = group * params.channels_out + m;
     let to = params.y_at + ((matrix * params.channels_out + m) * params.p + p) * params.q + q;

@@ -27,9 +27,7 @@ const PARTIAL_BINDING: u32 = 4u;
 // The initial sum of an element of C.
 fn begin_sum(row: u32, col: u32) -> f32 {
 #if CARRY
-    if params.first_k > 0u {
-        return partial[row * params.n + col];
-    }
+    if params.first_k > 0u { return partial[row * params.n + col]; }
 #endif
     return 0.0;
 }

@@ -15,28 +15,14 @@ const TILE_M: u32 = 16u;
 const TILE_N: u32 = 16u;
 
 struct Params {
-    m: u32,
-    n: u32,
-    k: u32,
-    lda: u32,
-    ldb: u32,
-    ldc: u32,
-    first_tile: u32,
-    tiles: u32,
-    tiles_n: u32,
-    first_k: u32,
-    end_k: u32,
+    m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32, first_tile: u32, tiles: u32, tiles_n: u32,
+    first_k: u32, end_k: u32,
     // Steps of k of a slice, if k is split over workgroups.
     slice_k: u32,
     // Slices of k whose sums are added.
-    slices: u32,
-    alpha: f32,
-    beta: f32,
+    slices: u32, alpha: f32, beta: f32,
     // Products of a batch, and elements from one matrix to the next.
-    batch: u32,
-    stride_a: u32,
-    stride_b: u32,
-    stride_c: u32,
+    batch: u32, stride_a: u32, stride_b: u32, stride_c: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 

@@ -12,9 +12,7 @@ const SMALL: bool = true;
 @compute @workgroup_size(PRODUCTS * LANES)
 fn gemm_small(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) invocation: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let local = invocation % LANES;
     let product = invocation / LANES;
     let matrix = (params.first_tile + index) * PRODUCTS + product;

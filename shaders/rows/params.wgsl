@@ -5,9 +5,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u; // that share a row, or a part of one
 
 struct Params {
-    rows: u32,
-    n: u32,
-    parts: u32,
+    rows: u32, n: u32, parts: u32,
     part_len: u32, // elements of a part, of which the last may have fewer
     origin: u32, // where the first row begins in the bindings, in elements
     first: u32, // its number among all rows

@@ -2,6 +2,7 @@
 
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use super::winograd;
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -166,8 +167,7 @@ impl Conv2d {
 
     /// The layer, its activation, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
-        let auto = self.variant == "auto" || self.variant == "winograd";
-        (&self.layer, self.activation, auto)
+        (&self.layer, self.activation, winograd::may_run(&self.variant))
     }
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
@@ -182,6 +182,7 @@ impl Conv2d {
         let [x, w, output] = self.layer.lengths()?;
         let whole = Whole {
             c: self.layer.forward()?,
+            names: ["x", "w", "output"],
             x,
             w,
             bias: biased.then_some(self.layer.filters),

@@ -1,14 +1,15 @@
 //! The gradient of a convolution layer with respect to its input.
 
 use super::conv::{Conv2d, sample_layers};
-use super::correlate::{self, ConvJob, VARIANTS};
-use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, add_operands};
+use super::correlate::{VARIANTS, Whole};
+use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};
+use super::winograd;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Input, Op, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, operands,
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant,
+    by_type, operands,
 };
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
@@ -81,7 +82,7 @@ impl Conv2dBackwardData {
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
-        (&self.layer, self.variant == "auto" || self.variant == "winograd")
+        (&self.layer, winograd::may_run(&self.variant))
     }
 }
 
@@ -96,24 +97,18 @@ impl Op<f32> for Conv2dBackwardData {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [dx, w, dy] = self.layer.lengths()?;
-        let c = self.layer.backward()?;
-        let (variant, decision) = correlate::variant(&self.variant, &c, profile)?;
-        let mut program = Program::new(c.op, decision);
-        let operands = [("dy", dy, Access::Read), ("w", w, Access::Read), ("dx", dx, Access::Write)];
-        add_operands(&mut program, &operands, profile)?;
-        program.cost =
-            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let job = ConvJob {
-            c,
-            activation: Activation::None,
-            x: Resource::Operand(0),
-            weights: Binding::operand(1, &program.operands),
+        let whole = Whole {
+            c: self.layer.backward()?,
+            names: ["dy", "w", "dx"],
+            x: dy,
+            w,
             bias: None,
-            output: Resource::Operand(2),
-            profile,
+            output: dx,
+            flop: self.layer.flop()?,
+            activation: Activation::None,
+            asked: &self.variant,
         };
-        job.lower(&mut program, variant)?;
-        Ok(program)
+        whole.program(profile)
     }
 }
 

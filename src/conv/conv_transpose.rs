@@ -3,6 +3,7 @@
 use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use super::winograd;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -172,7 +173,7 @@ impl ConvTranspose2d {
 
     /// The activation, and if Winograd's sums are allowed.
     pub(crate) fn end(&self) -> (Activation, bool) {
-        (self.activation, self.variant == "auto" || self.variant == "winograd")
+        (self.activation, winograd::may_run(&self.variant))
     }
 
     /// The extents of x.
@@ -191,6 +192,7 @@ impl ConvTranspose2d {
         let [_, per_cell @ ..] = self.weights_shape();
         let whole = Whole {
             c,
+            names: ["x", "w", "output"],
             x,
             w,
             bias: biased.then_some(self.given.filters),

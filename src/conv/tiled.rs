@@ -15,6 +15,9 @@ const WIDE: usize = 8;
 /// Approximate cells of windows, over all channels that are staged at once.
 const STAGED_CELLS: usize = 36;
 
+/// Cells of the largest window.
+const MAX_CELLS: usize = 121;
+
 /// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tiled {
@@ -34,26 +37,40 @@ pub(super) struct Tiled {
 }
 
 impl Tiled {
-    /// Cells of the largest window.
-    pub(super) const MAX_CELLS: usize = 121;
-
-    pub(super) fn fits(c: &Correlation) -> bool {
+    /// The kernel for this layer, or why there is none.
+    pub(super) fn check(c: &Correlation, profile: &DeviceProfile) -> Result<Self, String> {
         let [r, s] = c.kernel;
-        [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= Self::MAX_CELLS && r.max(s) <= 16
+        if [c.stride, c.up, c.dilation] != [[1, 1]; 3] || r * s > MAX_CELLS || r.max(s) > 16 {
+            return Err(format!(
+                "takes windows of up to {MAX_CELLS} cells with stride and dilation 1; these are {r} x {s} with stride \
+                 {:?} and dilation {:?}",
+                c.stride, c.dilation
+            ));
+        }
+        let tiled = Self::new(c, profile);
+        let rounds = tiled.rounds(c);
+        if !profile.runs_rounds(rounds) {
+            return Err(format!(
+                "adds {} channels under {r} x {s} in {rounds} loop rounds; {} ends the loops of a thread after {}",
+                c.from,
+                profile.name,
+                profile.max_rounds()
+            ));
+        }
+        Ok(tiled)
     }
 
     /// Rounds of all loops of a thread: two loops stage the channels that are staged at once, and one walks over
     /// rows of windows. The round that ends a loop counts.
-    pub(super) fn rounds(c: &Correlation, profile: &DeviceProfile) -> u64 {
-        let tiled = Self::new(c, profile);
+    fn rounds(&self, c: &Correlation) -> u64 {
         let [r, s] = c.kernel;
-        let lanes = tiled.lanes();
-        let weights = tiled.staged * r * s * tiled.tile()[0];
-        let each = tiled.cells().div_ceil(lanes) + weights.div_ceil(lanes) + tiled.staged * r + 4;
-        (c.from.div_ceil(tiled.staged) as u64).saturating_mul(each as u64) + 1
+        let lanes = self.lanes();
+        let weights = self.staged * r * s * self.tile()[0];
+        let each = self.cells().div_ceil(lanes) + weights.div_ceil(lanes) + self.staged * r + 4;
+        (c.from.div_ceil(self.staged) as u64).saturating_mul(each as u64) + 1
     }
 
-    pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
+    fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
         let [p, q] = c.out;
         // Four groups of channels in a workgroup: 7 x 7 to 16 channels reach 36.8 TFLOP/s by 4 x 4, 31.3 by 2 x 8
         // on an H100; to 32 channels 39.8 by 4 x 8, 33.6 by 2 x 16.
@@ -133,17 +150,17 @@ impl Tiled {
     }
 
     pub(super) fn lower(
-        mut self,
+        &self,
         job: &ConvJob<'_>,
         program: &mut Program,
         chunks: &[ImageChunk],
     ) -> Result<()> {
         let c = &job.c;
-        self.stores &= chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
+        let stores = self.stores && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
         let tiles = c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across) * c.groups;
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
-        let kernel = program.kernel(self.kernel(spec));
+        let kernel = program.kernel(Self { stores, ..*self }.kernel(spec));
         program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
         for chunk in chunks {
@@ -170,6 +187,6 @@ impl Tiled {
             .constant("DOWN", self.down as u32)
             .constant("ACROSS", self.across as u32)
             .constant("STAGED", self.staged as u32);
-        Kernel::library("conv/conv_tiled", "conv_tiled", spec)
+        Kernel::of_file("conv/conv_tiled", spec)
     }
 }

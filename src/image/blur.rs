@@ -279,7 +279,7 @@ impl Blur {
             "separable" if dtype == DType::U8 => {
                 let sums = program.scratch(self.scratch());
                 let spec = Spec::new().flag("ZERO", true).flag("STEPPED", self.image.step() > 1);
-                let rows = program.kernel(Kernel::library("image/blur_rows", "blur_rows", spec));
+                let rows = program.kernel(Kernel::of_file("image/blur_rows", spec));
                 let work = groups * h * d;
                 let of_rows = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(rows, &of_rows, vec![operands[0], sums], each(work));
@@ -287,7 +287,7 @@ impl Blur {
                     .mean(Spec::new(), dtype)
                     .constant("ROWS", ROWS as u32)
                     .flag("VECTORS", w.is_multiple_of(4));
-                let columns = program.kernel(Kernel::library("image/blur_columns", "blur_columns", spec));
+                let columns = program.kernel(Kernel::of_file("image/blur_columns", spec));
                 let work = groups * h.div_ceil(ROWS) * d;
                 let of_columns = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(columns, &of_columns, vec![sums, operands[1]], each(work));

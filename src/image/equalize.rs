@@ -145,7 +145,7 @@ impl Equalize {
         for colour in 0..colours {
             if self.image.channels > 1 {
                 let spec = Spec::new().flag("BYTES", bytes);
-                let kernel = program.kernel(Kernel::library("image/equalize_split", "equalize_split", spec));
+                let kernel = program.kernel(Kernel::of_file("image/equalize_split", spec));
                 let params =
                     SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
                 let work = if bytes { pixels.div_ceil(4) } else { pixels };
@@ -157,7 +157,7 @@ impl Equalize {
             let scanned = Op::<u32>::lower(&Scan::new(Sum, BINS), profile)?;
             program.append(scanned, &[counts.resource, sums.resource]);
             let spec = Spec::new().flag("BYTES", bytes);
-            let kernel = program.kernel(Kernel::library("image/equalize_table", "equalize_table", spec));
+            let kernel = program.kernel(Kernel::of_file("image/equalize_table", spec));
             let params = TableParams { first: (colour * BINS) as u32 };
             let bindings = if bytes { vec![sums, tables, counts] } else { vec![sums, tables] };
             program.dispatch(kernel, &params, bindings, Grid::fold(1));
@@ -167,7 +167,7 @@ impl Equalize {
             .flag("SHARED", program.variant() == "shared")
             .constant("TABLES", colours as u32)
             .constant("RUNS", RUNS as u32);
-        let kernel = program.kernel(Kernel::library("image/equalize_apply", "equalize_apply", spec));
+        let kernel = program.kernel(Kernel::of_file("image/equalize_apply", spec));
         let len = pixels * self.image.channels;
         let params = ApplyParams {
             len: len as u32,

@@ -157,17 +157,17 @@ impl<T: Element> Op<T> for Grey {
             let spec = Spec::new().flag("SOURCE", self.weights == GreyWeights::Source);
             let (kernel, each) = match (dtype, variant.name) {
                 (DType::F32, "naive") => {
-                    (Kernel::library("image/grey_floats", "grey_floats", spec.constant("ITEMS", 1u32)), 1)
+                    (Kernel::of_file("image/grey_floats", spec.constant("ITEMS", 1u32)), 1)
                 }
                 (DType::F32, _) => {
                     let spec = spec.constant("ITEMS", ITEMS as u32);
-                    (Kernel::library("image/grey_floats", "grey_floats", spec), ITEMS)
+                    (Kernel::of_file("image/grey_floats", spec), ITEMS)
                 }
-                (_, "naive") => (Kernel::library("image/grey_naive", "grey_naive", spec), 4),
+                (_, "naive") => (Kernel::of_file("image/grey_naive", spec), 4),
                 _ => {
                     let spec = spec.flag("PLANAR", planar);
                     let spec = if planar { spec } else { spec.flag("ALPHA", image.channels == 4) };
-                    (Kernel::library("image/grey_packed", "grey_packed", spec), 4)
+                    (Kernel::of_file("image/grey_packed", spec), 4)
                 }
             };
             let kernel = program.kernel(kernel);

@@ -220,7 +220,7 @@ impl Median {
                     .slot("network", Fragment::Library(network))
                     .constant("STEP", step as u32)
                     .constant("GROUPS", self.groups() as u32);
-                (Kernel::library("image/median_network", "median_network", spec), params, each)
+                (Kernel::of_file("image/median_network", spec), params, each)
             }
             "tiled" => {
                 let spec = spec
@@ -235,13 +235,9 @@ impl Median {
                     tiles: tiles as u32,
                     ..params
                 };
-                (
-                    Kernel::library("image/median_tiled", "median_tiled", spec),
-                    params,
-                    Grid::fold(tiles as u64),
-                )
+                (Kernel::of_file("image/median_tiled", spec), params, Grid::fold(tiles as u64))
             }
-            _ => (Kernel::library("image/median_naive", "median_naive", spec), params, each),
+            _ => (Kernel::of_file("image/median_naive", spec), params, each),
         };
         let kernel = program.kernel(kernel);
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();

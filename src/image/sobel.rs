@@ -154,9 +154,9 @@ impl Sobel {
         }
         let (kernel, blocks) = if rows {
             let spec = spec.constant("ROWS", ROWS as u32);
-            (Kernel::library("image/sobel_rows", "sobel_rows", spec), h.div_ceil(ROWS))
+            (Kernel::of_file("image/sobel_rows", spec), h.div_ceil(ROWS))
         } else {
-            (Kernel::library("image/sobel_naive", "sobel_naive", spec), h)
+            (Kernel::of_file("image/sobel_naive", spec), h)
         };
         let work = w.div_ceil(4) * blocks * d;
         let params =

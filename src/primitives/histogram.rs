@@ -353,7 +353,8 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let counting = subject.program.dispatches.iter().find(of_counting)?;
     let (n, parts) = (u64::from(counting.param("n")?), u64::from(counting.param("parts")?));
     let share = n.div_ceil((parts * u64::from(interface.workgroup_size[0])).max(1));
-    let apart = if subject.program.variant() == "global-contiguous" { share } else { 1 };
+    let spec = &subject.program.kernels[counting.kernel].spec;
+    let apart = if spec.is_set("CONTIGUOUS") { share } else { 1 };
     Some(vec![subject.transactions("loads", |lane| lane * apart)])
 }
 

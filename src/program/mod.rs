@@ -176,6 +176,11 @@ impl Kernel {
         Self { source: Source::Library(name), spec, entry, trusted: true }
     }
 
+    /// Makes the kernel of a file of the library whose entry point has the file's name.
+    pub(crate) fn of_file(name: &'static str, spec: Spec) -> Self {
+        Self::library(name, name.rsplit('/').next().unwrap_or(name), spec)
+    }
+
     /// Expands the text for `target`.
     ///
     /// # Errors

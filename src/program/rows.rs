@@ -8,14 +8,7 @@ use crate::shape::index_u32;
 kernel_params! {
     /// Parameters of the kernels over rows: `shaders/rows/params.wgsl`.
     pub(crate) struct RowsParams {
-        rows: u32,
-        n: u32,
-        parts: u32,
-        part_len: u32,
-        origin: u32,
-        first: u32,
-        eps: f32,
-        pad: f32,
+        rows: u32, n: u32, parts: u32, part_len: u32, origin: u32, first: u32, eps: f32, pad: f32,
     }
 }
 
