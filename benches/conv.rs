@@ -3,10 +3,10 @@
 mod support;
 
 use support::{Bench, centred, random};
-use tilework::Result;
 use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::program::Op;
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Result};
 
 fn main() -> Result<()> {
     support::groups(&[

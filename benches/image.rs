@@ -4,6 +4,7 @@ mod support;
 
 use support::{Bench, random};
 use tilework::Result;
+use tilework::image::Layout;
 use tilework::prelude::*;
 use tilework::program::Op;
 

@@ -11,6 +11,7 @@ use tilework::primitives::Operator;
 use tilework::quantize::{Dequantize, Quantize};
 use tilework::reference::{self, AttentionInputs};
 use tilework::{Attention, Error, ErrorKind};
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
 
 /// Random elements on the host and on the device.
 fn random<T: Sample>(gpu: &Gpu, n: usize) -> (Vec<T>, Buffer<T>) {

@@ -99,6 +99,7 @@ mod interop {
     mod sparse;
 }
 mod matrix;
+mod names;
 mod nn {
     mod activation_backward;
     mod adam;

@@ -334,6 +334,7 @@ fn python_packages() -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "primitives")] // what it compiles
 mod tests {
     use super::*;
     use crate::cuda::{CudaOp, CudaProfile};

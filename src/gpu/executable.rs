@@ -21,7 +21,7 @@ use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;
 
-/// A program made ready for a device. Untyped; [`Plan`](crate::Plan) is the typed form.
+/// A program compiled for a device: what [`Gpu::prepare`] returns. Untyped; [`Plan`](crate::Plan) is the typed form.
 #[derive(Debug)]
 pub struct Executable {
     gpu: Gpu,

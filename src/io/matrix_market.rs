@@ -21,6 +21,22 @@
 //! assert!(written.starts_with(b"%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4\n"));
 //! # Ok::<(), tilework::Error>(())
 //! ```
+//!
+//! [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) sorts the entries, and
+//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) puts the matrix on the device, for products and solvers:
+//! ```no_run
+//! use tilework::io::matrix_market::{self, Matrix};
+//! use tilework::prelude::*;
+//! use tilework::sparse::{Csr, Duplicates};
+//!
+//! let Matrix::Sparse(entries) = matrix_market::read_file("bcsstk01.mtx.gz")? else { panic!("it is sparse") };
+//! let gpu = Gpu::new()?;
+//! let a = gpu.upload_matrix(&Csr::from_triplets(&entries, Duplicates::Sum)?)?;
+//! let (b, x) = (gpu.upload(&vec![1.0f32; entries.rows])?, gpu.alloc_zeroed::<f32>(entries.rows)?);
+//! let solution = gpu.conjugate_gradient(&ConjugateGradient::new(a.layout()))?.solve(&a, &b, &x, |_, _| ())?;
+//! println!("{:?}: {:?}", solution.outcome, x.read()?);
+//! # Ok::<(), tilework::Error>(())
+//! ```
 
 pub use super::triplets::Triplets;
 use super::write_aside;

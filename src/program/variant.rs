@@ -222,6 +222,21 @@ pub(crate) fn choose_with(
     bits: Bits,
     policy: impl FnOnce() -> (&'static str, String),
 ) -> Result<(&'static Variant, Decision)> {
+    let mut policy = Some(policy);
+    resolve(op, asked, variants, profile, bits, &mut || {
+        policy.take().map(|policy| policy()).unwrap_or_default()
+    })
+}
+
+/// [`choose_with`], compiled once for all policies; calls `policy` at most once.
+fn resolve(
+    op: &str,
+    asked: &str,
+    variants: &'static [Variant],
+    profile: &DeviceProfile,
+    bits: Bits,
+    policy: &mut dyn FnMut() -> (&'static str, String),
+) -> Result<(&'static Variant, Decision)> {
     let find = |name: &str| {
         variants.iter().position(|v| v.name == name).ok_or_else(|| {
             let names: Vec<_> = variants.iter().map(|v| v.name).collect();

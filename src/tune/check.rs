@@ -98,6 +98,7 @@ fn value(dtype: DType, words: &[u32], i: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[cfg(feature = "default")] // what it tests is of several features
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;

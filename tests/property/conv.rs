@@ -4,6 +4,7 @@ use super::draw::{Contents, Draw};
 use super::guarded::{Case, wide};
 use tilework::prelude::*;
 use tilework::reference;
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights};
 
 /// A layer and the shape of x; windows, strides and groups are options, sizes are not.
 fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {

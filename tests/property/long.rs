@@ -18,6 +18,7 @@ use tilework::program::Variant;
 use tilework::quantize::{Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::sparse::{Csr, HostMatrix, List, SparseMatrix, Target};
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
 
 /// Above the loop limit of a thread.
 const EXTENT: usize = 70_000;
