@@ -19,7 +19,7 @@ fn kernel(name: &str) -> String {
 
 /// The same with its error.
 fn broken(folder: &Folder, name: &str) -> String {
-    let text = std::fs::read_to_string(kernel(name)).unwrap().replace("BROKEN", "1");
+    let text = std::fs::read_to_string(kernel(name)).unwrap().replace("BROKEN", "true");
     folder.file(&format!("{name}.wgsl"), text.as_bytes()).display().to_string()
 }
 

@@ -8,12 +8,12 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> wanted: array<u32>; // cells that want to split
 @group(0) @binding(2) var<storage, read_write> count: array<u32>;
-@group(0) @binding(3) var<storage, read_write> summary: array<u32>; // of each level: cells, and those that wanted
+@group(0) @binding(3) var<storage, read_write> summary: array<u32>; // per level: cells, and how many want to split
 
 @compute @workgroup_size(1)
 fn open_level() {
     let cells = 4u * min(wanted[0], params.room);
     count[0] = cells;
     summary[2u * params.level] = cells;
-    @group(0) @binding(3) var<storage, read_write> summary: array<u32>; // per level: cells, and cells that want to split
+    summary[2u * params.level - 1u] = wanted[0];
 }
