@@ -108,7 +108,7 @@ fn check(info: &'static Operation) {
 }
 
 /// Cases of ops with contents or options that no declaration states: leading dimensions, sparse formats, pages, windows
-/// that fit, a count that is no length, results of another type, codes that may differ by one.
+/// that fit, a count that is no length, codes that may differ by one.
 const CASES: &[(&str, fn(&mut Draw) -> Case)] = &[
     ("gemm", dense::gemm),
     ("gemm-batched", dense::gemm_batched),
@@ -121,7 +121,6 @@ const CASES: &[(&str, fn(&mut Draw) -> Case)] = &[
     ("conv-backward-data", conv::conv_backward_data),
     ("conv-backward-weights", conv::conv_backward_weights),
     ("partition", primitives::partition),
-    ("cast", quantize::cast),
     ("quantize", quantize::quantize),
     ("dequantize", quantize::dequantize),
     ("gemm-int8", quantize::gemm_int8),

@@ -116,11 +116,10 @@ operands! {
 }
 
 crate::program::lowers! {
-    impl[] Cast as [f32], |op, dtype, profile| op.lower_as(dtype, f16::DTYPE, profile)
+    impl[] Cast as [f32], |op, dtype, profile| op.lower_as(dtype, DType::F16, profile)
 }
-
 crate::program::lowers! {
-    impl[] Cast as [f16], |op, dtype, profile| op.lower_as(f16::DTYPE, dtype, profile)
+    impl[] Cast as [f16], |op, dtype, profile| op.lower_as(dtype, DType::F32, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
