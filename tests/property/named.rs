@@ -103,6 +103,7 @@ fn settings(draw: &mut Draw, op: &'static Operation) -> Option<Settings> {
         let rarely = draw.option(&[false, false, false, true]);
         let given = match (option.takes, wanted) {
             (_, Some((name, value))) if !rarely => settings.text(name, *value),
+            (_, Some(_)) if draw.option(&[true, false]) => Ok(()),
             (Takes::Nothing, _) if draw.option(&[false, true]) => settings.flag(option.name),
             (Takes::Word(words), _) => settings.text(option.name, draw.option(&words())),
             (Takes::Text("N"), _) if wanted.is_some() || !option.default.is_empty() || rarely => {
