@@ -1,4 +1,4 @@
-// The 8 most likely columns of each row and their softmax: one kernel that reads each score once. A workgroup takes a row.
+// The 8 most likely columns of each row and their softmax: one kernel that reads each score once. One workgroup per row.
 #import workgroup/reduce
 #import workgroup/top_k_small
 
@@ -11,7 +11,7 @@ const LOWEST: f32 = -3.4e38;
 @group(0) @binding(2) var<storage, read_write> likely: array<u32>;
 @group(0) @binding(3) var<storage, read_write> probabilities: array<f32>;
 
-// The largest score, and the sum of exponentials relative to it.
+// The maximum, and the sum of exponentials relative to it.
 alias Acc = vec2<f32>;
 fn op_combine(a: Acc, b: Acc) -> Acc {
     let top = max(a.x, b.x);

@@ -19,5 +19,7 @@ struct Params {
     y_at: u32,
     columns: u32, // of those that im2col writes: in memory
     all_images: u32, // where `images` are those of a slice
+    first_channel: u32, // of x, where a dispatch adds a slice of them
+    end_channel: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

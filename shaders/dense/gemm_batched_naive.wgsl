@@ -18,7 +18,7 @@ fn gemm_batched_naive(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(loca
     begin_matrix(matrix);
     let row = element % size / params.n;
     let col = element % params.n;
-    var sum = 0.0;
-    for (var i = 0u; i < params.end_k; i++) { sum += load_a(row, i) * load_b(i, col); }
+    var sum = begin_sum(row, col);
+    for (var i = params.first_k; i < params.end_k; i++) { sum += load_a(row, i) * load_b(i, col); }
     finish(row, col, sum);
 }

@@ -26,21 +26,29 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// The first elements of A, B and C in their operands: with BATCHED, those of one product of a batch.
+// The first elements of A, B and C in their operands, and of the carried sums: with BATCHED, those of one product
+// of a batch.
 #if BATCHED
 var<private> base_a: u32;
 var<private> base_b: u32;
 var<private> base_c: u32;
+#if CARRY
+var<private> base_partial: u32;
+#endif
 
 fn begin_matrix(matrix: u32) {
     base_a = matrix * params.stride_a;
     base_b = matrix * params.stride_b;
     base_c = matrix * params.stride_c;
+#if CARRY
+    base_partial = matrix * params.m * params.n;
+#endif
 }
 #else
 const base_a: u32 = 0u;
 const base_b: u32 = 0u;
 const base_c: u32 = 0u;
+const base_partial: u32 = 0u;
 #endif
 
 // The first row and column in C of the tile of workgroup number `index` of this dispatch.

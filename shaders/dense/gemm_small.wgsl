@@ -18,6 +18,6 @@ fn gemm_small(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
     let matrix = (params.first_tile + index) * PRODUCTS + product;
     // Threads beyond the last product compute it too, and store nothing.
     begin_matrix(min(matrix, params.batch - 1u));
-    let part = Part(vec2(0u), 0u, params.k, 0u);
+    let part = Part(vec2(0u), params.first_k, params.end_k, 0u);
 #import dense/gemm_register_product
 }

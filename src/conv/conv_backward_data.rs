@@ -8,8 +8,8 @@ use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant,
-    by_type, operands,
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type,
+    operands,
 };
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
@@ -68,17 +68,7 @@ impl Conv2dBackwardData {
         Self { layer: Layer { op: "conv-backward-data", ..layer.layer.clone() }, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
@@ -116,6 +106,7 @@ pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
     inputs: &[Input::new("dy", "(N, M, P, Q)"), Input::new("w", "(M, C/groups, R, S)")],
+    outputs: &[("dx", "(shape)")],
     types: &[DType::F32],
     options: &[Setting::text("shape", SHAPE, ""), STRIDE, PAD, PAD_EACH, DILATION, GROUPS],
     make: Some(make),
@@ -140,6 +131,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("dy", &dy, &layer.output_shape()?, DType::F32)?;
     asked.check("w", &w, &layer.weights_shape(), DType::F32)?;
     let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
+    asked.set("shape", &shape);
     let dx = Role::Result(shape.to_vec());
     by_type!(asked, dy.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }

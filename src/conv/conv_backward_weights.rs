@@ -9,8 +9,8 @@ use crate::array::shape_text;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op,
-    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -114,17 +114,7 @@ impl Conv2dBackwardWeights {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
@@ -179,7 +169,7 @@ impl Conv2dBackwardWeights {
     }
 }
 
-/// GradientSlabs of a gradient, each the sum over a slice of the outputs, and the gradient that they add up to.
+/// Slabs of a gradient, each the sum over a slice of the outputs, and the gradient that they add up to.
 struct GradientSlabs<'a> {
     c: &'a Correlation,
     output: Binding,
@@ -204,7 +194,7 @@ impl GradientSlabs<'_> {
         let kernel = program.kernel(kernel);
         let grid = Grid::fold((output.size / 4).div_ceil(256));
         // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
-        for Range { start, end } in program.bands(count as u64, profile.loop_steps(1, 1 << 31))? {
+        for Range { start, end } in program.chunks(count as u64, profile.loop_steps(1, 1 << 31))? {
             let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
             let first = first && start == 0;
             let params =
@@ -239,7 +229,7 @@ impl GradientSlabs<'_> {
         let bindings = vec![chunk.x, chunk.y, slabs];
         // Threads of a bounded time.
         let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-        for Range { start, end } in program.bands(count as u64, each)? {
+        for Range { start, end } in program.chunks(count as u64, each)? {
             let mut params = c.params(chunk, end as usize);
             params.first = start as u32;
             program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
@@ -301,18 +291,15 @@ operands! {
     }
 }
 
-impl Op<f32> for Conv2dBackwardWeights {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(self.bias, profile)
-    }
+crate::program::lowers! {
+    impl[] Conv2dBackwardWeights as [f32], |op, _, profile| op.lower_as(op.bias, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, M, P, Q)")],
+    outputs: &[("dw", "(shape)"), ("[db]", "(M)")],
     types: &[DType::F32],
     options: &[
         Setting::text("shape", SHAPE, ""),
@@ -354,6 +341,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op =
         Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
     let dtype = x.dtype();
+    asked.set("shape", &weights);
     let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(weights.to_vec())];
     if op.bias {
         operands.push(Role::Result(vec![filters]));

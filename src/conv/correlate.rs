@@ -107,7 +107,7 @@ impl CorrelationWay {
             )),
             "direct" => Ok(Self::Direct),
             "im2col" => Ok(Self::Im2col),
-            "tiled" => Tiled::check(c, profile).map(Self::Tiled),
+            "tiled" => Tiled::check(c).map(|()| Self::Tiled(Tiled::new(c, profile))),
             "winograd" => winograd::check(c).map(|()| Self::Winograd),
             "depthwise" => Depthwise::check(c, profile).map(Self::Depthwise),
             _ => Ok(Self::Implicit),
@@ -132,10 +132,13 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if Tiled::check(c).is_ok() && c.terms() as u64 / 4 > profile.max_rounds() {
+        let why = "products for an output, in slices of channels: the driver ends long loops";
+        ("tiled", format!("{} {why}", c.terms()))
     } else if !profile.quirks.serial_workgroups
         && c.to <= 32
         && c.kernel.iter().product::<usize>() >= 25
-        && Tiled::check(c, profile).is_ok()
+        && Tiled::check(c).is_ok()
     {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
         ("tiled", format!("{} filters a group are few for each gathered cell of a product", c.to))
@@ -195,7 +198,7 @@ impl ConvJob<'_> {
         let each = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
         for chunk in chunks {
             let outputs = (chunk.images * self.c.image()[1]) as u64;
-            for Range { start, end } in program.bands(outputs, each)? {
+            for Range { start, end } in program.chunks(outputs, each)? {
                 let mut params = self.c.params(chunk, end as usize);
                 params.first = start as u32;
                 let bindings = [vec![chunk.x, self.weights], self.ends(chunk.y)].concat();
@@ -261,7 +264,7 @@ impl ConvJob<'_> {
         let unroll = Kernel::of_file("conv/conv_im2col", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for chunk in chunks {
-            for Range { start, .. } in program.bands((chunk.images * c.pixels()) as u64, width as u64)? {
+            for Range { start, .. } in program.chunks((chunk.images * c.pixels()) as u64, width as u64)? {
                 let mut params = c.params(chunk, rows);
                 (params.first, params.columns) = (start as u32, width as u32);
                 let grid = Grid::fold(((width * rows) as u64).div_ceil(256));

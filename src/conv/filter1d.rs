@@ -4,7 +4,8 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type,
+    operands,
 };
 
 /// Filters a signal: `output[i] = sum over j of input[i + j - r] * filter[j]`, with `t = 2 r + 1` weights.
@@ -55,12 +56,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Filter1d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.stencil.lower(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Filter1d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -68,8 +65,10 @@ pub(super) const INFO: Operation = Operation {
     aliases: &["conv1d"],
     about: "each element becomes a weighted sum of its neighbours along a line",
     inputs: &[Input::new("input", "(n)"), Input::new("filter", "f32 (f), odd")],
+    outputs: &[("output", "as input")],
     types: &[DType::F32],
     options: super::stencil::OPTIONS,
+    domains: &[("filter", Domain::Eighths)],
     make: Some(make),
     variants: Filter1d::variants,
     samples,

@@ -4,7 +4,8 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type,
+    operands,
 };
 
 /// Filters a volume:
@@ -58,12 +59,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Filter3d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.stencil.lower(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Filter3d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -71,8 +68,10 @@ pub(super) const INFO: Operation = Operation {
     aliases: &["conv3d"],
     about: "each element becomes a weighted sum of its neighbours in a volume",
     inputs: &[Input::new("input", "(d, h, w)"), Input::new("filter", "f32 (fd, fh, fw), odd extents")],
+    outputs: &[("output", "as input")],
     types: &[DType::F32],
     options: super::stencil::OPTIONS,
+    domains: &[("filter", Domain::Eighths)],
     make: Some(make),
     variants: Filter3d::variants,
     samples,

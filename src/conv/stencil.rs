@@ -365,7 +365,6 @@ fn halo_bytes(tile: [usize; 3], filter: [usize; 3]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::lowering::reads_in_tile;
     use super::*;
     use crate::ErrorKind;
     use crate::program::facts::Subject;
@@ -404,8 +403,6 @@ mod tests {
         // 1024 threads: 32 x 32, of which 30 x 30 compute.
         let (text, _) = why(&image(160, 160, 3, 3), "strategy2");
         assert!(text.contains("tile of 30 x 30 outputs"), "{text}");
-        // A filter that reaches beyond the tile from everywhere.
-        assert_eq!(reads_in_tile(&[Axis::inside(16, 101)]), 256);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! `shaders/conv/conv_tiled.wgsl`.
 
 use super::correlate::ConvJob;
-use super::layer::{Correlation, ImageChunk};
+use super::layer::{ConvParams, Correlation, ImageChunk};
 use crate::dense::dispatch_chunks;
 use crate::error::Result;
+use crate::program::fit::BoundChunk;
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 use std::ops::Range;
@@ -37,40 +38,30 @@ pub(super) struct Tiled {
 }
 
 impl Tiled {
-    /// The kernel for this layer, or why there is none.
-    pub(super) fn check(c: &Correlation, profile: &DeviceProfile) -> Result<Self, String> {
+    /// Fails with the reason if the kernel cannot compute this layer.
+    pub(super) fn check(c: &Correlation) -> Result<(), String> {
         let [r, s] = c.kernel;
-        if [c.stride, c.up, c.dilation] != [[1, 1]; 3] || r * s > MAX_CELLS || r.max(s) > 16 {
-            return Err(format!(
-                "takes windows of up to {MAX_CELLS} cells with stride and dilation 1; these are {r} x {s} with stride \
-                 {:?} and dilation {:?}",
-                c.stride, c.dilation
-            ));
+        if [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= MAX_CELLS && r.max(s) <= 16 {
+            return Ok(());
         }
-        let tiled = Self::new(c, profile);
-        let rounds = tiled.rounds(c);
-        if !profile.runs_rounds(rounds) {
-            return Err(format!(
-                "adds {} channels under {r} x {s} in {rounds} loop rounds; {} ends the loops of a thread after {}",
-                c.from,
-                profile.name,
-                profile.max_rounds()
-            ));
-        }
-        Ok(tiled)
+        Err(format!(
+            "takes windows of up to {MAX_CELLS} cells with stride and dilation 1; these are {r} x {s} with stride \
+             {:?} and dilation {:?}",
+            c.stride, c.dilation
+        ))
     }
 
-    /// Rounds of all loops of a thread: two loops stage the channels that are staged at once, and one walks over
-    /// rows of windows. The round that ends a loop counts.
-    fn rounds(&self, c: &Correlation) -> u64 {
-        let [r, s] = c.kernel;
+    /// The most channels of a dispatch, whole steps of the channels that are staged at once. In each step two loops
+    /// stage channels, and one walks over rows of windows. The round that ends a loop counts.
+    fn longest_slice(&self, profile: &DeviceProfile) -> u64 {
+        let [r, s] = self.kernel;
         let lanes = self.lanes();
         let weights = self.staged * r * s * self.tile()[0];
         let each = self.cells().div_ceil(lanes) + weights.div_ceil(lanes) + self.staged * r + 4;
-        (c.from.div_ceil(self.staged) as u64).saturating_mul(each as u64) + 1
+        ((profile.max_rounds() - 1) / each as u64).max(1).saturating_mul(self.staged as u64)
     }
 
-    fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
+    pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
         let [p, q] = c.out;
         // Four groups of channels in a workgroup: 7 x 7 to 16 channels reach 36.8 TFLOP/s by 4 x 4, 31.3 by 2 x 8
         // on an H100; to 32 channels 39.8 by 4 x 8, 33.6 by 2 x 16.
@@ -160,17 +151,30 @@ impl Tiled {
         let [m, down, across] = self.tile();
         let tiles = c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across) * c.groups;
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
+        let slices = BoundChunk::full(c.from as u64, self.longest_slice(job.profile));
+        let spec = spec.flag("SLICED", slices.clone().count() > 1);
         let kernel = program.kernel(Self { stores, ..*self }.kernel(spec));
         program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
         for chunk in chunks {
             let all = (chunk.images * tiles) as u64;
             let bindings = [vec![chunk.x, job.weights], job.ends(chunk.y)].concat();
-            dispatch_chunks(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
-                let mut params = c.params(chunk, end as usize);
-                params.first = start as u32;
-                params
-            })?;
+            for slice in slices.clone() {
+                dispatch_chunks(
+                    program,
+                    kernel,
+                    &bindings,
+                    all,
+                    flop,
+                    job.profile,
+                    |Range { start, end }| ConvParams {
+                        first: start as u32,
+                        first_channel: slice.first as u32,
+                        end_channel: (slice.first + slice.count) as u32,
+                        ..c.params(chunk, end as usize)
+                    },
+                )?;
+            }
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChu
     let output = Kernel::of_file("conv/conv_winograd_output", spec);
     let mut products = HashMap::new();
     for chunk in chunks {
-        for Range { start, end } in program.bands(chunk.images as u64, images as u64)? {
+        for Range { start, end } in program.chunks(chunk.images as u64, images as u64)? {
             let (first, count) = (start as usize, (end - start) as usize);
             let columns = (count * tiles).next_multiple_of(4);
             let part = |binding: Binding, channels| Binding { size: bytes(columns, channels), ..binding };
@@ -203,7 +203,7 @@ pub(super) fn weights(
     let gradients_kernel = program.kernel(Kernel::library(name, "conv_backward_weights_tiles", Spec::new()));
     let (mut adds, mut products) = (0, HashMap::new());
     for chunk in chunks {
-        for Range { start, .. } in program.bands(chunk.images as u64, (images * slices) as u64)? {
+        for Range { start, .. } in program.chunks(chunk.images as u64, (images * slices) as u64)? {
             let first = start as usize;
             let rest = chunk.images - first;
             let slices = rest.div_ceil(images).min(slices);

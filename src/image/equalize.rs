@@ -6,8 +6,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::{
-    Asked, Binding, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting, Variant,
-    choose, kernel_params, operands,
+    Asked, Binding, Cost, DeviceProfile, Domain, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -99,17 +99,7 @@ impl Equalize {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the number of channels to equalise.
     pub(crate) fn colours(&self) -> usize {
@@ -227,8 +217,10 @@ pub(super) const INFO: Operation = Operation {
     name: "equalize",
     about: "spreads the values of each channel over their whole range",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::number("lo", "0"), Setting::number("hi", "1"), LAYOUT],
+    domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Equalize::variants,
     samples,

@@ -111,17 +111,7 @@ impl Grey {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 }
 
 operands! {
@@ -188,7 +178,8 @@ impl<T: Element> Op<T> for Grey {
 pub(super) const INFO: Operation = Operation {
     name: "grey",
     about: "the brightness of RGB pixels",
-    inputs: &[Input::new(INPUT.name, "(h, w, 3) or (h, w, 4); planar (c, h, w)")],
+    inputs: &[Input::new(INPUT.name, "(h, w, c), c = 3 or 4; (c, h, w) with layout planar")],
+    outputs: &[("output", "(h, w)")],
     types: TYPES,
     options: &[Setting::word("weights", || GreyWeights::ALL.map(GreyWeights::name).to_vec()), LAYOUT],
     make: Some(make),

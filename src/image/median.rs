@@ -105,17 +105,7 @@ impl Median {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the pixels from the centre of the window to its edge.
     fn radius(&self) -> usize {
@@ -287,6 +277,7 @@ pub(super) const INFO: Operation = Operation {
     name: "median",
     about: "the median of each pixel's surroundings",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::number("size", "3"), Setting::word("boundary", boundaries), LAYOUT],
     make: Some(make),

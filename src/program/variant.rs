@@ -99,6 +99,32 @@ impl Variant {
     }
 }
 
+/// The choice of a variant by name, which goes to this field of the descriptor, and the list of all.
+macro_rules! variants {
+    (choose $($field:ident).+) => {
+        /// Runs the variant of this name instead of `auto`.
+        #[must_use]
+        pub fn variant(mut self, name: &str) -> Self {
+            name.clone_into(&mut self.$($field).+);
+            self
+        }
+    };
+    ($($field:ident).+) => {
+        $crate::program::variants!($($field).+, VARIANTS);
+    };
+    ($($field:ident).+, $all:ident) => {
+        $crate::program::variants!(choose $($field).+);
+        $crate::program::variants!(list $all);
+    };
+    (list $all:ident) => {
+        /// Lists the variants.
+        pub fn variants() -> &'static [$crate::program::Variant] {
+            $all
+        }
+    };
+}
+pub(crate) use variants;
+
 /// Who chose a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecidedBy {

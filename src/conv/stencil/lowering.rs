@@ -165,7 +165,7 @@ impl StencilLowering<'_> {
         let tile = self.stencil.tile(self.dtype);
         let cells = tile.iter().product::<usize>() as f64;
         let axes = self.stencil.axes_of(tile);
-        let shared = reads_in_tile(&axes) as f64;
+        let shared = reads_from_shared(&axes) as f64;
         let reads = axes.iter().map(Axis::reads).product::<u64>() as f64;
         // A read outside the tile is loaded again for each use.
         let loads = cells + reads - shared;
@@ -346,12 +346,6 @@ fn weight_vectors(taps: usize) -> usize {
         513..=4096 => 1024,
         _ => 4094,
     }
-}
-
-/// Reads of a tile's outputs that stay in the tile. A filter beyond twice its side reaches no more of it.
-pub(super) fn reads_in_tile(axes: &[Axis]) -> u64 {
-    let within: Vec<_> = axes.iter().map(|a| Axis::inside(a.tile, a.mask.min(2 * a.tile - 1))).collect();
-    reads_from_shared(&within)
 }
 
 /// Counts the uses of an element, and with threads over the halo also the threads that compute.
