@@ -67,7 +67,10 @@ fn operands_of_a_program_are_checked() {
     let program = Op::<f32>::lower(&Reduce::new(Sum, 100), &DeviceProfile::webgpu_defaults()).unwrap();
     let options = Options::default();
     let few = sim::run(&program, &mut [vec![0; 400]], &options).unwrap_err();
-    assert!(few.kind() == ErrorKind::Shape && few.to_string().contains("1 operands given; the program takes 2"), "{few}");
+    assert!(
+        few.kind() == ErrorKind::Shape && few.to_string().contains("1 operands given; the program takes 2"),
+        "{few}"
+    );
     let small = sim::run(&program, &mut [vec![0; 396], vec![0; 4]], &options).unwrap_err();
     assert!(small.kind() == ErrorKind::Shape && small.to_string().contains("396 bytes"), "{small}");
 }
