@@ -234,8 +234,9 @@ pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
 #[cfg(feature = "nn")]
 pub use nn::{
-    ActivationBackward, Adam, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
-    Pool2dBackward, RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
+    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
+    LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, RmsNormBackward, Sgd, SoftmaxBackward,
+    SquaredError,
 };
 #[cfg(feature = "nn")]
 pub use nn::{
@@ -265,9 +266,11 @@ pub use sparse::{MatrixLayout, Spconvert, Spmm, Spmv};
 ///
 /// - Each public name has one home: the module of its family ([`dense`], [`sparse`], ...) or of its task ([`gpu`],
 ///   [`stream`], [`mod@tune`], ...).
-/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors) and every op and solver, with
-///   the operators and the types of options that their methods take. Only the tiles, which tuning sets, stay at home.
-/// - The prelude repeats the root without errors, reports, host arrays, the catalogue, and the ops of training.
+/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and every op and solver with
+///   the operators and the types of its options. Tiles, which tuning sets, traits, formats of sparse matrices, and
+///   `nn::Sequential` with its parts stay at home.
+/// - The prelude repeats the root without errors, reports, element types, host arrays, ops formed by name, what calls
+///   return, and the ops of training.
 pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
