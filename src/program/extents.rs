@@ -13,7 +13,7 @@ pub(crate) struct Extents {
 }
 
 /// The shapes that a formula allows: the last ones whose condition holds, or those without one.
-fn alternatives<'f>(formula: &'f str, holds: impl Fn(&str) -> bool) -> Vec<&'f str> {
+fn alternatives(formula: &str, holds: impl Fn(&str) -> bool) -> Vec<&str> {
     let cases = formula.split("; ").map(|case| case.split_once(" with ").unwrap_or((case, "")));
     let fitting = cases.filter(|(_, condition)| condition.is_empty() || holds(condition)).last();
     fitting.map_or(Vec::new(), |(shapes, _)| shapes.split(" or ").collect())
@@ -54,7 +54,7 @@ impl Extents {
     pub(crate) fn learn(&mut self, settings: &Settings, (name, formula): (&str, &str), shape: &[usize]) {
         self.set(name, shape);
         let all = alternatives(formula, |condition| self.holds(condition, settings));
-        let fits = |items: &Vec<&str>| match items.iter().any(|item| *item == "...") {
+        let fits = |items: &Vec<&str>| match items.contains(&"...") {
             true => shape.len() + 1 >= items.len(),
             false => shape.len() == items.len(),
         };

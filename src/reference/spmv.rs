@@ -26,9 +26,9 @@ pub fn spmv(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<
 /// Bounds the error of each element of `y` computed in f32.
 ///
 /// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical Algorithms*, section
-/// 3.1), a sum of n products in any order, scaled, with a term added, errs by at most `gamma(n + 4) (|alpha| |A| |x|
-/// + |beta y|)`, also if terms are scaled before they are added, as with atomics. The bound is infinite if a sum may
-/// overflow.
+/// 3.1), a sum of n products in any order, scaled, with a term added, errs by at most
+/// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)`, also if terms are scaled before they are added, as with atomics. The
+/// bound is infinite if a sum may overflow.
 ///
 /// # Errors
 /// As [`spmv`].
