@@ -107,9 +107,12 @@ fn check(info: &'static Operation) {
     }
 }
 
+/// Draws a case of an op.
+type DrawnBy = fn(&mut Draw) -> Case;
+
 /// Cases of ops with contents or options that no declaration states: leading dimensions, sparse formats, pages, windows
 /// that fit, a count that is no length, codes that may differ by one.
-const CASES: &[(&str, fn(&mut Draw) -> Case)] = &[
+const CASES: &[(&str, DrawnBy)] = &[
     ("gemm", dense::gemm),
     ("gemm-batched", dense::gemm_batched),
     ("gemv", dense::gemv),

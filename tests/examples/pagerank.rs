@@ -63,7 +63,7 @@ fn pagerank_rejects_bad_input() {
     PROGRAM.rejects(&[path(&negative)], "has the value -1");
     PROGRAM.rejects(&[path(&good), "--start", path(&start)], "s.mtx: values must be finite and not negative");
     PROGRAM.rejects(&[path(&good), "--start", path(&negative)], "expected a column of 3 elements");
-    PROGRAM.rejects(&[path(&good), "--format", "dia"], "there are auto, coo");
+    PROGRAM.rejects(&[path(&good), "--format", "dia"], "there are auto, textbook, coo");
     PROGRAM.rejects(&[path(&good), "--top", "x"], "x");
     PROGRAM.rejects(&[path(&good), "--unweighted", "--unweighted"], "--unweighted is given twice");
     if gpu().is_some() {
