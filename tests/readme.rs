@@ -3,6 +3,7 @@
 
 mod cards;
 mod families;
+mod sweep;
 
 use serde_json::Value;
 use std::fs;
@@ -162,11 +163,15 @@ fn tables_match_measurements_and_variants() {
     let best = best();
     let families = families::grouped(&best);
     let written = [
-        ("README.md", vec![("families", families::table(&families)), ("types", types())]),
+        (
+            "README.md",
+            vec![("families", families::table(&families)), ("sweep", sweep::summary()), ("types", types())],
+        ),
         (
             "benches/RESULTS.md",
             vec![
                 ("peers", peers(&best)),
+                ("sweep", sweep::table()),
                 ("cards", cards::table()),
                 ("matrix", crate::matrix::table()),
                 ("translations", translations()),

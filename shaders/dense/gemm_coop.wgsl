@@ -7,9 +7,11 @@
 // A subgroup holds a cooperative matrix as a whole: no thread can reach one element of it or index a list of them. So
 // each block of C is a variable of its own, c_ROW_COLUMN.
 //
-// These choices were measured on an H100. Storage is read by 16 bytes, which become halves on their way to workgroup
-// memory. Rows there are PAD elements longer than the tile, which spreads blocks over the banks. The loop over k has
-// no condition inside: the first step takes the remainder of k, and the loads after the last step read it again.
+// These choices were measured on an H100. A thread moves pieces of PIECE elements to workgroup memory, by loads of
+// unit_a and unit_b elements, which divide everything that the places of a factor are computed from: its leading
+// dimension, its stride, and the extent that its rows run along. Rows in workgroup memory are PAD elements longer
+// than the tile, which spreads blocks over the banks. The loop over k has no condition inside: the first step takes
+// the remainder of k, and the loads after the last step read it again; with ONE_STEP there are none.
 //
 // Tensor cores truncate when they add to a long sum instead of rounding. With FRESH each step of k has sums of its
 // own, and an addition of f32 adds them to those of C. With LOW the product is that of the high halves and the two
@@ -18,7 +20,7 @@
 // Blocks go straight to C with WHOLE_BLOCKS, where C is made of whole ones, and with DIRECT in tiles inside C. All
 // others go through workgroup memory, where threads reach single elements.
 #import dense/gemm_order
-#import dense/gemm_end_c
+#import dense/gemm_end_c as end
 #if LOW
 #import dense/gemm_power
 #endif
@@ -35,7 +37,10 @@ const BLOCK_SIDE: u32 = 16u;
 // Threads of a subgroup.
 const LANES: u32 = 32u;
 
-// Elements of a load from storage, and elements that a row in workgroup memory is longer than the tile.
+// Elements of a load from storage.
+const unit_a: u32 = 4u;
+const unit_b: u32 = 4u;
+// Elements that a thread moves together, and elements that a row in workgroup memory is longer than the tile.
 const PIECE: u32 = 8u;
 const PAD: u32 = 8u;
 
@@ -88,11 +93,25 @@ const loads_{x}_low: u32 = 0u;
 #endif
 #end
 
-@group(0) @binding(1) var<storage, read> a: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> b: array<vec4<u32>>;
+// The elements of the factors in storage, and what one load reads.
+alias Element_a = f16;
+alias Element_b = f16;
+#for x in a, b
+#if unit_{x} == 4
+alias Unit_{x} = vec4<Element_{x}>;
+#endif
+#if unit_{x} == 2
+alias Unit_{x} = vec2<Element_{x}>;
+#endif
+#if unit_{x} == 1
+alias Unit_{x} = Element_{x};
+#endif
+#end
+@group(0) @binding(1) var<storage, read> a: array<Unit_a>;
+@group(0) @binding(2) var<storage, read> b: array<Unit_b>;
 #if LOW
-@group(0) @binding(3) var<storage, read> a_low: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read> b_low: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> a_low: array<Unit_a>;
+@group(0) @binding(4) var<storage, read> b_low: array<Unit_b>;
 // Magnitudes of the rows of A, then of the columns of B.
 @group(0) @binding(5) var<storage, read> magnitudes: array<u32>;
 #endif
@@ -109,25 +128,20 @@ var<workgroup> wg_{x}{low}: array<f16, lines_{x} * pitch_{x}>;
 #end
 #end
 
-// The driver removes the way through f32; no cast does without it.
-fn halves(words: vec2<u32>) -> vec4<f16> {
-    return vec4<f16>(vec2<f16>(unpack2x16float(words.x)), vec2<f16>(unpack2x16float(words.y)));
-}
-
 #if !WHOLE_BLOCKS
 // A block for each subgroup.
 var<workgroup> wg_end: array<f32, TEAMS_M * TEAMS_N * BLOCK_SIDE * BLOCK_SIDE>;
 
-// The block of C at `row` and `col`, whose sums begin at `begin`.
-fn end_block(row: u32, col: u32, begin: u32, lane: u32) {
+// The block of C at `row` and `col`, whose sums of this slice of k begin at `begin`.
+fn end_block(slice: u32, row: u32, col: u32, begin: u32, lane: u32) {
     for (var x = lane; x < BLOCK_SIDE * BLOCK_SIDE / 4u; x += LANES) {
         let to = vec2(row + x / (BLOCK_SIDE / 4u), col + x % (BLOCK_SIDE / 4u) * 4u);
         let at = begin + 4u * x;
         let sums = vec4(wg_end[at], wg_end[at + 1u], wg_end[at + 2u], wg_end[at + 3u]);
 #if LOW
-        end_four(0u, to.x, to.y, begin_four(to.x, to.y) + restored(to.x, to.y, sums));
+        end_four(slice, to.x, to.y, begin_four(to.x, to.y) + restored(to.x, to.y, sums));
 #else
-        end_four(0u, to.x, to.y, begin_four(to.x, to.y) + sums);
+        end_four(slice, to.x, to.y, begin_four(to.x, to.y) + sums);
 #endif
     }
 }
@@ -167,35 +181,43 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     let over = (part.end_k - part.first_k) % TILE_K;
     let head = select(over, TILE_K, over == 0u);
 
-    // For each load: its row of the tile and its first element there, its first step of k, and the places it reads
-    // and stores, which do not change along k. Rows and columns beyond the matrix read its last ones; their results
-    // are not stored.
+    // For each piece: its row of the tile and its first element there, the place it is read from, and the place it is
+    // stored to. Places do not change along k. Rows and columns beyond the matrix read its last ones; their results
+    // are not stored. Where rows run along k, the first step reads nothing beyond the remainder of k.
 #block places(x, axis, lines)
+    let ld_{x} = params.ld{x} / unit_{x};
+    let end_{x} = (params.{lines} - 1u) / unit_{x};
 #for j in loads_{x}
     let {x}_line_{j} = (local + {j}u * INVOCATIONS) / (across_{x} / PIECE);
     let {x}_at_{j} = (local + {j}u * INVOCATIONS) % (across_{x} / PIECE) * PIECE;
 #if along_k_{x}
     let {x}_i_{j} = {x}_at_{j};
-    let {x}_place_{j} = min(part.origin.{axis} + {x}_line_{j}, params.{lines} - 1u) * (params.ld{x} / PIECE) + {x}_at_{j} / PIECE;
+    let {x}_row_{j} = min(part.origin.{axis} + {x}_line_{j}, params.{lines} - 1u) * ld_{x};
+    let {x}_place_{j} = {x}_row_{j} + {x}_at_{j} / unit_{x};
 #else
     let {x}_i_{j} = {x}_line_{j};
-    let {x}_place_{j} = {x}_line_{j} * (params.ld{x} / PIECE) + min((part.origin.{axis} + {x}_at_{j}) / PIECE, (params.{lines} - 1u) / PIECE);
+    let {x}_row_{j} = min((part.origin.{axis} + {x}_at_{j}) / unit_{x}, end_{x});
+    let {x}_room_{j} = end_{x} - {x}_row_{j};
+    let {x}_place_{j} = {x}_row_{j} + {x}_line_{j} * ld_{x};
 #endif
     let {x}_to_{j} = ({x}_line_{j} * pitch_{x} + {x}_at_{j}) / WIDTH;
-    var {x}_next_{j}: vec4<u32>;
-#if LOW
-    var {x}_low_next_{j}: vec4<u32>;
+#for low in , _low
+#if loads_{x}{low} > 0
+#for s in PIECE / unit_{x}
+    var {x}{low}_next_{j}_{s}: Unit_{x};
+#end
 #endif
+#end
 #end
     // The beginning of the tile, the distance to the next, and the last one.
 #if along_k_{x}
-    var from_{x} = part.first_k / PIECE;
-    let step_{x} = TILE_K / PIECE;
-    let last_{x} = (part.end_k - TILE_K) / PIECE;
+    var from_{x} = (base_{x} + part.first_k) / unit_{x};
+    let step_{x} = TILE_K / unit_{x};
+    let last_{x} = (base_{x} + max(part.end_k, TILE_K) - TILE_K) / unit_{x};
 #else
-    var from_{x} = part.first_k * (params.ld{x} / PIECE);
-    let step_{x} = TILE_K * (params.ld{x} / PIECE);
-    let last_{x} = (part.end_k - TILE_K) * (params.ld{x} / PIECE);
+    var from_{x} = base_{x} / unit_{x} + part.first_k * ld_{x};
+    let step_{x} = TILE_K * ld_{x};
+    let last_{x} = base_{x} / unit_{x} + (max(part.end_k, TILE_K) - TILE_K) * ld_{x};
 #endif
 #end
 #put places(a, x, m)
@@ -206,39 +228,62 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #for x in a, b
 #for low in , _low
 #for j in loads_{x}{low}
-    {x}{low}_next_{j} = select({x}{low}[from_{x} + {x}_place_{j}], vec4<u32>(), {x}_i_{j} >= head);
-#end
-#end
-#end
-#for x in a, b
+#for s in PIECE / unit_{x}
 #if along_k_{x}
-    from_{x} = min(from_{x} + head / PIECE, last_{x});
+    {x}{low}_next_{j}_{s} = {x}{low}[from_{x} + {x}_row_{j} + min({x}_at_{j} / unit_{x} + {s}u, head / unit_{x} - 1u)];
+    if {x}_i_{j} + {s}u * unit_{x} >= head {
+        {x}{low}_next_{j}_{s} = Unit_{x}();
+    }
 #else
-    from_{x} = min(from_{x} + head * (params.ld{x} / PIECE), last_{x});
+    {x}{low}_next_{j}_{s} =
+        {x}{low}[from_{x} + min({x}_line_{j}, head - 1u) * ld_{x} + {x}_row_{j} + min({s}u, {x}_room_{j})];
+    if {x}_i_{j} >= head {
+        {x}{low}_next_{j}_{s} = Unit_{x}();
+    }
 #endif
 #end
+#end
+#end
+#end
+#if !ONE_STEP
+#for x in a, b
+#if along_k_{x}
+    from_{x} = min(from_{x} + head / unit_{x}, last_{x});
+#else
+    from_{x} = min(from_{x} + head * ld_{x}, last_{x});
+#endif
+#end
+#endif
     // Stores the loads to workgroup memory, B first, which is larger (3 % on an H100).
 #block store_loads()
 #for x in b, a
 #for low in , _low
 #for j in loads_{x}{low}
-#if WIDTH == 4
-    wg_{x}{low}[{x}_to_{j}] = halves({x}{low}_next_{j}.xy);
-    wg_{x}{low}[{x}_to_{j} + 1u] = halves({x}{low}_next_{j}.zw);
-#else
+#for q in PIECE / 4
     {
-        let four = halves({x}{low}_next_{j}.xy);
-#for e in 4
-        wg_{x}{low}[{x}_to_{j} + {e}u] = four[{e}u];
-#end
-    }
-    {
-        let four = halves({x}{low}_next_{j}.zw);
-#for e in 4
-        wg_{x}{low}[{x}_to_{j} + {4 + e}u] = four[{e}u];
-#end
-    }
+#if unit_{x} == 4
+        let four = vec4<f16>({x}{low}_next_{j}_{q});
 #endif
+#if unit_{x} == 2
+        let four = vec4<f16>(vec4<Element_{x}>({x}{low}_next_{j}_{2 * q}, {x}{low}_next_{j}_{2 * q + 1}));
+#endif
+#if unit_{x} == 1
+        let four = vec4<f16>(vec4<Element_{x}>(
+            {x}{low}_next_{j}_{4 * q},
+            {x}{low}_next_{j}_{4 * q + 1},
+            {x}{low}_next_{j}_{4 * q + 2},
+            {x}{low}_next_{j}_{4 * q + 3},
+        ));
+#endif
+#if WIDTH == 4
+        wg_{x}{low}[{x}_to_{j} + {q}u] = four;
+#else
+#for e in 4
+        wg_{x}{low}[{x}_to_{j} + {4 * q + e}u] = four[{e}u];
+#end
+#endif
+    }
+#end
 #end
 #end
 #end
@@ -247,17 +292,27 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
     workgroupBarrier();
 
     // Each step loads the next tiles from storage while it multiplies those in workgroup memory.
+#if ONE_STEP
+    {
+#else
     for (var i = part.first_k; i < part.end_k; i += TILE_K) {
 #for x in a, b
 #for low in , _low
 #for j in loads_{x}{low}
-        {x}{low}_next_{j} = {x}{low}[from_{x} + {x}_place_{j}];
+#for s in PIECE / unit_{x}
+#if along_k_{x}
+        {x}{low}_next_{j}_{s} = {x}{low}[from_{x} + {x}_place_{j} + {s}u];
+#else
+        {x}{low}_next_{j}_{s} = {x}{low}[from_{x} + {x}_place_{j} + min({s}u, {x}_room_{j})];
+#endif
+#end
 #end
 #end
 #end
 #for x in a, b
         from_{x} = min(from_{x} + step_{x}, last_{x});
 #end
+#endif
 
         // A row of the tile is one of op(A) where it runs along k, and a column of op(B); or the other way round.
 #if FRESH || LOW
@@ -342,17 +397,27 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
 #end
 #endif
 
+#if !ONE_STEP
         workgroupBarrier();
 #put store_loads()
         workgroupBarrier();
+#endif
     }
 
     // naga needs names for the index, stride and value of a stored block.
 #block store_block(r, q)
         let value = c_{r}_{q};
-        let to = base_c + (part.origin.x + team_row + {r * BLOCK_SIDE}u) * params.ldc + part.origin.y + team_col + {q * BLOCK_SIDE}u;
+        let row = part.origin.x + team_row + {r * BLOCK_SIDE}u;
+        let col = part.origin.y + team_col + {q * BLOCK_SIDE}u;
+#if SPLIT
+        let to = (part.slice * params.m + row) * params.n + col;
+        let stride = params.n;
+        coopStoreT(value, &partial[to], stride);
+#else
+        let to = base_c + row * params.ldc + col;
         let stride = params.ldc;
         coopStoreT(value, &c[to], stride);
+#endif
 #end
 #if WHOLE_BLOCKS
 #for r in BLOCKS_M
@@ -400,7 +465,7 @@ fn gemm_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocat
         workgroupBarrier();
         let row = part.origin.x + team_row + block / BLOCKS_N * BLOCK_SIDE;
         let col = part.origin.y + team_col + block % BLOCKS_N * BLOCK_SIDE;
-        end_block(row, col, begin, lane);
+        end_block(part.slice, row, col, begin, lane);
     }
 #if DIRECT
     }

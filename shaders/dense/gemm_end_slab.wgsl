@@ -2,10 +2,12 @@
 // own in scratch, m x n each, for gemm_slabs to add. With FOURS rows are whole vec4s.
 #import dense/gemm_params
 
+const PARTIAL_BINDING: u32 = 3u;
+
 #if FOURS
-@group(0) @binding(3) var<storage, read_write> partial: array<vec4<f32>>;
+@group(0) @binding(PARTIAL_BINDING) var<storage, read_write> partial: array<vec4<f32>>;
 #else
-@group(0) @binding(3) var<storage, read_write> partial: array<f32>;
+@group(0) @binding(PARTIAL_BINDING) var<storage, read_write> partial: array<f32>;
 #endif
 
 fn begin_four(row: u32, col: u32) -> vec4<f32> {

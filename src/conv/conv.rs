@@ -165,7 +165,7 @@ impl Conv2d {
     }
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
-        if self.precision != Precision::Strict {
+        if !matches!(self.precision, Precision::Strict | Precision::Exact) {
             return Err(err!(
                 Unsupported,
                 "{}: {} needs tensor cores, which layers use on CUDA only; take Precision::Strict",

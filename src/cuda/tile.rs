@@ -28,11 +28,17 @@ impl TileFactor {
                 "{name}: {} splits f32 elements into two tf32, but these are {dtype}; use Precision::Tensor",
                 precision.name()
             )),
+            (DType::F16 | DType::Bf16, Precision::Exact) => Err(err!(
+                Unsupported,
+                "{name}: {} multiplies by fused multiply-adds, and CUDA's kernels multiply {dtype} on tensor cores; \
+                 take Precision::Strict",
+                precision.name()
+            )),
             (DType::F16, _) => Ok(TileFactor::F16),
             (DType::Bf16, _) => Ok(TileFactor::Bf16),
             (_, Precision::Tensor) => Ok(TileFactor::Tf32),
             (_, Precision::Split) => Ok(TileFactor::Split),
-            (_, Precision::Strict) => Ok(TileFactor::Single),
+            (_, Precision::Strict | Precision::Exact) => Ok(TileFactor::Single),
         }
     }
 

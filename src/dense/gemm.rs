@@ -1,6 +1,5 @@
 //! The matrix product and its epilogue.
 
-use super::Precision;
 use super::product::samples::samples;
 use super::product::{Product, ProductTile, ThreadTile, VARIANTS, options, product_descriptor, rows_of};
 use crate::element::{DType, Element};
@@ -43,12 +42,14 @@ use half::f16;
 /// With `alpha` = 0 or k = 0 the result is `activation(beta C + bias)` and `a` and `b` are not read.
 ///
 /// # Precision and determinism
-/// With [`Precision::Strict`], the default, products are summed in f32 in the order of k for both element types.
-/// The epilogue is computed in f32 and rounded once to the element type of C; f16 overflows to infinity. The error
-/// before the activation is at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with
-/// `gamma(j) = j u / (1 - j u)`, u = 2^-24 ([`reference::gemm_bound`](crate::reference::gemm_bound)). NaN and
-/// infinities propagate as in IEEE arithmetic. [`precision`](Self::precision) selects less exact sums, or equally
-/// exact ones on other hardware.
+/// Products are summed in f32 for both element types. The epilogue is computed in f32 and rounded once to the element
+/// type of C; f16 overflows to infinity. With fused multiply-adds the error before the activation is at most
+/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
+/// ([`reference::gemm_bound`](crate::reference::gemm_bound)). [`Precision::Strict`], the default, multiplies factors
+/// of f16 on cooperative matrices (tensor cores) where the device has them and that is faster, as `coop` does: the
+/// error is then at most four times as large, since the hardware truncates sums. [`Precision::Exact`] keeps to fused
+/// multiply-adds. The other two multiply f32 on cooperative matrices. NaN and infinities propagate as in IEEE
+/// arithmetic.
 ///
 /// The same device, inputs, variant and tile give the same bits, except with `split-k-atomic`, which adds in any
 /// order. `auto` never chooses it, and [`deterministic`](Gemm::deterministic) excludes it.
@@ -57,18 +58,20 @@ use half::f16;
 /// 2 m n k flop. a, b and bias are read once, C is written once, and read once if `beta` is not 0. One dispatch;
 /// work above a fixed number of flop is cut into several, so that none runs into a watchdog. No scratch for k up to
 /// 2^20 (2^13 on processors), above that 4 m n bytes. `split-k` takes 4 m n bytes for each slice of k,
-/// `split-k-atomic` 4 m n bytes in all, and both make a second pass over C. `coop` copies a factor to scratch
-/// first, 2 bytes for each element, if the factor is of f32, its rows are not a multiple of eight elements, or its
-/// inner extent is not; with [`Precision::Split`] it takes 4 bytes for each element, after a pass that reads the
-/// factor for its powers of two.
+/// `split-k-atomic` 4 m n bytes in all, and both make a second pass over C; so does `coop` where C alone has too few
+/// tiles for the device. `coop` first copies a factor to scratch, 2 bytes for each element, where the copy costs less
+/// than loads of single elements: a large factor of f32, or one whose rows are not multiples of four elements. With
+/// [`Precision::Split`] it copies both, 4 bytes for each element, after a pass that reads the factor for its powers of
+/// two.
 ///
 /// # Variants
 /// Each step adds one idea: `naive`; `tiled` (workgroup memory); `coarsened` (a thread computes several tiles of
 /// columns); `register-direct` (sums in registers, A straight from storage); `register` (both factors staged);
 /// `double` (two tiles in workgroup memory, loads ahead of use); `split-k` (k split over workgroups, a second pass
 /// adds the sums) and `split-k-atomic` (sums added by compare-exchange). `coop` runs on cooperative matrices and
-/// rounds f32 factors to f16 or splits them: see [`Precision`]. `auto`, the default, chooses by shape and device,
-/// and takes `coop` for a [`precision`](Self::precision) that only `coop` offers. [`tile`](Self::tile),
+/// rounds f32 factors to f16 or splits them: see [`Precision`]. `auto`, the default, predicts the time of each variant,
+/// tile and number of slices from the shape and the device's rates, and takes the fastest that offers the
+/// [`precision`](Self::precision). [`tile`](Self::tile),
 /// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`rolled`](Self::rolled) adjust a variant.
 ///
 /// # On CUDA
@@ -87,8 +90,8 @@ use half::f16;
 ///   allow; an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above 2^32 - 1 elements or above the largest binding or
 ///   buffer of the device; a tile above its workgroup limits.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; a precision other than
-///   [`Strict`](Precision::Strict) on a device without cooperative matrices of f16 with sums of f32.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `f16` on a device without SHADER_F16; `Split` or `Tensor` on a
+///   device without cooperative matrices of f16 with sums of f32.
 ///
 /// # Algorithm
 /// `shaders/dense/gemm_naive.wgsl`: the definition. `gemm_tiled.wgsl` and `gemm_coarsened.wgsl`: tiles in workgroup
@@ -152,8 +155,8 @@ impl Gemm {
         self
     }
 
-    /// Sets the largest number of slices that `split-k` and `split-k-atomic` cut k into. The default fills the
-    /// device. Other variants ignore it.
+    /// Sets the largest number of slices that `split-k`, `split-k-atomic` and `coop` cut k into. The default is
+    /// predicted to be the fastest. Other variants ignore it.
     #[must_use]
     pub fn slices(mut self, slices: u32) -> Self {
         self.product.slices = Some(slices);
@@ -177,20 +180,21 @@ impl Gemm {
         self
     }
 
-    /// Sets how exact the sums are; [`Precision::Strict`] by default. The others make `auto` choose `coop`, and
-    /// need a device with cooperative matrices.
-    #[must_use]
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.product.precision = precision;
-        self
-    }
-
     /// Makes `coop` sum each step of k apart and add it to C in f32, as [`Precision::Split`] always does; for
     /// measurements.
     #[doc(hidden)]
     #[must_use]
     pub fn fresh_sums(mut self, fresh: bool) -> Self {
         self.product.fresh_sums = fresh;
+        self
+    }
+
+    /// Makes `coop` copy both factors first, or read both in place; for tests and measurements. The default is
+    /// whichever the policy predicts to be faster.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn packed(mut self, packed: bool) -> Self {
+        self.product.packs = Some(packed);
         self
     }
 
@@ -323,7 +327,7 @@ mod tests {
         assert_eq!(variant(square.clone(), &DeviceProfile::mesa()), "double");
         assert_eq!(variant(square.clone(), &DeviceProfile::swiftshader()), "double");
         assert_eq!(variant(Gemm::new(31, 512, 512), &DeviceProfile::mesa()), "naive");
-        assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "naive");
+        assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "double");
         assert_eq!(variant(Gemm::new(32, 32, 32), &DeviceProfile::h100()), "naive");
         assert_eq!(
             variant(square.clone().tile(ProductTile { m: 8, n: 8, k: 8 }), &DeviceProfile::mesa()),

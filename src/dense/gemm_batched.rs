@@ -1,7 +1,7 @@
 //! The matrix product of each pair in a batch.
 
 use super::product::samples::batched_samples;
-use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor};
+use super::product::{BATCHED_VARIANTS, Product, ThreadTile, options, product_descriptor, rows_of};
 use crate::element::{DType, Element};
 use crate::program::{Comparison, Example, Operation, operands};
 use half::f16;
@@ -44,11 +44,13 @@ use half::f16;
 /// read.
 ///
 /// # Precision and determinism
-/// Products are summed in f32 in the order of k for both element types. The epilogue is computed in f32 and rounded
-/// once to the element type of C; f16 overflows to infinity. The error before the activation is that of [`Gemm`]:
-/// at most `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`
-/// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)). NaN and infinities propagate as in
-/// IEEE arithmetic. The same device, inputs and variant give the same bits.
+/// Products are summed in f32 for both element types. The epilogue is computed in f32 and rounded once to the element
+/// type of C; f16 overflows to infinity. The error before the activation is that of [`Gemm`]: at most
+/// `gamma(k + 4) (|alpha| |A| |B| + |beta C| + |bias|)`
+/// ([`reference::gemm_batched_bound`](crate::reference::gemm_batched_bound)), and up to four times that for factors of
+/// f16 where the device has cooperative matrices, unless [`Precision::Exact`](crate::dense::Precision::Exact) asks for
+/// fused multiply-adds. [`Precision::Tensor`](crate::dense::Precision::Tensor) rounds factors of f32 to f16. NaN and
+/// infinities propagate as in IEEE arithmetic. The same device, inputs and variant give the same bits.
 ///
 /// # Cost
 /// 2 batch m n k flop. Every matrix of `a` and `b` and the bias are read once, C is written once, and read once if
@@ -58,14 +60,15 @@ use half::f16;
 /// # Variants
 /// `naive`; `small` (a workgroup computes whole products, [`products`](Self::products) of them, with m and n up to
 /// 64, and each thread a [`thread_tile`](Self::thread_tile) of C); `register` (a workgroup computes a tile of one
-/// C). `auto`, the default, chooses by shape and device.
+/// C); `coop` (the same on cooperative matrices of f16). `auto`, the default, predicts which is the fastest.
 ///
 /// # On CUDA
 /// As [`Gemm`].
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; a stride
-///   that makes matrices of `c` overlap; a shape that the variant does not take; an unknown variant.
+///   that makes matrices of `c` overlap; a shape that the variant does not take; a precision that it does not offer;
+///   an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above about 2^32 elements or above the largest binding or
 ///   buffer of the device; more products in a workgroup than its limits allow; carried sums above the largest
 ///   binding.
@@ -150,6 +153,7 @@ pub(super) const INFO: Operation = Operation {
     samples: batched_samples,
     comparison: Some(Comparison::Sums),
     example: Example { shape: &[2, 8, 8], options: &[] },
+    tiles: rows_of,
     ..Operation::UNDECLARED
 };
 

@@ -6,8 +6,9 @@
 //! ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`] multiplies many pairs of
 //! matrices of one shape, which may lie in larger ones: heads of attention, windows, one weight for all.
 //!
-//! [`Precision`] chooses how a product is computed: in f32 by default; or on cooperative matrices (tensor cores),
-//! with factors rounded to f16, or split into two halves that keep nearly all of f32's precision.
+//! [`Precision`] chooses how a product is computed. By default factors of f32 are multiplied in f32, and factors of f16
+//! on cooperative matrices (tensor cores) where the device has them, with sums of f32. f32 runs there on request,
+//! rounded to f16, or split into two halves that keep nearly all of its precision.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type.

@@ -39,10 +39,15 @@ use crate::program::{Setting, Settings};
 /// Below, `u` = 2^-24, `h` = 2^-11, and |A| |B| is the product of the absolute values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Precision {
-    /// Multiplies and sums in f32. With k terms the error is at most about `k u |A| |B|`; with random signs it
-    /// grows with the square root of k instead. Runs on every device.
+    /// Multiplies exactly and sums in f32. Factors of f32 are multiplied and added by fused multiply-adds: with k
+    /// terms the error is at most about `k u |A| |B|`; with random signs it grows with the square root of k instead.
+    /// Factors of f16 run on cooperative matrices where the device has them and that is faster: the products are
+    /// exact there too, and the sums have at most four times the error, because the hardware truncates instead of
+    /// rounding. Runs on every device.
     #[default]
     Strict,
+    /// As `Strict`, by fused multiply-adds for every type. Runs on every device.
+    Exact,
     /// Multiplies f32 on cooperative matrices, about as exactly as `Strict`. Each row of op(A) and each column of
     /// op(B) is scaled by a power of two, each element is split into two halves of f16, and three of the four
     /// products of halves are summed in f32. An element keeps 22 bits, down to 2^-39 of the largest of its row or
@@ -53,23 +58,24 @@ pub enum Precision {
     /// Multiplies on cooperative matrices with sums of f32. Factors of f16 are used directly. Those of f32 are
     /// rounded to f16, with an error of up to `2 h |A| |B|`: numbers below 2^-24 are lost, and those above 65504
     /// become infinities. On CUDA they are rounded to tf32, as exact as f16 and with the range of f32. The sums
-    /// have the error of `Strict`, up to a small factor, because the hardware truncates instead of rounding.
+    /// have at most four times the error of `Exact`.
     Tensor,
 }
 
 impl Precision {
     /// Every precision.
-    pub const ALL: [Self; 3] = [Self::Strict, Self::Split, Self::Tensor];
+    pub const ALL: [Self; 4] = [Self::Strict, Self::Exact, Self::Split, Self::Tensor];
 
     /// The option of ops with a precision; `fast` is another word for `split`.
     pub(crate) const SETTING: Setting =
-        Setting::word("precision", || vec!["strict", "split", "tensor", "fast"]);
+        Setting::word("precision", || vec!["strict", "exact", "split", "tensor", "fast"]);
 
     /// Reads the option.
     pub(crate) fn asked(settings: &Settings) -> Result<Self> {
         Ok(match settings.choice(Self::SETTING.name)? {
             "split" | "fast" => Self::Split,
             "tensor" => Self::Tensor,
+            "exact" => Self::Exact,
             _ => Self::Strict,
         })
     }
@@ -78,6 +84,7 @@ impl Precision {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Strict => "Precision::Strict",
+            Self::Exact => "Precision::Exact",
             Self::Split => "Precision::Split",
             Self::Tensor => "Precision::Tensor",
         }

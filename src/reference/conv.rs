@@ -10,7 +10,7 @@ use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2d>(form)?;
-    if op.precision != Precision::Strict {
+    if !matches!(op.precision, Precision::Strict | Precision::Exact) {
         return Err(err!(
             Unsupported,
             "reference conv: no reference for {}; take Precision::Strict",

@@ -15,7 +15,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, &op.product)?;
         let want = gemm(op, a, b, bias, &c)?;
         let mut bound = gemm_bound(op, a, b, bias, &c)?;
-        if op.product.precision != Precision::Strict || op.product.variant == "coop" {
+        if may_run_on_matrices(&op.product, T::DTYPE) {
             bound = on_matrices(op, a, b, &want, &bound)?;
         }
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
@@ -24,6 +24,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     by_input!(form, 0, [f32, f16], T => {
         if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
     })
+}
+
+/// Says if a device may compute the product on cooperative matrices.
+pub(super) fn may_run_on_matrices(product: &Product, factors: DType) -> bool {
+    match product.precision {
+        Precision::Exact => false,
+        Precision::Strict => product.variant == "coop" || product.variant == "auto" && factors == DType::F16,
+        Precision::Split | Precision::Tensor => true,
+    }
 }
 
 /// The factors, the bias, and the old contents of C: zeros, which no op reads, if they are not given.
@@ -51,7 +60,7 @@ impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
 /// The largest difference from `want` on cooperative matrices: four times `bound` of [`gemm_bound`], since they
 /// truncate sums, plus the rounding of f32 factors. An element rounded to f16 loses 2^-10 of itself or, if it is
 /// smaller, 2^-24. Nothing is promised above the largest f16, or for an infinite result: infinity times a 0 is NaN.
-fn on_matrices<T: Number + Into<f64>>(
+pub(super) fn on_matrices<T: Number + Into<f64>>(
     op: &Gemm,
     a: &[T],
     b: &[T],

@@ -1,7 +1,7 @@
 //! The batched product, one matrix after the other in f64.
 
 use super::Number;
-use super::gemm::ProductOperands;
+use super::gemm::{ProductOperands, may_run_on_matrices, on_matrices};
 use super::judge::{Wanted, by_input, descriptor, output_shape};
 use super::{gemm, gemm_bound};
 use crate::dense::{BatchLayout, DenseLayout, Gemm, GemmBatched, Product};
@@ -17,7 +17,13 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     ) -> Result<Vec<Wanted>> {
         let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, &op.product)?;
         let want = gemm_batched(op, a, b, bias, &c)?;
-        let bound = gemm_batched_bound(op, a, b, bias, &c)?;
+        let bound = if may_run_on_matrices(&op.product, T::DTYPE) {
+            each_matrix(op, a, b, &c, vec![0.0; c.len()], |one, a, b, c| {
+                on_matrices(one, a, b, &gemm(one, a, b, bias, c)?, &gemm_bound(one, a, b, bias, c)?)
+            })?
+        } else {
+            gemm_batched_bound(op, a, b, bias, &c)?
+        };
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
     }
     let op = descriptor::<GemmBatched>(form)?;

@@ -187,7 +187,7 @@ impl Search<'_> {
         others.sort_by_key(|(i, _)| i.abs_diff(place));
         // Cooperative matrices round sums differently. They are taken only if the default uses them.
         let coop = variants.get(place).is_some_and(|v| v.requires.cooperative);
-        others.retain(|(_, v)| v.requires.cooperative == coop);
+        others.retain(|(_, v)| coop || !v.requires.cooperative);
         all.extend(others.into_iter().map(|(_, v)| Candidate { variant: v.name, row: None }));
         all
     }

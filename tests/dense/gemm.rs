@@ -92,7 +92,7 @@ where
 {
     let bias = Some(data.bias.as_slice()).filter(|b| !b.is_empty());
     let want = gemm(op, &data.a, &data.b, bias, &data.c).unwrap();
-    let bound = gemm_bound(op, &data.a, &data.b, bias, &data.c).unwrap();
+    let bound = device.product_bound::<T>(gemm_bound(op, &data.a, &data.b, bias, &data.c).unwrap());
     for variant in variants {
         let got = run(&device.gpu, &op.clone().variant(variant), data).unwrap();
         let what = format!("{}: {} {variant} {op:?}", device.label, T::DTYPE);
@@ -321,13 +321,13 @@ fn f16_operands_with_f32_results_match_reference_in_every_variant() {
                 let what = format!("{}: {op:?}", device.label);
                 let (bias, c) = (Some(&data.bias[..]), &data.c);
                 let want = gemm(&op, &a, &b, bias, c).unwrap();
-                let bound = gemm_bound(&op, &a, &b, bias, c).unwrap();
+                let bound = device.product_bound::<f16>(gemm_bound(&op, &a, &b, bias, c).unwrap());
                 let got = run_biased(&device.gpu, op.clone().with_bias(), &data, Some([&a, &b]));
                 assert_close(&what, &numbers(&got), &want, &bound);
 
                 let op = op.beta(0.0);
                 let want = gemm(&op, &a, &b, None, c).unwrap();
-                let bound = gemm_bound(&op, &a, &b, None, c).unwrap();
+                let bound = device.product_bound::<f16>(gemm_bound(&op, &a, &b, None, c).unwrap());
                 let on = [&a, &b].map(|x| device.gpu.upload(x).unwrap());
                 let on_c = device.gpu.upload(c).unwrap();
                 let mut rec = device.gpu.recorder();

@@ -8,8 +8,8 @@ use tilework::dense::ProductTile;
 use tilework::dense::ThreadTile;
 use tilework::dense::{Activation, Precision};
 use tilework::prelude::*;
-use tilework::program::{CooperativeShape, DeviceProfile, Dispatch, Grid, Op, Program, Resource};
-use tilework::reference::{gemm, gemm_bound};
+use tilework::program::{Choice, CooperativeShape, DeviceProfile, Dispatch, Grid, Op, Program, Resource};
+use tilework::reference::{gemm, gemm_batched, gemm_batched_bound, gemm_bound};
 use tilework::shader::Target;
 use tilework::{Buffer, Element, ErrorKind, Result};
 
@@ -30,6 +30,12 @@ struct Case<T, R> {
     b: Vec<T>,
     bias: Vec<R>,
     c: Vec<R>,
+}
+
+impl<T, R> Case<T, R> {
+    fn with(self, with: impl FnOnce(Gemm) -> Gemm) -> Self {
+        Self { op: with(self.op), ..self }
+    }
 }
 
 /// Types of operands and result that can be planned.
@@ -245,19 +251,76 @@ fn every_shape_and_transpose_matches_reference() {
         // One or two of the ways for each shape; all of them several times in total.
         let ways = Shape::all(*extents, [0, 8, 3][i % 3]).enumerate();
         for (j, shape) in ways.filter(|(j, _)| real || (i + j) % 3 == 0) {
-            // The types alternate.
+            // Types, copies of factors and slices of k alternate.
             let seed = (10 * i + j) as u64;
+            let with = |op: Gemm| op.packed((i / 4 + j) % 2 == 1).slices(1 + ((i + 2 * j) % 3) as u32);
             match (i + j) % 4 {
-                0 => check(&shape.case::<f16, f32>(seed, Bias::None), sides, 0.0),
-                1 => check(&shape.case::<f16, f16>(seed, Bias::None), sides, 0.0),
-                2 => check(&shape.case::<f32, f32>(seed, Bias::None), sides, 0.0),
+                0 => check(&shape.case::<f16, f32>(seed, Bias::None).with(with), sides, 0.0),
+                1 => check(&shape.case::<f16, f16>(seed, Bias::None).with(with), sides, 0.0),
+                2 => check(&shape.case::<f32, f32>(seed, Bias::None).with(with), sides, 0.0),
                 _ => {
-                    let mut case = shape.case::<f32, f32>(seed, Bias::None);
-                    case.op = case.op.precision(Precision::Split);
-                    check(&case, sides, SPLIT);
+                    let case = shape.case::<f32, f32>(seed, Bias::None).with(with);
+                    check(&case.with(|op| op.precision(Precision::Split)), sides, SPLIT);
                 }
             }
         }
+    }
+}
+
+#[test]
+fn batches_match_reference() {
+    let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
+    let mut small = with_matrices(gpu, 16);
+    let row = Some("32x32x32 by 16x32".to_owned());
+    small.choices.forced.insert("gemm-batched".into(), Choice { row, ..Choice::variant("coop", "short") });
+    for (i, (extents, [stride_a, stride_b])) in
+        [([33, 20, 40], [1320, 800]), ([17, 47, 51], [0, 2397]), ([32, 48, 64], [2048, 3074])]
+            .into_iter()
+            .enumerate()
+    {
+        let ([m, n, k], batch, mut random) = (extents, 3, Random::new(i as u64));
+        let op = GemmBatched::new(batch, m, n, k).strides(stride_a, stride_b, m * n).variant("coop");
+        let op = op.when(i == 1, |op| op.trans_b()).when(i == 2, |op| op.trans_a());
+        let len = |stride: usize, of: usize| (batch - 1) * stride + of;
+        let (a, b) = (random.elements(len(stride_a, m * k)), random.elements(len(stride_b, k * n)));
+        let c = vec![0.0; batch * m * n];
+        let want = gemm_batched::<f16, f32>(&op, &a, &b, None, &c).unwrap();
+        let mut bound = gemm_batched_bound::<f16, f32>(&op, &a, &b, None, &c).unwrap();
+        bound.iter_mut().for_each(|bound| *bound *= 4.0);
+        let op = op.mixed_precision();
+        let program = Op::<f16>::lower(&op, &small).unwrap();
+        let case = Case { op: Gemm::new(m, n, k), kind: Bias::None, a, b, bias: Vec::new(), c };
+        assert_close(
+            &format!("emulated: {op:?}"),
+            &numbers(&emulate(gpu, 16, &program, &case)),
+            &want,
+            &bound,
+        );
+        for device in devices().iter().filter(|d| d.gpu.profile().cooperative_side().is_some()) {
+            let gpu = &device.gpu;
+            let (a, b, c) =
+                (gpu.upload(&case.a).unwrap(), gpu.upload(&case.b).unwrap(), gpu.upload(&case.c).unwrap());
+            let mut rec = gpu.recorder();
+            op.plan::<f16>(gpu).unwrap().record(&mut rec, &a, &b, &c).unwrap();
+            rec.submit().unwrap();
+            assert_close(&format!("{}: {op:?}", device.label), &numbers(&c.read().unwrap()), &want, &bound);
+        }
+    }
+}
+
+#[test]
+fn f16_runs_on_matrices_unless_exact_sums_are_asked_for() {
+    let h100 = DeviceProfile::h100();
+    let variant = |op: &Gemm| Op::<f16>::lower(op, &h100).unwrap().variant().to_owned();
+    for side in [128, 300, 1000, 4096] {
+        let gemm = Gemm::new(side, side, side);
+        assert_eq!(variant(&gemm), "coop", "{side}");
+        assert_ne!(variant(&gemm.clone().precision(Precision::Exact)), "coop");
+        let batch = GemmBatched::new(8, side, side, side);
+        assert_eq!(Op::<f16>::lower(&batch, &h100).unwrap().variant(), "coop", "{side}");
+        // f32 is rounded only where the caller asks for it.
+        assert_ne!(Op::<f32>::lower(&gemm, &h100).unwrap().variant(), "coop");
+        assert_ne!(Op::<f32>::lower(&batch, &h100).unwrap().variant(), "coop");
     }
 }
 

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tilework::gpu::{AdapterFilter, Tuning};
 use tilework::program::{DeviceClass, DeviceProfile, Quirks};
-use tilework::{Element, Gpu, GpuOptions, reference::Number};
+use tilework::{DType, Element, Gpu, GpuOptions, reference::Number};
 
 /// A device that tests run on.
 pub(crate) struct Device {
@@ -26,6 +26,12 @@ pub(crate) struct Device {
 }
 
 impl Device {
+    /// The bound of a product of `T`: four times as wide where cooperative matrices, which truncate sums, may compute it.
+    pub(crate) fn product_bound<T: Element>(&self, bound: Vec<f64>) -> Vec<f64> {
+        let matrices = T::DTYPE == DType::F16 && self.gpu.profile().cooperative_side().is_some();
+        bound.into_iter().map(|b| if matrices { 4.0 * b } else { b }).collect()
+    }
+
     /// The same device opened again. Its pipelines, of which a software driver keeps megabytes each, are freed with it.
     pub(crate) fn again(&self) -> Self {
         let (options, label) = (self.options.clone(), self.label.clone());

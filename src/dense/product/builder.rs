@@ -82,6 +82,14 @@ macro_rules! product_descriptor {
                 self
             }
 
+            /// Sets how exact the products and sums are; [`Precision::Strict`](crate::dense::Precision::Strict) by
+            /// default.
+            #[must_use]
+            pub fn precision(mut self, precision: $crate::dense::Precision) -> Self {
+                self.product.precision = precision;
+                self
+            }
+
             /// Runs the variant of this name instead of `auto`.
             #[must_use]
             pub fn variant(mut self, name: &str) -> Self {

@@ -2,9 +2,11 @@
 //! the dispatches.
 
 use super::division::{Division, ProductTile};
-use super::job::{ProductJob, ProductParams, slice_k};
-use super::packing::PackedFactors;
-use super::{Precision, Product, ProductTypes, policy};
+use super::job::{ProductJob, ProductParams};
+use super::layout::BatchLayout;
+use super::packing::{FactorLoad, PackedFactors};
+use super::split_k::Slabs;
+use super::{Precision, Product, policy};
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
@@ -38,33 +40,34 @@ pub(super) struct CoopForm {
     pub(super) split: bool,
     /// Each step of k has sums of its own.
     pub(super) fresh: bool,
+    /// How A and B are read.
+    pub(super) loads: [FactorLoad; 2],
+    /// All of k is one step.
+    pub(super) one_step: bool,
+    /// Slices of k, each computed by workgroups of its own; the sums of several go to slabs of scratch.
+    pub(super) slices: usize,
     pub(super) end: CoopEnd,
 }
 
-/// Elements of one load from storage, as in the shader.
-pub(super) const LOAD_ELEMENTS: u32 = 8;
+/// Elements that a thread moves to workgroup memory together, as in the shader.
+pub(super) const PIECE: u32 = 8;
 
 /// Padding of a row in workgroup memory, in elements, as in the shader.
 const PAD: u32 = 8;
 
 impl CoopForm {
-    /// Describes a product in this division.
-    pub(super) fn new(
-        product: &Product,
-        division: Division,
-        types: ProductTypes,
-        profile: &DeviceProfile,
-    ) -> Self {
+    /// Describes a product in this division, with k in `slices`.
+    pub(super) fn new(job: &ProductJob<'_>, division: Division, slices: usize) -> Self {
+        let (product, profile) = (job.product, job.profile);
         let Product { m, n, k, alpha, beta, activation, bias, .. } = *product;
         let side = profile.cooperative_side().unwrap_or(16);
         let split = product.precision == Precision::Split;
         let as_it_is = alpha == 1.0 && beta == 0.0 && activation == Activation::None && !bias;
+        let to_c = as_it_is && job.types.result == DType::F32 && !job.is_sliced();
         // Rows of a block that is stored are 16-byte aligned.
-        let direct = as_it_is
-            && types.result == DType::F32
-            && !split
-            && k <= slice_k(profile)
-            && product.layout_c().ld.is_multiple_of(4);
+        let BatchLayout { at, stride, .. } = job.layouts[2];
+        let aligned = at.ld.is_multiple_of(4) && (product.batch == 1 || stride.is_multiple_of(4));
+        let direct = !split && if slices > 1 { n.is_multiple_of(4) } else { to_c && aligned };
         let whole = [m, n].iter().all(|x| x.is_multiple_of(side as usize));
         Self {
             tile: division.tile,
@@ -75,6 +78,9 @@ impl CoopForm {
             trans_b: product.trans_b,
             split,
             fresh: product.fresh_sums,
+            loads: FactorLoad::of(job, division),
+            one_step: k <= division.tile.k as usize,
+            slices,
             end: match (direct, whole) {
                 (true, true) => CoopEnd::Whole,
                 (true, false) => CoopEnd::Direct,
@@ -86,13 +92,17 @@ impl CoopForm {
     /// Takes the requested division, or one that suits.
     pub(super) fn check(job: &ProductJob<'_>) -> Result<(Self, Division)> {
         let (product, profile) = (job.product, job.profile);
-        let suits = policy::coop_division(product, profile);
-        let division = product.division(suits, |tile| [tile.m.min(64), tile.n.min(64)]);
-        let form = Self::new(product, division, job.types, profile);
+        let suits = policy::fastest("coop", job).division;
+        let division = match product.batched {
+            true => suits,
+            false => product.division(suits, |tile| [tile.m.min(64), tile.n.min(64)]),
+        };
+        let form = Self::new(job, division, 1);
         let name = || format!("{} of `coop`", division.text(job.name));
         if let Some(wrong) = form.wrong() {
             return Err(err!(InvalidArgument, "{}: {wrong}", name()));
         }
+        let form = Self::new(job, division, policy::sliced("coop", &division, job).slices);
         let limits = &profile.limits;
         let most = limits.max_invocations.min(limits.max_workgroup_size[0]);
         let (threads, bytes) = (form.threads(), form.workgroup_bytes());
@@ -120,21 +130,27 @@ impl CoopForm {
     pub(super) fn lower(&self, job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
         let (product, tile) = (job.product, self.tile);
         let packed = PackedFactors::of(job, program, self)?;
-        let k = packed.k;
+        let [lda, ldb] = packed.lds;
+        let (k, mut bindings) = (packed.k, packed.bindings);
+        let params = ProductParams { lda, ldb, ..job.params(k, tile)? };
+        if self.slices > 1 {
+            let slabs = Slabs::new(job, program, k, tile, self.slices)?;
+            let spec = slabs.spec(job).constant("PARTIAL_BINDING", 1 + bindings.len() as u32);
+            let kernel = program.kernel(self.kernel(spec));
+            bindings.push(slabs.sums);
+            slabs.multiply(job, program, kernel, params, &bindings, tile)?;
+            return slabs.add(job, program);
+        }
         // Slices of about equal length, each at least one step.
-        let slices = product.k.div_ceil(slice_k(job.profile));
+        let slices = product.k.div_ceil(job.longest_slice());
         let slice = k.div_ceil(slices).next_multiple_of(tile.k as usize);
-        let mut bindings = packed.bindings;
         let spec = job.end_spec(1 + bindings.len() as u32, job.is_sliced());
         let direct = self.end != CoopEnd::Staged;
-        let spec = spec.flag("VEC_C", !direct && product.layout_c().vec4s());
-        let kernel = program.kernel(self.kernel(spec));
+        let kernel = program.kernel(self.kernel(spec.flag("VEC_C", !direct && job.vec4s(2))));
         bindings.extend(job.bindings(program, 2));
         if job.is_sliced() {
             bindings.push(program.scratch(job.sums_bytes(1)?));
         }
-        let [lda, ldb] = packed.lds;
-        let params = ProductParams { lda, ldb, ..job.params(k, tile)? };
         for first_k in (0..k).step_by(slice) {
             let end_k = k.min(first_k + slice);
             let params = ProductParams { first_k: first_k as u32, end_k: end_k as u32, ..params };
@@ -183,7 +199,7 @@ impl CoopForm {
             return Some(format!("the tile must be made of whole parts of {rows} x {columns}"));
         }
         let threads = self.threads();
-        let loads = |x: u32| u64::from(x) * u64::from(k / LOAD_ELEMENTS);
+        let loads = |x: u32| u64::from(x) * u64::from(k / PIECE);
         if !loads(m).is_multiple_of(threads) || !loads(n).is_multiple_of(threads) {
             return Some(format!(
                 "{threads} threads cannot share the loads of {m} x {k} and {k} x {n} elements evenly"
@@ -207,6 +223,12 @@ impl CoopForm {
             .flag("TRANS_B", self.trans_b)
             .flag("LOW", self.split)
             .flag("FRESH", self.fresh)
+            .flag("ONE_STEP", self.one_step)
+            .flag("SPLIT", self.slices > 1)
+            .constant("unit_a", self.loads[0].unit())
+            .constant("unit_b", self.loads[1].unit())
+            .alias("Element_a", self.loads[0].element())
+            .alias("Element_b", self.loads[1].element())
             .flag("WHOLE_BLOCKS", self.end == CoopEnd::Whole)
             .flag("DIRECT", self.end == CoopEnd::Direct);
         Kernel::library("dense/gemm_coop", "gemm_coop", spec)
@@ -240,6 +262,9 @@ mod tests {
                     trans_b: how & 2 != 0,
                     split: how & 1 != 0,
                     fresh: how & 2 != 0,
+                    loads: [FactorLoad::Packed, FactorLoad::InPlace([1, 2, 4][how / 4], DType::F16)],
+                    one_step: how == 5,
+                    slices: 1,
                     end: ends[how / 4],
                 };
                 assert_eq!(form.wrong(), None);

@@ -36,18 +36,33 @@ impl ProductTile {
 pub(crate) struct Division {
     pub(crate) tile: ProductTile,
     pub(crate) thread: [u32; 2],
-    /// Where a policy's row was measured.
-    pub(crate) measured: Option<&'static str>,
+    pub(crate) pace: Pace,
+}
+
+/// How fast a division is on a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// Percent of the peak rate that a processor full of such tiles reaches.
+    pub(crate) percent: u32,
+    /// Nanoseconds of a step of k where a processor has one tile.
+    pub(crate) alone: u32,
+    /// Nanoseconds of the first loads and the last stores of a tile.
+    pub(crate) start: u32,
+}
+
+impl Pace {
+    /// Of a division that was not measured.
+    const TYPICAL: Self = Self { percent: 50, alone: 600, start: 2000 };
 }
 
 impl Division {
     pub(crate) const fn new(tile: [u32; 3], thread: [u32; 2]) -> Self {
         let [m, n, k] = tile;
-        Self { tile: ProductTile { m, n, k }, thread, measured: None }
+        Self { tile: ProductTile { m, n, k }, thread, pace: Pace::TYPICAL }
     }
 
-    pub(crate) const fn measured(self, measured: &'static str) -> Self {
-        Self { measured: Some(measured), ..self }
+    pub(crate) const fn pace(self, percent: u32, [alone, start]: [u32; 2]) -> Self {
+        Self { pace: Pace { percent, alone, start }, ..self }
     }
 
     /// The name in tuning tables.

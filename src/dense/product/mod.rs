@@ -3,8 +3,9 @@
 //! The batch is one more extent, and a single product is a batch of one. [`way`] resolves the name of a variant to
 //! a way. The file of each way has its checks and its lowering: [`plain`], [`register`] with [`small`],
 //! [`split_k`], [`coop`] with [`packing`]. [`layout`] has the operands, [`division`] the tiles of C, [`policy`] the
-//! choice of a way and a division, and [`job`] the common part of all lowerings. [`builder`] has the methods that
-//! both descriptors share, [`options`] and [`samples`] the catalogue entries.
+//! choice of a way and a division, [`predict`] the times that it compares, and [`job`] the common part of all
+//! lowerings. [`builder`] has the methods that both descriptors share, [`options`] and [`samples`] the catalogue
+//! entries.
 
 mod builder;
 mod coop;
@@ -15,6 +16,7 @@ pub(super) mod options;
 mod packing;
 mod plain;
 mod policy;
+mod predict;
 mod register;
 pub(super) mod samples;
 mod small;
@@ -76,6 +78,8 @@ pub(crate) struct Product {
     pub(crate) precision: Precision,
     /// `coop` has sums of its own for each step of k.
     pub(crate) fresh_sums: bool,
+    /// `coop` copies both factors first, or none; by default whichever is predicted to be faster.
+    pub(crate) packs: Option<bool>,
     pub(crate) deterministic: bool,
     pub(crate) variant: String,
 }
@@ -161,11 +165,10 @@ impl Product {
     /// Returns the requested division, or `suits`. For a tile without a thread tile, `thread_of` gives the thread
     /// tile.
     fn division(&self, suits: Division, thread_of: impl Fn(ProductTile) -> [u32; 2]) -> Division {
-        let asked = self.tile.is_some() || self.thread.is_some();
         Division {
             tile: self.tile.unwrap_or(suits.tile),
             thread: self.thread.unwrap_or_else(|| self.tile.map_or(suits.thread, thread_of)),
-            measured: suits.measured.filter(|_| !asked),
+            pace: suits.pace,
         }
     }
 
@@ -195,13 +198,28 @@ impl Product {
     /// Checks that a variant offers the requested precision.
     fn check_precision(&self, name: &str, factors: DType, profile: &DeviceProfile) -> Result<()> {
         let precision = self.precision.name();
-        if self.precision == Precision::Strict {
-            return Ok(());
+        match self.precision {
+            Precision::Strict => return Ok(()),
+            Precision::Exact if self.variant == "coop" => {
+                return Err(err!(
+                    InvalidArgument,
+                    "{name}: `coop` runs on cooperative matrices, {precision} by fused multiply-adds; take `auto`"
+                ));
+            }
+            Precision::Exact => return Ok(()),
+            Precision::Split if self.batched => {
+                return Err(err!(
+                    InvalidArgument,
+                    "{name}: {precision} is not offered for a batch; take Precision::Strict, or `gemm` for each \
+                     product"
+                ));
+            }
+            Precision::Split | Precision::Tensor => {}
         }
         if !matches!(self.variant.as_str(), "auto" | "coop") {
             return Err(err!(
                 InvalidArgument,
-                "{name}: `{}` computes in f32, which is Precision::Strict; only `coop` offers {precision}; take \
+                "{name}: `{}` computes in f32, which is Precision::Exact; only `coop` offers {precision}; take \
                  that, or `auto`",
                 self.variant
             ));
@@ -238,21 +256,25 @@ impl Product {
         self.check_precision(name, types.factors, profile)?;
         let bits = Bits { rounds: true, deterministic: self.deterministic };
         let variants = if self.batched { BATCHED_VARIANTS } else { VARIANTS };
-        let (variant, mut decision) = choose_with(self.op(), &self.variant, variants, profile, bits, || {
-            policy::variant(self, profile)
-        })?;
         let job = ProductJob { product: self, name, layouts, types, profile };
+        let (variant, mut decision) = choose_with(self.op(), &self.variant, variants, profile, bits, || {
+            policy::variant(&job, variants)
+        })?;
         let (way, division) = Way::of(variant.name, &job)?;
 
-        match self.precision {
-            Precision::Strict if !matches!(way, Way::Coop(_)) => {}
-            Precision::Split => decision.because("each element of A and B is split into two of f16"),
-            Precision::Strict | Precision::Tensor if types.factors == DType::F16 => {}
-            Precision::Strict | Precision::Tensor => decision.because("A and B are rounded to f16"),
+        if let Way::Coop(_) = way {
+            match self.precision {
+                Precision::Split => decision.because("each element of A and B is split into two of f16"),
+                _ if types.factors == DType::F16 => {}
+                _ => decision.because("A and B are rounded to f16"),
+            }
         }
-        if let Some(measured) = division.measured {
+        if !matches!(way, Way::Elements | Way::Plain(_)) {
             let Division { tile: ProductTile { m, n, k }, thread: [rows, columns], .. } = division;
-            decision.because(format_args!("tile {m} x {n} x {k} by {rows} x {columns}, {measured}"));
+            decision.because(format_args!("tile {m} x {n} x {k} by {rows} x {columns}"));
+        }
+        if let Some(slices @ 2..) = way.slices() {
+            decision.because(format_args!("k in {slices} slices"));
         }
         if !self.has_product() {
             let zero = if self.k == 0 { "k" } else { "alpha" };

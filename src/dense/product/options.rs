@@ -46,6 +46,7 @@ pub(in super::super) const BATCHED_OPTIONS: &[Setting] = &[
     ROW_BIAS,
     Activation::SETTING,
     MIXED,
+    Precision::SETTING,
     Setting::number("products", ""),
     THREAD_TILE,
 ];
@@ -166,6 +167,7 @@ pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<Form> {
     let (mut product, arrays) = AskedArrays::of::<3>(asked)?;
+    product.precision = Precision::asked(asked.settings())?;
     product.thread = asked.settings().given_numbers(&THREAD_TILE)?;
     product.products = asked.settings().maybe("products")?;
     by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(GemmBatched { product })))

@@ -1,11 +1,13 @@
 //! Packs the factors of a product on cooperative matrices.
 //!
-//! The kernel loads eight elements of f16 at a time. A factor whose rows are multiples of eight is read in place.
-//! Any other is copied to scratch first, in its storage order.
+//! The kernel reads four elements at a time where the layout of a factor allows it, and else two or one. Where that
+//! costs more than a copy, or elements are split, the factor is first copied to scratch as f16, in its storage order
+//! and with rows of whole pieces.
 
-use super::DenseLayout;
-use super::coop::{CoopForm, LOAD_ELEMENTS};
+use super::coop::{CoopForm, PIECE};
 use super::job::ProductJob;
+use super::layout::BatchLayout;
+use super::{DenseLayout, Division, Precision, policy};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Binding, Grid, Kernel, Program, kernel_params};
@@ -40,6 +42,54 @@ kernel_params! {
 /// Threads of a workgroup of both, as in the shaders.
 const WORKGROUP_SIZE: u64 = 256;
 
+/// How the kernel reads a factor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FactorLoad {
+    /// In place, so many elements of this type at a time: 4, 2 or 1.
+    InPlace(u32, DType),
+    /// From a copy in f16, made by a pass of its own.
+    Packed,
+}
+
+impl FactorLoad {
+    /// The loads of A and B for a product in this division.
+    pub(super) fn of(job: &ProductJob<'_>, division: Division) -> [Self; 2] {
+        let product = job.product;
+        let place = |i: usize| {
+            let BatchLayout { at, stride, .. } = job.layouts[i];
+            let stride = if product.batch == 1 { 0 } else { stride };
+            let fits = |unit: &usize| [at.ld, at.cols, stride].iter().all(|x| x.is_multiple_of(*unit));
+            let unit = [4, 2].into_iter().find(fits).unwrap_or(1) as u32;
+            let packs = product.precision == Precision::Split
+                || !product.batched
+                    && product.packs.unwrap_or_else(|| policy::packing_pays(job, &division, i, unit));
+            if packs { Self::Packed } else { Self::InPlace(unit, job.types.factors) }
+        };
+        let loads = [place(0), place(1)];
+        // A row of a copy ends with zeros, which must meet zeros.
+        let along_k = [!product.trans_a, product.trans_b];
+        let pads = |(load, along_k)| load == Self::Packed && along_k;
+        if loads.into_iter().zip(along_k).any(pads) && !product.k.is_multiple_of(4) {
+            return [Self::Packed; 2];
+        }
+        loads
+    }
+
+    /// Elements of one load.
+    pub(super) fn unit(self) -> u32 {
+        if let Self::InPlace(unit, _) = self { unit } else { 4 }
+    }
+
+    /// The type of the elements in WGSL.
+    pub(super) fn element(self) -> &'static str {
+        if self.in_place(DType::F32) { "f32" } else { "f16" }
+    }
+
+    fn in_place(self, dtype: DType) -> bool {
+        matches!(self, Self::InPlace(_, of) if of == dtype)
+    }
+}
+
 /// One of the factors.
 struct StoredFactor {
     /// Its operand, and its name in texts.
@@ -50,13 +100,6 @@ struct StoredFactor {
     along_k: bool,
     /// The index of its first row's or column's magnitude among those of both.
     first_magnitude: u32,
-}
-
-impl StoredFactor {
-    /// Says if the kernel can read it in place, apart from k.
-    fn is_whole(&self) -> bool {
-        [self.at.ld, self.at.cols].iter().all(|x| x.is_multiple_of(LOAD_ELEMENTS as usize))
-    }
 }
 
 /// Both factors as the kernel reads them.
@@ -70,25 +113,24 @@ pub(super) struct PackedFactors {
 }
 
 impl PackedFactors {
-    /// Writes the passes that pack factors the kernel of `form` cannot read in place.
+    /// Writes the passes that pack factors which the kernel of `form` does not read in place.
     pub(super) fn of(job: &ProductJob<'_>, program: &mut Program, form: &CoopForm) -> Result<Self> {
-        let (product, step) = (job.product, form.tile.k as usize);
+        let product = job.product;
         let [a, b] = [job.layouts[0].at, job.layouts[1].at];
         let (along_a, along_b, m) = (!product.trans_a, product.trans_b, product.m as u32);
         let factors = [
             StoredFactor { operand: 0, name: "a", at: a, along_k: along_a, first_magnitude: 0 },
             StoredFactor { operand: 1, name: "b", at: b, along_k: along_b, first_magnitude: m },
         ];
-        // Zeros up to a whole step, if a load would cross the end of k or the first step would lie past it.
-        let along_k = factors.iter().any(|f| f.along_k);
-        let pads = product.k < step || along_k && !product.k.is_multiple_of(LOAD_ELEMENTS as usize);
-        let k = if pads { product.k.next_multiple_of(step) } else { product.k };
+        // Zeros up to a whole load, where both factors are copies.
+        let pads = form.loads == [FactorLoad::Packed; 2];
+        let k = if pads { product.k.next_multiple_of(4) } else { product.k };
 
         let magnitudes = if form.split { Some(magnitudes(job, program, &factors)?) } else { None };
         let mut lds = [0; 2];
         let (mut bindings, mut low) = (Vec::with_capacity(8), Vec::new());
-        for (factor, to) in factors.iter().zip(&mut lds) {
-            if job.types.factors == DType::F32 || pads || !factor.is_whole() {
+        for ((factor, load), to) in factors.iter().zip(form.loads).zip(&mut lds) {
+            if load == FactorLoad::Packed {
                 let (halves, ld) = pack(job, program, factor, k, magnitudes)?;
                 bindings.push(halves[0]);
                 low.extend_from_slice(&halves[1..]);
@@ -153,15 +195,15 @@ fn pack(
     magnitudes: Option<Binding>,
 ) -> Result<(Vec<Binding>, u32)> {
     let DenseLayout { rows, cols, ld } = factor.at;
-    let (out_rows, out_cols) =
-        if factor.along_k { (rows, k) } else { (k, cols.next_multiple_of(LOAD_ELEMENTS as usize)) };
+    let (out_rows, out_cols) = if factor.along_k { (rows, k) } else { (k, cols) };
+    let out_cols = out_cols.next_multiple_of(PIECE as usize);
     let bytes = 2 * (out_rows as u64).saturating_mul(out_cols as u64);
     let what = || format!("{} as f16", factor.name);
     let mut halves = vec![scratch(job, program, bytes, what)?];
     if magnitudes.is_some() {
         halves.push(scratch(job, program, bytes, what)?);
     }
-    let pieces_of_row = out_cols / LOAD_ELEMENTS as usize;
+    let pieces_of_row = out_cols / PIECE as usize;
     let params = PackFactorParams {
         rows: rows as u32,
         cols: cols as u32,
@@ -338,43 +380,50 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_packed_where_they_must_be() {
+    fn factors_are_copied_where_that_pays_or_was_asked_for() {
         let h100 = DeviceProfile::h100();
         let scratch = |gemm: &Gemm| {
-            let program = Op::<f16>::lower(&gemm.clone().variant("coop").mixed_precision(), &h100).unwrap();
+            let gemm = gemm.clone().variant("coop").mixed_precision().slices(1);
+            let program = Op::<f16>::lower(&gemm, &h100).unwrap();
             assert_eq!(program.dispatches.len(), program.scratch.len() + 1);
             program.scratch
         };
-        assert!(scratch(&Gemm::new(4096, 4096, 4096)).is_empty());
-        // Rows and columns may end anywhere along k.
-        assert!(scratch(&Gemm::new(37, 40, 96)).is_empty());
-        assert!(scratch(&Gemm::new(37, 39, 96).trans_b()).is_empty());
-        assert!(scratch(&Gemm::new(40, 48, 77).trans_a()).is_empty());
-        assert_eq!(scratch(&Gemm::new(37, 39, 96)), [2 * 96 * 40]);
-        assert_eq!(scratch(&Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96]);
-        // A step of k that is part of a load, or missing: both factors, with zeros up to a whole step of 32.
-        assert_eq!(scratch(&Gemm::new(40, 40, 41)), [2 * 40 * 64, 2 * 64 * 40]);
-        assert_eq!(scratch(&Gemm::new(40, 40, 8)), [2 * 40 * 32, 2 * 32 * 40]);
+        for gemm in
+            [Gemm::new(4096, 4096, 4096), Gemm::new(37, 39, 96), Gemm::new(40, 40, 41), Gemm::new(40, 40, 8)]
+        {
+            assert!(scratch(&gemm).is_empty(), "{gemm:?}");
+        }
+        // Loads of single elements would slow a large product down more than copies do.
+        assert_eq!(scratch(&Gemm::new(4095, 4097, 4093)), [2 * 4095 * 4096, 2 * 4096 * 4104]);
+        let packed = |gemm: Gemm| scratch(&gemm.packed(true));
+        assert_eq!(packed(Gemm::new(37, 40, 96).lda(97)), [2 * 37 * 96, 2 * 96 * 40]);
+        // Part of a load along k: zeros in both copies.
+        assert_eq!(packed(Gemm::new(40, 40, 41)), [2 * 40 * 48, 2 * 44 * 40]);
+        assert_eq!(packed(Gemm::new(40, 40, 8)), [2 * 40 * 8, 2 * 8 * 40]);
 
-        let single = |precision| {
-            let gemm = Gemm::new(40, 48, 96).precision(precision);
-            let program = lower(&gemm, &h100).unwrap();
+        let single = |gemm: &Gemm| {
+            let program = lower(gemm, &h100).unwrap();
             let entries: Vec<_> =
                 program.dispatches.iter().map(|d| program.kernels[d.kernel].entry).collect();
             (program.scratch.clone(), entries)
         };
         let (a, b) = (2 * 40 * 96, 2 * 96 * 48);
-        assert_eq!(single(Precision::Tensor), (vec![a, b], vec!["gemm_pack", "gemm_pack", "gemm_coop"]));
+        let gemm = Gemm::new(40, 48, 96).precision(Precision::Tensor);
+        assert_eq!(single(&gemm), (vec![], vec!["gemm_coop"]));
+        assert_eq!(single(&gemm.packed(true)), (vec![a, b], vec!["gemm_pack", "gemm_pack", "gemm_coop"]));
         let scales = ["gemm_scales_clear", "gemm_scales", "gemm_scales"];
         let passes = [&scales[..], &["gemm_pack", "gemm_pack", "gemm_coop"]].concat();
-        assert_eq!(single(Precision::Split), (vec![4 * 88, a, a, b, b], passes));
+        let split = Gemm::new(40, 48, 96).precision(Precision::Split);
+        assert_eq!(single(&split), (vec![4 * 88, a, a, b, b], passes));
 
         let mut small = DeviceProfile::h100();
         small.limits.max_storage_binding = 4 * 40 * 48 - 1;
-        let (kind, text) = refusal(&Gemm::new(4, 4, 6000).variant("coop").trans_b(), &small);
+        let gemm = Gemm::new(4, 4, 6000).variant("coop").trans_b();
+        let (kind, text) = refusal(&gemm, &small);
         assert!(kind == ErrorKind::TooLarge && text.contains("bytes"), "{text}");
         small.limits.max_storage_binding = 8 * 7001;
-        let op = Op::<f16>::lower(&Gemm::new(4, 4, 7001).variant("coop").trans_b(), &small).unwrap_err();
+        let gemm = Gemm::new(4, 4, 7001).variant("coop").trans_b().packed(true);
+        let op = Op::<f16>::lower(&gemm, &small).unwrap_err();
         let text = op.to_string();
         assert!(op.kind() == ErrorKind::TooLarge && text.contains("56064 bytes of scratch"), "{text}");
     }

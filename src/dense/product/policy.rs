@@ -1,76 +1,87 @@
-//! Chooses the variant and the tile from the device and the shape alone.
+//! Chooses the variant, the tile and the slices of k that are predicted to be the fastest.
 
 use super::coop::{CoopEnd, CoopForm};
 use super::division::{Division, ProductTile};
+use super::job::ProductJob;
+use super::predict::{self, Rates, Work};
 use super::register::RegisterForm;
 use super::small::SMALL_SIDE;
-use super::{Precision, Product, ProductTypes};
-use crate::program::{DeviceClass, DeviceProfile};
+use super::{Precision, Product};
+use crate::element::DType;
+use crate::program::{DeviceClass, DeviceProfile, Variant};
 
-const fn row(tile: [u32; 3], thread: [u32; 2], measured: &'static str) -> Division {
-    Division::new(tile, thread).measured(measured)
+const fn row(tile: [u32; 3], thread: [u32; 2], percent: u32, [alone, start]: [u32; 2]) -> Division {
+    Division::new(tile, thread).pace(percent, [alone, start])
 }
 
-/// For cards, largest first. On an H100 (Vulkan, driver 580.159.04), TFLOP/s at 512, 1024, 2048 and 4096 cubed: the
-/// first 4.4, 19.1, 46.3, 48.0; 128 x 256 x 8 by 8 x 16 2.5, 10.8, 41.8, 44.5; 64 x 128 x 8 by 8 x 8 6.7, 31.0, 36.4,
-/// 45.9; the second 10.0, 34.4, 37.6, 38.1; 64 x 64 x 8 by 8 x 8 6.9, 31.2, 38.3, 43.2; the third 14.7, 24.7, 26.8,
-/// 27.9. A step of k of 16 with the larger tiles takes so much workgroup memory that fewer workgroups share a
-/// multiprocessor: 42.4. Compiled in 0.1 to 0.4 s.
+/// For cards, largest first: the tile and the thread tile, and the pace. Fitted to 30 products and batches of many
+/// sizes on an H100 (Vulkan, driver 580.159.04), with a mean error of 9 %; percentages of the larger tiles are those of
+/// squares of 4096 and 1024. A step of k of 16 with the larger tiles takes so much workgroup memory that fewer
+/// workgroups share a multiprocessor.
 const CARD: &[Division] = &[
-    row([128, 128, 8], [8, 8], "48.0 TFLOP/s at 4096 cubed on an H100"),
-    row([64, 64, 16], [8, 4], "34.4 TFLOP/s at 1024 cubed on an H100"),
-    row([64, 64, 8], [8, 4], "39.1 TFLOP/s at 2048 cubed on an H100; for least limits"),
-    row([32, 32, 16], [4, 4], "18 us at 512 cubed, 12 us at 256 on an H100"),
+    row([128, 128, 8], [8, 8], 80, [900, 4000]),
+    row([64, 128, 8], [8, 8], 76, [600, 3000]),
+    row([128, 64, 8], [8, 8], 76, [600, 3000]),
+    row([64, 64, 16], [8, 4], 63, [600, 3000]),
+    row([64, 64, 8], [8, 4], 65, [300, 2000]),
+    row([32, 128, 8], [4, 8], 60, [300, 2000]),
+    row([128, 32, 8], [8, 4], 60, [400, 1000]),
+    row([32, 64, 16], [4, 4], 50, [400, 1000]),
+    row([16, 128, 16], [4, 8], 34, [700, 2000]),
+    row([64, 16, 16], [4, 4], 38, [400, 1000]),
+    row([16, 64, 16], [4, 4], 38, [300, 1000]),
+    row([32, 32, 16], [4, 4], 46, [300, 1000]),
+    row([8, 128, 16], [4, 4], 24, [500, 1000]),
+    row([4, 128, 16], [4, 4], 11, [600, 2000]),
 ];
 
 /// For GPUs that were not measured: fewer registers.
-const GPU: &[Division] =
-    &[row([64, 64, 8], [8, 4], "not measured"), row([32, 32, 8], [4, 4], "not measured")];
+const GPU: &[Division] = &[Division::new([64, 64, 8], [8, 4]), Division::new([32, 32, 8], [4, 4])];
 
 /// For processors, which compile slowly and gain nothing from larger tiles.
-const CPU: &[Division] = &[row([16, 16, 4], [4, 4], "small, to compile quickly")];
+const CPU: &[Division] = &[Division::new([16, 16, 4], [4, 4])];
 
-/// For cooperative matrices: the tile and the part of a subgroup, largest first. On an H100 (Vulkan, driver
-/// 580.159.04), f16 to f32, TFLOP/s at 1024, 2048, 4096 and 8192 cubed and 4095 x 4097 x 4093: the first 55, 238,
-/// 307, 320, 206; 128 x 256 x 32 57, 225, 272, 296, 185; 256 x 128 x 48 52, 220, 277, 288; the second 89, 233, 267,
-/// 294, 215; 128 x 128 x 64 by 64 x 32 91, 224, 264, 287, 213; the third 115, 170, 171, 180, 147; 64 x 128 x 32 by
-/// 32 x 64 105, 161, 211, 219, 152.
+/// For cooperative matrices: the tile and the part of a subgroup, largest first. Fitted as those of [`CARD`].
 const COOP: &[Division] = &[
-    row([128, 256, 48], [64, 64], "307 TFLOP/s from f16 to f32 at 4096 cubed on an H100"),
-    row([128, 128, 32], [64, 64], "233 TFLOP/s from f16 to f32 at 2048 cubed on an H100"),
-    row([64, 64, 64], [32, 32], "115 TFLOP/s from f16 to f32 at 1024 cubed on an H100"),
-    row([64, 64, 32], [32, 32], "103 TFLOP/s from f16 to f32 at 1024 cubed on an H100; for least limits"),
-    row([32, 32, 32], [16, 32], "not measured"),
+    row([128, 256, 48], [64, 64], 47, [1300, 5000]),
+    row([128, 128, 64], [64, 32], 42, [1200, 5000]),
+    row([128, 128, 32], [64, 64], 42, [1000, 5000]),
+    row([64, 128, 64], [32, 64], 30, [800, 4000]),
+    row([128, 64, 64], [64, 32], 30, [800, 4000]),
+    row([64, 128, 32], [32, 64], 33, [500, 5000]),
+    row([64, 64, 64], [32, 32], 27, [500, 4000]),
+    row([64, 64, 32], [32, 32], 25, [400, 3000]),
+    row([32, 128, 64], [32, 32], 15, [500, 3000]),
+    row([32, 64, 64], [16, 32], 11, [400, 1000]),
+    row([64, 32, 64], [32, 16], 11, [400, 1000]),
+    row([16, 128, 64], [16, 32], 7, [400, 1000]),
+    row([16, 64, 128], [16, 16], 7, [800, 1500]),
+    row([16, 64, 64], [16, 16], 9, [400, 1000]),
+    row([32, 32, 64], [16, 16], 7, [400, 1000]),
+    row([32, 32, 32], [16, 32], 7, [300, 1000]),
 ];
 
-/// The same for factors in two halves, which take twice the registers and workgroup memory, at 1024, 2048 and 4096
-/// cubed: the first 30, 71, 98; with a part of 64 x 64 21, 45, 56; the second 37, 53, 64; the third 36, 57, 69.
+/// The same for factors in two halves, which take twice the registers and workgroup memory. At 1024, 2048 and 4096
+/// cubed, TFLOP/s: the first 30, 71, 98; the second 37, 53, 64; the third 36, 57, 69.
 const COOP_SPLIT: &[Division] = &[
-    row([128, 128, 32], [64, 32], "98 TFLOP/s at 4096 cubed on an H100"),
-    row([128, 64, 32], [32, 32], "37 TFLOP/s at 1024 cubed on an H100"),
-    row([64, 64, 32], [32, 32], "36 TFLOP/s at 1024 cubed on an H100"),
-    row([32, 32, 32], [16, 32], "not measured"),
+    row([128, 128, 32], [64, 32], 15, [3000, 5000]),
+    row([128, 64, 32], [32, 32], 11, [2000, 4000]),
+    row([64, 64, 32], [32, 32], 10, [1200, 3000]),
+    row([32, 32, 32], [16, 32], 4, [900, 2000]),
 ];
 
-/// Workgroups on cooperative matrices that fill a device: about one for each processor of a large card.
-const COOP_FILL: u64 = 120;
+/// The pace of `small`, in percent of the peak rate.
+const SMALL_PERCENT: u32 = 22;
 
 /// Products m n k up to which a GPU is not filled.
 const TINY: usize = 1 << 15;
 
-/// The inner extent from which splitting pays.
-const LONG_K: usize = 2048;
-
 /// The shortest slice of k.
-const MIN_SLICE: usize = 256;
+const MIN_SLICE: usize = 64;
 
-/// Steps of k of the tile that every WebGPU device runs.
-const TILE_OF_K: usize = 16;
-
-/// Threads that fill the device, roughly: a workgroup of 256 for most processors of a large card.
-fn fill(profile: &DeviceProfile) -> u64 {
-    if profile.class == DeviceClass::Discrete { 120 * 256 } else { 32 * 256 }
-}
+/// The most slices of k that are chosen, and rounds of the device that they fill.
+const MAX_SLICES: usize = 128;
+const ROUNDS: usize = 4;
 
 fn rows(profile: &DeviceProfile) -> &'static [Division] {
     match profile.class {
@@ -78,11 +89,6 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
         DeviceClass::Discrete => CARD,
         _ => GPU,
     }
-}
-
-/// Says if the device holds the tile in both buffers, with both factors transposed.
-fn fits(division: &Division, profile: &DeviceProfile) -> bool {
-    RegisterForm { trans_b: true, ..RegisterForm::of(*division) }.fits(profile)
 }
 
 /// The rows of a variant that a device accepts by name.
@@ -96,57 +102,99 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     }
 }
 
-/// The first row of a variant that suits, or the last, among those that the device holds and that gave no wrong
-/// results there. A forced row comes first.
-fn row_for(
-    variant: &str,
-    rows: &[Division],
-    profile: &DeviceProfile,
-    fits: impl Fn(&Division) -> bool,
-    suits: impl Fn(&Division) -> bool,
-) -> Division {
-    let choices = &profile.choices;
-    let usable = |row: &&Division| fits(row) && !choices.denies_row("gemm", variant, || row.name());
-    let fitting = || rows.iter().filter(usable);
-    let forced = choices.row("gemm", variant);
-    *forced
-        .and_then(|name| fitting().find(|row| row.name() == name))
-        .or_else(|| fitting().find(|row| suits(row)))
-        .or_else(|| fitting().next_back())
-        .unwrap_or(&rows[rows.len() - 1])
+/// A way to compute a product, and how long it takes.
+#[derive(Clone, Copy)]
+pub(super) struct Prediction {
+    pub(super) division: Division,
+    /// Slices of k.
+    pub(super) slices: usize,
+    seconds: f64,
 }
 
-/// The largest register tile that still fills the device.
-pub(super) fn register_division(variant: &str, product: &Product, profile: &DeviceProfile) -> Division {
-    let fills = |row: &Division| row.total(product.m, product.n) >= fill(profile);
-    row_for(variant, rows(profile), profile, |row| fits(row, profile), fills)
-}
-
-/// The largest tile that does not lie mostly outside C: slices of k fill the device.
-pub(super) fn split_division(variant: &str, product: &Product, profile: &DeviceProfile) -> Division {
-    let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
-    let small = |row: &Division| inside(row.tile.m, product.m) && inside(row.tile.n, product.n);
-    row_for(variant, rows(profile), profile, |row| fits(row, profile), small)
-}
-
-/// The largest tile for cooperative matrices that still fills the device.
-pub(super) fn coop_division(product: &Product, profile: &DeviceProfile) -> Division {
-    let rows = if product.precision == Precision::Split { COOP_SPLIT } else { COOP };
-    let fits = |row: &Division| {
-        // With the epilogue that takes the most memory.
-        let form = CoopForm::new(product, *row, ProductTypes::MIXED, profile);
-        CoopForm { end: CoopEnd::Staged, ..form }.fits(profile)
+/// The fastest row and slices of a variant, among rows that the device holds and that gave no wrong results there. A
+/// forced row comes first.
+pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> Prediction {
+    let choices = &job.profile.choices;
+    let table = match (variant, job.product.precision) {
+        ("coop", Precision::Split) => COOP_SPLIT,
+        ("coop", _) => COOP,
+        _ => rows(job.profile),
     };
-    row_for("coop", rows, profile, fits, |row| row.tiles(product.m, product.n) >= COOP_FILL)
+    let op = job.product.op();
+    let usable = |row: &&Division| fits(variant, row, job) && !choices.denies_row(op, variant, || row.name());
+    let forced =
+        choices.row(op, variant).and_then(|name| table.iter().filter(usable).find(|row| row.name() == name));
+    let best = |rows: &mut dyn Iterator<Item = &Division>| {
+        rows.map(|row| sliced(variant, row, job)).min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+    };
+    let smallest = || sliced(variant, &table[table.len() - 1], job);
+    match forced {
+        Some(row) => sliced(variant, row, job),
+        None => best(&mut table.iter().filter(usable)).unwrap_or_else(smallest),
+    }
 }
 
-/// The tile of `register` for a batch, as wide as its products allow.
-pub(super) fn batched_division(product: &Product, profile: &DeviceProfile) -> Division {
-    match profile.class {
-        DeviceClass::Cpu => Division::new([32, 32, 8], [4, 4]),
-        DeviceClass::Discrete if product.m.min(product.n) >= 256 => Division::new([128, 128, 8], [8, 8]),
-        _ => Division::new([64, 64, 16], [8, 4]),
+/// The number of slices with which a division is predicted to be the fastest.
+pub(super) fn sliced(variant: &str, division: &Division, job: &ProductJob<'_>) -> Prediction {
+    let Product { batch, m, n, k, slices, batched, .. } = *job.product;
+    let rates = Rates::of(job.profile);
+    let of = |slices: usize| Prediction {
+        division: *division,
+        slices,
+        seconds: predict::seconds(&rates, &work(variant, job), division, slices),
+    };
+    let splits = matches!(variant, "split-k" | "split-k-atomic");
+    if batched || !splits && variant != "coop" {
+        return of(1);
     }
+    if let Some(slices) = slices {
+        return of((slices as usize).clamp(1, k.max(1)));
+    }
+    let longest = (k / MIN_SLICE.max(2 * division.tile.k as usize)).min(MAX_SLICES);
+    let tiles = division.tiles(m, n).saturating_mul(batch as u64).max(1);
+    // As many as fill the device once, twice and so on.
+    let filling = (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors / tiles as f64) as usize);
+    let filling = filling.map(|slices| slices.clamp(2, longest.max(2)));
+    let whole = (!splits).then(|| of(1));
+    let several = filling.filter(|_| splits || longest >= 2).map(of);
+    several.chain(whole).min_by(|a, b| a.seconds.total_cmp(&b.seconds)).unwrap_or_else(|| of(1))
+}
+
+fn work(variant: &str, job: &ProductJob<'_>) -> Work {
+    let Product { batch, m, n, k, precision, .. } = *job.product;
+    let matrices = variant == "coop";
+    let split = matrices && precision == Precision::Split;
+    Work {
+        batch,
+        m,
+        n,
+        k,
+        factor_bytes: if split { 4.0 } else { job.types.factors.size() as f64 },
+        result_bytes: job.types.result.size() as f64,
+        matrices,
+    }
+}
+
+/// Says if the device holds the tile.
+fn fits(variant: &str, division: &Division, job: &ProductJob<'_>) -> bool {
+    if variant == "coop" {
+        // With the epilogue that takes the most memory.
+        return CoopForm { end: CoopEnd::Staged, ..CoopForm::new(job, *division, 1) }.fits(job.profile);
+    }
+    // In both buffers, with both factors transposed.
+    RegisterForm { trans_b: true, ..RegisterForm::of(*division) }.fits(job.profile)
+}
+
+/// Says if a copy of factor number `factor` costs less than reading it `unit` elements at a time.
+pub(super) fn packing_pays(job: &ProductJob<'_>, division: &Division, factor: usize, unit: u32) -> bool {
+    let single = job.types.factors == DType::F32;
+    // Loads of f32 take twice the registers.
+    let percent = if single { 30.0 } else { [0.0, 17.0, 8.0, 0.0, 0.0][unit as usize] };
+    let rates = Rates::of(job.profile);
+    let seconds = predict::seconds(&rates, &work("coop", job), division, 1);
+    let at = job.layouts[factor].at;
+    let bytes = at.rows as f64 * at.cols as f64 * (2.0 + job.types.factors.size() as f64);
+    seconds * percent * 1e-2 > predict::PASS + rates.copy(bytes)
 }
 
 /// The thread tile for a tile that was given alone, with sums in registers.
@@ -159,59 +207,86 @@ pub(super) fn register_thread(tile: ProductTile) -> [u32; 2] {
     }
 }
 
-/// Slices of k that fill the device twice over: on an H100 16 of 512 x 512 x 32768 take 412 us, 32 431, 8 500; 4 of
-/// 128 x 8192 x 8192 416, 8 434, 2 483. Each is long enough to pay for its slab.
-pub(super) fn slices(division: Division, product: &Product, profile: &DeviceProfile) -> usize {
-    let wanted = (fill(profile) * 11 / 5 / division.total(product.m, product.n).max(1)) as usize;
-    wanted.clamp(2, (product.k / MIN_SLICE).max(2))
-}
-
-/// Chooses a variant and says why.
-pub(super) fn variant(product: &Product, profile: &DeviceProfile) -> (&'static str, String) {
-    if product.batched { of_batch(product, profile) } else { of_one(product, profile) }
-}
-
-fn of_one(product: &Product, profile: &DeviceProfile) -> (&'static str, String) {
-    let Product { m, n, k, precision, .. } = *product;
+/// Chooses a variant among `variants` and says why.
+pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'static str, String) {
+    let Product { m, n, k, precision, batched, .. } = *job.product;
     let products = m.saturating_mul(n).saturating_mul(k);
-    if precision != Precision::Strict {
-        ("coop", format!("{} runs on cooperative matrices", precision.name()))
-    } else if product.thread.is_some() {
-        ("double", "a thread tile was requested".into())
-    } else if product.tile.is_some() {
-        ("tiled", "a tile was requested".into())
-    } else if profile.quirks.serial_workgroups {
-        // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
-        // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
-        if m.min(n) >= 32 && k >= 16 {
-            ("double", "sums in registers; a processor's caches replace larger tiles".into())
-        } else {
-            ("naive", "too small for tiles: barriers are slow on a processor".into())
+    if matches!(precision, Precision::Split | Precision::Tensor)
+        && !(batched && job.types.factors == DType::F16)
+    {
+        return ("coop", format!("{} runs on cooperative matrices", precision.name()));
+    }
+    if !batched && job.product.thread.is_some() {
+        return ("double", "a thread tile was requested".into());
+    }
+    if job.product.tile.is_some() {
+        return ("tiled", "a tile was requested".into());
+    }
+    let simple = if batched { simple_of_batch(job) } else { simple_of_one(job, products) };
+    if let Some(simple) = simple {
+        return simple;
+    }
+    let takes = |v: &&Variant| match v.name {
+        "double" | "split-k" => precision != Precision::Tensor,
+        "register" => batched && precision != Precision::Tensor,
+        "small" => m.max(n) <= SMALL_SIDE,
+        "coop" => job.types.factors == DType::F16 && precision != Precision::Exact,
+        _ => false,
+    };
+    let denied = |v: &&Variant| job.profile.choices.denies(job.product.op(), v.name).is_some();
+    let runs =
+        variants.iter().filter(|v| takes(v) && v.requires.missing(job.profile).is_none() && !denied(v));
+    let mut times: Vec<_> = runs.map(|v| (v.name, predicted(v.name, job))).collect();
+    times.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let us = |seconds: f64| format!("{:.1} us", seconds * 1e6);
+    match times[..] {
+        [(name, first), (next, second), ..] => {
+            (name, format!("predicted {}, `{next}` {}", us(first), us(second)))
         }
-    } else if k < TILE_OF_K {
-        // The one tile of k would be partly zeros, and nothing hides its two barriers.
-        ("naive", format!("k = {k} does not fill a tile"))
-    } else if products <= TINY {
-        // The launch takes all of the time; this is the smallest kernel.
-        ("naive", format!("{products} products are too few for tiles to pay"))
-    } else {
-        let threads = split_division("split-k", product, profile).total(m, n);
-        if k >= LONG_K && threads < fill(profile) {
-            let why = format!("tiles of C give {threads} threads, too few for the device; k = {k} is long");
-            return ("split-k", why);
-        }
-        ("double", "sums in registers use each element in workgroup memory several times".into())
+        [(name, first)] => (name, format!("predicted {}", us(first))),
+        [] => ("naive", "no variant with tiles runs here".into()),
     }
 }
 
-fn of_batch(product: &Product, profile: &DeviceProfile) -> (&'static str, String) {
-    let Product { m, n, k, .. } = *product;
+/// Predicts the seconds of a variant.
+fn predicted(variant: &str, job: &ProductJob<'_>) -> f64 {
+    if variant != "small" {
+        return fastest(variant, job).seconds;
+    }
+    let Product { m, n, .. } = *job.product;
+    let whole = |extent: usize| (extent as u32).next_multiple_of(4);
+    let division = Division::new([whole(m), whole(n), 16], [4, 4]).pace(SMALL_PERCENT, [300, 500]);
+    predict::seconds(&Rates::of(job.profile), &work(variant, job), &division, 1)
+}
+
+/// Variants that need no prediction.
+fn simple_of_one(job: &ProductJob<'_>, products: usize) -> Option<(&'static str, String)> {
+    let Product { m, n, k, .. } = *job.product;
+    if job.profile.quirks.serial_workgroups {
+        // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
+        // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
+        if m.min(n) >= 32 && k >= 16 {
+            return Some(("double", "sums in registers; a processor's caches replace larger tiles".into()));
+        }
+        return Some(("naive", "too small for tiles: barriers are slow on a processor".into()));
+    }
+    // The launch takes all of the time; this is the smallest kernel.
+    (products <= TINY).then(|| ("naive", format!("{products} products are too few for tiles to pay")))
+}
+
+fn simple_of_batch(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
+    let Product { m, n, k, .. } = *job.product;
     if m.min(n) < 4 || k < 4 {
-        ("naive", format!("{m} x {n} x {k} does not fill a thread tile of 4 x 4"))
-    } else if m.saturating_mul(n).saturating_mul(k) <= 64 {
+        return Some(("naive", format!("{m} x {n} x {k} does not fill a thread tile of 4 x 4")));
+    }
+    if m.saturating_mul(n).saturating_mul(k) <= 64 {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
-        ("naive", "one thread tile is the whole product: no element is used twice".into())
-    } else if profile.quirks.serial_workgroups && m.min(n) < 16 && k < 1 << 12 {
+        return Some(("naive", "one thread tile is the whole product: no element is used twice".into()));
+    }
+    if !job.profile.quirks.serial_workgroups {
+        return None;
+    }
+    Some(if m.min(n) < 16 && k < 1 << 12 {
         ("naive", "too small for tiles: barriers are slow on a processor".into())
     } else if m.max(n) <= SMALL_SIDE {
         ("small", format!("whole matrices of {m} x {n} fit a workgroup"))
@@ -220,20 +295,27 @@ fn of_batch(product: &Product, profile: &DeviceProfile) -> (&'static str, String
             "register",
             format!("a workgroup computes a part of {m} x {n}; tiles use each element several times"),
         )
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ProductTypes;
     use super::super::way::VARIANTS;
     use super::*;
     use crate::dense::Gemm;
     use crate::program::Op;
     use crate::program::When;
 
+    /// The fastest way of a variant for a product of f32.
+    fn of(variant: &str, product: &Product, profile: &DeviceProfile) -> Prediction {
+        let layouts = product.layouts("test").unwrap();
+        let types = ProductTypes::all(DType::F32);
+        fastest(variant, &ProductJob { product, name: "test", layouts, types, profile })
+    }
+
     fn tile(side: usize, profile: &DeviceProfile) -> [u32; 3] {
-        let product = Product::new(side, side, side);
-        let ProductTile { m, n, k } = register_division("double", &product, profile).tile;
+        let ProductTile { m, n, k } = of("double", &Product::new(side, side, side), profile).division.tile;
         [m, n, k]
     }
 
@@ -241,9 +323,8 @@ mod tests {
     fn tiles_shrink_until_they_fill_the_device() {
         let h100 = DeviceProfile::h100();
         assert_eq!(tile(8192, &h100), [128, 128, 8]);
-        assert_eq!(tile(2048, &h100), [128, 128, 8]);
-        assert_eq!(tile(1024, &h100), [64, 64, 16]);
-        assert_eq!(tile(256, &h100), [32, 32, 16]);
+        let size = |side| tile(side, &h100)[..2].iter().product::<u32>();
+        assert!(size(4096) >= size(1024) && size(1024) > size(256));
         assert_eq!(tile(4096, &DeviceProfile::mesa()), [16, 16, 4]);
     }
 
@@ -251,7 +332,6 @@ mod tests {
     fn a_card_with_default_limits_has_a_tile_for_every_variant() {
         let class = DeviceClass::Discrete;
         let card = DeviceProfile { class, ..DeviceProfile::webgpu_defaults() };
-        assert_eq!(tile(4096, &card), [64, 64, 8]);
         for profile in [card, DeviceProfile::webgpu_defaults(), DeviceProfile::swiftshader()] {
             for variant in VARIANTS.iter().filter(|v| v.requires.missing(&profile).is_none()) {
                 for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -281,13 +361,15 @@ mod tests {
     #[test]
     fn slices_fill_the_device_and_are_long_enough() {
         let h100 = DeviceProfile::h100();
-        for (shape, slices_of) in [([512, 512, 32768], 16), ([128, 8192, 8192], 4), ([64, 64, 2048], 8)] {
-            let [m, n, k] = shape;
+        for [m, n, k] in [[512, 512, 32768], [128, 8192, 8192], [64, 64, 2048], [4, 4096, 11008]] {
             let product = Product::new(m, n, k);
-            assert_eq!(variant(&product, &h100).0, "split-k");
-            let division = split_division("split-k", &product, &h100);
-            assert_eq!(slices(division, &product, &h100), slices_of, "{shape:?}");
+            let Prediction { division, slices, .. } = of("split-k", &product, &h100);
+            let workgroups = division.tiles(m, n) as usize * slices;
+            assert!((50..=132 * ROUNDS).contains(&workgroups), "{m} x {n} x {k}: {workgroups}");
+            assert!(k / slices >= MIN_SLICE, "{m} x {n} x {k}: {slices} slices");
         }
-        assert_eq!(variant(&Product::new(512, 512, 1024), &h100).0, "double");
+        let chosen = |m, n, k| Op::<f32>::lower(&Gemm::new(m, n, k), &h100).unwrap().variant().to_owned();
+        assert_eq!(chosen(512, 512, 32768), "split-k");
+        assert_eq!(chosen(4096, 4096, 4096), "double");
     }
 }

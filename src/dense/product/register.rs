@@ -119,7 +119,7 @@ impl RegisterForm {
 
     /// Takes the requested division, or one that suits. `double`: two tiles in workgroup memory.
     pub(super) fn check(variant: &str, double: bool, job: &ProductJob<'_>) -> Result<(Self, Division)> {
-        let suits = policy::register_division(variant, job.product, job.profile);
+        let suits = policy::fastest(variant, job).division;
         let division = job.product.division(suits, policy::register_thread);
         Ok((Self::of_division(variant, division, double, job)?, division))
     }
@@ -148,12 +148,13 @@ impl RegisterForm {
 
     /// Describes a batch: two tiles of each factor if there is room.
     pub(super) fn of_batch(job: &ProductJob<'_>) -> Self {
-        let double = Self::new(job, policy::batched_division(job.product, job.profile), true);
+        let double = Self::new(job, policy::fastest("register", job).division, true);
         Self { double: double.workgroup_bytes() <= job.profile.limits.max_workgroup_bytes.into(), ..double }
     }
 
     pub(super) fn division(&self) -> Division {
-        Division { tile: self.tile, thread: self.thread, measured: None }
+        let ProductTile { m, n, k } = self.tile;
+        Division::new([m, n, k], self.thread)
     }
 
     /// Says if the device has the threads and the workgroup memory.

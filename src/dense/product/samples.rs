@@ -83,11 +83,14 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
         let new = |m, n, k| Gemm::new(m, n, k).variant("coop").precision(precision);
         let mut samples = Vec::new();
         for (trans_a, trans_b) in TRANSPOSES {
-            // In place and packed, of whole blocks and not, rows of C in vec4s and not.
-            for (m, n, k) in [(64, 48, 96), (40, 24, 56), (33, 21, 41), (12, 20, 8)] {
-                samples.push(new(m, n, k).when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b()));
+            // Loads of 4, 2 and 1 elements and of copies, of whole blocks and not, rows of C in vec4s and not.
+            let turned = |op: Gemm| op.when(trans_a, |op| op.trans_a()).when(trans_b, |op| op.trans_b());
+            for (m, n, k) in [(64, 48, 96), (34, 22, 58), (33, 21, 41), (12, 20, 8)] {
+                samples.push(turned(new(m, n, k)));
             }
+            samples.push(turned(new(33, 21, 41).packed(true)));
         }
+        samples.extend([new(64, 48, 300).slices(2), new(33, 21, 300).slices(2)]);
         samples.push(new(33, 20, 8).fresh_sums(true));
         for activation in Activation::ALL {
             samples.push(new(64, 64, 64).activation(activation).beta(1.0).with_bias());

@@ -36,14 +36,7 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
         "k split over workgroups, which add to one slab by compare-exchange; rounding varies, never automatic",
     )
     .in_any_order(),
-    Variant {
-        name: "coop",
-        about: "cooperative matrices of f16 with sums of f32: Precision::Tensor, or Split on request",
-        requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
-        // naga has 16 x 16 cooperative matrices for SPIR-V only; Tint and WGSL proper have none.
-        translations: &[Translation::SpirV],
-        any_order: false,
-    },
+    COOP,
 ];
 
 /// Variants of a batch.
@@ -54,7 +47,17 @@ pub(in super::super) const BATCHED_VARIANTS: &[Variant] = &[
         "a workgroup holds whole matrices, up to 64 x 64; sums in registers, 4 x 4 each",
     ),
     Variant::portable("register", "a workgroup computes a tile of one product, sums in registers"),
+    COOP,
 ];
+
+const COOP: Variant = Variant {
+    name: "coop",
+    about: "cooperative matrices of f16 with sums of f32; on request for factors of f32, which are rounded or split",
+    requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
+    // naga has 16 x 16 cooperative matrices for SPIR-V only; Tint and WGSL proper have none.
+    translations: &[Translation::SpirV],
+    any_order: false,
+};
 
 /// How a product runs, with the constants of its kernel.
 pub(super) enum Way {
@@ -88,6 +91,15 @@ impl Way {
                 let double = variant == "double";
                 RegisterForm::check(variant, double, job).map(|(form, of)| (Self::Register(form), of))
             }
+        }
+    }
+
+    /// Slices of k, where workgroups share them.
+    pub(super) fn slices(&self) -> Option<usize> {
+        match self {
+            Self::SplitK(split) => Some(split.slices),
+            Self::Coop(form) => Some(form.slices),
+            _ => None,
         }
     }
 
@@ -137,7 +149,7 @@ mod tests {
             "gemm_clear",
             "gemm_coop",
         ];
-        let of_batch = ["gemm_batched_naive", "gemm_small", "gemm_double"];
+        let of_batch = ["gemm_batched_naive", "gemm_small", "gemm_double", "gemm_coop"];
         assert_eq!((VARIANTS.len(), BATCHED_VARIANTS.len()), (of_one.len(), of_batch.len()));
         let has = |program: Program, entry| program.kernels.iter().any(|kernel| kernel.entry == entry);
         for (variant, entry) in VARIANTS.iter().zip(of_one) {

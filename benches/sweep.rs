@@ -1,0 +1,269 @@
+//! How far the automatic choice is from the best that the catalogue offers, on shapes that nobody chose.
+//!
+//! `cargo bench --bench sweep -- gemm softmax` draws shapes of these ops, or of all. It measures the automatic choice,
+//! every variant that the device runs, and every tile and number of slices that the variant offers. The regret of a
+//! shape is the time of the automatic choice over the best time found.
+//!
+//! - `--shapes N` of each op, drawn from `--seed N`; `--seconds N` bounds all, `--most-ms N` one run of a way
+//! - `--json FILE` for the rows; `--all on` adds all times to them
+//! - `--list FILE` for the shapes, which `benches/peers/sweep.py` measures with PyTorch; `--merge FILE` adds its times
+//! - `--picture FILE.svg`: regret over size
+//! - `--tiles off` measures variants only; with `--plain on` no product is transposed and all its sides are multiples
+//!   of eight, so that few kernels are compiled
+
+#[path = "sweep/candidates.rs"]
+mod candidates;
+#[path = "sweep/picture.rs"]
+mod picture;
+#[path = "sweep/shapes.rs"]
+mod shapes;
+mod support;
+
+use candidates::Measured;
+use serde_json::{Value, json};
+use shapes::{Drawn, Random};
+use std::time::{Duration, Instant};
+use tilework::Result;
+use tilework::gpu::{AdapterFilter, Tuning};
+use tilework::prelude::*;
+
+/// What the command line asks for.
+struct Options {
+    ops: Vec<String>,
+    shapes: usize,
+    seed: u64,
+    seconds: f64,
+    most_seconds: f64,
+    tiles: bool,
+    json: Option<String>,
+    list: Option<String>,
+    picture: Option<String>,
+    merge: Option<String>,
+    all: bool,
+    plain: bool,
+}
+
+impl Options {
+    fn read() -> std::result::Result<Self, String> {
+        let mut options = Self {
+            ops: Vec::new(),
+            shapes: 20,
+            seed: 1,
+            seconds: 300.0,
+            most_seconds: 0.1,
+            tiles: true,
+            json: None,
+            list: None,
+            picture: None,
+            merge: None,
+            all: false,
+            plain: false,
+        };
+        let mut args = std::env::args().skip(1);
+        while let Some(arg) = args.next() {
+            if !arg.starts_with("--") {
+                options.ops.push(arg);
+                continue;
+            }
+            if arg == "--bench" {
+                continue;
+            }
+            let value = args.next().ok_or(format!("{arg} needs a value"))?;
+            let number = || value.parse::<f64>().map_err(|e| format!("{arg} {value}: {e}"));
+            match arg.as_str() {
+                "--shapes" => options.shapes = number()? as usize,
+                "--seed" => options.seed = number()? as u64,
+                "--seconds" => options.seconds = number()?,
+                "--most-ms" => options.most_seconds = number()? * 1e-3,
+                "--tiles" => options.tiles = value != "off",
+                "--json" => options.json = Some(value),
+                "--list" => options.list = Some(value),
+                "--picture" => options.picture = Some(value),
+                "--all" => options.all = value != "off",
+                "--plain" => options.plain = value != "off",
+                "--merge" => options.merge = Some(value),
+                _ => return Err(format!("unknown option {arg}")),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, op: &str) -> bool {
+        self.ops.is_empty() || self.ops.iter().any(|name| name == op)
+    }
+}
+
+fn main() -> Result<()> {
+    let options = match Options::read() {
+        Ok(options) => options,
+        Err(e) => {
+            eprintln!("{e}");
+            std::process::exit(2);
+        }
+    };
+    let rows = match &options.merge {
+        Some(path) => merged(&read(options.json.as_deref().unwrap_or(path)), &read(path)),
+        None => {
+            let named = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
+            let adapter = if named.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(named) };
+            let request = GpuOptions { adapter, tuning: Tuning::Off, ..Default::default() };
+            match pollster::block_on(Gpu::request(request)) {
+                Ok(gpu) => swept(&gpu, &options)?,
+                Err(e) => {
+                    println!("skipped: {e}");
+                    return Ok(());
+                }
+            }
+        }
+    };
+    print!("{}", summary(&rows));
+    let text = |value: &[Value]| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
+    if let Some(path) = &options.json {
+        write(path, &text(&rows));
+    }
+    if let Some(path) = &options.list {
+        let asked: Vec<_> = rows.iter().map(|row| row["shape"].clone()).collect();
+        write(path, &text(&asked));
+    }
+    if let Some(path) = &options.picture {
+        picture::save(path, &rows).unwrap_or_else(|e| println!("{path}: {e}"));
+    }
+    Ok(())
+}
+
+fn read(path: &str) -> Vec<Value> {
+    let rows = std::fs::read_to_string(path).map_err(|e| e.to_string());
+    let rows = rows.and_then(|text| serde_json::from_str(&text).map_err(|e| e.to_string()));
+    rows.unwrap_or_else(|e| {
+        eprintln!("{path}: {e}");
+        std::process::exit(2)
+    })
+}
+
+fn write(path: &str, text: &str) {
+    std::fs::write(path, text).unwrap_or_else(|e| println!("{path}: {e}"));
+}
+
+/// Measures shapes of all ops in turn, so that the time that is left cuts all alike.
+fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
+    let profile = gpu.profile().clone();
+    let (start, limit) = (Instant::now(), Duration::from_secs_f64(options.seconds));
+    let mut rows = Vec::new();
+    let kinds: Vec<_> = shapes::KINDS.iter().filter(|kind| options.wants(kind.op)).collect();
+    let largest = if profile.is_cpu() { 1.0 / 4096.0 } else { 1.0 };
+    for round in 0..options.shapes {
+        for kind in &kinds {
+            if start.elapsed() > limit || kind.dtype == "f16" && !profile.features.f16 {
+                continue;
+            }
+            let mut random = Random::new(options.seed ^ (round as u64) << 20 ^ shapes::seed_of(kind));
+            let drawn = (kind.draw)(&mut random, largest, round);
+            let drawn = if options.plain { drawn.plain() } else { drawn };
+            let left = limit.saturating_sub(start.elapsed());
+            match candidates::measure(gpu, kind, &drawn, options.most_seconds, options.tiles, left) {
+                Ok(measured) if !measured.is_empty() => {
+                    let mut row = row(kind, &drawn, &measured, &profile);
+                    if options.all {
+                        row["all"] = measured.iter().map(|m| json!([m.name, m.seconds])).collect();
+                    }
+                    rows.push(row);
+                }
+                Ok(_) => {}
+                Err(e) => println!("{} {}: {e}", kind.op, drawn.name()),
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn row(
+    kind: &shapes::Kind,
+    drawn: &Drawn,
+    measured: &[Measured],
+    profile: &tilework::program::DeviceProfile,
+) -> Value {
+    let auto = &measured[0];
+    let accurate = measured.iter().filter(|m| m.accurate);
+    let best = accurate.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).unwrap_or(auto);
+    let date = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
+    json!({
+        "op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "work": drawn.work,
+        "shape": {"op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "inputs": drawn.inputs,
+            "options": drawn.options, "matrix": drawn.matrix},
+        "seconds": auto.seconds, "variant": auto.name, "why": auto.why,
+        "best_seconds": best.seconds, "best": best.name, "regret": auto.seconds / best.seconds,
+        "backend": profile.id(), "adapter": profile.name, "driver": profile.driver,
+        "date": date.split('T').next(), "version": env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// The rows with the peers' times of the same shapes.
+fn merged(rows: &[Value], peers: &[Value]) -> Vec<Value> {
+    let mut rows = rows.to_vec();
+    for row in &mut rows {
+        let same = |p: &&Value| ["op", "dtype", "size"].iter().all(|key| p[key] == row[key]);
+        if let Some(peer) = peers.iter().find(same) {
+            let ratio = number(peer, "seconds") / number(row, "seconds");
+            row["peer"] = peer["peer"].clone();
+            row["peer_seconds"] = peer["seconds"].clone();
+            row["ratio"] = json!(ratio);
+        }
+    }
+    rows
+}
+
+fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or(f64::NAN)
+}
+
+/// Mean and worst regret and ratio of each op, and the ten worst shapes.
+fn summary(rows: &[Value]) -> String {
+    let mut text = String::new();
+    let mut kinds: Vec<[&str; 2]> = Vec::new();
+    let kind_of = |row: &'_ Value| ["op", "dtype"].map(|key| row[key].as_str().unwrap_or("").to_owned());
+    for row in rows {
+        let kind = ["op", "dtype"].map(|key| row[key].as_str().unwrap_or(""));
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    for kind in kinds {
+        let of: Vec<_> = rows.iter().filter(|row| kind_of(row) == kind).collect();
+        let known = |key: &str| -> Vec<f64> {
+            of.iter().map(|row| number(row, key)).filter(|x| x.is_finite()).collect()
+        };
+        let mean = |x: &[f64]| (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp();
+        let regret = known("regret");
+        let worst = regret.iter().copied().fold(0.0, f64::max);
+        text += &format!(
+            "{:<14} {:<4} {:>4} shapes: regret {:.3}, worst {worst:.2}",
+            kind[0],
+            kind[1],
+            of.len(),
+            mean(&regret)
+        );
+        let ratio = known("ratio");
+        if !ratio.is_empty() {
+            let worst = ratio.iter().copied().fold(f64::INFINITY, f64::min);
+            text += &format!(
+                "; peer's time over ours {:.2}, worst {worst:.2} ({} shapes)",
+                mean(&ratio),
+                ratio.len()
+            );
+        }
+        text.push('\n');
+    }
+    let mut worst: Vec<_> = rows.iter().collect();
+    worst.sort_by(|a, b| number(b, "regret").total_cmp(&number(a, "regret")));
+    for row in worst.iter().take(10) {
+        let [op, dtype, size, variant, best] =
+            ["op", "dtype", "size", "variant", "best"].map(|key| row[key].as_str().unwrap_or(""));
+        text += &format!(
+            "{:.2} {op} {dtype} {size}: {variant} {:.2} us, {best} {:.2} us\n",
+            number(row, "regret"),
+            number(row, "seconds") * 1e6,
+            number(row, "best_seconds") * 1e6
+        );
+    }
+    text
+}

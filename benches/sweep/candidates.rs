@@ -1,0 +1,231 @@
+//! The ways to compute a shape that the catalogue offers, and their times.
+
+use super::shapes::{Drawn, Kind};
+use super::support::{centred, random};
+use half::f16;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tilework::gpu::RawSlice;
+use tilework::prelude::*;
+use tilework::program::{Ask, Choice, Form, Op, Operation, Program, Settings};
+use tilework::{AnyBuffer, DType, HostArray, MatrixJob, Result};
+
+/// One way and its time.
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    pub(crate) why: String,
+    pub(crate) seconds: f64,
+    /// A median of [`RUNS`] runs, not a rough time.
+    pub(crate) accurate: bool,
+}
+
+/// Runs of an accurate measurement, and the most ways that get one beside the automatic one.
+const RUNS: usize = 15;
+const FINALISTS: usize = 6;
+
+/// Rounds of rough measurements, and the factor over the best time from which a way takes no further part.
+const ROUNDS: usize = 3;
+const HOPELESS: f64 = 1.5;
+
+/// A way that is not measured yet.
+struct Candidate {
+    name: String,
+    program: Program,
+    form: Rc<Form>,
+}
+
+/// Slices of k that are tried where an op has them.
+const SLICES: [u32; 6] = [2, 3, 4, 8, 16, 32];
+
+/// Measures the automatic choice, which comes first, and all other ways that differ from it, until `left` is over.
+pub(crate) fn measure(
+    gpu: &Gpu,
+    kind: &Kind,
+    drawn: &Drawn,
+    most_seconds: f64,
+    tiles: bool,
+    left: Duration,
+) -> Result<Vec<Measured>> {
+    let start = Instant::now();
+    let Some(op) = tilework::operations().find(|op| op.name == kind.op) else { return Ok(Vec::new()) };
+    let all = candidates(gpu, op, drawn, tiles)?;
+    gpu.warm_up(all.iter().map(|candidate| &candidate.program))?;
+    // Ways on one kind of operands share them; a sparse matrix in another format has its own.
+    let mut operands: Vec<(String, Vec<Operands>)> = Vec::new();
+    let mut ready = Vec::new();
+    for Candidate { name, program, form } in all {
+        let kind = format!("{:?}", program.operands);
+        let at = operands.iter().position(|(known, _)| *known == kind);
+        let at = match at {
+            Some(at) => at,
+            None => {
+                operands.push((kind, contents(gpu, &form, &program)?));
+                operands.len() - 1
+            }
+        };
+        let why = program.decision.why.clone();
+        ready.push((
+            Measured { name, why, seconds: f64::INFINITY, accurate: true },
+            gpu.prepare(program)?,
+            at,
+        ));
+    }
+    let raw: Vec<Vec<_>> = operands.iter().map(|(_, all)| all.iter().map(Operands::raw).collect()).collect();
+    let record = |rec: &mut Recorder, i: usize| {
+        let (_, executable, at) = &ready[i];
+        executable.record(rec, &raw[*at])
+    };
+    let median = |i: usize| Ok::<_, tilework::Error>(gpu.measure(RUNS, |rec| record(rec, i))?.median());
+    let auto = median(0)?;
+    // Rough times: all ways one after the other in one submission, behind work that keeps the clocks up. The kernels'
+    // own times, since timestamps between them take longer than the gaps of a run.
+    let again = (0.02 / auto.max(1e-6)).clamp(1.0, 200.0) as usize;
+    let mut rough = vec![f64::INFINITY; ready.len()];
+    let mut kept: Vec<usize> = (0..ready.len()).collect();
+    for _ in 0..ROUNDS {
+        let profile = gpu.profile_work(|rec| {
+            (0..again).try_for_each(|_| record(rec, 0))?;
+            kept.iter().try_for_each(|i| record(rec, *i))
+        })?;
+        for (op, i) in profile.ops.iter().rev().zip(kept.iter().rev()) {
+            let kernels: f64 = op.dispatches.iter().filter_map(|d| d.seconds).sum();
+            rough[*i] = rough[*i].min(kernels);
+        }
+        let best = rough.iter().copied().fold(f64::INFINITY, f64::min);
+        kept.retain(|i| rough[*i] < HOPELESS * best && rough[*i] < most_seconds);
+    }
+    kept.retain(|i| *i > 0);
+    kept.sort_by(|i, j| rough[*i].total_cmp(&rough[*j]));
+    let mut accurate = vec![None; ready.len()];
+    accurate[0] = Some(auto);
+    for i in kept.into_iter().take(FINALISTS) {
+        if start.elapsed() < left {
+            accurate[i] = Some(median(i)?);
+        }
+    }
+    let measured = ready.into_iter().zip(rough).zip(accurate).map(|(((measured, _, _), rough), accurate)| {
+        Measured { seconds: accurate.unwrap_or(rough), accurate: accurate.is_some(), ..measured }
+    });
+    Ok(measured.collect())
+}
+
+/// The op on arrays without contents, or on the sparse matrix.
+fn form(op: &'static Operation, drawn: &Drawn, variant: &str, more: Option<(&str, String)>) -> Result<Form> {
+    let mut settings = Settings::new(op);
+    let more = more.iter().map(|(name, value)| (*name, value.as_str()));
+    for (name, value) in drawn.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more)
+    {
+        match value {
+            "true" => settings.flag(name)?,
+            value => settings.text(name, value)?,
+        }
+    }
+    let arrays = drawn.inputs.iter().map(|(shape, dtype)| HostArray::unseen(shape, dtype_of(dtype)));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    match drawn.csr() {
+        Some(matrix) => {
+            MatrixJob { matrix: &matrix, inputs: arrays, settings: &settings, variant }.form(None)
+        }
+        None => op.form(Ask::new(&settings).variant(variant).inputs(arrays)),
+    }
+}
+
+fn dtype_of(name: &str) -> DType {
+    [DType::F16, DType::I32, DType::U32, DType::U8]
+        .into_iter()
+        .find(|t| t.name() == name)
+        .unwrap_or(DType::F32)
+}
+
+/// All ways whose dispatches differ, the automatic one first. What the device or the op refuses is left out.
+fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> Result<Vec<Candidate>> {
+    let profile = gpu.profile();
+    let mut all = Vec::new();
+    let mut seen = HashSet::new();
+    let mut add = |name: String, program: Program, form: &Rc<Form>| {
+        let kernels: Vec<_> = program.kernels.iter().map(|k| (k.entry, format!("{:?}", k.spec))).collect();
+        let new = seen.insert(format!("{kernels:?} {:?} {:?}", program.dispatches, program.operands));
+        if new && !program.dispatches.is_empty() {
+            all.push(Candidate { name, program, form: Rc::clone(form) });
+        }
+    };
+    let auto = Rc::new(form(op, drawn, "auto", None)?);
+    let program = auto.lower(profile)?;
+    add(format!("auto: {}", program.variant()), program, &auto);
+    for variant in (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none()) {
+        let Ok(plain) = form(op, drawn, variant.name, None).map(Rc::new) else { continue };
+        let Ok(program) = plain.lower(profile) else { continue };
+        // Elements of f32 that are rounded are another op.
+        if variant.requires.cooperative && program.operands[0].dtype == DType::F32 {
+            continue;
+        }
+        add(variant.name.into(), program, &plain);
+        if let (Some(gemm), "coop") = (plain.descriptor::<Gemm>(), variant.name) {
+            for (packed, name) in [(true, "packed"), (false, "in place")] {
+                add(format!("coop {name}"), Op::<f16>::lower(&gemm.clone().packed(packed), profile)?, &plain);
+            }
+        }
+        // Of variants that share a table, the faster one has its tiles tried.
+        if !tiles || op.name == "gemm" && ["register", "split-k-atomic"].contains(&variant.name) {
+            continue;
+        }
+        let slices = op.option("slices").is_some() && ["split-k", "coop"].contains(&variant.name);
+        let slices: &[u32] = if slices { &SLICES } else { &[] };
+        let sliced = slices.iter().filter_map(|n| {
+            let form = form(op, drawn, variant.name, Some(("slices", n.to_string()))).ok()?;
+            Some((format!(" in {n}"), Rc::new(form)))
+        });
+        let forms: Vec<_> = [(String::new(), plain)].into_iter().chain(sliced).collect();
+        for (name, form) in &forms[1..] {
+            if let Ok(program) = form.lower(profile) {
+                add(format!("{}{name}", variant.name), program, form);
+            }
+        }
+        for row in (op.tiles)(variant.name, profile) {
+            let mut choosy = profile.clone();
+            let choice = Choice { row: Some(row.clone()), ..Choice::variant(variant.name, "tried") };
+            choosy.choices.forced.insert(op.name.into(), choice);
+            for (name, form) in &forms {
+                if let Ok(program) = form.lower(&choosy) {
+                    add(format!("{} {row}{name}", variant.name), program, form);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A buffer with contents.
+enum Operands {
+    Given(AnyBuffer),
+    Single(Buffer<f32>),
+    Half(Buffer<f16>),
+    Words(Buffer<u32>),
+}
+
+impl Operands {
+    fn raw(&self) -> RawSlice<'_> {
+        match self {
+            Self::Given(buffer) => buffer.raw(),
+            Self::Single(buffer) => Slice::from(buffer).untyped(),
+            Self::Half(buffer) => Slice::from(buffer).untyped(),
+            Self::Words(buffer) => Slice::from(buffer).untyped(),
+        }
+    }
+}
+
+/// The operands: arrays that have contents, random numbers, or memory for results.
+fn contents(gpu: &Gpu, form: &Form, program: &Program) -> Result<Vec<Operands>> {
+    let each = form.operands.iter().zip(&program.operands).map(|(role, operand)| {
+        let n = operand.len;
+        Ok(match (role.input(), operand.dtype) {
+            (Some(array), _) if array.data().is_seen() => Operands::Given(gpu.upload_data(array.data())?),
+            (Some(_), DType::F32) => Operands::Single(random(gpu, n, centred)?),
+            (Some(_), DType::F16) => Operands::Half(random(gpu, n, |bits| f16::from_f32(centred(bits)))?),
+            (Some(_), DType::U32) => Operands::Words(random(gpu, n, |bits| bits)?),
+            _ => Operands::Given(gpu.alloc_data(operand.dtype, n)?),
+        })
+    });
+    each.collect()
+}
