@@ -6,8 +6,10 @@ mod support;
 use half::bf16;
 use half::f16;
 #[cfg(feature = "cuda")]
+use support::Case;
+#[cfg(feature = "cuda")]
 use support::random_on_cuda;
-use support::{Bench, Case, centred, random};
+use support::{Bench, centred, half, random};
 use tilework::attention::{Attention, CoopTile, FlashTile};
 #[cfg(feature = "cuda")]
 use tilework::cuda::CudaOp;
@@ -15,29 +17,16 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{Element, Result};
 
-/// The cases of some ops.
-type Group = fn(&mut Bench) -> Result<()>;
-
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 4] = [
+    support::groups(&[
         ("attention", attention),
         ("attention-window", window),
         ("attention-decode", decode),
         ("attention-tiles", tiles),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
+    ])
 }
 
-/// Measures ops that differ in how they run, with keys and values of the type of q; the first says what is read.
+/// Measures ops on the same operands, whose sizes the first op gives.
 fn several<T: Element>(
     bench: &mut Bench,
     size: &str,
@@ -55,23 +44,15 @@ where
         (random(&gpu, len(0), &value)?, random(&gpu, len(1), &value)?, random(&gpu, len(2), &value)?);
     let output = gpu.alloc::<T>(len(0))?;
     for (variant, op) in ops {
-        let plan = op.plan::<T>(&gpu)?;
-        let cost = plan.program().cost;
-        // What was chosen, where that was left open.
-        let variant = if variant == "auto" { plan.program().variant() } else { variant };
-        let case = Case { op: "attention", variant, dtype: T::DTYPE.name(), size: size.into(), cost };
-        bench.device(&case, |rec| plan.record(rec, &q, &k, &v, &output));
+        let variant = if variant == "auto" { "" } else { variant };
+        bench.op_as::<T>(op, (variant, ""), size, &[&q, &k, &v, &output])?;
     }
     Ok(())
 }
 
-/// The same op as `auto` and by these names.
+/// Lists variants of an op with their names.
 fn named(op: &Attention, variants: &[&str]) -> Vec<(String, Attention)> {
     variants.iter().map(|v| ((*v).to_owned(), op.clone().variant(v))).collect()
-}
-
-fn half_of(bits: u32) -> f16 {
-    f16::from_f32(centred(bits))
 }
 
 /// Prompts: as many queries as keys.
@@ -81,24 +62,24 @@ fn attention(bench: &mut Bench) -> Result<()> {
         let op = Attention::new([batch, heads, t, d], [heads, t]);
         let size = format!("B{batch} H{heads} T{t} D{d}");
         several::<f32>(bench, &size, &named(&op, variants), centred)?;
-        several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)?;
+        several::<f16>(bench, &size, &named(&op, &["auto"]), half)?;
     }
     let op = Attention::new([batch, heads, t, 64], [heads, t]).causal();
     let size = format!("B{batch} H{heads} T{t} D64 causal");
     several::<f32>(bench, &size, &named(&op, &["flash"]), centred)?;
-    several::<f16>(bench, &size, &named(&op, &["auto"]), half_of)?;
+    several::<f16>(bench, &size, &named(&op, &["auto"]), half)?;
     #[cfg(feature = "cuda")]
     for d in [64, 128] {
         let op = Attention::new([batch, heads, t, d], [heads, t]);
         let size = format!("B{batch} H{heads} T{t} D{d}");
-        on_cuda::<f16>(bench, &size, &op, half_of)?;
+        on_cuda::<f16>(bench, &size, &op, half)?;
         on_cuda::<bf16>(bench, &size, &op, |bits| bf16::from_f32(centred(bits)))?;
-        on_cuda::<f16>(bench, &format!("{size} causal"), &op.causal(), half_of)?;
+        on_cuda::<f16>(bench, &format!("{size} causal"), &op.causal(), half)?;
     }
     Ok(())
 }
 
-/// Every variant by CUDA.
+/// Every variant on CUDA.
 #[cfg(feature = "cuda")]
 fn on_cuda<T: Element>(bench: &mut Bench, size: &str, op: &Attention, value: impl Fn(u32) -> T) -> Result<()>
 where
@@ -136,7 +117,7 @@ fn decode(bench: &mut Bench) -> Result<()> {
             bench,
             &format!("B{batch} H32 G8 S{keys} D128 decode"),
             &named(&op, &["split-kv"]),
-            half_of,
+            half,
         )?;
     }
     Ok(())
@@ -186,7 +167,7 @@ fn tiles(bench: &mut Bench) -> Result<()> {
             let label = format!("flash {rows}x{keys} {lanes}x{thread_rows} {dims},{weights},{values}{ahead}");
             (label, op.clone().tile(*tile))
         };
-        // Those that the device has room for.
+        // Tiles that fit the device.
         let fits = |(_, op): &(String, Attention)| Op::<f32>::lower(op, bench.gpu.profile()).is_ok();
         let ops: Vec<_> = tiles.iter().map(of).filter(fits).collect();
         several::<f32>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &ops, centred)?;
@@ -194,7 +175,7 @@ fn tiles(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Tiles of `coop`: subgroups, rows of each, keys.
+/// Tiles of `coop`: subgroups, rows per subgroup, keys.
 fn coop_tiles(bench: &mut Bench) -> Result<()> {
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
     for d in [64, 128] {
@@ -212,10 +193,10 @@ fn coop_tiles(bench: &mut Bench) -> Result<()> {
         let of = |[teams, rows, keys]: [u32; 3]| {
             (format!("coop {teams}x{rows} {keys}"), op.clone().coop_tile(CoopTile { teams, rows, keys }))
         };
-        // Those that the device has, and has room for.
+        // Tiles that fit the device.
         let fits = |(_, op): &(String, Attention)| Op::<f16>::lower(op, bench.gpu.profile()).is_ok();
         let ops: Vec<_> = tiles.map(of).into_iter().filter(fits).collect();
-        several::<f16>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &ops, half_of)?;
+        several::<f16>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &ops, half)?;
     }
     Ok(())
 }

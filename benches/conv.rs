@@ -2,50 +2,20 @@
 
 mod support;
 
-use support::{Bench, Case, centred, random};
+use support::{Bench, centred, random};
 use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::program::Op;
-use tilework::{Element, Result};
-
-/// The cases of an op.
-type Group = fn(&mut Bench) -> Result<()>;
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Result};
 
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 5] = [
+    support::groups(&[
         ("conv", conv),
         ("filter1d", filter1d),
         ("filter2d", filter2d),
         ("filter3d", filter3d),
         ("conv-outputs", outputs),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
-}
-
-/// Measures one filter; skips one that does not fit.
-fn measure<T: Element, D: Op<T>>(
-    bench: &mut Bench,
-    (op, variant, size): (&str, &str, String),
-    desc: &D,
-    x: &Buffer<T>,
-    y: &Buffer<T>,
-) -> Result<()> {
-    let Ok(plan) = desc.plan::<T>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
-    let len = plan.program().operands[0].len;
-    let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
-    let case = Case { op, variant, dtype: &dtype, size, cost };
-    let (x, y) = (x.slice(..len)?, y.slice(..len)?);
-    bench.device(&case, |rec| plan.record(rec, &[x.untyped(), y.untyped()]));
-    Ok(())
+    ])
 }
 
 fn weights(n: usize) -> Vec<f32> {
@@ -63,7 +33,7 @@ fn filter1d(bench: &mut Bench) -> Result<()> {
     for (n, f) in cases {
         for v in Filter1d::variants() {
             let desc = Filter1d::new(n, &weights(f)).variant(v.name);
-            measure(bench, ("filter1d", v.name, format!("{n} {f}")), &desc, &x, &y)?;
+            bench.op::<f32>(&desc, format!("{n} {f}"), &[&x, &y])?;
         }
     }
     Ok(())
@@ -86,9 +56,9 @@ fn filter2d(bench: &mut Bench) -> Result<()> {
         let size = format!("{h}x{w} {}x{}", f[0], f[1]);
         for v in Filter2d::variants() {
             let desc = Filter2d::new([h, w], f, &weights(f[0] * f[1])).variant(v.name);
-            measure(bench, ("filter2d", v.name, size.clone()), &desc, &x, &y)?;
+            bench.op::<f32>(&desc, &size, &[&x, &y])?;
             if f == [5, 5] {
-                measure(bench, ("filter2d", v.name, size.clone()), &desc, &bytes, &out)?;
+                bench.op::<u8>(&desc, &size, &[&bytes, &out])?;
             }
         }
     }
@@ -114,13 +84,13 @@ fn filter3d(bench: &mut Bench) -> Result<()> {
         let size = format!("{n}x{n}x{n} {}x{}x{}", f[0], f[1], f[2]);
         for v in Filter3d::variants() {
             let desc = Filter3d::new([n; 3], f, &weights(f.iter().product())).variant(v.name);
-            measure(bench, ("filter3d", v.name, size.clone()), &desc, &x, &y)?;
+            bench.op::<f32>(&desc, &size, &[&x, &y])?;
         }
     }
     Ok(())
 }
 
-/// Candidates for the policy of `register`: rows and planes of outputs for each thread.
+/// Candidates for the policy of `register`: rows and planes of outputs per thread.
 fn outputs(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let (side, edge) = bench.scale((8192, 512), (256, 32));
@@ -133,7 +103,7 @@ fn outputs(bench: &mut Bench) -> Result<()> {
                 .variant("register")
                 .outputs(ThreadOutputs { rows, planes: 1 });
             let size = format!("{side}x{side} {}x{}", f[0], f[1]);
-            measure(bench, ("filter2d", &name, size), &desc, &x, &y)?;
+            bench.op_as::<f32>(&desc, (&name, ""), size, &[&x, &y])?;
         }
     }
     let candidates =
@@ -143,13 +113,12 @@ fn outputs(bench: &mut Bench) -> Result<()> {
         let desc = Filter3d::new([edge; 3], [3; 3], &weights(27))
             .variant("register")
             .outputs(ThreadOutputs { rows, planes });
-        measure(bench, ("filter3d", &name, format!("{edge}x{edge}x{edge} 3x3x3")), &desc, &x, &y)?;
+        bench.op_as::<f32>(&desc, (&name, ""), format!("{edge}x{edge}x{edge} 3x3x3"), &[&x, &y])?;
     }
     Ok(())
 }
 
-/// The layers of the comparison with their gradients: the automatic choices first, then all other variants that
-/// fit.
+/// Layers with their gradients: the automatic choices first, then all other variants that fit.
 fn conv(bench: &mut Bench) -> Result<()> {
     conv_layers(bench, true)?;
     conv_layers(bench, false)
@@ -182,39 +151,36 @@ fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
         let size = format!("{n}x{c}x{h}x{wide} {r}x{s} {filters}");
         for v in Conv2d::variants() {
             let op = layer.clone().variant(v.name);
-            layer_case(bench, ("conv", v.name, &size), [&layer, &op], chosen, [&x, &w, &y])?;
+            layer_case(bench, &size, [&layer, &op], chosen, [&x, &w, &y])?;
         }
         let data = Conv2dBackwardData::new(&layer);
         for v in Conv2dBackwardData::variants() {
             let op = data.clone().variant(v.name);
-            layer_case(bench, ("conv-backward-data", v.name, &size), [&data, &op], chosen, [&y, &w, &dx])?;
+            layer_case(bench, &size, [&data, &op], chosen, [&y, &w, &dx])?;
         }
-        // By the definition every weight walks over all images: minutes on large layers.
+        // `direct` reads all images for every weight, which takes minutes on large layers.
         let names = Conv2dBackwardWeights::variants().iter().map(|v| v.name);
         for name in names.filter(|name| depthwise || *name != "direct") {
             let auto = Conv2dBackwardWeights::new(&layer);
             let op = auto.clone().variant(name);
-            layer_case(bench, ("conv-backward-weights", name, &size), [&auto, &op], chosen, [&x, &y, &dw])?;
+            layer_case(bench, &size, [&auto, &op], chosen, [&x, &y, &dw])?;
         }
     }
     Ok(())
 }
 
-/// Measures one variant of a layer, if it is the one that is chosen by itself, or if it is not; one that does not fit
-/// is left out.
+/// Measures a variant of a layer if it is the automatic choice, or if it is not.
 fn layer_case<D: Op<f32>>(
     bench: &mut Bench,
-    (op, variant, size): (&str, &str, &str),
-    [auto, desc]: [&D; 2],
+    size: &str,
+    [auto, op]: [&D; 2],
     chosen: bool,
     [a, b, c]: [&Buffer<f32>; 3],
 ) -> Result<()> {
     let profile = bench.gpu.profile();
-    if (auto.lower(profile)?.variant() == variant) != chosen {
+    let Ok(program) = op.lower(profile) else { return Ok(()) };
+    if (auto.lower(profile)?.variant() == program.variant()) != chosen {
         return Ok(());
     }
-    let Ok(plan) = desc.plan::<f32>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
-    let case = Case { op, variant, dtype: "f32", size: size.into(), cost: plan.program().cost };
-    bench.device(&case, |rec| plan.record(rec, &[a, b, c].map(|x| Slice::from(x).untyped())));
-    Ok(())
+    bench.op(op, size, &[a, b, c])
 }

@@ -6,8 +6,10 @@ mod support;
 use half::bf16;
 use half::f16;
 #[cfg(feature = "cuda")]
+use support::Case;
+#[cfg(feature = "cuda")]
 use support::random_on_cuda;
-use support::{Bench, Case, centred, random};
+use support::{Bench, centred, half, random};
 #[cfg(feature = "cuda")]
 use tilework::ErrorKind;
 #[cfg(feature = "cuda")]
@@ -17,15 +19,8 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{DType, Element, Result};
 
-/// The cases of some ops.
-type Group = fn(&mut Bench) -> Result<()>;
-
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 9] = [
+    support::groups(&[
         ("gemm", gemm),
         ("gemm-tiles", gemm_tiles),
         ("gemm-split", gemm_split),
@@ -35,16 +30,10 @@ fn family(bench: &mut Bench) -> Result<()> {
         ("gemm-batched-forms", gemm_batched_forms),
         ("gemv", gemv),
         ("transpose", transpose),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
+    ])
 }
 
-/// The factors and the result of a shape.
+/// The operands of a product.
 struct Matrices<T: Element> {
     shape: [usize; 3],
     a: Buffer<T>,
@@ -64,17 +53,15 @@ impl<T: Element> Matrices<T> {
         Gemm: Op<T>,
     {
         let [m, n, k] = self.shape;
-        let plan = form(Gemm::new(m, n, k)).plan::<T>(&bench.gpu)?;
         let (mut size, mut dtype) = (format!("{m}x{n}x{k}"), T::DTYPE.to_string());
-        // Products that round to f16, and those that make single precision from f16, stay apart from f32.
+        // Keep rounded products of f32 apart from exact ones.
         if T::DTYPE == DType::F32 && variant.starts_with("coop") {
             dtype += if variant.contains("split") { " split" } else { " tensor" };
         }
         let turned = [" a'", " b'"].iter().filter_map(|name| variant.find(name)).min();
         let (variant, factors) = variant.split_at(turned.unwrap_or(variant.len()));
         size += factors;
-        let case = Case { op: "gemm", variant, dtype: &dtype, size, cost: plan.program().cost };
-        bench.device(&case, |rec| plan.record(rec, &self.a, &self.b, &self.c));
+        bench.op_as::<T>(&form(Gemm::new(m, n, k)), (variant, &dtype), size, &[&self.a, &self.b, &self.c])?;
         Ok(())
     }
 }
@@ -85,7 +72,7 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     for side in bench.scale(vec![256, 512, 1024, 2048, 4096], vec![256]) {
         let matrices = Matrices::new(&gpu, [side; 3], centred)?;
         for v in Gemm::variants().iter().filter(|v| v.requires.missing(gpu.profile()).is_none()) {
-            // At 4096 `naive` takes a second a run.
+            // At 4096 `naive` takes a second per run.
             if side < 4096 || v.name != "naive" {
                 matrices.measure(bench, v.name, |gemm| gemm.variant(v.name))?;
             }
@@ -116,12 +103,12 @@ fn gemm(bench: &mut Bench) -> Result<()> {
     drop(matrices);
     if gpu.profile().features.f16 {
         for shape in bench.scale(vec![[4096; 3], [4095, 4097, 4093]], vec![[256; 3]]) {
-            let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
+            let halves = Matrices::new(&gpu, shape, half)?;
             halves.measure(bench, "auto", |gemm| gemm)?;
-            widened(bench, &halves, "auto", |gemm| gemm)?;
+            mixed(bench, &halves, "auto", |gemm| gemm)?;
             if tensors {
                 halves.measure(bench, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
-                widened(bench, &halves, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
+                mixed(bench, &halves, "coop tensor", |gemm| gemm.precision(Precision::Tensor))?;
             }
         }
     }
@@ -135,7 +122,7 @@ fn gemm(bench: &mut Bench) -> Result<()> {
 fn gemm_on_cuda(bench: &mut Bench) -> Result<()> {
     let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
     for side in [1024, 2048, 4096, 8192] {
-        square_on_cuda(bench, &cuda, side, ("f16", Precision::Strict), |b| f16::from_f32(centred(b)))?;
+        square_on_cuda(bench, &cuda, side, ("f16", Precision::Strict), half)?;
         square_on_cuda(bench, &cuda, side, ("bf16", Precision::Strict), |b| bf16::from_f32(centred(b)))?;
         square_on_cuda(bench, &cuda, side, ("f32 tensor", Precision::Tensor), centred)?;
         square_on_cuda(bench, &cuda, side, ("f32 split", Precision::Split), centred)?;
@@ -170,8 +157,8 @@ where
     Ok(())
 }
 
-/// Measures a product of f16 whose C is of f32.
-fn widened(
+/// Measures a product of f16 matrices into f32.
+fn mixed(
     bench: &mut Bench,
     halves: &Matrices<f16>,
     variant: &str,
@@ -179,11 +166,8 @@ fn widened(
 ) -> Result<()> {
     let [m, n, k] = halves.shape;
     let c = bench.gpu.alloc::<f32>(m * n)?;
-    let plan = form(Gemm::new(m, n, k)).mixed_precision().plan::<f16>(&bench.gpu)?;
-    let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
-    let case = Case { op: "gemm", variant, dtype: "f16-f32", size, cost };
-    bench.device(&case, |rec| plan.record(rec, &halves.a, &halves.b, &c));
-    Ok(())
+    let op = form(Gemm::new(m, n, k)).mixed_precision();
+    bench.op_as::<f16>(&op, (variant, "f16-f32"), format!("{m}x{n}x{k}"), &[&halves.a, &halves.b, &c])
 }
 
 /// Tile and thread tile.
@@ -215,7 +199,7 @@ fn name(what: &str, ([m, n, k], [rows, columns]): Tile) -> String {
     format!("{what} {m}x{n}x{k}/{rows}x{columns}")
 }
 
-/// Tiles for `double` on squares, and the other options of kernels with sums in registers.
+/// Tiles of `double` on squares, and other options of kernels with sums in registers.
 fn gemm_tiles(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let small: Tile = ([32, 32, 4], [4, 4]);
@@ -272,7 +256,7 @@ fn gemm_split(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Forms of `coop` to choose from: the tile, and the part of a subgroup.
+/// Candidates for `coop`: the tile, and the part of a subgroup.
 const COOP_TILES: [Tile; 10] = [
     ([128, 256, 48], [64, 64]),
     ([128, 256, 32], [64, 64]),
@@ -286,7 +270,7 @@ const COOP_TILES: [Tile; 10] = [
     ([64, 64, 64], [32, 32]),
 ];
 
-/// The same for factors in two halves.
+/// The same for split factors.
 const COOP_SPLIT_TILES: [Tile; 9] = [
     ([128, 128, 32], [64, 32]),
     ([128, 128, 32], [32, 64]),
@@ -299,7 +283,7 @@ const COOP_SPLIT_TILES: [Tile; 9] = [
     ([64, 64, 32], [32, 32]),
 ];
 
-/// Cooperative matrices: every precision, in forms to choose from.
+/// Cooperative matrices in every precision, with all candidates.
 fn gemm_coop(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     if gpu.profile().cooperative_side().is_none() {
@@ -309,7 +293,7 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
     let odd = [4095, 4097, 4093];
     let squares = vec![[1024; 3], [2048; 3], [4096; 3], [8192; 3], odd];
     for shape in bench.scale(squares, vec![[256; 3]]) {
-        let halves = Matrices::new(&gpu, shape, |bits| f16::from_f32(centred(bits)))?;
+        let halves = Matrices::new(&gpu, shape, half)?;
         let [m, n, k] = shape;
         let tensor = Gemm::new(m, n, k).precision(Precision::Tensor);
         let fresh =
@@ -317,9 +301,9 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
         let forms = COOP_TILES.map(|tile| (name("coop", tile), tiled(tensor.clone(), tile)));
         let forms = forms.into_iter().chain(COOP_TILES[..5].iter().map(|tile| fresh(*tile)));
         for (variant, op) in forms.chain([("coop".to_owned(), tensor.clone())]) {
-            // With room for the edges of C some need more workgroup memory than there is.
+            // Some exceed workgroup memory if they must also hold the edges of C.
             if op.clone().mixed_precision().plan::<f16>(&gpu).is_ok() {
-                widened(bench, &halves, &variant, |_| op)?;
+                mixed(bench, &halves, &variant, |_| op)?;
             }
         }
         if shape != [4096; 3] && shape != odd {
@@ -349,7 +333,7 @@ fn gemm_coop(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The time in which the driver compiles an unrolled kernel that it has not seen: its activation is new.
+/// Compile times of unrolled kernels that the driver has not seen: their activation is new.
 fn gemm_compile(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     for tile in bench.scale(TILES.to_vec(), vec![([16, 16, 4], [4, 4])]) {
@@ -357,11 +341,11 @@ fn gemm_compile(bench: &mut Bench) -> Result<()> {
     }
     for (precision, tiles) in [(Precision::Tensor, &COOP_TILES[..]), (Precision::Split, &COOP_SPLIT_TILES)] {
         for tile in bench.scale(tiles, &[]) {
-            // With edges, and so with both epilogues.
+            // With edges, and therefore both epilogues.
             let op = tiled(Gemm::new(1000, 1000, 1000).precision(precision), *tile);
             planned::<f32>(&gpu, &name(&format!("coop {precision:?}"), *tile), &op);
             if precision == Precision::Tensor {
-                // Without passes that pack factors: the kernel alone.
+                // Without packing passes.
                 planned::<f16>(&gpu, &name("coop of f16", *tile), &op);
             }
         }
@@ -387,7 +371,7 @@ fn gemm_batched(bench: &mut Bench) -> Result<()> {
     batches(bench, false)
 }
 
-/// The same by `small` with other numbers of products in a workgroup and other thread tiles.
+/// The same with `small`, for several numbers of products per workgroup and thread tiles.
 fn gemm_batched_forms(bench: &mut Bench) -> Result<()> {
     batches(bench, true)
 }
@@ -411,7 +395,7 @@ fn batches(bench: &mut Bench, forms: bool) -> Result<()> {
         batched(bench, shape, forms, centred)?;
     }
     if bench.gpu.profile().features.f16 {
-        batched(bench, shapes[0], forms, |b| f16::from_f32(centred(b)))?;
+        batched(bench, shapes[0], forms, half)?;
     }
     Ok(())
 }
@@ -446,22 +430,12 @@ where
         }
     }
     for (variant, op) in cases {
-        // A workgroup may not take this number of products.
-        let Ok(plan) = op.plan::<T>(&gpu) else { continue };
-        let size = format!("{batch}x{m}x{n}x{k}");
-        let case = Case {
-            op: "gemm-batched",
-            variant: &variant,
-            dtype: T::DTYPE.name(),
-            size,
-            cost: plan.program().cost,
-        };
-        bench.device(&case, |rec| plan.record(rec, &a, &b, &c));
+        bench.op_as::<T>(&op, (&variant, ""), format!("{batch}x{m}x{n}x{k}"), &[&a, &b, &c])?;
     }
     Ok(())
 }
 
-/// Square, of odd size, flat and tall; the last two are one long sum and many short ones.
+/// Square, odd, wide and tall matrices; one long sum, and many short ones.
 fn gemv(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let shapes = bench.scale(
@@ -486,7 +460,7 @@ fn gemv(bench: &mut Bench) -> Result<()> {
     let (x, y) = (random(&gpu, longest, centred)?, gpu.alloc::<f32>(longest)?);
     for &(m, k) in &shapes {
         for v in Gemv::variants() {
-            // The baseline takes long if one thread computes a long sum.
+            // The baseline is slow if a thread computes a long sum.
             if v.name != "naive" || m.max(k) <= 1 << 18 {
                 one_gemv(bench, v.name, (m, k), &a, &x, &y)?;
             }
@@ -497,8 +471,8 @@ fn gemv(bench: &mut Bench) -> Result<()> {
         return Ok(());
     }
     let (m, k) = bench.scale((16384, 16384), (2048, 2048));
-    let half = |n| random(&gpu, n, |b| f16::from_f32(centred(b)));
-    one_gemv(bench, "tiled", (m, k), &half(m * k)?, &half(m.max(k))?, &half(m.max(k))?)
+    let halves = |n| random(&gpu, n, half);
+    one_gemv(bench, "tiled", (m, k), &halves(m * k)?, &halves(m.max(k))?, &halves(m.max(k))?)
 }
 
 /// Measures a product both ways.
@@ -514,15 +488,8 @@ where
     Gemv: Op<T>,
 {
     for trans in [false, true] {
-        let Ok(plan) = Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant).plan::<T>(&bench.gpu)
-        else {
-            continue;
-        };
-        let size = format!("{m}x{k}{}", if trans { " transposed" } else { "" });
-        let case = Case { op: "gemv", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
-        let (terms, outputs) = if trans { (m, k) } else { (k, m) };
-        let (a, x, y) = (a.slice(..m * k)?, x.slice(..terms)?, y.slice(..outputs)?);
-        bench.device(&case, |rec| plan.record(rec, a, x, y));
+        let op = Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant);
+        bench.op::<T>(&op, format!("{m}x{k}{}", if trans { " transposed" } else { "" }), &[a, x, y])?;
     }
     Ok(())
 }
@@ -548,7 +515,7 @@ fn transpose(bench: &mut Bench) -> Result<()> {
     transposes(bench, &shapes, |b| b)?;
     let square = bench.scale(vec![(1, 16384, 16384), (1, 16383, 16381)], vec![(1, 2048, 2048)]);
     transposes(bench, &square, |b| b as u8)?;
-    transposes(bench, &square, |b| f16::from_f32(centred(b)))?;
+    transposes(bench, &square, half)?;
     if gpu.profile().features.int64 {
         let square = bench.scale(vec![(1, 8192, 16384)], vec![(1, 1024, 2048)]);
         transposes(bench, &square, u64::from)?;
@@ -556,7 +523,7 @@ fn transpose(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures transpositions of one type in all variants. Bits are moved, so u32 stands for f32 too.
+/// Measures transpositions of one type with all variants. They move bits, so u32 stands for f32.
 fn transposes<T: Element>(
     bench: &mut Bench,
     shapes: &[(usize, usize, usize)],
@@ -566,14 +533,11 @@ fn transposes<T: Element>(
     let largest = shapes.iter().map(|&(batch, m, n)| batch * m * n).max().unwrap_or(0);
     let (x, y) = (random(&gpu, largest, value)?, gpu.alloc::<T>(largest)?);
     for &(batch, m, n) in shapes {
-        let len = batch * m * n;
         for v in Transpose::variants() {
-            let plan = Transpose::batched(batch, m, n).variant(v.name).plan::<T>(&gpu)?;
+            let op = Transpose::batched(batch, m, n).variant(v.name);
             let size = if batch == 1 { format!("{m}x{n}") } else { format!("{batch}x{m}x{n}") };
-            let dtype = if T::DTYPE.size() == 4 { "f32" } else { T::DTYPE.name() };
-            let case = Case { op: "transpose", variant: v.name, dtype, size, cost: plan.program().cost };
-            let (x, y) = (x.slice(..len)?, y.slice(..len)?);
-            bench.device(&case, |rec| plan.record(rec, x, y));
+            let dtype = if T::DTYPE.size() == 4 { "f32" } else { "" };
+            bench.op_as::<T>(&op, ("", dtype), size, &[&x, &y])?;
         }
     }
     Ok(())

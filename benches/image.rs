@@ -2,58 +2,30 @@
 
 mod support;
 
-use support::{Bench, Case, random};
+use support::{Bench, random};
+use tilework::Result;
+use tilework::image::Layout;
 use tilework::prelude::*;
 use tilework::program::Op;
-use tilework::{Element, Result};
-
-/// The cases of an op.
-type Group = fn(&mut Bench) -> Result<()>;
 
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 6] = [
+    support::groups(&[
         ("grey", grey),
         ("blur", blur),
         ("gaussian", gaussian),
         ("median", median),
         ("sobel", sobel),
         ("equalize", equalize),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
+    ])
 }
 
-/// Measures one way to run an op; one that does not fit is left out.
-fn measure<T: Element, D: Op<T>>(
-    bench: &mut Bench,
-    (op, variant, size): (&str, &str, &str),
-    desc: &D,
-    (x, y): &(Buffer<T>, Buffer<T>),
-) -> Result<()> {
-    let Ok(plan) = desc.plan::<T>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
-    let [input, output] = [0, 1].map(|i| plan.program().operands[i].len);
-    let (dtype, cost) = (T::DTYPE.to_string(), plan.program().cost);
-    let case = Case { op, variant, dtype: &dtype, size: size.to_owned(), cost };
-    let (x, y) = (x.slice(..input)?, y.slice(..output)?);
-    bench.device(&case, |rec| plan.record(rec, &[x.untyped(), y.untyped()]));
-    Ok(())
-}
-
-/// The size, for rows.
+/// Formats the size of an image.
 fn name(image: Image, what: &str) -> String {
     let layout = if image.layout == Layout::Planar { " planar" } else { "" };
     format!("{}x{}x{}{layout}{what}", image.h, image.w, image.channels)
 }
 
-/// Larger than any cache; rows that are no whole words; colours in both layouts.
+/// Images larger than any cache, with rows of partial words, and with colours in both layouts.
 fn images(bench: &Bench) -> Vec<Image> {
     bench.scale(
         vec![
@@ -67,7 +39,7 @@ fn images(bench: &Bench) -> Vec<Image> {
     )
 }
 
-/// Random elements of both types, as many as the largest image has, and room for results.
+/// Random elements of both types for the largest image, and memory for results.
 struct Pixels {
     u8: (Buffer<u8>, Buffer<u8>),
     f32: (Buffer<f32>, Buffer<f32>),
@@ -82,13 +54,10 @@ impl Pixels {
         })
     }
 
-    /// Measures one way to run an op, on both types.
-    fn measure<D>(&self, bench: &mut Bench, case: (&str, &str, &str), desc: &D) -> Result<()>
-    where
-        D: Op<u8> + Op<f32>,
-    {
-        measure(bench, case, desc, &self.u8)?;
-        measure(bench, case, desc, &self.f32)
+    /// Measures an op on both types.
+    fn measure<D: Op<u8> + Op<f32>>(&self, bench: &mut Bench, op: &D, size: &str) -> Result<()> {
+        bench.op::<u8>(op, size, &[&self.u8.0, &self.u8.1])?;
+        bench.op::<f32>(op, size, &[&self.f32.0, &self.f32.1])
     }
 }
 
@@ -109,8 +78,7 @@ fn grey(bench: &mut Bench) -> Result<()> {
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Grey::variants() {
-            let desc = Grey::new(image).variant(v.name);
-            pixels.measure(bench, ("grey", v.name, &name(image, "")), &desc)?;
+            pixels.measure(bench, &Grey::new(image).variant(v.name), &name(image, ""))?;
         }
     }
     Ok(())
@@ -126,9 +94,8 @@ fn blur(bench: &mut Bench) -> Result<()> {
                 if radius > 8 && ["naive", "tiled"].contains(&v.name) {
                     continue;
                 }
-                let desc = Blur::new(image, radius).variant(v.name);
-                let size = name(image, &format!(" radius {radius}"));
-                pixels.measure(bench, ("blur", v.name, &size), &desc)?;
+                let op = Blur::new(image, radius).variant(v.name);
+                pixels.measure(bench, &op, &name(image, &format!(" radius {radius}")))?;
             }
         }
     }
@@ -145,9 +112,8 @@ fn gaussian(bench: &mut Bench) -> Result<()> {
                 if sigma > 2.0 && v.name == "naive" {
                     continue;
                 }
-                let desc = Gaussian::new(image, sigma).variant(v.name);
-                let size = name(image, &format!(" sigma {sigma}"));
-                pixels.measure(bench, ("gaussian", v.name, &size), &desc)?;
+                let op = Gaussian::new(image, sigma).variant(v.name);
+                pixels.measure(bench, &op, &name(image, &format!(" sigma {sigma}")))?;
             }
         }
     }
@@ -161,8 +127,8 @@ fn median(bench: &mut Bench) -> Result<()> {
         let many = image == Image::grey([8192, 8192]);
         for size in if many { vec![3, 5, 7, 15, 31] } else { vec![3] } {
             for v in Median::variants() {
-                let desc = Median::new(image, size).variant(v.name);
-                pixels.measure(bench, ("median", v.name, &name(image, &format!(" size {size}"))), &desc)?;
+                let op = Median::new(image, size).variant(v.name);
+                pixels.measure(bench, &op, &name(image, &format!(" size {size}")))?;
             }
         }
     }
@@ -174,8 +140,7 @@ fn sobel(bench: &mut Bench) -> Result<()> {
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Sobel::variants() {
-            let desc = Sobel::new(image).variant(v.name);
-            pixels.measure(bench, ("sobel", v.name, &name(image, "")), &desc)?;
+            pixels.measure(bench, &Sobel::new(image).variant(v.name), &name(image, ""))?;
         }
     }
     Ok(())
@@ -186,8 +151,7 @@ fn equalize(bench: &mut Bench) -> Result<()> {
     let pixels = Pixels::new(&bench.gpu, &images)?;
     for image in images {
         for v in Equalize::variants() {
-            let desc = Equalize::new(image).variant(v.name);
-            pixels.measure(bench, ("equalize", v.name, &name(image, "")), &desc)?;
+            pixels.measure(bench, &Equalize::new(image).variant(v.name), &name(image, ""))?;
         }
     }
     Ok(())

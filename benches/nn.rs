@@ -3,27 +3,19 @@
 mod support;
 
 use half::f16;
-use support::{Bench, Case, centred, random};
-use tilework::gpu::Slice;
+use support::{Bench, Operand, centred, half, random};
 use tilework::nn::{
-    ActivationBackward, Adam, BatchNorm, BiasBackward, CrossEntropy, LayerNormBackward, LogSoftmaxBackward,
-    RmsNormBackward, Rope, Sequential, Sgd, SoftmaxBackward, SquaredError,
+    ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
+    GatherRows, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
+    Pool2dBackward, PoolKind, RmsNorm, RmsNormBackward, Rope, Sequential, Sgd, Softmax, SoftmaxBackward,
+    SquaredError,
 };
-use tilework::nn::{GatherRows, MeanPool};
-use tilework::nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{DType, Element, Result};
 
-/// The cases of some ops.
-type Group = fn(&mut Bench) -> Result<()>;
-
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 22] = [
+    support::groups(&[
         ("softmax", softmax),
         ("log-softmax", log_softmax),
         ("layer-norm", layer_norm),
@@ -33,6 +25,7 @@ fn family(bench: &mut Bench) -> Result<()> {
         ("pool", pool),
         ("pool-backward", pool_backward),
         ("batch-norm", batch_norm),
+        ("batch-norm-train", batch_norm_train),
         ("cross-entropy", cross_entropy),
         ("squared-error", squared_error),
         ("activation-backward", activation_backward),
@@ -46,16 +39,10 @@ fn family(bench: &mut Bench) -> Result<()> {
         ("sequential", sequential),
         ("gather-rows", gather_rows),
         ("mean-pool", mean_pool),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
+    ])
 }
 
-/// Rows and their lengths: the case of the comparison first, then short, odd and long ones.
+/// Rows and their lengths: the one compared with peers first, then short, odd and long ones.
 fn shapes(bench: &Bench) -> Vec<(usize, usize)> {
     bench.scale(
         vec![
@@ -82,37 +69,18 @@ fn buffers<T: Element>(bench: &Bench, value: impl Fn(u32) -> T) -> Result<(Buffe
     Ok((random(&bench.gpu, largest, value)?, bench.gpu.alloc(largest)?))
 }
 
-/// Measures an op from one buffer to another.
-fn one<T: Element, O: Op<T>>(
-    bench: &mut Bench,
-    op: &O,
-    variant: Option<&str>,
-    size: String,
-    x: Slice<'_, T>,
-    y: Slice<'_, T>,
-) -> Result<()> {
-    // A row may be more than one workgroup holds.
-    let Ok(plan) = op.plan::<T>(&bench.gpu).map(tilework::Plan::into_executable) else { return Ok(()) };
-    let program = plan.program();
-    let variant = variant.unwrap_or(program.variant());
-    let case = Case { op: program.op, variant, dtype: T::DTYPE.name(), size, cost: program.cost };
-    bench.device(&case, |rec| plan.record(rec, &[x.untyped(), y.untyped()]));
-    Ok(())
-}
-
 fn softmax(bench: &mut Bench) -> Result<()> {
     let (x, y) = buffers(bench, centred)?;
     for (rows, n) in shapes(bench) {
         for v in Softmax::variants() {
             let op = Softmax::new(rows, n).variant(v.name);
-            one(bench, &op, None, format!("{rows}x{n}"), x.slice(..rows * n)?, y.slice(..rows * n)?)?;
+            bench.op::<f32>(&op, format!("{rows}x{n}"), &[&x, &y])?;
         }
     }
     drop((x, y));
-    let (x, y) = buffers(bench, |b| f16::from_f32(centred(b)))?;
+    let (x, y) = buffers(bench, half)?;
     for (rows, n) in shapes(bench) {
-        let op = Softmax::new(rows, n);
-        one(bench, &op, None, format!("{rows}x{n}"), x.slice(..rows * n)?, y.slice(..rows * n)?)?;
+        bench.op::<f16>(&Softmax::new(rows, n), format!("{rows}x{n}"), &[&x, &y])?;
     }
     Ok(())
 }
@@ -120,8 +88,7 @@ fn softmax(bench: &mut Bench) -> Result<()> {
 fn log_softmax(bench: &mut Bench) -> Result<()> {
     let (x, y) = buffers(bench, centred)?;
     for (rows, n) in shapes(bench) {
-        let op = LogSoftmax::new(rows, n);
-        one(bench, &op, None, format!("{rows}x{n}"), x.slice(..rows * n)?, y.slice(..rows * n)?)?;
+        bench.op::<f32>(&LogSoftmax::new(rows, n), format!("{rows}x{n}"), &[&x, &y])?;
     }
     Ok(())
 }
@@ -131,13 +98,8 @@ fn layer_norm(bench: &mut Bench) -> Result<()> {
     let (x, y) = buffers(bench, centred)?;
     for (rows, n) in shapes(bench) {
         let (gamma, beta) = (random(&bench.gpu, n, centred)?, random(&bench.gpu, n, centred)?);
-        let plan = LayerNorm::new(rows, n).with_beta().plan::<f32>(&bench.gpu)?;
-        let program = plan.program();
-        let size = format!("{rows}x{n}");
-        let case =
-            Case { op: "layer-norm", variant: program.variant(), dtype: "f32", size, cost: program.cost };
-        let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
-        bench.device(&case, |rec| plan.with_beta(&beta).record(rec, x, &gamma, y));
+        let op = LayerNorm::new(rows, n).with_beta();
+        bench.op::<f32>(&op, format!("{rows}x{n}"), &[&x, &gamma, &beta, &y])?;
     }
     Ok(())
 }
@@ -146,17 +108,13 @@ fn layer_norm(bench: &mut Bench) -> Result<()> {
 fn rope(bench: &mut Bench) -> Result<()> {
     let [batch, heads, tokens, size] = bench.scale([4, 32, 4096, 128], [1, 4, 128, 64]);
     let angles = random(&bench.gpu, tokens * size / 2, centred)?;
-    let x = random(&bench.gpu, batch * heads * tokens * size, |b| f16::from_f32(centred(b)))?;
+    let x = random(&bench.gpu, batch * heads * tokens * size, half)?;
     let y = bench.gpu.alloc::<f16>(x.len())?;
     for interleaved in [false, true] {
-        let plan = Rope::new([batch, heads, tokens, size])
-            .when(interleaved, |op| op.interleaved())
-            .plan::<f16>(&bench.gpu)?;
-        let program = plan.program();
+        let op = Rope::new([batch, heads, tokens, size]).when(interleaved, |op| op.interleaved());
         let layout = if interleaved { " interleaved" } else { "" };
         let size = format!("{batch}x{heads}x{tokens}x{size}{layout}");
-        let case = Case { op: "rope", variant: program.variant(), dtype: "f16", size, cost: program.cost };
-        bench.device(&case, |rec| plan.record(rec, &x, &angles, &angles, &y));
+        bench.op::<f16>(&op, size, &[&x, &angles, &angles, &y])?;
     }
     Ok(())
 }
@@ -166,28 +124,21 @@ fn rms_norm(bench: &mut Bench) -> Result<()> {
     let (x, y) = buffers(bench, centred)?;
     for (rows, n) in shapes(bench) {
         let gamma = random(&bench.gpu, n, centred)?;
-        let plan = RmsNorm::new(rows, n).plan::<f32>(&bench.gpu)?;
-        let program = plan.program();
-        let size = format!("{rows}x{n}");
-        let case =
-            Case { op: "rms-norm", variant: program.variant(), dtype: "f32", size, cost: program.cost };
-        let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
-        bench.device(&case, |rec| plan.record(rec, x, &gamma, y));
+        bench.op::<f32>(&RmsNorm::new(rows, n), format!("{rows}x{n}"), &[&x, &gamma, &y])?;
     }
     Ok(())
 }
 
-/// Candidates for the policy of a card: how many invocations share a row.
+/// Candidates for the policy of a card: threads per row.
 fn rows_lanes(bench: &mut Bench) -> Result<()> {
     let (x, y) = buffers(bench, centred)?;
     for (rows, n) in shapes(bench) {
         for lanes in [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024] {
-            let size = format!("{rows}x{n}");
-            let (x, y) = (x.slice(..rows * n)?, y.slice(..rows * n)?);
             for v in Softmax::variants() {
                 let op = Softmax::new(rows, n).variant(v.name).lanes(lanes);
                 if v.name == "whole" || n > 8192 && lanes >= 128 {
-                    one(bench, &op, Some(&format!("{} {lanes} lanes", v.name)), size.clone(), x, y)?;
+                    let variant = format!("{} {lanes} lanes", v.name);
+                    bench.op_as::<f32>(&op, (&variant, ""), format!("{rows}x{n}"), &[&x, &y])?;
                 }
             }
         }
@@ -195,16 +146,14 @@ fn rows_lanes(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Every kind on the case of the comparison, `pairs` with other numbers of loads in flight, and other windows.
+/// Every kind, `pairs` with several numbers of loads in flight, and other windows.
 fn pool(bench: &mut Bench) -> Result<()> {
     let shape = bench.scale([32, 64, 224, 224], [1, 8, 112, 112]);
     let len = shape.iter().product();
     let (x, y) = (random(&bench.gpu, len, centred)?, bench.gpu.alloc::<f32>(len)?);
     let run = |bench: &mut Bench, op: &Pool2d, name: &str, size: &str| -> Result<()> {
-        let outputs: usize = op.output_shape()?.iter().product();
         let [n, c, h, w] = shape;
-        let size = format!("{n}x{c}x{h}x{w} {size}");
-        one(bench, op, Some(name), size, x.slice(..)?, y.slice(..outputs)?)
+        bench.op_as::<f32>(op, (name, ""), format!("{n}x{c}x{h}x{w} {size}"), &[&x, &y])
     };
     let weights = PoolKind::Weighted(vec![0.1, 0.2, 0.3, 0.4]);
     for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
@@ -232,43 +181,26 @@ fn pool_backward(bench: &mut Bench) -> Result<()> {
     let weights = PoolKind::Weighted(vec![0.1, 0.2, 0.3, 0.4]);
     for kind in [PoolKind::Max, PoolKind::Average, PoolKind::L2, weights] {
         let size = format!("{n}x{c}x{h}x{w} {} 2x2", kind.name());
-        let plan = Pool2dBackward::new(kind, shape, [2, 2]).plan::<f32>(&bench.gpu)?;
-        let program = plan.program();
-        let case =
-            Case { op: "pool-backward", variant: program.variant(), dtype: "f32", size, cost: program.cost };
-        bench.device(&case, |rec| plan.record(rec, &x, &dy, &dx));
+        bench.op::<f32>(&Pool2dBackward::new(kind, shape, [2, 2]), size, &[&x, &dy, &dx])?;
     }
     Ok(())
 }
 
-/// Measures an op on buffers of its own: floats at random, labels of 0.
+/// Measures an op on new buffers: random floats, and labels of 0.
 fn any(bench: &mut Bench, op: &impl Op<f32>, size: String) -> Result<()> {
-    let executable = op.plan::<f32>(&bench.gpu)?.into_executable();
-    let program = executable.program();
-    let case = Case { op: program.op, variant: program.variant(), dtype: "f32", size, cost: program.cost };
-    let (mut floats, mut labels) = (Vec::new(), Vec::new());
+    let program = op.lower(bench.gpu.profile())?;
+    let mut buffers: Vec<Box<dyn Operand>> = Vec::new();
     for operand in &program.operands {
-        if operand.dtype == DType::U32 {
-            labels.push(bench.gpu.alloc_zeroed::<u32>(operand.len)?);
-        } else {
-            floats.push(random(&bench.gpu, operand.len, centred)?);
-        }
+        buffers.push(match operand.dtype {
+            DType::U32 => Box::new(bench.gpu.alloc_zeroed::<u32>(operand.len)?),
+            _ => Box::new(random(&bench.gpu, operand.len, centred)?),
+        });
     }
-    let (mut float, mut label) = (floats.iter(), labels.iter());
-    let slices: Vec<_> = (program.operands.iter())
-        .filter_map(|operand| {
-            if operand.dtype == DType::U32 {
-                label.next().map(|buffer| Slice::from(buffer).untyped())
-            } else {
-                float.next().map(|buffer| Slice::from(buffer).untyped())
-            }
-        })
-        .collect();
-    bench.device(&case, |rec| executable.record(rec, &slices));
-    Ok(())
+    let operands: Vec<_> = buffers.iter().map(|buffer| &**buffer).collect();
+    bench.op(op, size, &operands)
 }
 
-/// Rows of gradients: the case of the forward pass, short, odd and long ones.
+/// Rows and their lengths for gradients.
 fn rows(bench: &Bench) -> Vec<(usize, usize)> {
     bench.scale(
         vec![(16384, 4096), (16384, 4095), (1 << 20, 64), (65536, 1000), (4096, 16384)],
@@ -327,6 +259,17 @@ fn batch_norm(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Training on the shapes of inference, and its gradients.
+fn batch_norm_train(bench: &mut Bench) -> Result<()> {
+    for shape in bench.scale([[64, 64, 112, 112], [64, 512, 7, 7]], [[2, 8, 56, 56], [2, 64, 7, 7]]) {
+        let [n, c, h, w] = shape;
+        let size = format!("{n}x{c}x{h}x{w}");
+        any(bench, &BatchNormTrain::new(shape), size.clone())?;
+        any(bench, &BatchNormBackward::new(shape), size)?;
+    }
+    Ok(())
+}
+
 fn cross_entropy(bench: &mut Bench) -> Result<()> {
     for (n, classes) in bench.scale([(128, 10), (65536, 1000)], [(128, 10), (256, 1000)]) {
         any(bench, &CrossEntropy::new(n, classes).with_gradient(), format!("{n}x{classes}"))?;
@@ -369,7 +312,7 @@ fn sequential(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Embeddings of tokens at random, and the heads of a projection, tokens x heads, to heads x tokens.
+/// Random tokens' embeddings, and a projection's heads from token order to head order.
 fn gather_rows(bench: &mut Bench) -> Result<()> {
     for (rows, n, count) in
         bench.scale([(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20)], [(1000, 384, 512), (4096, 64, 4096)])
@@ -378,12 +321,8 @@ fn gather_rows(bench: &mut Bench) -> Result<()> {
             (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
         let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);
         let output = bench.gpu.alloc::<f32>(count * n)?;
-        let plan = GatherRows::new([rows, n], count).plan::<f32>(&bench.gpu)?;
-        let program = plan.program();
-        let size = format!("{count} of {rows}x{n}");
-        let case =
-            Case { op: "gather-rows", variant: program.variant(), dtype: "f32", size, cost: program.cost };
-        bench.device(&case, |rec| plan.record(rec, &table, &indices, &output));
+        let op = GatherRows::new([rows, n], count);
+        bench.op::<f32>(&op, format!("{count} of {rows}x{n}"), &[&table, &indices, &output])?;
     }
     Ok(())
 }
@@ -395,12 +334,8 @@ fn mean_pool(bench: &mut Bench) -> Result<()> {
         let x = random(&bench.gpu, batch * tokens * width, centred)?;
         let lengths = bench.gpu.upload(&vec![tokens as u32; batch])?;
         let output = bench.gpu.alloc::<f32>(batch * width)?;
-        let plan = MeanPool::new([batch, tokens, width]).normalized().plan::<f32>(&bench.gpu)?;
-        let program = plan.program();
-        let size = format!("{batch}x{tokens}x{width}");
-        let case =
-            Case { op: "mean-pool", variant: program.variant(), dtype: "f32", size, cost: program.cost };
-        bench.device(&case, |rec| plan.record(rec, &x, &lengths, &output));
+        let op = MeanPool::new([batch, tokens, width]).normalized();
+        bench.op::<f32>(&op, format!("{batch}x{tokens}x{width}"), &[&x, &lengths, &output])?;
     }
     Ok(())
 }

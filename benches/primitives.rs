@@ -5,21 +5,14 @@ mod support;
 use half::f16;
 #[cfg(feature = "cuda")]
 use support::random_on_cuda;
-use support::{Bench, Case, centred, random};
+use support::{Bench, Case, Operand, centred, half, random};
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
-use tilework::program::Cost;
+use tilework::program::{Cost, Op};
 use tilework::{Element, Result};
 
-/// The cases of some ops.
-type Group = fn(&mut Bench) -> Result<()>;
-
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 8] = [
+    support::groups(&[
         ("reduce", reduce),
         ("scan", scan),
         ("segmented-scan", segmented_scan),
@@ -28,13 +21,7 @@ fn family(bench: &mut Bench) -> Result<()> {
         ("histogram", histogram),
         ("sort", sort),
         ("top-k", top_k),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
+    ])
 }
 
 fn reduce(bench: &mut Bench) -> Result<()> {
@@ -63,14 +50,14 @@ fn reduce(bench: &mut Bench) -> Result<()> {
     one(bench, Min, "coarsened", &x, 1, largest)?;
     one(bench, ArgMax, "coarsened", &x, 1, largest)?;
     drop(x);
-    let half = random(&gpu, largest, |b| f16::from_f32(centred(b)))?;
+    let half = random(&gpu, largest, half)?;
     one(bench, Sum, "coarsened", &half, 1, largest)?;
     drop(half);
     let bytes = random(&gpu, largest, |b| b as u8)?;
     one(bench, Sum, "coarsened", &bytes, 1, largest)
 }
 
-/// Half of the elements kept, at random; runs of three values.
+/// Selections that keep a random half of the elements, and runs.
 fn compact(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let largest = bench.scale(1 << 28, 1 << 20);
@@ -118,7 +105,7 @@ fn compact(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures one reduction, if the device has the variant.
+/// Measures a reduction.
 fn one<T: Element, O: Reducer<T>>(
     bench: &mut Bench,
     op: O,
@@ -128,30 +115,26 @@ fn one<T: Element, O: Reducer<T>>(
     n: usize,
 ) -> Result<()> {
     let name = op.operator().name();
-    let Ok(plan) = Reduce::rows(op, rows, n).variant(variant).plan::<T>(&bench.gpu) else { return Ok(()) };
-    let output = bench.gpu.alloc::<O::Output>(rows)?;
     let size = if rows == 1 { format!("{name} {n}") } else { format!("{name} {rows}x{n}") };
-    let case = Case { op: "reduce", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
-    let input = x.slice(..rows * n)?;
-    bench.device(&case, |rec| plan.record(rec, input, &output));
-    Ok(())
+    let output = bench.gpu.alloc::<O::Output>(rows)?;
+    bench.op::<T>(&Reduce::rows(op, rows, n).variant(variant), size, &[x, &output])
 }
 
-/// How a benchmark's elements are spread: all alike, as likely, or number k about in proportion to 1 / k.
+/// Distributions of a histogram's elements: uniform, all equal, or bin k in proportion to 1 / k.
 const SPREADS: [&str; 3] = ["random", "equal", "zipf"];
 
-/// A fraction of 1 from random bits.
+/// Returns a number in [0, 1) with this distribution.
 fn spread(kind: &str, bits: u32, bins: f64) -> f64 {
     let fraction = f64::from(bits) / 4_294_967_296.0;
     match kind {
         "random" => fraction,
         "equal" => 0.3,
-        // From 1 to the number of bins, evenly in orders of magnitude.
+        // Log-uniform from 1 to the number of bins.
         _ => ((fraction * bins.ln()).exp() - 1.0) / bins,
     }
 }
 
-/// As `random`, of few values again and again: a count does not see that, and the host is done sooner.
+/// As [`random`], but repeats its values, which saves time on the host and does not change a histogram's work.
 fn repeated<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<Buffer<T>> {
     let buffer = gpu.alloc::<T>(n)?;
     let part: Vec<T> = (0..n.min(1 << 22) as u32).map(|i| value(hash(i))).collect();
@@ -162,7 +145,7 @@ fn repeated<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result
     Ok(buffer)
 }
 
-/// Bits that look random: C. Wellons's lowbias32.
+/// Pseudo-random bits: C. Wellons's lowbias32.
 fn hash(mut x: u32) -> u32 {
     x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
     x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
@@ -177,7 +160,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
         let x = repeated(&gpu, largest, |b| (spread(kind, b, 256.0) * 256.0) as u8)?;
         for &n in &lengths {
             for variant in Histogram::variants() {
-                // The baselines take long where all elements meet in one word.
+                // The baselines are slow if all elements fall into one word.
                 if kind == "random" || n < 1 << 21 || !variant.name.starts_with("global") {
                     count(bench, variant.name, kind, &x, &Histogram::new(n, 256))?;
                 }
@@ -213,7 +196,7 @@ fn histogram(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures one histogram, if its variant takes that number of bins.
+/// Measures a histogram.
 fn count<T: Element>(
     bench: &mut Bench,
     variant: &str,
@@ -221,14 +204,11 @@ fn count<T: Element>(
     x: &Buffer<T>,
     desc: &Histogram,
 ) -> Result<()> {
-    let Ok(plan) = desc.clone().variant(variant).plan::<T>(&bench.gpu) else { return Ok(()) };
     let counts = bench.gpu.alloc::<u32>(desc.bins())?;
-    let n = plan.program().operands[0].len;
-    let size = format!("{} bins {kind} {n}", desc.bins());
-    let case = Case { op: "histogram", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
-    let input = x.slice(..n)?;
-    bench.device(&case, |rec| plan.record(rec, input, &counts));
-    Ok(())
+    let op = desc.clone().variant(variant);
+    let Ok(program) = Op::<T>::lower(&op, bench.gpu.profile()) else { return Ok(()) };
+    let size = format!("{} bins {kind} {}", desc.bins(), program.operands[0].len);
+    bench.op_as::<T>(&op, (variant, ""), size, &[x, &counts])
 }
 
 fn sort(bench: &mut Bench) -> Result<()> {
@@ -242,7 +222,10 @@ fn sort(bench: &mut Bench) -> Result<()> {
         }
     }
     for n in sizes {
-        sort_pairs(bench, &RadixSort::new(n), "auto", "random", &keys, n)?;
+        let (keys_out, values_out) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(n)?);
+        let op = RadixSort::new(n).with_values();
+        let operands: [&dyn Operand; 4] = [&keys, &keys_out, &keys, &values_out];
+        bench.op_as::<u32>(&op, ("auto", ""), format!("pairs {n} random"), &operands)?;
     }
     drop(keys);
     let floats = random(&gpu, largest, centred)?;
@@ -258,7 +241,7 @@ fn sort(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures one sort of keys, if the device can run it.
+/// Measures a sort of keys.
 fn sort_keys<T: Element>(
     bench: &mut Bench,
     sort: &RadixSort,
@@ -266,32 +249,12 @@ fn sort_keys<T: Element>(
     what: &str,
     keys: &Buffer<T>,
     n: usize,
-) -> Result<()> {
-    let Ok(plan) = sort.plan::<T>(&bench.gpu) else { return Ok(()) };
+) -> Result<()>
+where
+    RadixSort: Op<T>,
+{
     let output = bench.gpu.alloc::<T>(n)?;
-    let size = format!("keys {n} {what}");
-    let case = Case { op: "sort", variant, dtype: T::DTYPE.name(), size, cost: plan.program().cost };
-    let input = keys.slice(..n)?;
-    bench.device(&case, |rec| plan.record(rec, input, &output));
-    Ok(())
-}
-
-/// The same with values, which are the keys again.
-fn sort_pairs(
-    bench: &mut Bench,
-    sort: &RadixSort,
-    variant: &str,
-    what: &str,
-    keys: &Buffer<u32>,
-    n: usize,
-) -> Result<()> {
-    let Ok(plan) = sort.clone().with_values().plan::<u32>(&bench.gpu) else { return Ok(()) };
-    let (keys_out, values_out) = (bench.gpu.alloc::<u32>(n)?, bench.gpu.alloc::<u32>(n)?);
-    let size = format!("pairs {n} {what}");
-    let case = Case { op: "sort", variant, dtype: "u32", size, cost: plan.program().cost };
-    let input = keys.slice(..n)?;
-    bench.device(&case, |rec| plan.with_values(input, &values_out).record(rec, input, &keys_out));
-    Ok(())
+    bench.op_as::<T>(sort, (variant, ""), format!("keys {n} {what}"), &[keys, &output])
 }
 
 fn scan(bench: &mut Bench) -> Result<()> {
@@ -300,7 +263,7 @@ fn scan(bench: &mut Bench) -> Result<()> {
     let (x, y) = (random(&gpu, largest, |b| b)?, gpu.alloc::<u32>(largest)?);
     for n in bench.scale(vec![1 << 16, 1 << 20, 1 << 24, 1 << 28], vec![1 << 16, 1 << 20]) {
         let fast = ["hierarchical", "lookback"];
-        // The ladder is for reading, and slow: two sizes show it.
+        // The teaching variants are slow: two sizes suffice.
         let wanted = |name| fast.contains(&name) || n == 1 << 20 || n == largest;
         for variant in Scan::variants().iter().filter(|v| wanted(v.name)) {
             one_scan(bench, &Scan::new(Sum, n).exclusive().variant(variant.name), &x, &y, n.to_string())?;
@@ -325,14 +288,14 @@ fn scan(bench: &mut Bench) -> Result<()> {
     }
     one_scan(bench, &Scan::new(Min, largest), &x, &y, format!("min {largest}"))?;
     drop((x, y));
-    let (x, y) = (random(&gpu, largest, |b| f16::from_f32(centred(b)))?, gpu.alloc::<f16>(largest)?);
+    let (x, y) = (random(&gpu, largest, half)?, gpu.alloc::<f16>(largest)?);
     one_scan(bench, &Scan::new(Sum, largest).exclusive(), &x, &y, largest.to_string())?;
     #[cfg(feature = "cuda")]
     scan_on_cuda(bench)?;
     Ok(())
 }
 
-/// Every variant by CUDA.
+/// Every variant on CUDA.
 #[cfg(feature = "cuda")]
 fn scan_on_cuda(bench: &mut Bench) -> Result<()> {
     let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
@@ -351,7 +314,7 @@ fn scan_on_cuda(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Measures one scan, if the device has the variant. The first row of a size is the exclusive sum.
+/// Measures a scan. The first row of a size is the exclusive sum.
 fn one_scan<T: Element, O: Reducer<T, Output = T>>(
     bench: &mut Bench,
     scan: &Scan<O>,
@@ -359,12 +322,7 @@ fn one_scan<T: Element, O: Reducer<T, Output = T>>(
     y: &Buffer<T>,
     size: String,
 ) -> Result<()> {
-    let Ok(plan) = scan.plan::<T>(&bench.gpu) else { return Ok(()) };
-    let (variant, cost, n) = (plan.program().variant(), plan.program().cost, plan.program().operands[0].len);
-    let case = Case { op: "scan", variant, dtype: T::DTYPE.name(), size, cost };
-    let (input, output) = (x.slice(..n)?, y.slice(..n)?);
-    bench.device(&case, |rec| plan.record(rec, input, output));
-    Ok(())
+    bench.op::<T>(scan, size, &[x, y])
 }
 
 fn segmented_scan(bench: &mut Bench) -> Result<()> {
@@ -374,28 +332,17 @@ fn segmented_scan(bench: &mut Bench) -> Result<()> {
     for length in [1, 100, 100_000, u32::MAX] {
         let heads = random(&gpu, n, |b| u32::from(b % length == 0))?;
         for variant in SegmentedScan::variants() {
-            let Ok(plan) = SegmentedScan::new(Sum, n).variant(variant.name).plan::<f32>(&gpu) else {
-                continue;
+            let size = match length {
+                u32::MAX => format!("{n} one segment"),
+                _ => format!("{n} segments of {length}"),
             };
-            let size = if length == u32::MAX {
-                format!("{n} one segment")
-            } else {
-                format!("{n} segments of {length}")
-            };
-            let case = Case {
-                op: "segmented-scan",
-                variant: variant.name,
-                dtype: "f32",
-                size,
-                cost: plan.program().cost,
-            };
-            bench.device(&case, |rec| plan.record(rec, &x, &heads, &y));
+            bench.op::<f32>(&SegmentedScan::new(Sum, n).variant(variant.name), size, &[&x, &heads, &y])?;
         }
     }
     Ok(())
 }
 
-/// Average lengths of runs, and tiles from which to choose the policy.
+/// Several average lengths of runs, and candidates for the policy of tiles.
 fn reduce_by_key(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let largest = bench.scale(1 << 28, 1 << 20);
@@ -423,19 +370,11 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
                         by_key = by_key.tile(workgroup_size, quads);
                         size += &format!(", tile {workgroup_size}x{quads}");
                     }
-                    let Ok(plan) = by_key.plan::<f32>(&gpu) else { continue };
-                    let cost = plan.program().cost;
-                    let case =
-                        |op| Case { op, variant: variant.name, dtype: "f32", size: size.clone(), cost };
-                    let (k, v) = (keys.slice(..n)?, x.slice(..n)?);
-                    let (ko, vo) = (keys_out.slice(..n)?, y.slice(..n)?);
-                    bench.device(&case("reduce-by-key"), |rec| plan.record(rec, k, v, ko, vo, &count));
-                    let Ok(plan) = by_heads.plan::<f32>(&gpu) else { continue };
-                    if tile.is_some() {
-                        continue;
+                    let buffers: [&dyn Operand; 5] = [&keys, &x, &keys_out, &y, &count];
+                    bench.op::<f32>(&by_key, &size, &buffers)?;
+                    if tile.is_none() {
+                        bench.op::<f32>(&by_heads, &size, &[&x, &heads, &y, &count])?;
                     }
-                    let h = heads.slice(..n)?;
-                    bench.device(&case("segmented-reduce"), |rec| plan.record(rec, v, h, vo, &count));
                 }
             }
         }
@@ -443,7 +382,7 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Sizes, numbers of best, chunk lengths to choose the policy from, and inputs that are hard on some step.
+/// Sizes, values of k, candidates for the policy of chunks, and inputs that are hard on some step.
 fn top_k(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let largest = bench.scale(1 << 28, 1 << 20);
@@ -474,13 +413,11 @@ fn top_k(bench: &mut Bench) -> Result<()> {
     one_top_k(bench, &TopK::new(n, 100), &rising, 100, format!("100 of {n} rising"))
 }
 
-/// Measures one selection of the largest, if the device can run it.
-fn one_top_k<T: Element>(bench: &mut Bench, top: &TopK, x: &Buffer<T>, k: usize, size: String) -> Result<()> {
-    let Ok(plan) = top.plan::<T>(&bench.gpu) else { return Ok(()) };
+/// Measures a selection of the largest.
+fn one_top_k<T: Element>(bench: &mut Bench, top: &TopK, x: &Buffer<T>, k: usize, size: String) -> Result<()>
+where
+    TopK: Op<T>,
+{
     let (values, indices) = (bench.gpu.alloc::<T>(k)?, bench.gpu.alloc::<u32>(k)?);
-    let (variant, cost, n) = (plan.program().variant(), plan.program().cost, plan.program().operands[0].len);
-    let case = Case { op: "top-k", variant, dtype: T::DTYPE.name(), size, cost };
-    let input = x.slice(..n)?;
-    bench.device(&case, |rec| plan.record(rec, input, &values, &indices));
-    Ok(())
+    bench.op::<T>(top, size, &[x, &values, &indices])
 }

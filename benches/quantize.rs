@@ -3,36 +3,21 @@
 mod support;
 
 use half::f16;
-use support::{Bench, Case, centred, random};
-use tilework::Element;
-use tilework::Result;
-use tilework::dense::ProductTile;
-use tilework::dense::ThreadTile;
+use support::{Bench, Case, centred, half, random};
+use tilework::dense::{ProductTile, ThreadTile};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
-
-/// The cases of some ops.
-type Group = fn(&mut Bench) -> Result<()>;
+use tilework::{Element, Result};
 
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    let groups: [(&str, Group); 5] = [
+    support::groups(&[
         ("cast", cast),
         ("quantize", quantize),
         ("dequantize", dequantize),
         ("gemm-int8", gemm_int8),
         ("gemm-int8-tiles", gemm_int8_tiles),
-    ];
-    for (name, group) in groups {
-        if bench.wants(name) {
-            group(bench)?;
-        }
-    }
-    Ok(())
+    ])
 }
 
 /// A matrix, its scales, and the name of the case.
@@ -55,12 +40,8 @@ fn matrices(bench: &Bench) -> Vec<Matrix> {
 fn cast(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 28, 1 << 18);
     let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f16>(n)?);
-    let (narrow, widen) = (Cast::new(n).plan::<f32>(&bench.gpu)?, Cast::new(n).plan::<f16>(&bench.gpu)?);
-    let program = narrow.program();
-    let (variant, cost) = (program.variant(), program.cost);
-    let case = |dtype| Case { op: "cast", variant, dtype, size: n.to_string(), cost };
-    bench.device(&case("f32-f16"), |rec| narrow.record(rec, &x, &y));
-    bench.device(&case("f16-f32"), |rec| widen.record(rec, &y, &x));
+    bench.op_as::<f32>(&Cast::new(n), ("", "f32-f16"), n.to_string(), &[&x, &y])?;
+    bench.op_as::<f16>(&Cast::new(n), ("", "f16-f32"), n.to_string(), &[&y, &x])?;
     Ok(())
 }
 
@@ -69,7 +50,7 @@ fn quantize(bench: &mut Bench) -> Result<()> {
     quantize_to::<i8, f32>(bench, &rows)?;
     quantize_to::<u8, f32>(bench, &rows)?;
     drop(rows);
-    let rows = random(&bench.gpu, bench.scale(16384 * 4096, 32 * 256 * 128), |b| f16::from_f32(centred(b)))?;
+    let rows = random(&bench.gpu, bench.scale(16384 * 4096, 32 * 256 * 128), half)?;
     quantize_to::<i8, f16>(bench, &rows)?;
     quantize_to::<u8, f16>(bench, &rows)
 }
@@ -82,16 +63,10 @@ where
     let scale = bench.gpu.alloc::<f32>(x.len() / 32)?;
     for ((rows, n), scales, name) in matrices(bench) {
         let op = Quantize::<Q>::new(rows, n).scales(scales);
+        let dtype = format!("{}-{}", T::DTYPE, Q::NAME);
         for v in Quantize::<Q>::variants() {
-            let Ok(plan) = op.clone().variant(v.name).plan::<T>(&bench.gpu) else { continue };
-            let program = plan.program();
-            let spans = program.operands[2].len;
-            let dtype = format!("{}-{}", T::DTYPE, Q::NAME);
-            let size = format!("{rows}x{n}{name}");
-            let case = Case { op: "quantize", variant: v.name, dtype: &dtype, size, cost: program.cost };
-            let (x, y) = (x.slice(..rows * n)?, output.slice(..rows * n)?);
-            let scale = scale.slice(..spans)?;
-            bench.device(&case, |rec| plan.record(rec, x, y, scale));
+            let op = op.clone().variant(v.name);
+            bench.op_as::<T>(&op, ("", &dtype), format!("{rows}x{n}{name}"), &[x, &output, &scale])?;
         }
     }
     Ok(())
@@ -114,16 +89,9 @@ where
     let output = bench.gpu.alloc::<T>(x.len())?;
     let scale = random(&bench.gpu, x.len() / 32, centred)?;
     for ((rows, n), scales, name) in matrices(bench) {
-        let plan = Dequantize::<Q>::new(rows, n).scales(scales).plan::<T>(&bench.gpu)?;
-        let program = plan.program();
-        let spans = program.operands[1].len;
+        let op = Dequantize::<Q>::new(rows, n).scales(scales);
         let dtype = format!("{}-{}", Q::NAME, T::DTYPE);
-        let size = format!("{rows}x{n}{name}");
-        let case =
-            Case { op: "dequantize", variant: program.variant(), dtype: &dtype, size, cost: program.cost };
-        let (x, y) = (x.slice(..rows * n)?, output.slice(..rows * n)?);
-        let scale = scale.slice(..spans)?;
-        bench.device(&case, |rec| plan.record(rec, x, scale, y));
+        bench.op_as::<T>(&op, ("", &dtype), format!("{rows}x{n}{name}"), &[x, &scale, &output])?;
     }
     Ok(())
 }
@@ -149,11 +117,8 @@ impl Factors {
         form: impl FnOnce(GemmInt8) -> GemmInt8,
     ) -> Result<()> {
         let [m, n, k] = self.shape;
-        // A tile may exceed the device's limits.
-        let Ok(plan) = form(GemmInt8::new(m, n, k)).plan::<i32>(&bench.gpu) else { return Ok(()) };
-        let (size, cost) = (format!("{m}x{n}x{k}"), plan.program().cost);
-        let case = Case { op: "gemm-int8", variant, dtype: "i8", size, cost };
-        bench.device(&case, |rec| plan.record(rec, &self.a, &self.b, &self.c));
+        let op = form(GemmInt8::new(m, n, k));
+        bench.op_as::<i32>(&op, (variant, "i8"), format!("{m}x{n}x{k}"), &[&self.a, &self.b, &self.c])?;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! What the runtime costs the host: starting cold and warm, planning, recording, submitting.
+//! Host times of the runtime: cold and warm starts, planning, recording, submitting.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run panics")]
 
 mod support;
 
@@ -10,14 +10,14 @@ use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Program};
 use tilework::{Result, operations};
 
-/// Dispatches of one submission.
+/// Dispatches per submission.
 const DISPATCHES: usize = 10_000;
 
 fn main() -> Result<()> {
-    support::each(family)
+    support::groups(&[("runtime", runtime), ("start", start)])
 }
 
-fn family(bench: &mut Bench) -> Result<()> {
+fn runtime(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let desc = Zip::new(ZipFn::Add, 1024);
     let (x, y, z) = (gpu.alloc_zeroed::<f32>(1024)?, gpu.alloc_zeroed::<f32>(1024)?, gpu.alloc::<f32>(1024)?);
@@ -27,7 +27,7 @@ fn family(bench: &mut Bench) -> Result<()> {
         desc.plan::<f32>(&planned).map(drop).expect("plans again");
     });
 
-    // Kernels whose text is made for their tile.
+    // Kernels whose text is generated for their tile.
     let (planned, gemm) = (gpu.clone(), Gemm::new(1024, 1024, 1024));
     gemm.plan::<f32>(&gpu)?;
     bench.host("plan/cached gemm", || {
@@ -49,7 +49,7 @@ fn family(bench: &mut Bench) -> Result<()> {
         }
         Ok(())
     };
-    // The same kernel by hand in bare wgpu, with one cached bind group.
+    // The same kernel in bare wgpu, with one cached bind group.
     let bare = Bare::new(&gpu, plan.program(), [x.raw(), y.raw(), z.raw()])?;
     for (name, submit) in [("record 10000", false), ("submit 10000", true)] {
         bench.host(&format!("{name}/tilework"), || record(submit).expect("records"));
@@ -61,12 +61,11 @@ fn family(bench: &mut Bench) -> Result<()> {
         let mut rec = submit.recorder();
         plan.record(&mut rec, &x, &y, &z).and_then(|()| rec.submit()).expect("submits");
     });
-    gpu.wait()?;
-    start(bench)
+    gpu.wait()
 }
 
-/// Opening the device and making an op of each kind ready for it, with what the cache on disk holds and without; the
-/// driver's own cache is the caller's to turn off.
+/// Opens the device and makes an op of each kind ready, with our disk cache and without. Turn the driver's cache off
+/// yourself.
 fn start(bench: &mut Bench) -> Result<()> {
     let name = bench.gpu.profile().name.clone();
     let programs = first_programs(bench.gpu.profile())?;
@@ -84,7 +83,7 @@ fn start(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The programs that show the first variant of each op.
+/// The sample programs of each op's first variant.
 fn first_programs(profile: &DeviceProfile) -> Result<Vec<Program>> {
     let fits = |op: &'static tilework::program::Operation| {
         (op.variants)().iter().find(|v| v.requires.missing(profile).is_none()).map(|v| (op, v.name))

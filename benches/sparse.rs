@@ -1,6 +1,6 @@
 //! Sparse matrices.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run panics")]
 
 mod support;
 
@@ -12,33 +12,19 @@ use tilework::sparse::{
     ConjugateGradient, Coo, Csr, Duplicates, PageRank, Preconditioner, SparseMatrix, Target,
 };
 
-/// Makes a matrix of `rows` rows.
+/// Makes a matrix with this number of rows.
 type Maker = fn(usize) -> Csr;
 
 fn main() -> Result<()> {
-    support::each(family)
-}
-
-fn family(bench: &mut Bench) -> Result<()> {
-    if bench.wants("spmv") {
-        spmv(bench)?;
-    }
-    if bench.wants("spmv-tiles") {
-        spmv_tiles(bench)?;
-    }
-    if bench.wants("spconvert") {
-        spconvert(bench)?;
-    }
-    if bench.wants("real") {
-        real(bench)?;
-    }
-    if bench.wants("solve") {
-        solve(bench)?;
-    }
-    if bench.wants("spmm") {
-        spmm(bench)?;
-    }
-    Ok(())
+    support::groups(&[
+        ("spmv", spmv),
+        ("formats", formats),
+        ("spmv-tiles", spmv_tiles),
+        ("spconvert", spconvert),
+        ("real", real),
+        ("solve", solve),
+        ("spmm", spmm),
+    ])
 }
 
 /// The next number of a small generator (Numerical Recipes).
@@ -47,7 +33,7 @@ fn next(state: &mut u32) -> u32 {
     *state >> 4
 }
 
-/// Square, with the columns that `columns` adds for each row.
+/// Makes a square matrix; `columns` adds each row's columns.
 fn square(n: usize, mut columns: impl FnMut(usize, &mut u32, &mut Vec<u32>)) -> Csr {
     let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
     let mut state = 1;
@@ -59,7 +45,7 @@ fn square(n: usize, mut columns: impl FnMut(usize, &mut u32, &mut Vec<u32>)) -> 
     csr
 }
 
-/// As many entries in each row, in any columns.
+/// `len` entries in each row, in random columns.
 fn scattered(n: usize, len: usize) -> Csr {
     square(n, |_, state, cols| {
         let first = cols.len();
@@ -68,7 +54,7 @@ fn scattered(n: usize, len: usize) -> Csr {
     })
 }
 
-/// As many entries in each row, beside the diagonal.
+/// `len` entries in each row, around the diagonal.
 fn banded(n: usize, len: usize) -> Csr {
     square(n, |row, _, cols| {
         let first = row.saturating_sub(len / 2).min(n - len);
@@ -76,8 +62,8 @@ fn banded(n: usize, len: usize) -> Csr {
     })
 }
 
-/// The lengths of rows come of Pareto's law with exponent 1.3, 16 a row in the mean before the longest are cut, and the
-/// first columns have most entries.
+/// Row lengths follow a Pareto distribution with exponent 1.3 and mean 16 before the longest are cut; the first columns
+/// have most entries.
 fn power_law(n: usize) -> Csr {
     let unit = |state: &mut u32| (f64::from(next(state)) + 0.5) / f64::from(1 << 28);
     let mut state = 7;
@@ -97,7 +83,7 @@ fn arrow(n: usize) -> Csr {
     square(n, |row, _, cols| if row == 0 { cols.extend(0..n as u32) } else { cols.extend([0, row as u32]) })
 }
 
-/// Every format and variant that fits, for the matrices that the library is held to.
+/// Every format and variant that fits, on six kinds of matrices.
 fn spmv(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 20, 1 << 12);
     let matrices: [(&str, Maker); 6] = [
@@ -115,14 +101,54 @@ fn spmv(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Every variant on a matrix, in each of the formats, which are converted on the device.
+/// `rows` x `cols`, with `len(row)` entries in a row, at equal distances.
+fn spread(rows: usize, cols: usize, len: impl Fn(usize) -> usize) -> Csr {
+    let mut csr = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
+    for row in 0..rows {
+        let len = len(row).min(cols);
+        csr.col_idxs.extend((0..len).map(|i| ((i * cols + row % 7) / len.max(1)).min(cols - 1) as u32));
+        csr.row_ptrs.push(csr.col_idxs.len() as u32);
+    }
+    csr.values = (0..csr.col_idxs.len()).map(|i| centred(i as u32)).collect();
+    csr
+}
+
+/// Matrices of every kind, in every format: what `Statistics::format` chooses among. And few columns of dense matrices.
+fn formats(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 20, 1 << 10);
+    let few = bench.scale(300, 30);
+    let matrices = [
+        (format!("{few} rows, 20000 each"), spread(few, n, |_| 20_000)),
+        (format!("{} rows, 200000 each", few / 10), spread(few / 10, n, |_| 200_000)),
+        (format!("{} rows, 2000 each", few * 10), spread(few * 10, n, |_| 2000)),
+        (format!("{} rows, 300 each", few * 100), spread(few * 100, n, |_| 300)),
+        (format!("{few} rows, 0 to 40000"), spread(few, n, |row| row * 40_000 / few)),
+        (format!("{n} rows, 3 to 10"), spread(n, n, |row| 3 + row * 5 % 8)),
+        (format!("{n} rows, 1 of 4"), spread(n, n, |row| usize::from(row % 4 == 0))),
+        (format!("{} rows, 16 each", n / 64), scattered(n / 64, 16)),
+        (format!("{n} rows, 5 banded"), banded(n, 5)),
+        (format!("{} rows, power law", n / 8), power_law(n / 8)),
+        (format!("{} rows, arrow", n / 4), arrow(n / 4)),
+        (format!("{} rows, triangle", n / 256), square(n / 256, |row, _, cols| cols.extend(0..=row as u32))),
+    ];
+    for (name, csr) in &matrices {
+        every_format(bench, name, csr, &["coo", "ell", "hybrid", "jds", "sell"])?;
+    }
+    for at in [0, 1, 2, 9] {
+        let (name, csr) = &matrices[at];
+        one_product(bench, name, csr, &[1, 2, 4, 8, 32])?;
+    }
+    Ok(())
+}
+
+/// Every variant on a matrix, converted to each format on the device.
 fn every_format(bench: &mut Bench, name: &str, csr: &Csr, formats: &[&str]) -> Result<()> {
     let gpu = bench.gpu.clone();
     let a = gpu.upload_matrix(csr)?;
     one_matrix(bench, name, "f32", &a)?;
     for &format in formats {
         let Some(target) = Target::named(format) else { continue };
-        // A long row makes all of them long.
+        // One long row would make all rows long.
         if target != Target::Ell || a.layout().longest * csr.rows <= 4 * csr.entries() {
             one_matrix(bench, name, "f32", &gpu.convert_matrix(&a, target)?)?;
         }
@@ -130,7 +156,7 @@ fn every_format(bench: &mut Bench, name: &str, csr: &Csr, formats: &[&str]) -> R
     one_matrix(bench, name, "f16", &gpu.upload_matrix_f16(csr)?)
 }
 
-/// Every format and variant that fits, and dense matrices of several widths.
+/// Every format and variant that fits, with dense matrices of several widths.
 fn spmm(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 20, 1 << 10);
     let csr = scattered(n, 16);
@@ -145,7 +171,7 @@ fn spmm(bench: &mut Bench) -> Result<()> {
     one_product(bench, &format!("{n} rows, power law"), &power_law(n), &[32])
 }
 
-/// `Spmm` with one matrix, its values of each type.
+/// `Spmm` with one matrix, for both types of values.
 fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, columns: &[usize]) -> Result<()> {
     let gpu = bench.gpu.clone();
     for (dtype, a) in [("f32", gpu.upload_matrix(matrix)?), ("f16", gpu.upload_matrix_f16(matrix)?)] {
@@ -154,7 +180,7 @@ fn one_product(bench: &mut Bench, name: &str, matrix: &impl SparseMatrix, column
             let (b, c) = (random(&gpu, stored.cols * n, centred)?, gpu.alloc::<f32>(stored.rows * n)?);
             let size = format!("{name}, {n} columns");
             for v in Spmm::variants() {
-                // Those of other formats are left out.
+                // Skip variants of other formats.
                 let Ok(plan) = Spmm::new(stored, n).variant(v.name).plan::<f32>(&gpu) else { continue };
                 let case = Case {
                     op: "spmm",
@@ -176,11 +202,11 @@ fn one_matrix(bench: &mut Bench, name: &str, dtype: &str, a: &DeviceMatrix) -> R
     let stored = a.layout();
     let (x, y) = (random(&gpu, stored.cols, centred)?, gpu.alloc::<f32>(stored.rows)?);
     for v in Spmv::variants() {
-        // Entries of a long row wait for each other at its atomic, for seconds.
-        if v.name.ends_with("atomic") && stored.longest > 1 << 16 {
+        // The atomic of a long row takes seconds.
+        if v.name.ends_with("atomic") && stored.longest > 1 << 12 {
             continue;
         }
-        // Those of other formats are left out.
+        // Skip variants of other formats.
         let Ok(plan) = Spmv::new(stored).variant(v.name).plan::<f32>(&gpu) else { continue };
         let case = Case { op: "spmv", variant: v.name, dtype, size: name.into(), cost: plan.program().cost };
         bench.device(&case, |rec| plan.record(rec, a, &x, &y));
@@ -188,7 +214,7 @@ fn one_matrix(bench: &mut Bench, name: &str, dtype: &str, a: &DeviceMatrix) -> R
     Ok(())
 }
 
-/// Workgroups and items of those that share work evenly, to choose from.
+/// Candidates for the policy of variants that balance work.
 fn spmv_tiles(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 20, 1 << 12);
     let gpu = bench.gpu.clone();
@@ -217,7 +243,7 @@ const MERGE_TILES: [(u32, u32); 9] =
     [(256, 4), (256, 8), (256, 12), (256, 16), (128, 4), (128, 8), (128, 16), (64, 8), (64, 16)];
 const COO_TILES: [(u32, u32); 5] = [(256, 3), (256, 5), (128, 3), (128, 5), (64, 5)];
 
-/// Coordinates in no order to compressed rows, and compressed rows to every format.
+/// Unsorted coordinates to compressed rows, and compressed rows to every format.
 fn spconvert(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 20, 1 << 12);
     let len = 16 * n;
@@ -247,8 +273,8 @@ fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: T
     Ok(())
 }
 
-/// Real matrices, in the folder that TILEWORK_SPARSE names: each as it is, which a cache may hold, and repeated along the
-/// diagonal until none does. Those of few entries measure nothing but a launch, and are left out.
+/// Real matrices from the folder TILEWORK_SPARSE: each alone, where a cache may hold it, and repeated along the
+/// diagonal until no cache does. Skips small ones, which measure only a launch.
 fn real(bench: &mut Bench) -> Result<()> {
     let Some(folder) = std::env::var_os("TILEWORK_SPARSE") else {
         println!(
@@ -288,7 +314,7 @@ fn repeated(csr: &Csr, copies: usize) -> Csr {
     all
 }
 
-/// The negative Laplacian of n x n points.
+/// The negative Laplacian on n x n points.
 fn laplacian(n: usize) -> Csr {
     let points = n * n;
     let mut csr = Csr { rows: points, cols: points, row_ptrs: vec![0], ..Csr::default() };
@@ -310,14 +336,14 @@ fn laplacian(n: usize) -> Csr {
     csr
 }
 
-/// A batch of iterations of each solver on the grid of 1024 x 1024 points, in two formats; with the beginning, which counts
-/// as nothing. And a solution as the host sees it.
+/// A batch of iterations of each solver on an n x n grid in two formats, including the negligible start. Also a whole
+/// solution, timed on the host.
 fn solve(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1024, 64);
     let batch = bench.scale(64, 16);
     let csr = laplacian(n);
     let gpu = bench.gpu.clone();
-    // Each entry a link, all alike.
+    // Each entry is a link of equal weight.
     let t = Csr { values: vec![1.0; csr.entries()], ..csr.clone() }.transitions()?;
     let rows = n * n;
     let (b, x) = (random(&gpu, rows, centred)?, gpu.alloc_zeroed::<f32>(rows)?);
@@ -334,7 +360,7 @@ fn solve(bench: &mut Bench) -> Result<()> {
             let case =
                 Case { op: "solve", variant, dtype: "f32", size: size(format), cost: solver.program().cost };
             bench.device(&case, |rec| {
-                // From the same guess, so that no run comes to an end.
+                // Start from the same guess, so that no run converges.
                 rec.clear(&x)?;
                 solver.record_start(rec, &a, &b, &x)?;
                 solver.record_steps(rec, &a, &b, &x)

@@ -1,17 +1,16 @@
-//! A program that lives on wgpu calls CUDA on its own buffers: prefix sums behind a barrier of the whole grid, and a
-//! product of matrices on tensor cores.
+//! Calls CUDA from a wgpu program, on its own buffers: prefix sums with a grid-wide barrier, and a matrix product on
+//! tensor cores.
 //!
-//! Kernels of wgpu fill buffers, CUDA works on the same memory, wgpu reads the results, and the processor checks
-//! them. Each is timed in three ways: in place with order by semaphores, in place with waits on the host, and copied
-//! through it.
+//! wgpu kernels fill buffers, CUDA works on the same memory, wgpu reads the results, and the processor checks them.
+//! Each is timed three ways: in place, ordered by semaphores; in place, with host waits; and copied through the host.
 //!
 //! ```sh
 //! cargo run --release --features cuda --example cuda_interop
 //! cargo run --release --features cuda --example cuda_interop -- --copy
 //! ```
 //!
-//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 where something is missing: an adapter, CUDA, a driver that
-//! shares memory, or a card that both have open.
+//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if something is missing: an adapter, CUDA, a driver that
+//! shares memory, or a card open in both.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -23,10 +22,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cuda_interop [--adapter SUBSTRING] [--elements N] [--size N] [--copy]
 
-  --adapter SUBSTRING  an adapter of wgpu, of this backend or with this in its name or driver; the best
-  --elements N         elements of the prefix sums; 16777216
-  --size N             rows and columns of the matrices, even; 4096
-  --copy               only copy through the host: works with any adapter and any CUDA device
+  --adapter SUBSTRING  wgpu adapter, by its backend or a part of its name or driver (the best one)
+  --elements N         elements of the prefix sums (16777216)
+  --size N             rows and columns of the matrices, even (4096)
+  --copy               only copy through the host, which works with any adapter and any CUDA device
 ";
 
 fn main() -> ExitCode {
@@ -58,7 +57,7 @@ mod interop {
     use tilework::{CudaPlan, Element, ErrorKind, Result};
 
     const FILL: &str = "\
-// Numbers that look random and have an exact product: see `small` in the example.
+// Pseudo-random numbers with an exact product: see `small` in the example.
 #import workgroup/index
 
 struct Params { n: u32, seed: u32, halves: u32 }
@@ -85,7 +84,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
 }
 ";
 
-    /// Element `i` of what the kernel writes: 0 to 15, as a number of 16 bits (it - 8) / 8.
+    /// Returns element `i` of the kernel's output: 0 to 15, which stands for (x - 8) / 8 in 16 bits.
     fn small(i: usize, seed: u32) -> u32 {
         (i as u32).wrapping_add(seed).wrapping_mul(2_654_435_761) >> 28
     }
@@ -131,10 +130,10 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         })
     }
 
-    /// Results of work that prints.
+    /// The result of work that prints.
     type Told<T> = std::result::Result<T, Box<dyn Error>>;
 
-    /// How data comes from one side to the other.
+    /// How data moves between the two sides.
     enum Way {
         InPlace(Bridge),
         Copied,
@@ -150,7 +149,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
         }
     }
 
-    /// The same elements on both sides: one memory, or two.
+    /// The same elements on both sides: shared memory, or two copies.
     struct Pair<T: Element> {
         wgpu: Buffer<T>,
         cuda: CudaBuffer<T>,
@@ -174,7 +173,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             }
         }
 
-        /// Has wgpu write numbers.
+        /// Fills the buffer with numbers by a wgpu kernel.
         fn fill<T: Element>(&self, buffer: &Buffer<T>, seed: u32) -> Result<()> {
             let halves = T::DTYPE.size() == 2;
             let words = buffer.len() / (1 + usize::from(halves));
@@ -187,7 +186,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             rec.submit()
         }
 
-        /// One call of CUDA between work of wgpu.
+        /// Calls CUDA between two pieces of wgpu work.
         fn call(
             &self,
             way: &Way,
@@ -209,7 +208,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             }
         }
 
-        /// Seconds of one `round`, by the host's clock, many of them given in advance.
+        /// Returns the host seconds of one `round`, with many submitted ahead.
         fn time(&self, round: &dyn Fn() -> Result<()>) -> Result<f64> {
             let settle = || self.gpu.wait().and_then(|()| self.stream.wait());
             let mut rounds = 1;
@@ -225,7 +224,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             }
         }
 
-        /// Fills `x` by wgpu and sums it into `y` by CUDA, for wgpu to read.
+        /// Fills `x` with wgpu and sums it into `y` with CUDA, for wgpu to read.
         fn sum_once(
             &self,
             way: &Way,
@@ -242,7 +241,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             )
         }
 
-        /// What there is to know besides: the price of handing over, and whether CUDA is slower on memory of wgpu.
+        /// Prints the cost of a handover, and CUDA's speed on wgpu's memory.
         fn prices(
             &self,
             ways: &[Way],
@@ -273,7 +272,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             Ok(())
         }
 
-        /// Prefix sums. Whether they are right.
+        /// Runs the prefix sums. Returns whether they are correct.
         fn sums(
             &self,
             way: &Way,
@@ -299,7 +298,7 @@ fn fill(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
             Ok(right)
         }
 
-        /// A product of matrices. Whether sixteen of its rows are right: sums of these numbers are exact.
+        /// Runs the matrix product. Returns whether sixteen of its rows are correct: sums of these numbers are exact.
         fn product(
             &self,
             way: &Way,

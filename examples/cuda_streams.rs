@@ -1,13 +1,13 @@
-//! Streams: copies beside kernels and each other. How fast pinned and pageable memory are copied, and what it brings to
-//! cut a vector addition into chunks whose uploads, kernels and downloads overlap, issued chunk after chunk
-//! (depth-first) or step after step (breadth-first).
+//! Overlaps copies with kernels and with each other. Measures copies of pinned and pageable memory, and a vector
+//! addition cut into chunks whose uploads, kernels and downloads overlap, issued chunk by chunk (depth-first) or step
+//! by step (breadth-first).
 //!
 //! ```sh
 //! cargo run --release --features cuda --example cuda_streams
 //! cargo run --release --features cuda --example cuda_streams -- 1000000 --streams 2 --chunks 8
 //! ```
 //!
-//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no CUDA device, or no compiler for it.
+//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 without a CUDA device or a compiler for it.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -25,9 +25,9 @@ use tilework::{CudaPlan, Result};
 const USAGE: &str = "\
 usage: cuda_streams [ELEMENTS] [--streams S] [--chunks C]
 
-  ELEMENTS     f32 of each vector, 1 to 2^30; 2^24
-  --streams S  1 to 64; 4
-  --chunks C   1 to 4096; 16
+  ELEMENTS     elements of each f32 vector, at most 2^30 (2^24)
+  --streams S  number of streams, 1 to 64 (4)
+  --chunks C   number of chunks, 1 to 4096 (16)
 ";
 
 struct Arguments {
@@ -75,13 +75,13 @@ fn arguments(parser: lexopt::Parser) -> Result<Option<Arguments>, Box<dyn std::e
     Ok(Some(given))
 }
 
-/// Memory of both sides.
+/// The vectors, on the host and on the device.
 struct Vectors {
     host: [PinnedBuffer<f32>; 3],
     device: [CudaBuffer<f32>; 3],
 }
 
-/// A part of the vectors, and the addition of its elements.
+/// A part of the vectors, with the plan that adds it.
 struct Chunk {
     range: Range<usize>,
     plan: CudaPlan<Zip, f32>,
@@ -105,7 +105,7 @@ impl Vectors {
         stream.download(self.device[2].slice(part.clone())?, self.host[2].slice(part.clone())?)
     }
 
-    /// Whether each element is the sum, after which it is none.
+    /// Returns whether each element is the sum, and erases it.
     fn take_sums(&mut self) -> Result<bool> {
         let [x, y, z] = &mut self.host;
         let (x, y, z) = (x.get()?, y.get()?, z.get_mut()?);
@@ -115,7 +115,7 @@ impl Vectors {
     }
 }
 
-/// Seconds of the run in the middle of five, on the host's clock.
+/// Returns the median host seconds of five runs.
 fn median(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     work()?;
     let mut seconds = Vec::new();
@@ -147,8 +147,8 @@ fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<boo
             profile.copy_engines,
             match profile.copy_engines {
                 0 => "kernels wait for copies",
-                1 => "one copy at a time runs beside kernels",
-                _ => "a copy each way at once, beside kernels",
+                1 => "one copy at a time overlaps with kernels",
+                _ => "copies both ways overlap with kernels and each other",
             }
         ),
     )?;
@@ -163,7 +163,7 @@ fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<boo
         }
     }
     copies(&mut vectors, &streams, out)?;
-    // Chunks begin at multiples of 4 elements: kernels read vectors.
+    // Chunks begin at multiples of 4 elements, because the kernels use vectors.
     let each = n.div_ceil(chunks).next_multiple_of(4);
     let parts = (0..n).step_by(each).map(|at| {
         let range = at..n.min(at + each);
@@ -172,7 +172,7 @@ fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<boo
     let parts = parts.collect::<Result<Vec<_>>>()?;
     let whole = [Chunk { plan: Zip::new(ZipFn::Add, n).plan::<f32>(cuda)?, range: 0..n }];
     let moved = 12.0 * n as f64;
-    say(out, &format!("z = x + y, {n} f32 each, uploads and download included\n"))?;
+    say(out, &format!("z = x + y, {n} f32 each, including uploads and download\n"))?;
     let mut right = true;
     let mut first = None;
     let mut row =
@@ -198,7 +198,7 @@ fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<boo
     let named = |how: &str| format!("{number} streams, {} chunks, {how}", parts.len());
     row(&mut vectors, &named("depth-first"), &|v| depth_first(v, streams, &parts))?;
     row(&mut vectors, &named("breadth-first"), &|v| {
-        // A step of one chunk for each stream, before the next step of any.
+        // One step for a chunk of each stream, before the next step.
         for chunks in parts.chunks(streams.len()) {
             let both = || chunks.iter().zip(streams);
             both().try_for_each(|(chunk, stream)| v.upload(stream, &chunk.range))?;
@@ -210,7 +210,7 @@ fn run(cuda: &CudaGpu, arguments: &Arguments, out: &mut dyn Write) -> Result<boo
     Ok(right)
 }
 
-/// Prints how fast memory of both kinds is copied.
+/// Prints the copy rates of pinned and pageable memory.
 fn copies(vectors: &mut Vectors, streams: &[CudaStream], out: &mut dyn Write) -> Result<(), Failure> {
     let n = vectors.device[0].len();
     let bytes = 4.0 * n as f64;

@@ -1,11 +1,11 @@
-//! Everything that the author of a kernel needs to know of each adapter of this machine, as a table.
+//! Prints the limits, features and measured ceilings of each adapter.
 //!
 //! ```sh
 //! cargo run --release --example device
 //! cargo run --release --example device -- --adapter nvidia --no-measure
 //! ```
 //!
-//! Exit code 2 for bad arguments, 3 if this machine has no adapter.
+//! Exit code 2 for bad arguments, 3 without an adapter.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -21,7 +21,7 @@ const USAGE: &str = "\
 usage: device [--adapter SUBSTRING] [--no-measure]
 
   --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver
-  --no-measure         leave out the ceilings, which take a moment to measure
+  --no-measure         do not measure ceilings, which takes a moment
 ";
 
 fn main() -> ExitCode {
@@ -48,7 +48,7 @@ fn run(parser: lexopt::Parser, out: &mut dyn Write) -> Result<(), Failure> {
     let adapters: Vec<_> =
         Gpu::adapters().into_iter().enumerate().filter(|(i, p)| filter.fits(*i, p)).collect();
     if adapters.is_empty() {
-        // Opening what is not there says what is missing, and what to do.
+        // The error says what is missing, and what to do.
         open(filter)?;
     }
     for (index, profile) in adapters {
@@ -66,17 +66,17 @@ fn open(adapter: AdapterFilter) -> tilework::Result<Gpu> {
     pollster::block_on(Gpu::request(GpuOptions { adapter, ..Default::default() }))
 }
 
-/// A row for each property; those of one subject follow its name.
+/// Formats a row per property, grouped by subject.
 fn describe(index: usize, p: &DeviceProfile, ceilings: Option<tilework::Result<Ceilings>>) -> String {
     let (limits, features) = (&p.limits, &p.features);
     let has = |there: bool| if there { "yes" } else { "no" }.to_owned();
     let [size_x, size_y, size_z] = limits.max_workgroup_size;
     let subgroups = match p.subgroup_sizes {
         _ if !features.subgroups => "none".to_owned(),
-        // Some drivers have subgroups and do not tell their size.
-        (0, _) | (_, 0) => "not told".to_owned(),
-        (min, max) if min == max => format!("{min} invocations"),
-        (min, max) => format!("{min} to {max} invocations"),
+        // Some drivers have subgroups but do not report their size.
+        (0, _) | (_, 0) => "not reported".to_owned(),
+        (min, max) if min == max => format!("{min} threads"),
+        (min, max) => format!("{min} to {max} threads"),
     };
     let mut rows = vec![
         ("adapter", format!("{index}: {}", p.name)),
@@ -92,7 +92,7 @@ fn describe(index: usize, p: &DeviceProfile, ceilings: Option<tilework::Result<C
         ("  alignment of uniform bindings", bytes(limits.uniform_alignment.into())),
         ("workgroup", String::new()),
         ("  memory", bytes(limits.max_workgroup_bytes.into())),
-        ("  invocations", limits.max_invocations.to_string()),
+        ("  threads", limits.max_invocations.to_string()),
         ("  along x, y, z", format!("{size_x}, {size_y}, {size_z}")),
         ("  workgroups along a dimension", limits.max_workgroups_per_dimension.to_string()),
         ("  fold width of tilework", format!("{FOLD} workgroups, then the next dimension")),
@@ -117,7 +117,7 @@ fn describe(index: usize, p: &DeviceProfile, ceilings: Option<tilework::Result<C
             ("  f32 multiply-add, as two", format!("{:.1} GFLOP/s", c.fma_flop_per_second * 1e-9)),
             (
                 "  balance",
-                format!("{:.1} operations a byte", c.fma_flop_per_second / c.copy_bytes_per_second),
+                format!("{:.1} operations per byte", c.fma_flop_per_second / c.copy_bytes_per_second),
             ),
         ]),
     }
@@ -125,7 +125,7 @@ fn describe(index: usize, p: &DeviceProfile, ceilings: Option<tilework::Result<C
     lines.chain(["\n".to_owned()]).collect()
 }
 
-/// `2147483644 B (2.00 GiB)`.
+/// Formats bytes as `2147483644 B (2.00 GiB)`.
 fn bytes(n: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.iter().find(|(unit, _)| n >= *unit) {

@@ -1,14 +1,13 @@
-//! A program that owns its wgpu device, its buffers and its encoder, and has tilework record into it.
+//! Records tilework's ops into a program's own wgpu device, buffers and encoder.
 //!
-//! It normalises energies: a pass of its own writes them, tilework sums them up, a second pass of its own
-//! divides by the sum, tilework finds the greatest. All four are in one encoder and one submission, and the
-//! sum never leaves the device. The program submits, reads back and checks by itself.
+//! It normalises energies: its own pass writes them, tilework sums them, its second pass divides by the sum, and
+//! tilework finds the maximum. All four are in one encoder and one submission, and the sum stays on the device.
 //!
 //! ```sh
 //! cargo run --release --example own_device
 //! ```
 //!
-//! Exit code 1 if the result is wrong, 2 if something fails, 3 if this machine has no adapter.
+//! Exit code 1 if the result is wrong, 2 if something fails, 3 without an adapter.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -25,12 +24,12 @@ usage: own_device
 Takes no arguments.
 ";
 
-/// Not a multiple of anything.
+/// Not a multiple of any workgroup size.
 const N: u32 = 1_000_003;
-/// Threads of a workgroup in the program's own passes.
+/// Threads per workgroup of the program's own passes.
 const WORKGROUP_SIZE: u32 = 64;
 
-/// The program's own shaders. Energies repeat 0, 1/1024, 2/1024, ... 1023/1024.
+/// The program's own shaders. Energies repeat 0, 1/1024, ... 1023/1024.
 const SHADER: &str = "
     @group(0) @binding(0) var<storage, read_write> energies: array<f32>;
     @group(0) @binding(1) var<storage, read> total: array<f32>;
@@ -74,7 +73,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Whether `--help` is asked for.
+/// Returns whether `--help` is given.
 fn parse(args: lexopt::Parser) -> Result<bool, Failure> {
     use lexopt::prelude::*;
     match Args::new(args, &[]).next()? {
@@ -95,12 +94,12 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
             .map_or_else(|| Failure::missing("this machine has no adapter"), Failure::from)
             .into());
     };
-    // Every feature that tilework uses and the adapter has. A program adds its own here.
+    // All features of the adapter that tilework uses. Add your own here.
     let (device, queue) = adapter.request_device(&Gpu::device_descriptor(&adapter)).await?;
     let name = adapter.get_info().name;
     say(out, &format!("device: {name}, opened with the features that tilework uses\n"))?;
 
-    // Its own buffers: one for the energies, one for a number each.
+    // The program's buffers: energies, and single numbers.
     let buffer = |label, elements: u32, usage| {
         let size = u64::from(elements) * 4;
         device.create_buffer(&wgpu::BufferDescriptor {
@@ -116,7 +115,7 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     let greatest = buffer("greatest", 1, storage);
     let staging = buffer("staging", 2, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST);
 
-    // tilework on the same device: the buffers are wrapped, not copied.
+    // tilework on the same device. It wraps the buffers without copying.
     let gpu = Gpu::from_wgpu(device.clone(), queue.clone())?;
     let energies_view = gpu.wrap::<f32>(energies.clone())?;
     let total_view = gpu.wrap::<f32>(total.clone())?;
@@ -153,7 +152,7 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     let fill_group = bind(&fill, &[&energies]);
     let normalise_group = bind(&normalise, &[&energies, &total]);
 
-    // One encoder; each step sees what those before it wrote.
+    // One encoder; each step sees the results of those before it.
     let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("own") });
     own_pass(&mut encoder, &fill, &fill_group);
 
@@ -171,10 +170,10 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     encoder.copy_buffer_to_buffer(&greatest, 0, &staging, 4, 4);
     queue.submit([encoder.finish()]);
 
-    // Its own readback.
+    // The program's own readback.
     let (sender, mapped) = std::sync::mpsc::channel();
     staging.map_async(wgpu::MapMode::Read, .., move |result| {
-        // The receiver is waiting below.
+        // The receiver waits below.
         let _ = sender.send(result);
     });
     device.poll(wgpu::PollType::wait_indefinitely())?;
@@ -185,12 +184,12 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     };
     say(out, &format!("sum of {N} energies: {total}; the greatest is {greatest} of it\n"))?;
 
-    // Multiples of 1/1024 are exact, and the sum of them is what the reference says, within its bound.
+    // Multiples of 1/1024 are exact, and so is the reference's sum, within its bound.
     let host: Vec<f32> = (0..N).map(|i| (i % 1024) as f32 / 1024.0).collect();
     let wanted = host.iter().map(|&e| f64::from(e)).sum::<f64>();
     let bound =
         tilework::reference::reduce_bound(&tilework::primitives::Operator::Sum, 1, host.len(), &host)[0];
-    // One division rounds the quotient, by at most 2.5 units in the last place (WGSL); the divisor errs by its bound.
+    // The division rounds by at most 2.5 units in the last place (WGSL); the divisor errs by its bound.
     let quotient = 1023.0 / 1024.0 / wanted;
     let slack = quotient * (2.5 * f64::from(f32::EPSILON) + bound / wanted);
     let right = (f64::from(total) - wanted).abs() <= bound && (f64::from(greatest) - quotient).abs() <= slack;
@@ -202,7 +201,7 @@ async fn run(out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     Ok(0)
 }
 
-/// A pass of the program's own, over every energy.
+/// Records a pass of the program's own over every energy.
 fn own_pass(encoder: &mut wgpu::CommandEncoder, pipeline: &wgpu::ComputePipeline, group: &wgpu::BindGroup) {
     let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
     pass.set_pipeline(pipeline);

@@ -1,8 +1,8 @@
-//! A kernel of your own: reflected, checked, run, and its result verified.
+//! Runs a kernel of your own: reflects, checks and times it, and verifies the result.
 //!
-//! The task is a mean of three neighbours: `y[i] = (x[i - 1] + x[i] + x[i + 1]) / 3`, where the ends count twice.
-//! Without an argument the kernel below does it; with a file, yours does. It may bind a uniform struct with a
-//! member `n: u32`, one storage buffer to read (`x`) and one to write (`y`), in any order and of any name.
+//! The task is a mean of three neighbours: `y[i] = (x[i - 1] + x[i] + x[i + 1]) / 3`, where the ends count twice. The
+//! program runs the kernel below, or that of a file. A kernel may bind a uniform struct with a member `n: u32`, one
+//! storage buffer to read (`x`) and one to write (`y`), in any order and with any names.
 //!
 //! ```sh
 //! cargo run --release --example own_kernel
@@ -10,7 +10,7 @@
 //! cargo run --release --example own_kernel -- mine.wgsl
 //! ```
 //!
-//! Exit code 1 if the result is wrong, 2 if the kernel is refused, 3 if this machine has no adapter.
+//! Exit code 1 if the result is wrong, 2 if the kernel is rejected, 3 without an adapter.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -25,13 +25,13 @@ use tilework::prelude::*;
 use tilework::program::Grid;
 use tilework::shader::{BindingKind, Interface, Spec, Target, expand_text};
 
-/// Not a multiple of any workgroup.
+/// Not a multiple of any workgroup size.
 const N: usize = 1_000_003;
 
 const USAGE: &str = "\
 usage: own_kernel [KERNEL.wgsl | --print]
 
-  KERNEL.wgsl  the kernel that is run instead of the built-in one
+  KERNEL.wgsl  run this kernel, not the built-in one
   --print      print the built-in kernel
 ";
 
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 enum Asked {
     Text(&'static str),
     Run(Option<PathBuf>),
@@ -102,7 +102,7 @@ fn run(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> 
     let module = expand_text(&name, &text, &Spec::new(), Target::Naga)?.validate()?;
     let entries = module.entries();
     let [entry] = entries[..] else {
-        return Err(format!("{name}: {} entry points; this example wants one", entries.len()).into());
+        return Err(format!("{name}: {} entry points; this example needs exactly one", entries.len()).into());
     };
     let interface = module.interface(entry)?;
     say(out, &describe(&name, &interface))?;
@@ -113,7 +113,7 @@ fn run(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> 
 
     let host: Vec<f32> = (0..N).map(|i| ((i * 7919) % 1000) as f32 / 1000.0).collect();
     let x = gpu.upload(&host)?;
-    // What the kernel does not write stays NaN, and will not pass.
+    // Elements that the kernel does not write stay NaN and fail the check.
     let y = gpu.upload(&vec![f32::NAN; N])?;
     let params = fill_params(&interface, N as u32)?;
     let (mut inputs, mut outputs) = (vec![Arg::from(&x)], vec![Arg::from(&y)]);
@@ -148,7 +148,7 @@ fn run(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> 
     let wrong: Vec<_> = wrong.collect();
     if let Some((i, got, want)) = wrong.first() {
         let count = wrong.len();
-        let first = format!("the first is y[{i}] = {got}, which should be {want}");
+        let first = format!("the first is y[{i}] = {got}, expected {want}");
         say(out, &format!("WRONG: {count} of {N} elements; {first}\n"))?;
         return Ok(1);
     }
@@ -159,10 +159,10 @@ fn run(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> 
     Ok(0)
 }
 
-/// What the kernel binds.
+/// Describes the kernel's bindings.
 fn describe(name: &str, interface: &Interface) -> String {
     let [x, y, z] = interface.workgroup_size;
-    let mut text = format!("{name}: {} with {x} x {y} x {z} invocations a workgroup\n", interface.entry);
+    let mut text = format!("{name}: {} with {x} x {y} x {z} threads per workgroup\n", interface.entry);
     text += &format!("  workgroup memory: {} bytes\n", interface.workgroup_bytes);
     for b in &interface.bindings {
         let kind = format!("{:?}, at least {} bytes", b.kind, b.min_size);
@@ -174,7 +174,7 @@ fn describe(name: &str, interface: &Interface) -> String {
     text
 }
 
-/// The bytes of the kernel's uniform struct: zeros, with the number of elements where its `n` is.
+/// Returns the bytes of the uniform struct: zeros, but `n` at its member.
 fn fill_params(interface: &Interface, n: u32) -> Result<Vec<u8>, Box<dyn Error>> {
     let Some(uniform) = interface.bindings.iter().find(|b| b.kind == BindingKind::Uniform) else {
         return Ok(Vec::new());

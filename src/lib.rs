@@ -119,6 +119,26 @@
 //! | debug | each kernel that is compiled or loaded from the cache, with the time |
 //! | trace | each recorded op, kernel of your own, copy and clear, with its sizes |
 //!
+//! # Features
+//!
+//! All but the last two rows are on by default. A program that needs one family names it, and the backends it runs on:
+//!
+//! ```toml
+//! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }
+//! ```
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `families` | all of `primitives`, `dense`, `sparse`, `conv`, `image`, `nn`, `attention`, `quantize`; [`elementwise`] is always there |
+//! | `vulkan`, `metal`, `dx12`, `gles` | a backend of wgpu; it does nothing on a system that lacks it |
+//! | `stream` | [`stream`]: work on more data than the device holds |
+//! | `sim` | [`sim`]: kernels on the processor, without a GPU |
+//! | `tune` | [`mod@tune`]: measures variants on your device |
+//! | `io` | [`io`]: Matrix Market and IDX files |
+//! | `disk-cache` | compiled kernels and measured choices kept on disk |
+//! | `cuda` | the backend for NVIDIA's cards |
+//! | `ndarray`, `faer`, `nalgebra`, `nalgebra-sparse`, `sprs`, or all five: `interop` | [`interop`]: matrices of these crates |
+//!
 //! # Devices
 //!
 //! Every op has a variant that needs only WebGPU's default limits and no optional feature. Faster variants use
@@ -199,7 +219,7 @@ pub use api::{AnyBuffer, Formed};
 pub use api::{DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 #[cfg(feature = "attention")]
-pub use attention::Attention;
+pub use attention::{Attention, KvAppend, KvType, Paging};
 #[cfg(feature = "conv")]
 pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
@@ -209,13 +229,19 @@ pub use dense::{Gemm, GemmBatched, Gemv, Precision, Transpose};
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
-pub use gpu::{Buffer, Gpu, GpuOptions, Recorder, Slice};
+pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 #[cfg(feature = "image")]
-pub use image::{
-    Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
+pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
+#[cfg(feature = "nn")]
+pub use nn::{
+    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
+    LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, RmsNormBackward, Sgd, SoftmaxBackward,
+    SquaredError,
 };
 #[cfg(feature = "nn")]
-pub use nn::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
+pub use nn::{
+    BatchNorm, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax,
+};
 pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
@@ -226,10 +252,13 @@ pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, Seg
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, SegmentedReduce};
+pub use program::When;
 #[cfg(feature = "quantize")]
-pub use quantize::GemmInt8;
+pub use quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
 #[cfg(feature = "sparse")]
-pub use sparse::{Spconvert, Spmm, Spmv};
+pub use sparse::{ConjugateGradient, PageRank, PowerIteration, Preconditioner};
+#[cfg(feature = "sparse")]
+pub use sparse::{MatrixLayout, Spconvert, Spmm, Spmv};
 
 /// The names that most programs use: `use tilework::prelude::*;`.
 ///
@@ -237,36 +266,37 @@ pub use sparse::{Spconvert, Spmm, Spmv};
 ///
 /// - Each public name has one home: the module of its family ([`dense`], [`sparse`], ...) or of its task ([`gpu`],
 ///   [`stream`], [`mod@tune`], ...).
-/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and the descriptors that a
-///   program plans, with the types that their constructors take.
-/// - The prelude repeats names of the root that appear in most programs: the runtime, descriptors, their operators
-///   and options, and the traits that their methods need. Errors, reports, host arrays and the catalogue are at the
-///   root only.
+/// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and every op and solver with
+///   the operators and the types of its options. Tiles, which tuning sets, traits, formats of sparse matrices, and
+///   `nn::Sequential` with its parts stay at home.
+/// - The prelude repeats the root without errors, reports, element types, host arrays, ops formed by name, what calls
+///   return, and the ops of training.
 pub mod prelude {
-    #[cfg(feature = "quantize")]
-    pub use crate::GemmInt8;
-    pub use crate::gpu::Arg;
-    pub use crate::program::When;
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+    pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
-    #[cfg(feature = "image")]
+    #[cfg(feature = "attention")]
+    pub use crate::{Attention, KvAppend, KvType, Paging};
+    #[cfg(feature = "nn")]
     pub use crate::{
-        Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Layout, Median, Sobel,
+        BatchNorm, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax,
     };
+    #[cfg(feature = "image")]
+    pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
     #[cfg(feature = "conv")]
-    pub use crate::{Boundary, Filter1d, Filter2d, Filter3d};
-    pub use crate::{Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice};
-    #[cfg(feature = "conv")]
-    pub use crate::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
+    pub use crate::{Boundary, Conv2d, ConvTranspose2d, Filter1d, Filter2d, Filter3d};
+    #[cfg(feature = "quantize")]
+    pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "sparse")]
-    pub use crate::{DeviceMatrix, Spconvert, Spmm, Spmv};
+    pub use crate::{
+        ConjugateGradient, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner, Spconvert,
+        Spmm, Spmv,
+    };
     #[cfg(feature = "dense")]
     pub use crate::{Gemm, GemmBatched, Gemv, Precision, Transpose};
     #[cfg(feature = "primitives")]
     pub use crate::{Histogram, RadixSort, TopK};
-    #[cfg(feature = "nn")]
-    pub use crate::{LayerNorm, LogSoftmax, Pool2d, Pool2dBackward, PoolKind, RmsNorm, Softmax};
     #[cfg(feature = "primitives")]
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     #[cfg(feature = "primitives")]

@@ -11,6 +11,7 @@ use tilework::primitives::Operator;
 use tilework::quantize::{Dequantize, Quantize};
 use tilework::reference::{self, AttentionInputs};
 use tilework::{Attention, Error, ErrorKind};
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
 
 /// Random elements on the host and on the device.
 fn random<T: Sample>(gpu: &Gpu, n: usize) -> (Vec<T>, Buffer<T>) {
@@ -303,5 +304,9 @@ fn one_line_calls_reject_unsupported_options() {
     let halves: Buffer<f16> = gpu.cast(&x).unwrap();
     refused(gpu.cast::<f32, f32>(&x), Shape, "cast: output is of f16, not of f32");
     refused(gpu.attention(&Attention::new([1, 1, 1, 8], [1, 2]), q, &halves, &halves), Shape, "k is of f16");
-    refused(gpu.attention(&Attention::new([1, 1, 1, 7], [1, 2]), q, &x, &x), Unsupported, "a head size of 7");
+    refused(
+        gpu.attention(&Attention::new([1, 1, 1, 7], [1, 2]), q, &x, &x),
+        Unsupported,
+        "the head size is 7",
+    );
 }

@@ -198,6 +198,42 @@ fn top_k_small_keeps_the_first_and_merges_tiles() {
 }
 
 #[test]
+fn top_k_small_joins_lists() {
+    // Five entries of each thread; all of one thread are among the first.
+    const EACH: u32 = 5;
+    let body = format!(
+        "    var list: array<Entry, TOP_K>;
+    for (var i = 0u; i < TOP_K; i++) {{ list[i] = vec2(~0u, ~0u); }}
+    for (var j = 0u; j < {EACH}u; j++) {{
+        let own = select(input[at] % 1000u * (j + 1u) % 1009u, 0u, lane == 3u);
+        top_k_insert(&list, vec2(own, lane + j * WORKGROUP_SIZE));
+    }}
+    let best = workgroup_top_k_of_lists(&list, lane);
+    output[at] = select(0u, best.x * 65536u + best.y, lane < TOP_K);"
+    );
+    for k in [1usize, 2, 8, 64] {
+        let declarations = format!("#import workgroup/top_k_small\nconst TOP_K: u32 = {k}u;\n{ENTRIES}");
+        for size in [64u32, 256] {
+            let input = words((WORKGROUPS * size) as usize);
+            let wanted = input.chunks(size as usize).flat_map(|block| {
+                let entry = |lane: usize, j: u32| {
+                    let own = if lane == 3 { 0 } else { block[lane] % 1000 * (j + 1) % 1009 };
+                    (own, lane as u32 + j * size)
+                };
+                let mut all: Vec<_> =
+                    (0..block.len()).flat_map(|lane| (0..EACH).map(move |j| entry(lane, j))).collect();
+                all.sort_unstable();
+                (0..block.len())
+                    .map(|i| if i < k { all[i].0 * 65536 + all[i].1 } else { 0 })
+                    .collect::<Vec<_>>()
+            });
+            let wanted: Vec<u32> = wanted.collect();
+            check("top_k_small", &declarations, &body, size, &input, &wanted);
+        }
+    }
+}
+
+#[test]
 fn histogram_counts_and_skips_values_without_a_bin() {
     let declarations = "#import workgroup/histogram\nconst BINS: u32 = 40u;";
     let body = "    for (var round = 0u; round < 2u; round++) {

@@ -87,21 +87,29 @@ fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) ->
         let matrix = &matrix(shape[0], shape[1]);
         let mut numbers = Numbers::new(&[], dtype);
         numbers.first = None;
-        let job = MatrixJob { matrix, inputs: Vec::new(), settings: &settings, variant };
+        let (settings, profile) = (&settings, &DeviceProfile::webgpu_defaults());
+        let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
         return job.form(Some(&mut numbers));
     }
     op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(shape, dtype)))
 }
 
-/// The example's shape, and the same with one axis longer.
+/// The example's shape, and the same with one axis around the boundaries of tiles.
 fn shapes(op: &Operation) -> Vec<Vec<usize>> {
     let small = op.example.shape;
-    let longer = |axis: usize| {
-        let mut shape = small.to_vec();
-        shape[axis] = 2 * shape[axis] + 1;
-        shape
+    let around: &[usize] = match small.len() {
+        1 => &[1, 31, 33, 64, 255, 257, 1000, 1023, 1025, 4095, 4097, 8191, 8193, 100_003],
+        2 => &[1, 15, 17, 31, 33, 63, 65, 127, 129, 257],
+        _ => &[1, 7, 9, 15, 17, 33],
     };
-    std::iter::once(small.to_vec()).chain((0..small.len()).map(longer)).collect()
+    let longer = |axis: usize| {
+        around.iter().map(move |&extent| {
+            let mut shape = small.to_vec();
+            shape[axis] = extent;
+            shape
+        })
+    };
+    std::iter::once(small.to_vec()).chain((0..small.len()).flat_map(longer)).collect()
 }
 
 /// Ops that are one program.
@@ -118,6 +126,9 @@ fn declarations_of_ops_are_consistent() {
         let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
         let program = form.lower(&profile).unwrap();
         assert_eq!((program.op, program.operands.len()), (name, form.operands.len()), "{name}");
+        let declared = form.declared_outputs();
+        assert!(declared.iter().all(Option::is_some), "{name}: {declared:?} of {:?}", op.outputs);
+        assert!(op.matrix || form.outputs().count() == declared.len(), "{name}");
         for (role, operand) in form.operands.iter().zip(&program.operands) {
             if let Some(array) = role.input() {
                 let (len, dtype) = (array.len(), array.dtype());

@@ -10,6 +10,19 @@
 //! other side, so the two may differ by twice that bound. ONNX's own runner takes `1e-7 + 1e-3 |wanted|`;
 //! that must hold as well. What moves or compares elements, integers and positions are exact.
 
+/// Evaluates the expression for the element type `dtype`, if it is listed; any other is out of scope for the reason.
+macro_rules! by_type {
+    ($dtype:expr, [$($t:ident),+], $why:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $(<$t as tilework::Element>::DTYPE => {
+                type $T = $t;
+                $body
+            })+
+            other => Err(Stop::out_of_scope($why, other)),
+        }
+    };
+}
+
 mod array;
 mod attention;
 mod conv;
@@ -46,7 +59,6 @@ const OPERATORS: &[(&str, Runner)] = &[
     ("ArgMax", reduce::arg_max),
     ("ArgMin", reduce::arg_min),
     ("AveragePool", |call| nn::pool(call, PoolKind::Average)),
-    ("BatchNormalization", nn::batch_norm),
     ("Cast", quantize::cast),
     ("Compress", primitives::compress),
     ("Conv", conv::conv),
@@ -99,6 +111,7 @@ const OPERATORS: &[(&str, Runner)] = &[
 /// Those with several results.
 const WITH_SEVERAL_RESULTS: &[(&str, SeveralRunner)] = &[
     ("Attention", attention::attention),
+    ("BatchNormalization", nn::batch_norm),
     ("SoftmaxCrossEntropyLoss", nn::cross_entropy),
     ("TopK", top_k::top_k),
     ("Unique", primitives::unique),

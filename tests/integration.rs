@@ -69,6 +69,7 @@ mod examples {
     mod outputs;
     mod overlap;
     mod pagerank;
+    mod program;
     mod quadtree;
     mod rows;
     mod sanitize;
@@ -98,10 +99,13 @@ mod interop {
     mod sparse;
 }
 mod matrix;
+mod names;
 mod nn {
     mod activation_backward;
     mod adam;
     mod batch_norm;
+    mod batch_norm_backward;
+    mod batch_norm_train;
     mod bias_backward;
     mod cross_entropy;
     mod gather_rows;

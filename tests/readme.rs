@@ -104,12 +104,14 @@ fn peers(best: &[Value]) -> String {
 
 /// Every op and solver, with the types that it takes.
 fn ops() -> String {
-    let mut table = "| op | what it computes | types |\n|---|---|---|\n".to_owned();
+    let mut table = "| op | what it computes | types | shapes of outputs |\n|---|---|---|---|\n".to_owned();
+    // Brackets would be links of the documentation.
+    let plain = |text: &str| text.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]");
     for op in tilework::operations() {
         let types: Vec<_> = op.types.iter().map(|t| t.name()).collect();
-        // Brackets would be links of the documentation.
-        let about = op.about.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]");
-        table += &format!("| `{}` | {about} | {} |\n", op.name, types.join(", "));
+        let outputs: Vec<_> = op.outputs.iter().map(|(name, shape)| format!("{name} {shape}")).collect();
+        let (about, outputs) = (plain(op.about), plain(&outputs.join(", ")));
+        table += &format!("| `{}` | {about} | {} | {outputs} |\n", op.name, types.join(", "));
     }
     table
 }

@@ -289,3 +289,23 @@ fn every_portable_kernel_passes_tint() {
     assert_eq!(judged, names.len(), "Tint judged {judged}: {complaints}");
     assert!(failures.is_empty(), "Tint rejects:\n{}", failures.join("\n"));
 }
+
+#[path = "fuzz/fuzz_targets/directives.rs"]
+mod directives;
+
+/// A short version of the fuzz target `expander`, with the same texts in every run.
+#[test]
+fn random_directives_expand_or_name_their_line() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut below = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % n
+    };
+    let spec = shader::Spec::new();
+    let texts: Vec<_> = (0..20_000).map(|_| directives::lines(&mut below)).collect();
+    let (done, refused): (Vec<_>, Vec<_>) = texts.iter().partition(|text| directives::expands(text, &spec));
+    let looped = done.iter().filter(|text| text.contains("#for")).count();
+    assert!(done.len() > 1000 && refused.len() > 1000 && looped > 20, "{} {looped}", done.len());
+}

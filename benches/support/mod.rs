@@ -1,28 +1,29 @@
-//! What the benchmarks share: a device, one way to measure on it, and the result file.
+//! Shared by the benchmarks: devices, measurement, and the result file.
 //!
-//! `cargo bench` measures device time (see `Gpu::measure`) under criterion, on the best adapter; `TILEWORK_ADAPTER=all`
-//! takes every adapter, `TILEWORK_ADAPTER=llvmpipe,nvidia` the best of each name. The backend is part of a benchmark's
-//! id, as in `gemm/register/f32/vulkan-nvidia-h100/4096x4096x4096`, so that backends stand beside one another. With the
-//! feature `cuda`, the first CUDA device is measured beside the first adapter. With `TILEWORK_RESULTS=FILE` it takes the median of 25 runs of each case instead and writes the rows as JSON. With `TILEWORK_PEERS=FILE`,
-//! written by `benches/peers/cuda.cu` on the same card, a row has its peer's time beside ours; of several peers the
-//! fastest.
+//! `cargo bench` measures device time (see `Gpu::measure`) under criterion, on the best adapter. `TILEWORK_ADAPTER=all`
+//! measures every adapter, `TILEWORK_ADAPTER=llvmpipe,nvidia` the best of each name. With the feature `cuda` the first
+//! CUDA device is measured, too. The backend is part of a benchmark's id, as in
+//! `gemm/register/f32/vulkan-nvidia-h100/4096x4096x4096`.
+//!
+//! `TILEWORK_RESULTS=FILE` takes the median of 25 runs of each case instead, and writes the rows as JSON. With
+//! `TILEWORK_PEERS=FILE`, written by `benches/peers/cuda.cu` on the same card, each row has the fastest peer's time.
 
-#![allow(dead_code)] // each benchmark uses its part
-#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing better to do")]
+#![allow(dead_code)] // each benchmark uses a part
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run panics")]
 
 use criterion::Criterion;
 use std::time::{Duration, Instant, SystemTime};
 #[cfg(feature = "cuda")]
 use tilework::cuda::{CudaBuffer, CudaGpu, CudaStream};
-use tilework::gpu::{AdapterFilter, Measurement, Tuning};
+use tilework::gpu::{AdapterFilter, Measurement, RawSlice, Tuning};
 use tilework::prelude::*;
-use tilework::program::Cost;
-use tilework::{Element, Result};
+use tilework::program::{Cost, Op};
+use tilework::{Element, ErrorKind, Result};
 
-/// A device to measure on and the rows measured so far.
+/// A device, and the rows measured on it.
 pub(crate) struct Bench {
     pub(crate) gpu: Gpu,
-    /// Beside the first adapter only.
+    /// Only for the first adapter.
     #[cfg(feature = "cuda")]
     pub(crate) cuda: Option<CudaGpu>,
     criterion: Criterion,
@@ -31,7 +32,7 @@ pub(crate) struct Bench {
     rows: Vec<serde_json::Value>,
 }
 
-/// What is measured.
+/// A case to measure.
 pub(crate) struct Case<'a> {
     pub(crate) op: &'a str,
     pub(crate) variant: &'a str,
@@ -40,7 +41,7 @@ pub(crate) struct Case<'a> {
     pub(crate) cost: Cost,
 }
 
-/// What it is measured on, as a row says it.
+/// The device of a row.
 struct On {
     backend: String,
     adapter: String,
@@ -55,8 +56,28 @@ impl On {
     }
 }
 
-/// Runs the benchmarks on each adapter that TILEWORK_ADAPTER asks for, and writes their rows. Says so where there is none.
-pub(crate) fn each(mut run: impl FnMut(&mut Bench) -> Result<()>) -> Result<()> {
+/// A buffer as an operand.
+pub(crate) trait Operand {
+    /// Returns the first `n` elements.
+    fn first(&self, n: usize) -> Result<RawSlice<'_>>;
+}
+
+impl<T: Element> Operand for Buffer<T> {
+    fn first(&self, n: usize) -> Result<RawSlice<'_>> {
+        Ok(self.slice(..n)?.untyped())
+    }
+}
+
+/// Errors of planning that mean the op does not fit the device.
+const SKIPPED: [ErrorKind; 3] = [ErrorKind::Unsupported, ErrorKind::InvalidArgument, ErrorKind::TooLarge];
+
+/// A named group of cases.
+pub(crate) type Group = (&'static str, fn(&mut Bench) -> Result<()>);
+
+/// Runs the groups that the command line names (`a|b`), or all, on each adapter of TILEWORK_ADAPTER, and writes rows.
+pub(crate) fn groups(groups: &[Group]) -> Result<()> {
+    let wanted: Vec<_> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wants = |group| wanted.is_empty() || wanted.iter().any(|n| n.split(['|', '/']).any(|n| n == group));
     let names = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
     let adapters: Vec<_> = match names.as_str() {
         "" => vec![AdapterFilter::Best],
@@ -64,12 +85,14 @@ pub(crate) fn each(mut run: impl FnMut(&mut Bench) -> Result<()>) -> Result<()> 
         names => names.split(',').map(|name| AdapterFilter::Name(name.trim().to_owned())).collect(),
     };
     for (i, adapter) in adapters.into_iter().enumerate() {
-        // The policies are what is measured.
+        // Measure the policies, not tuned choices.
         let options = GpuOptions { adapter, tuning: Tuning::Off, ..Default::default() };
         match pollster::block_on(Gpu::request(options)) {
             Ok(gpu) => {
                 let mut bench = Bench::new(gpu, i == 0);
-                run(&mut bench)?;
+                for (_, run) in groups.iter().filter(|(name, _)| wants(*name)) {
+                    run(&mut bench)?;
+                }
                 bench.finish();
             }
             Err(e) => println!("skipped: {e}"),
@@ -79,7 +102,7 @@ pub(crate) fn each(mut run: impl FnMut(&mut Bench) -> Result<()>) -> Result<()> 
 }
 
 impl Bench {
-    #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "CUDA's rows are told once"))]
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables, reason = "only CUDA needs it"))]
     fn new(gpu: Gpu, first: bool) -> Self {
         println!("{} ({})", gpu.profile().name, gpu.profile().driver);
         let criterion = Criterion::default()
@@ -103,24 +126,54 @@ impl Bench {
         }
     }
 
-    /// Whether the command line asks for `group`, as a name or as `a|b`; all are asked for where it names none.
-    pub(crate) fn wants(&self, group: &str) -> bool {
-        let mut names = std::env::args().skip(1).filter(|a| !a.starts_with('-')).peekable();
-        names.peek().is_none() || names.any(|n| n.split(['|', '/']).any(|n| n == group))
-    }
-
-    /// `large` on a card, `small` on a software adapter.
+    /// Returns `large` on a card, `small` on a software adapter.
     pub(crate) fn scale<T>(&self, large: T, small: T) -> T {
         if self.gpu.profile().is_cpu() { small } else { large }
     }
 
-    /// Measures what `record` records on the device.
+    /// Measures an op on the beginnings of these buffers. Skips an op that does not fit the device.
+    pub(crate) fn op<T: Element>(
+        &mut self,
+        op: &impl Op<T>,
+        size: impl Into<String>,
+        operands: &[&dyn Operand],
+    ) -> Result<()> {
+        self.op_as(op, ("", ""), size, operands)
+    }
+
+    /// As [`op`](Self::op), with names of variant and element type; empty ones are those of the program.
+    pub(crate) fn op_as<T: Element>(
+        &mut self,
+        op: &impl Op<T>,
+        (variant, dtype): (&str, &str),
+        size: impl Into<String>,
+        operands: &[&dyn Operand],
+    ) -> Result<()> {
+        let plan = match op.plan::<T>(&self.gpu) {
+            Err(e) if SKIPPED.contains(&e.kind()) => return Ok(()),
+            plan => plan?.into_executable(),
+        };
+        let program = plan.program();
+        let slices = operands.iter().zip(&program.operands).map(|(buffer, o)| buffer.first(o.len));
+        let slices = slices.collect::<Result<Vec<_>>>()?;
+        let case = Case {
+            op: program.op,
+            variant: if variant.is_empty() { program.variant() } else { variant },
+            dtype: if dtype.is_empty() { T::DTYPE.name() } else { dtype },
+            size: size.into(),
+            cost: program.cost,
+        };
+        self.device(&case, |rec| plan.record(rec, &slices));
+        Ok(())
+    }
+
+    /// Measures the device time of what `record` records.
     pub(crate) fn device(&mut self, case: &Case<'_>, mut record: impl FnMut(&mut Recorder) -> Result<()>) {
         let gpu = self.gpu.clone();
         self.measured(case, On::wgpu(&gpu), |runs| gpu.measure(runs, &mut record));
     }
 
-    /// Measures what `work` gives to a stream.
+    /// Measures the device time of what `work` submits to a stream.
     #[cfg(feature = "cuda")]
     pub(crate) fn stream(
         &mut self,
@@ -146,7 +199,7 @@ impl Bench {
             group.bench_function(format!("{variant}/{dtype}/{backend}/{size}"), |b| {
                 b.iter_custom(|runs| {
                     let measured = measure(runs as usize).expect("the case runs");
-                    // measure() bounds the number of runs; criterion wants the time of all of them.
+                    // measure() limits the number of runs; criterion needs the time of all.
                     let mean = measured.seconds.iter().sum::<f64>() / measured.seconds.len() as f64;
                     Duration::from_secs_f64(mean * runs as f64)
                 });
@@ -197,8 +250,7 @@ impl Bench {
         }));
     }
 
-    /// Writes the rows, each with date and version, if a file was asked for. Rows of earlier benchmarks in the same
-    /// file stay.
+    /// Appends the rows, with date and version, to the result file, if there is one.
     fn finish(self) {
         let Some(path) = self.results else { return };
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -216,14 +268,14 @@ impl Bench {
     }
 }
 
-/// A buffer of pseudo-random numbers, made of repeated uploads so that large ones take no host memory.
+/// Makes a buffer of pseudo-random numbers, in several uploads so that large ones need little host memory.
 pub(crate) fn random<T: Element>(gpu: &Gpu, n: usize, value: impl Fn(u32) -> T) -> Result<Buffer<T>> {
     let buffer = gpu.alloc::<T>(n)?;
     parts(n, value, |start, part| buffer.slice(start..start + part.len())?.write(part))?;
     Ok(buffer)
 }
 
-/// The same on a device of CUDA.
+/// As [`random`], on a CUDA device.
 #[cfg(feature = "cuda")]
 pub(crate) fn random_on_cuda<T: Element>(
     gpu: &CudaGpu,
@@ -235,7 +287,7 @@ pub(crate) fn random_on_cuda<T: Element>(
     Ok(buffer)
 }
 
-/// Hands out `n` pseudo-random numbers in pieces, each with the place where it begins.
+/// Passes `n` pseudo-random numbers to `put` in pieces, each with its position.
 fn parts<T>(
     n: usize,
     value: impl Fn(u32) -> T,
@@ -256,6 +308,11 @@ fn parts<T>(
         put(start, &part)?;
     }
     Ok(())
+}
+
+/// f16 numbers, uniform in [-0.5, 0.5).
+pub(crate) fn half(bits: u32) -> half::f16 {
+    half::f16::from_f32(centred(bits))
 }
 
 /// Uniform in [-0.5, 0.5).

@@ -1,6 +1,6 @@
-// A grid that is refined where a field varies. measure_first, measure: a workgroup of 64 samples a cell at 8
-// x 8 places, and flags it if the largest and the least differ by more than the threshold. sum_leaves: the
-// means of the leaves of a level, a sum for each 256 cells; sum_sums: the sum of these, by one workgroup.
+// A grid refined where a field varies. measure_first, measure: a workgroup takes 8 x 8 samples of a cell, and flags the
+// cell if their range exceeds the threshold. sum_leaves: sums the means of a level's leaves, one sum per 256 cells.
+// sum_sums: adds those sums, in one workgroup.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 64u;
@@ -10,7 +10,7 @@ const NONE: u32 = 0xffffffffu;
 const TAU: f32 = 6.2831853;
 
 struct Params {
-    field: u32, // by number; 4 is the image
+    field: u32, // its number; 4 is the image
     level: u32,
     deepest: u32,
     threshold: f32,
@@ -19,7 +19,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Cells: Morton code among the cells of the level; mean and range of the samples, as bits; first child.
+// Cells: Morton code within the level; mean and range of the samples, as bits; first child.
 @group(0) @binding(10) var<storage, read> count: array<u32>;
 @group(0) @binding(11) var<storage, read> parents: array<u32>;
 @group(0) @binding(12) var<storage, read_write> above: array<vec4<u32>>;
@@ -33,18 +33,17 @@ struct Params {
 @group(0) @binding(22) var<storage, read> sums: array<f32>;
 @group(0) @binding(23) var<storage, read_write> total: array<f32>;
 
-// The sine of an angle in turns: of an angle near 0, where devices are exact.
+// The sine of an angle in turns, reduced to the range where devices are accurate.
 fn sin_turns(turns: f32) -> f32 { return sin(TAU * (turns - round(turns))); }
 
-// Ripples around two places, which fade.
+// Fading ripples around two centres.
 fn waves(p: vec2<f32>) -> f32 {
     let a = distance(p, vec2<f32>(0.30, 0.36));
     let b = distance(p, vec2<f32>(0.76, 0.70));
     return 0.5 + 0.3 * sin_turns(16.0 * a) * exp(-5.0 * a) + 0.3 * sin_turns(26.0 * b) * exp(-8.0 * b);
 }
 
-// Three arms around a place, the tighter the nearer: sin(3 angle - 12 ln(radius)) by powers of a complex
-// number.
+// A spiral with three arms, tighter near the centre: sin(3 angle - 12 ln(radius)), by powers of a complex number.
 fn vortex(p: vec2<f32>) -> f32 {
     let d = p - vec2<f32>(0.46, 0.53);
     let r2 = dot(d, d) + 0.001;
@@ -64,8 +63,7 @@ fn spots(p: vec2<f32>) -> f32 {
         + 0.9 * spot(p, 0.35, 0.28, 0.020) + 0.7 * spot(p, 0.12, 0.15, 0.060) + spot(p, 0.90, 0.86, 0.012);
 }
 
-// Inside and outside of a line with five lobes, which is a thousandth wide: 5 angles by powers of a complex
-// number.
+// A step a thousandth wide across a line with five lobes: 5 angles by powers of a complex number.
 fn step_field(p: vec2<f32>) -> f32 {
     let d = p - vec2<f32>(0.5, 0.5);
     let r = max(length(d), 1e-6);
@@ -82,7 +80,7 @@ fn pixel(x: i32, y: i32) -> f32 {
     return f32(extractBits(image[at / 4u], 8u * (at % 4u), 8u)) / 255.0;
 }
 
-// Between the middles of pixels.
+// Interpolates between the centres of pixels.
 fn image_at(p: vec2<f32>) -> f32 {
     let place = p * vec2<f32>(f32(params.width), f32(params.height)) - 0.5;
     let first = floor(place);
@@ -94,7 +92,7 @@ fn image_at(p: vec2<f32>) -> f32 {
     return mix(top, bottom, part.y);
 }
 
-// The field at a place of the square from 0 to 1.
+// The field at a point of the unit square.
 fn field(p: vec2<f32>) -> f32 {
     switch params.field {
         case 0u: { return waves(p); }
@@ -105,7 +103,7 @@ fn field(p: vec2<f32>) -> f32 {
     }
 }
 
-// Every second bit of 32, close together.
+// The even bits, packed.
 fn gather(code: u32) -> u32 {
     var bits = code & 0x55555555u;
     bits = (bits | (bits >> 1u)) & 0x33333333u;
@@ -114,13 +112,13 @@ fn gather(code: u32) -> u32 {
     return (bits | (bits >> 8u)) & 0x0000ffffu;
 }
 
-// Sum, least and largest.
+// Sum, minimum and maximum.
 var<workgroup> wg_samples: array<vec3<f32>, WORKGROUP_SIZE>;
 
 fn measure_cell(i: u32, code: u32, lane: u32) {
     let corner = vec2<u32>(gather(code), gather(code >> 1u)) * SIDE;
     let sample = corner + vec2<u32>(lane % SIDE, lane / SIDE);
-    // Halves of a power of two: exact.
+    // Fractions of a power of two: exact.
     let p = (vec2<f32>(sample) + 0.5) / f32(SIDE << params.level);
     wg_samples[lane] = vec3<f32>(field(p));
     for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {

@@ -1,4 +1,4 @@
-//! Grids that are refined on a device.
+//! Refines grids on a device.
 
 use super::common::levels::{CHILD, Level, Levels, NONE, Summary, WORDS, capacities, place};
 use super::common::workgroups;
@@ -9,17 +9,17 @@ use tilework::prelude::*;
 
 /// Samples of a cell, across and down.
 pub(crate) const SIDE: u32 = 8;
-/// Cells whose means a workgroup adds.
+/// Cells whose means one workgroup adds.
 const SUMMED: usize = 256;
 
-/// How far a grid is refined.
+/// When to refine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
-    /// The whole grid has the cells of this level.
+    /// Level whose cells are all in the grid.
     pub(crate) first: u32,
-    /// No cell is of a deeper one.
+    /// Deepest level.
     pub(crate) deepest: u32,
-    /// A cell whose samples differ by more is split.
+    /// A cell whose samples differ by more than this is split.
     pub(crate) threshold: f32,
 }
 
@@ -35,27 +35,27 @@ struct Params {
     pad: [u32; 2],
 }
 
-/// A cell of some level.
+/// A cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cell {
-    /// Morton code among the cells of its level.
+    /// Morton code within its level.
     pub(crate) code: u32,
     pub(crate) mean: f32,
-    /// The largest sample less the least.
+    /// Largest minus smallest sample.
     pub(crate) range: f32,
-    /// Number of the first of its four children in the next level.
+    /// Index of its first child in the next level.
     pub(crate) child: Option<u32>,
 }
 
-/// A grid, level by level, the first of which is `Rule::first`.
+/// A grid, level by level from `Rule::first`.
 #[derive(Debug)]
 pub(crate) struct Grid {
     pub(crate) levels: Vec<(Summary, Vec<Cell>)>,
-    /// The mean of the field over the square, which is its integral.
+    /// The mean of the field over the unit square.
     pub(crate) integral: f64,
 }
 
-/// All that it takes to make a grid on a device.
+/// Plans and buffers to make a grid.
 #[derive(Debug)]
 pub(crate) struct Maker {
     measure_first: OwnKernel,
@@ -68,12 +68,12 @@ pub(crate) struct Maker {
     totals: Buffer<f32>,
     rule: Rule,
     params: Params,
-    /// Room for cells of each level.
+    /// Maximum cells of each level.
     pub(crate) room: Vec<usize>,
 }
 
 impl Maker {
-    /// For this field; no level but the first has more than `limit` cells.
+    /// Plans a grid of this field. Each level but the first has at most `limit` cells.
     pub(crate) fn new(gpu: &Gpu, field: &Field, rule: Rule, limit: usize) -> Result<Self> {
         let kernel = |entry| gpu.kernel("adaptive.wgsl", include_str!("adaptive.wgsl"), entry);
         let limits = &gpu.profile().limits;
@@ -103,12 +103,12 @@ impl Maker {
         })
     }
 
-    /// Steps of the work: each level, and the sum over all.
+    /// Returns the number of stages: one per level, and the sum.
     pub(crate) fn stages(&self) -> u32 {
         self.levels.len() + 1
     }
 
-    /// Records a step.
+    /// Records a stage.
     pub(crate) fn record(&self, rec: &mut Recorder, stage: u32) -> Result<()> {
         if stage == self.levels.len() {
             return (0..stage).try_for_each(|number| self.sum(rec, number));
@@ -122,7 +122,7 @@ impl Maker {
         self.levels.plant(rec, &self.measure_first, params, &rest, workgroups(self.room[0], 1))
     }
 
-    /// Records the sum of the means of the leaves of a level.
+    /// Records the sum of the means of a level's leaves.
     fn sum(&self, rec: &mut Recorder, number: u32) -> Result<()> {
         let params = Params { level: number, ..self.params };
         let Level { cells, count, capacity, .. } = &self.levels.levels[number as usize];
@@ -132,7 +132,7 @@ impl Maker {
         self.sum_sums.record(rec, &args, [1, 1, 1])
     }
 
-    /// Waits for what was submitted.
+    /// Waits for the submitted work and reads the grid.
     pub(crate) fn read(&self) -> Result<Grid> {
         let cell = |w: [u32; WORDS]| Cell {
             code: w[0],
@@ -145,7 +145,7 @@ impl Maker {
         Ok(Grid { levels, integral: self.integral()? })
     }
 
-    /// Waits for the integral alone.
+    /// As [`read`](Self::read), but reads only the integral.
     pub(crate) fn integral(&self) -> Result<f64> {
         let totals = self.totals.read()?;
         let area = |number: usize| 0.25f64.powi((self.rule.first as usize + number) as i32);
@@ -154,13 +154,13 @@ impl Maker {
 }
 
 impl Grid {
-    /// Cells that are not split.
+    /// Returns the cells that are not split.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Cell> {
         self.levels.iter().flat_map(|(_, cells)| cells).filter(|cell| cell.child.is_none())
     }
 
-    /// Holds the grid against the processor's: it measures each cell, follows which of them split by their
-    /// ranges, with the same room, and adds the leaves up. The first difference, in words.
+    /// Compares the grid with one computed on the processor, cell by cell: samples, splits under the same limits, and
+    /// the sum over the leaves. Describes the first difference.
     pub(crate) fn check(&self, field: &Field, rule: Rule, room: &[usize]) -> std::result::Result<(), String> {
         let mut codes: Vec<u32> = (0..1 << (2 * rule.first)).collect();
         let mut integral = 0.0;
@@ -175,7 +175,7 @@ impl Grid {
             for cell in cells {
                 let what = || format!("level {level}, cell {}", cell.code);
                 let (mean, range) = measured(field, level, cell.code);
-                // A NaN is near nothing.
+                // False for NaN.
                 let near = |x: f64, y: f32, much: f64| (x - f64::from(y)).abs() <= much * field.tolerance();
                 if !near(mean, cell.mean, 1.0) || !near(range, cell.range, 2.0) {
                     let (had, wide) = (cell.mean, cell.range);
@@ -197,7 +197,7 @@ impl Grid {
             }
             codes = next;
         }
-        // Means are added in f32 by trees and then in turn, a few dozen additions deep.
+        // f32 sums of a few dozen additions each.
         if (integral - self.integral).abs() <= 64.0 * f64::from(f32::EPSILON) * integral.abs().max(1.0) {
             return Ok(());
         }
@@ -205,7 +205,7 @@ impl Grid {
     }
 }
 
-/// Mean and range of the samples of a cell.
+/// Returns the mean and the range of a cell's samples.
 fn measured(field: &Field, level: u32, code: u32) -> (f64, f64) {
     let (column, row) = place(code);
     let pitch = 1.0 / f64::from(SIDE << level);

@@ -2,7 +2,7 @@
 
 use super::adaptive_grid::{Maker, Rule, SIDE};
 use super::common::levels::{Doing, duration, picture_file, times};
-use super::common::{Args, Failure, exit_code, open_gpu, say};
+use super::common::{Args, Failure, answer, open_gpu, say};
 use super::field::Field;
 use super::picture::picture;
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tilework::io::{check_outputs, shown};
 
-/// Cells of this level, all of them, are what every device can bind.
+/// Every device can bind all cells of this level.
 const DEEPEST: u32 = 11;
 
 const USAGE: &str = "\
@@ -18,13 +18,13 @@ usage: adaptive [--field NAME | --image FILE] [--picture FILE.png]
 
   --field NAME         waves, vortex, spots or step (vortex)
   --image FILE         a PNG or JPEG file instead: its grey values
-  --threshold T        a cell whose samples differ by more is split in four (0.1); fields go from 0 to 1 or so
-  --first LEVEL        the grid has at least the cells of this level: 4^LEVEL (3)
-  --deepest LEVEL      and at most those of this one (8; at most 11)
+  --threshold T        split a cell into four if its samples differ by more (0.1); fields range over about 0 to 1
+  --first LEVEL        coarsest level of the grid, with 4^LEVEL cells (3)
+  --deepest LEVEL      finest level of the grid, at most 11 (8)
   --capacity CELLS     maximum cells of a level (unlimited)
-  --picture FILE.png   the field and the edges of the cells
-  --size PIXELS        of the longer side of the picture (1536)
-  --no-check           do not measure the cells on the processor too
+  --picture FILE.png   draw the field and the edges of the cells
+  --size PIXELS        longer side of the picture (1536)
+  --no-check           do not check the cells on the processor
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 ";
 
@@ -39,16 +39,12 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => adaptive(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("adaptive", result, err)
+    answer(("adaptive", USAGE), parse(args), adaptive, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -71,7 +67,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 let text = args.value()?.string()?;
                 let threshold = text.parse().ok().filter(|t: &f32| t.is_finite() && *t >= 0.0);
                 options.rule.threshold = threshold.ok_or_else(|| {
-                    Failure::bad_input(format!("--threshold {text}: must be a number from 0 on"))
+                    Failure::bad_input(format!("--threshold {text}: must be a number, 0 or more"))
                 })?;
             }
             Long("first") => options.rule.first = args.number(0..=DEEPEST)?,
@@ -90,7 +86,9 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         return Err(Failure::bad_input(format!("--first {first} is deeper than --deepest {deepest}")));
     }
     (options.field, options.name) = match (field, image) {
-        (Some(_), Some(_)) => return Err(Failure::bad_input("--field and --image: one of them, please")),
+        (Some(_), Some(_)) => {
+            return Err(Failure::bad_input("--field and --image exclude each other; give one"));
+        }
         (None, Some(path)) => (Field::read(&path)?, shown(path)),
         (name, None) => {
             let name = name.unwrap_or_else(|| "vortex".to_owned());
@@ -107,7 +105,7 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     check_outputs(&options.picture)?;
     let gpu = open_gpu(options.adapter.clone())?;
     let doing = Doing::new("refining the grid");
-    // All cells of the deepest level are a grid that is refined nowhere.
+    // For comparison, the even grid of the deepest level.
     let even = Rule { first: rule.deepest, ..*rule };
     let [maker, uniform] = [(*rule, options.capacity), (even, usize::MAX)]
         .map(|(rule, capacity)| Maker::new(&gpu, field, rule, capacity));
@@ -115,13 +113,10 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let (seconds, each) = times(&gpu, maker.stages(), |rec, stage| maker.record(rec, stage))?;
     let even_seconds =
         gpu.time(|rec| (0..uniform.stages()).try_for_each(|s| uniform.record(rec, s)))?.seconds;
-    let mut rec = gpu.recorder();
-    (0..maker.stages()).try_for_each(|stage| maker.record(&mut rec, stage))?;
-    rec.submit()?;
     let (grid, whole) = (maker.read()?, uniform.integral()?);
 
     let mut text = format!(
-        "{} on {}\ncells whose {SIDE} x {SIDE} samples differ by more than {:?} split, from level {} to {}\n\n",
+        "{} on {}\nsplits cells whose {SIDE} x {SIDE} samples differ by more than {:?}; levels {} to {}\n\n",
         options.name,
         gpu.profile().name,
         rule.threshold,
@@ -147,12 +142,12 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         duration(seconds)
     );
     text += &format!(
-        "{even} cells of level {} all over, in {}; the grid has {part:.1} % of them\n",
+        "the even grid of level {} has {even} cells, and takes {}; this grid has {part:.1} % of them\n",
         rule.deepest,
         duration(even_seconds)
     );
     text += &format!(
-        "integral {:.7}, all over {whole:.7}: off by {off:.1e}, {:.1e} of it\n",
+        "integral {:.7}, even grid {whole:.7}; error {off:.1e}, relative {:.1e}\n",
         grid.integral,
         off / whole.abs().max(f64::MIN_POSITIVE)
     );
@@ -166,7 +161,7 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         let found = grid.check(field, *rule, &maker.room);
         let took = duration(begin.elapsed().as_secs_f64());
         text += &match &found {
-            Ok(()) => format!("checked: the processor measures the same and has the same cells, in {took}\n"),
+            Ok(()) => format!("checked: same cells and values as on the processor, in {took}\n"),
             Err(difference) => format!("DIFFERS from the processor's grid: {difference}\n"),
         };
         same = found.is_ok();

@@ -1,10 +1,10 @@
-//! Fields over the square from 0 to 1, as the processor sees them.
+//! Fields over the unit square, on the processor.
 
 use super::common::{Failure, image_file};
 use std::f64::consts::TAU;
 use std::path::Path;
 
-/// A picture by its grey values.
+/// An image's grey values.
 #[derive(Debug, Clone)]
 pub(crate) struct Grey {
     pub(crate) width: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Grey {
     pub(crate) pixels: Vec<u8>,
 }
 
-/// What varies.
+/// A field.
 #[derive(Debug, Clone)]
 pub(crate) enum Field {
     Waves,
@@ -35,7 +35,7 @@ impl Field {
         }
     }
 
-    /// The grey values of a PNG or JPEG file, by ITU-R BT.601.
+    /// Reads the grey values of a PNG or JPEG file, by ITU-R BT.601.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let picture = image_file::read(path)?;
         let channels = picture.image.channels;
@@ -49,7 +49,7 @@ impl Field {
         Ok(Self::Image(Grey { width: picture.image.w, height: picture.image.h, pixels }))
     }
 
-    /// The number that the kernels know it by.
+    /// Returns the field's number in the kernels.
     pub(crate) fn number(&self) -> u32 {
         match self {
             Self::Waves => 0,
@@ -60,19 +60,18 @@ impl Field {
         }
     }
 
-    /// How far a device may be off: WGSL asks for sines within 2^-11, and a steep slope makes an error of a
-    /// place a thousand times as large.
+    /// Returns the allowed error of the device. WGSL allows sines an error of 2^-11, and a steep slope amplifies an
+    /// error of the position a thousandfold.
     pub(crate) fn tolerance(&self) -> f64 {
         match self {
             Self::Waves | Self::Vortex | Self::Step => 2f64.powi(-10),
             Self::Spots => 2f64.powi(-16),
-            // Places are rounded: by more of a pixel the more there are, and neighbours may be black and
-            // white.
+            // Positions are rounded, more so in large images, and neighbouring pixels may be black and white.
             Self::Image(grey) => (grey.width + grey.height + 64) as f64 * 2f64.powi(-22),
         }
     }
 
-    /// The value at a place.
+    /// Returns the field at a point.
     pub(crate) fn at(&self, x: f64, y: f64) -> f64 {
         match self {
             Self::Waves => {
@@ -85,7 +84,7 @@ impl Field {
             Self::Vortex => {
                 let (dx, dy) = (x - 0.46, y - 0.53);
                 let r2 = dx * dx + dy * dy + 0.001;
-                // The radius of the middle is not that of the angle: arms end before they meet.
+                // The radius shrinks near the centre but the angle does not: arms end before they meet.
                 let shrunk = ((r2 - 0.001) / r2).powf(1.5);
                 let wave = shrunk * (3.0 * dy.atan2(dx) - 6.0 * r2.ln()).sin();
                 0.5 + 0.5 * wave * (-10.0 * r2).exp()
@@ -112,7 +111,7 @@ impl Field {
 }
 
 impl Grey {
-    /// Between the middles of pixels.
+    /// Interpolates between the centres of pixels.
     fn at(&self, x: f64, y: f64) -> f64 {
         let (x, y) = (x * self.width as f64 - 0.5, y * self.height as f64 - 0.5);
         let (column, row) = (x.floor(), y.floor());

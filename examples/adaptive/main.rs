@@ -1,14 +1,13 @@
-//! A grid on the device that is fine where a field varies and coarse elsewhere, refined level by level
-//! without a look from the host between, and the integral of the field over it.
+//! Integrates a field over a grid that is refined on the device where the field varies, level by level, without a host
+//! round trip.
 //!
 //! ```sh
 //! cargo run --release --example adaptive -- --field vortex --picture vortex.png
 //! cargo run --release --example adaptive -- --image photo.jpg --threshold 0.2 --picture cells.png
 //! ```
 //!
-//! `adaptive_grid.rs` says what happens on the device, `field.rs` what fields there are. The processor
-//! measures each cell too and follows how cells split. Exit code 1 if it finds something else or the device
-//! fails, 2 for bad input, 3 if there is no adapter.
+//! `adaptive_grid.rs` describes the device's part, `field.rs` the fields. The processor checks every cell. Exit code 1
+//! if it finds a difference or the device fails, 2 for bad input, 3 without an adapter.
 
 mod adaptive_grid;
 mod cli;

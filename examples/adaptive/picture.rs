@@ -1,12 +1,12 @@
-//! A field and the cells that measure it as a picture.
+//! A picture of a field and its cells.
 
 use super::adaptive_grid::Grid;
 use super::common::levels::canvas::{Canvas, Colour, Map, colour, mix};
 use super::common::levels::place;
 use super::field::Field;
 
-/// From purple over green to yellow: equal steps look equal, in print and to most eyes (S. van der Walt and
-/// N. Smith, 2015). The polynomials are M. Zucker's.
+/// From purple over green to yellow, perceptually uniform also in print and for most colour-blind readers (S. van der
+/// Walt and N. Smith, 2015). The polynomials are M. Zucker's.
 const VIRIDIS: Map = [
     [0.277_727, 0.005_407, 0.334_100],
     [0.105_093, 1.404_614, 1.384_59],
@@ -16,16 +16,16 @@ const VIRIDIS: Map = [
     [4.776_385, -13.745_145, -65.353_03],
     [-5.435_456, 4.645_853, 26.312_435],
 ];
-/// How much of a line lies on a pixel, before there are colours.
+/// A line's share of each pixel, before it has a colour.
 const NONE: Colour = [0.0; 3];
 const ALL: Colour = [1.0; 3];
-/// Lines on dark ground and on light.
+/// Line colours on dark and on light ground.
 const LINES: [Colour; 2] = [[0.55, 0.45, 0.70], [0.02, 0.02, 0.05]];
-/// Lines that part fewer pixels fade.
+/// Lines closer than this many pixels fade.
 const LEAST: f64 = 3.0;
 
-/// The field by colour, from its least value to its largest, and the edges of the cells. `size` pixels are
-/// the longer side.
+/// Draws the field, coloured from its smallest to its largest value, and the edges of the cells. The longer side has
+/// `size` pixels.
 pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Canvas {
     let (wide, high) = match field {
         Field::Image(grey) => (grey.width as f64, grey.height as f64),
@@ -43,8 +43,7 @@ pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Ca
             ends = (x.min(ends.0), x.max(ends.1));
         }
     }
-    // Each line once: the upper and left edges of the cells of the first level, and what parts the cells that
-    // split.
+    // Each line once: the upper and left edges of the first level's cells, and the crosses of split cells.
     for (level, (_, cells)) in (first..).zip(&grid.levels) {
         let side = 0.5f64.powi(level as i32);
         let across = width.min(height) * side;

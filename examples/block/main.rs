@@ -1,15 +1,15 @@
-//! A fused kernel of your own from the library's block level: softmax and the 8 most likely columns of each row.
+//! A fused kernel built from the library's block level: softmax and the 8 most likely columns of each row.
 //!
-//! `softmax_top_8.wgsl` beside this file imports a reduction and a selection of a workgroup (`shaders/workgroup`) and
-//! adds what is its own in some thirty lines. It reads each score once; the two ops one after the other read it twice
-//! and write all of the softmax in between. Every number is held against a sequential twin.
+//! `softmax_top_8.wgsl` imports a reduction and a selection of a workgroup (`shaders/workgroup`) and adds some thirty
+//! lines. It reads each score once; the two separate ops read it twice and write the whole softmax in between. A
+//! sequential reference checks every number.
 //!
 //! ```sh
 //! cargo run --release --example block
 //! cargo run --release --example block -- 10000 32000
 //! ```
 //!
-//! Exit code 1 if a result is wrong, 2 if the arguments are, 3 if this machine has no adapter.
+//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 without an adapter.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,13 +23,13 @@ use tilework::prelude::*;
 const USAGE: &str = "\
 usage: block [ROWS [COLUMNS]]
 
-  ROWS     rows of scores, 1000 by default
-  COLUMNS  columns of scores, 4096 by default
+  ROWS     rows of scores (1000)
+  COLUMNS  columns of scores (4096)
 ";
 
 const KERNEL: &str = include_str!("softmax_top_8.wgsl");
 
-/// Columns that are kept of each row.
+/// Columns kept per row.
 const KEPT: usize = 8;
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Rows and columns; none if only help is asked for.
+/// Returns rows and columns, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<(usize, usize)>, Failure> {
     use lexopt::prelude::*;
     let (mut args, mut sizes) = (Args::new(args, &[]), Vec::new());
@@ -63,7 +63,7 @@ fn run(args: lexopt::Parser, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> 
     let elements = rows.checked_mul(columns).filter(|n| *n < 1 << 31);
     if !(1..=most).contains(&rows) || columns < KEPT || elements.is_none() {
         return Err(Box::new(Failure::bad_input(format!(
-            "{rows} rows of {columns} columns: there are 1 to {most} rows, at least {KEPT} columns, and fewer than 2^31 scores"
+            "{rows} rows of {columns} columns: use 1 to {most} rows, {KEPT} or more columns, and fewer than 2^31 scores"
         ))));
     }
 
@@ -115,7 +115,7 @@ fn scores(n: usize) -> Vec<f32> {
     (0..n).map(|_| next()).collect()
 }
 
-/// What is wrong first, held against softmax and a sort in f64.
+/// Returns the first difference from a softmax and sort in f64.
 fn first_wrong(scores: &[f32], columns: usize, likely: &[u32], probabilities: &[f32]) -> Option<String> {
     for (row, scores) in scores.chunks(columns).enumerate() {
         let mut order: Vec<_> = (0..columns).collect();
@@ -127,7 +127,7 @@ fn first_wrong(scores: &[f32], columns: usize, likely: &[u32], probabilities: &[
             let got = f64::from(probabilities[at]);
             if likely[at] as usize != column || (got - wanted).abs() > 1e-4 * wanted {
                 return Some(format!(
-                    "place {k} of row {row} is column {} with {got:e}, which should be column {column} with {wanted:e}",
+                    "place {k} of row {row} is column {} with {got:e}; expected column {column} with {wanted:e}",
                     likely[at]
                 ));
             }

@@ -1,4 +1,4 @@
-// The 8 most likely columns of each row and their softmax: one kernel that reads each score once. A workgroup takes a row.
+// The 8 most likely columns of each row and their softmax: one kernel that reads each score once. One workgroup per row.
 #import workgroup/reduce
 #import workgroup/top_k_small
 
@@ -11,7 +11,7 @@ const LOWEST: f32 = -3.4e38;
 @group(0) @binding(2) var<storage, read_write> likely: array<u32>;
 @group(0) @binding(3) var<storage, read_write> probabilities: array<f32>;
 
-// The largest score, and the sum of exponentials relative to it.
+// The maximum, and the sum of exponentials relative to it.
 alias Acc = vec2<f32>;
 fn op_combine(a: Acc, b: Acc) -> Acc {
     let top = max(a.x, b.x);
@@ -26,16 +26,14 @@ fn goes_before(a: Entry, b: Entry) -> bool {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn softmax_top_8(@builtin(workgroup_id) row: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     var seen = vec2(LOWEST, 0.0);
-    var best = Entry(LOWEST, lane);
-    for (var first = 0u; first < width; first += WORKGROUP_SIZE) {
-        let column = first + lane;
-        var mine = Entry(LOWEST, column);
-        if column < width {
-            mine.score = scores[row.x * width + column];
-            seen = op_combine(seen, vec2(mine.score, 1.0));
-        }
-        best = workgroup_top_k_joined(best, workgroup_top_k(mine, lane), lane);
+    var list: array<Entry, TOP_K>;
+    for (var i = 0u; i < TOP_K; i++) { list[i] = Entry(LOWEST, width + lane); }
+    for (var column = lane; column < width; column += WORKGROUP_SIZE) {
+        let score = scores[row.x * width + column];
+        seen = op_combine(seen, vec2(score, 1.0));
+        top_k_insert(&list, Entry(score, column));
     }
+    let best = workgroup_top_k_of_lists(&list, lane);
     let all = workgroup_reduce(seen, lane);
     if lane < TOP_K {
         likely[row.x * TOP_K + lane] = best.column;

@@ -1,6 +1,6 @@
 //! The command line of `cnn`.
 
-use super::common::{self, Args, Failure, exit_code, open_gpu, say};
+use super::common::{self, Args, Failure, answer, open_gpu};
 use super::learn::{CLASSES, Confusion, Training, network, test, train};
 use super::weights;
 use indicatif::ProgressBar;
@@ -15,13 +15,13 @@ const USAGE: &str = "\
 usage: cnn train --data DIR [--weights FILE] [--epochs N]...
        cnn test --data DIR --weights FILE
 
-  --data DIR           a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same of t10k,
-                       plain or as .gz: MNIST or Fashion-MNIST
-  --weights FILE       the safetensors file to write after training, or to read for testing
-  --epochs N           how often to learn from all images (5)
-  --batch N            images of a step (128)
-  --rate R             the rate of Adam (0.001)
-  --seed N             first weights and order of images (1)
+  --data DIR           folder of train-images-idx3-ubyte, train-labels-idx1-ubyte and the t10k files, plain or
+                       .gz: MNIST or Fashion-MNIST
+  --weights FILE       safetensors file to write after training, or to read for testing
+  --epochs N           passes over the training images (5)
+  --batch N            images per step (128)
+  --rate R             learning rate of Adam (0.001)
+  --seed N             seed of the first weights and the order of images (1)
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 ";
 
@@ -33,16 +33,12 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => cnn(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("cnn", result, err)
+    answer(("cnn", USAGE), parse(args), cnn, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -67,15 +63,15 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         return Err(Failure::bad_input("say `cnn train` or `cnn test` (see --help)"));
     };
     let Some(data) = data else {
-        return Err(Failure::bad_input("--data is missing; it names the folder of the IDX files"));
+        return Err(Failure::bad_input("--data is missing; name the folder of the IDX files"));
     };
     if !learns && weights.is_none() {
-        return Err(Failure::bad_input("--weights is missing; it names the safetensors file to test"));
+        return Err(Failure::bad_input("--weights is missing; name the safetensors file to test"));
     }
     Ok(Some(Options { learns, data, weights, training, adapter }))
 }
 
-/// Images of a part, with classes that there are.
+/// Reads the images and labels of `part`.
 fn images(folder: &Path, part: &str) -> Result<Labelled, Failure> {
     let data = read_labelled(folder, part)?;
     if let Some(label) = data.labels.iter().find(|label| usize::from(**label) >= CLASSES) {
@@ -94,7 +90,7 @@ fn cnn(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let [_, h, w] = tested.shape;
     if let Some(learned) = learned.as_ref().filter(|data| data.shape[1..] != tested.shape[1..]) {
         let (a, b) = (&learned.shape[1..], &tested.shape[1..]);
-        let text = format!("images of train are {a:?}, those of t10k {b:?}; they must be of one size");
+        let text = format!("images of train are {a:?}, those of t10k {b:?}; they must have one size");
         return Err(Failure::bad_input(text).at(&options.data));
     }
     let net = network(h, w);
@@ -154,13 +150,13 @@ fn learn(
     done
 }
 
-/// A bar of images on standard error, with the loss of the last batch; hidden where that is not a terminal.
+/// A progress bar of images, with the last batch's loss.
 fn bar(images: usize) -> ProgressBar {
     let template = "{bar:30} {human_pos:>9} of {human_len} images {per_sec:>14}, loss {msg}, {eta} left";
     common::bar(images as u64, template, 100)
 }
 
-/// Classes as rows, what they were taken for as columns.
+/// The confusion matrix: classes as rows, predictions as columns.
 fn table(confusion: &Confusion) -> String {
     let head: String = (0..CLASSES).map(|class| format!("{class:>6}")).collect();
     let row = |(class, counts): (usize, &Vec<usize>)| {

@@ -1,4 +1,4 @@
-//! Training and testing on the device.
+//! Training and testing.
 
 use super::common::Failure;
 use std::time::Instant;
@@ -6,10 +6,10 @@ use tilework::io::idx::Labelled;
 use tilework::nn::{Adam, Optimizer, PoolKind, Sequential};
 use tilework::{Activation, Buffer, Gpu, Plannable};
 
-/// The classes of the data sets.
+/// Classes of the data sets.
 pub(crate) const CLASSES: usize = 10;
 
-/// Two convolutions of 3 x 3 with pooling, and two fully connected layers.
+/// Two 3 x 3 convolutions with pooling, and two fully connected layers.
 pub(crate) fn network(h: usize, w: usize) -> Sequential {
     Sequential::new([1, h, w])
         .conv(32, [3, 3], [1, 1], [1, 1])
@@ -24,7 +24,7 @@ pub(crate) fn network(h: usize, w: usize) -> Sequential {
         .linear(CLASSES)
 }
 
-/// How to train.
+/// Options of training.
 pub(crate) struct Training {
     pub(crate) epochs: usize,
     pub(crate) batch: usize,
@@ -32,25 +32,25 @@ pub(crate) struct Training {
     pub(crate) seed: u64,
 }
 
-/// What an epoch came to.
+/// The result of an epoch.
 pub(crate) struct Epoch {
-    /// The mean of the losses of its batches.
+    /// Mean loss of its batches.
     pub(crate) loss: f32,
     pub(crate) images_per_second: f64,
 }
 
-/// Elements between slices of a buffer that a device can bind.
+/// Alignment of batches in elements, for every device's bindings.
 const STEP: usize = 64;
 
 /// Maximum images uploaded at a time.
 const AT_ONCE: usize = 1 << 13;
 
-/// A pixel with the mean and deviation of MNIST taken out.
+/// A pixel, normalised by the mean and deviation of MNIST.
 fn brightness(pixel: u8) -> f32 {
     (f32::from(pixel) / 255.0 - 0.1307) / 0.3081
 }
 
-/// Batches on the device: each begins where a binding may.
+/// Batches on the device, each aligned for a binding.
 struct Batches {
     images: Buffer<f32>,
     labels: Buffer<u32>,
@@ -83,10 +83,10 @@ impl Batches {
     }
 }
 
-/// The numbers below `n` in an order that belongs to the seed.
+/// Returns the numbers below `n`, shuffled by the seed.
 fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    // splitmix64 (Steele, Lea and Flood, 2014); Fisher and Yates's shuffle.
+    // splitmix64 (Steele, Lea and Flood, 2014), and the Fisher-Yates shuffle.
     let mut state = seed;
     for i in (1..n).rev() {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -98,8 +98,8 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// Trains and gives the parameters; `progress` hears of the images that were learned from and the loss of a batch,
-/// `done` of each epoch. The images that do not fill a batch are left out, others in each epoch.
+/// Trains the network and returns its parameters. Calls `progress` with the images done and a batch's loss, and `done`
+/// after each epoch. Images that do not fill a batch are left out, different ones in each epoch.
 pub(crate) fn train(
     gpu: &Gpu,
     net: &Sequential,
@@ -112,7 +112,7 @@ pub(crate) fn train(
     let batch = how.batch;
     if batch == 0 || n < batch {
         return Err(Failure::bad_input(format!(
-            "--batch {batch}: must be from 1 to the {n} images there are"
+            "--batch {batch}: must be from 1 to the number of images, {n}"
         )));
     }
     let optimizer = Optimizer::from(Adam::new(0, how.rate));
@@ -151,18 +151,18 @@ pub(crate) fn train(
     Ok(parameters.read()?)
 }
 
-/// How often an image of a class (row) was taken for another (column).
+/// Counts images by class (row) and prediction (column).
 pub(crate) struct Confusion(pub(crate) Vec<Vec<usize>>);
 
 impl Confusion {
-    /// Part of the images that were taken for what they are.
+    /// Returns the share of correct predictions.
     pub(crate) fn accuracy(&self) -> f64 {
         let right: usize = (0..CLASSES).map(|i| self.0[i][i]).sum();
         right as f64 / self.0.iter().flatten().sum::<usize>().max(1) as f64
     }
 }
 
-/// Tells the classes of all images.
+/// Predicts the classes of all images.
 pub(crate) fn test(
     gpu: &Gpu,
     net: &Sequential,

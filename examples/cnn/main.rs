@@ -1,14 +1,13 @@
-//! A convolutional network that learns to tell digits, or clothes, from their pictures.
+//! Trains a convolutional network to recognise digits or clothes.
 //!
 //! ```sh
 //! cargo run --release --example cnn -- train --data fashion-mnist --weights fashion.safetensors
 //! cargo run --release --example cnn -- test --data fashion-mnist --weights fashion.safetensors
 //! ```
 //!
-//! `--data` is a folder with the IDX files of MNIST or of Fashion-MNIST, plain or as .gz. The network is two
-//! convolutions of 3 x 3 with pooling and two fully connected layers; a step of its training, forward, backward and
-//! Adam, is one plan. The same seed on the same device gives the same losses. Exit code 2 for bad input, 3 if there
-//! is no adapter.
+//! `--data` is a folder with the IDX files of MNIST or Fashion-MNIST, plain or as .gz. The network has two 3 x 3
+//! convolutions with pooling and two fully connected layers; a training step (forward, backward, Adam) is one plan. The
+//! same seed on the same device gives the same losses. Exit code 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Parameters of a network as a safetensors file.
+//! Network parameters as a safetensors file.
 
 use super::common::Failure;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
@@ -8,7 +8,7 @@ use std::path::Path;
 use tilework::io::write_aside;
 use tilework::nn::Sequential;
 
-/// Writes the parameters, tensor by tensor, all of them or nothing.
+/// Writes all parameters, or nothing.
 pub(crate) fn save(path: &Path, net: &Sequential, values: &[f32]) -> Result<(), Failure> {
     let bad = |e: safetensors::SafeTensorError| Failure::bad_input(e.to_string()).at(path);
     let mut tensors = Vec::new();
@@ -25,11 +25,11 @@ pub(crate) fn save(path: &Path, net: &Sequential, values: &[f32]) -> Result<(), 
     Ok(write_aside(path, |file| file.write_all(&bytes))?)
 }
 
-/// Reads the parameters. Every tensor of the network must be there, in its shape, and no other.
+/// Reads the parameters. The file must hold exactly the tensors of the network, in their shapes.
 pub(crate) fn load(path: &Path, net: &Sequential) -> Result<Vec<f32>, Failure> {
     let bytes = fs::read(path).map_err(|e| Failure::file(path, &e))?;
     let file = SafeTensors::deserialize(&bytes)
-        .map_err(|e| Failure::bad_input(format!("is no safetensors file: {e}")).at(path))?;
+        .map_err(|e| Failure::bad_input(format!("is not a safetensors file: {e}")).at(path))?;
     let parameters = net.parameters()?;
     let mut values = vec![0.0; net.parameter_len()?];
     for p in &parameters {
@@ -41,7 +41,7 @@ pub(crate) fn load(path: &Path, net: &Sequential) -> Result<Vec<f32>, Failure> {
         if tensor.shape() != p.shape || tensor.dtype() != Dtype::F32 {
             let (shape, dtype) = (tensor.shape(), tensor.dtype());
             let text = format!(
-                "the tensor `{}` is {shape:?} of {dtype:?}; the network wants {:?} of F32",
+                "the tensor `{}` is {shape:?} of {dtype:?}; the network needs {:?} of F32",
                 p.name, p.shape
             );
             return Err(Failure::bad_input(text).at(path));

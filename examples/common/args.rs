@@ -1,4 +1,4 @@
-//! The arguments of a program, of which no key comes twice.
+//! Command lines whose keys may not repeat.
 
 use lexopt::{Arg, Error, Parser, ValueExt};
 use std::ffi::OsString;
@@ -6,24 +6,24 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A [`Parser`] that refuses a key that is given again.
+/// A [`Parser`] that rejects repeated keys.
 #[derive(Debug)]
 pub(crate) struct Args {
     parser: Parser,
-    /// Keys that may be given again, without their dashes.
+    /// Keys that may repeat, without their dashes.
     lists: &'static [&'static str],
     seen: Vec<String>,
-    /// The key that came last, with its dashes.
+    /// The last key, with its dashes.
     last: String,
 }
 
 impl Args {
-    /// Each key of `lists` may come any number of times, every other one once.
+    /// Makes a parser. Only the keys of `lists` may repeat.
     pub(crate) fn new(parser: Parser, lists: &'static [&'static str]) -> Self {
         Self { parser, lists, seen: Vec::new(), last: String::new() }
     }
 
-    /// The next argument, if there is one.
+    /// Returns the next argument.
     pub(crate) fn next(&mut self) -> Result<Option<Arg<'_>>, Error> {
         let arg = self.parser.next()?;
         let key = match &arg {
@@ -41,12 +41,12 @@ impl Args {
         Ok(arg)
     }
 
-    /// The value of the key that came last.
+    /// Returns the value of the last key.
     pub(crate) fn value(&mut self) -> Result<OsString, Error> {
         self.parser.value()
     }
 
-    /// The same, as a whole number of this range.
+    /// Returns the value of the last key as a whole number in `range`.
     pub(crate) fn number<T>(&mut self, range: RangeInclusive<T>) -> Result<T, Error>
     where
         T: FromStr + PartialOrd + Display,
@@ -63,7 +63,7 @@ impl Args {
 mod tests {
     use super::*;
 
-    /// Reads all of a line; every key but `--flag` and `-f` has a value.
+    /// Parses a line in which every key but `--flag` and `-f` has a value.
     fn read(line: &str) -> Result<usize, String> {
         let mut args =
             Args::new(Parser::from_iter(["program"].into_iter().chain(line.split(' '))), &["list", "o"]);
@@ -90,7 +90,7 @@ mod tests {
         ] {
             assert_eq!(read(line), Err(format!("{key} is given twice")), "{line}");
         }
-        // What follows a key is its value, and what follows two dashes is no key.
+        // A value may look like a key, and nothing after two dashes is a key.
         assert_eq!(read("--key --key -- --key"), Ok(2));
     }
 

@@ -1,14 +1,14 @@
-//! An op of the catalogue with what a command line asks of it.
+//! An op of the catalogue, formed from a command line.
 
 use super::matrix_file::read_sparse;
 use super::{Args, Failure, npy, refuse, room_for};
 use std::path::{Path, PathBuf};
 use tilework::io::matrix_market::Triplets;
-use tilework::program::{Ask, Form, Operation, Settings, Takes};
+use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Takes};
 use tilework::sparse::{Csr, Duplicates};
 use tilework::{HostArray, MatrixJob};
 
-/// The op of this name.
+/// Finds an op by name.
 pub(crate) fn find(name: &str) -> Result<&'static Operation, Failure> {
     let mut all = tilework::operations();
     all.find(|op| op.name == name || op.aliases.contains(&name)).ok_or_else(|| {
@@ -17,7 +17,7 @@ pub(crate) fn find(name: &str) -> Result<&'static Operation, Failure> {
     })
 }
 
-/// Gives an op the option that the command line names, with its value behind it.
+/// Sets an option of the op from the command line.
 pub(crate) fn take(settings: &mut Settings, name: &str, args: &mut Args) -> Result<(), Failure> {
     use lexopt::ValueExt;
     let op = settings.op();
@@ -37,15 +37,15 @@ pub(crate) fn take(settings: &mut Settings, name: &str, args: &mut Args) -> Resu
     Ok(())
 }
 
-/// What an op works on.
+/// The inputs of an op.
 pub(crate) struct Inputs {
-    /// The matrix of an op that takes one.
+    /// The matrix, if the op takes one.
     pub(crate) matrix: Option<Csr>,
     pub(crate) arrays: Vec<HostArray>,
 }
 
 impl Inputs {
-    /// What the files hold.
+    /// Reads the files.
     pub(crate) fn read(op: &Operation, paths: &[PathBuf]) -> Result<Self, Failure> {
         check_count(op, paths.len())?;
         let (matrices, arrays) = paths.split_at(usize::from(op.matrix));
@@ -54,16 +54,23 @@ impl Inputs {
         Ok(Self { matrix, arrays })
     }
 
-    /// The op on them.
-    pub(crate) fn form(self, settings: &Settings, variant: &str) -> Result<Form, Failure> {
+    /// Forms the op on these inputs.
+    pub(crate) fn form(
+        self,
+        settings: &Settings,
+        variant: &str,
+        profile: &DeviceProfile,
+    ) -> Result<Form, Failure> {
         Ok(match &self.matrix {
-            Some(matrix) => MatrixJob { matrix, inputs: self.arrays, settings, variant }.form(None)?,
+            Some(matrix) => {
+                MatrixJob { matrix, inputs: self.arrays, settings, variant, profile }.form(None)?
+            }
             None => settings.op().form(Ask::new(settings).variant(variant).inputs(self.arrays))?,
         })
     }
 }
 
-/// Refuses too few files or too many, before any is read.
+/// Rejects a wrong number of files before reading any.
 fn check_count(op: &Operation, given: usize) -> Result<(), Failure> {
     let of_matrix = usize::from(op.matrix);
     let most = op.inputs.len() + of_matrix;
@@ -75,17 +82,17 @@ fn check_count(op: &Operation, given: usize) -> Result<(), Failure> {
     Err(refuse!("{}: {given} input files given, {wanted} wanted (see --list)", op.name))
 }
 
-/// A sparse matrix of a Matrix Market file; entries at one position are added up.
+/// Reads a sparse matrix from a Matrix Market file. Duplicate entries are summed.
 pub(crate) fn read_matrix(path: &Path) -> Result<Csr, Failure> {
     let triplets = read_sparse(path)?;
     let Triplets { rows, cols, values, .. } = &triplets;
     let words = rows.saturating_add(*cols).saturating_add(2 * values.len());
-    // The matrix, the same in another format, and the lists of both.
+    // The matrix in two formats, and the lists of both.
     room_for(&format!("a matrix of {rows} x {cols}"), words, 4 * 4).map_err(|e| e.at(path))?;
     Csr::from_triplets(&triplets, Duplicates::Sum).map_err(|e| Failure::from(e).at(path))
 }
 
-/// Inputs and options of an op, as `--list` shows them.
+/// Describes the op's inputs and options for `--list`.
 pub(crate) fn described(op: &Operation) -> String {
     let matrix = op.matrix.then(|| "A.mtx".to_owned());
     let inputs: Vec<_> = matrix.into_iter().chain(op.inputs.iter().map(|i| i.to_string())).collect();
@@ -93,11 +100,12 @@ pub(crate) fn described(op: &Operation) -> String {
     let options: Vec<_> = op.options.iter().map(|o| o.to_string()).collect();
     let text = |list: Vec<String>| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
     format!(
-        "{}: {}\n  inputs    {}; {}\n  keys      {}\n",
+        "{}: {}\n  inputs    {}; {}\n  outputs   {}\n  keys      {}\n",
         op.name,
         op.about,
         text(inputs),
         types.join("/"),
+        text(op.outputs.iter().map(|(name, shape)| format!("{name} {shape}")).collect()),
         text(options)
     )
 }

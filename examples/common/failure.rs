@@ -1,4 +1,4 @@
-//! How a program on files ends early, and what it opens first.
+//! Failures, exit codes, and what programs open.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,7 @@ use tilework::io::shown;
 use tilework::program::DeviceProfile;
 use tilework::{ErrorKind, Gpu, GpuOptions};
 
-/// Why a program ends early: a text of one line, and the exit code.
+/// Why a program ends early: one line of text, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -27,18 +27,18 @@ impl Failure {
         Self::bad_input(error.to_string()).at(path)
     }
 
-    /// Of writing a result. A reader that has gone away ends the program, which is no failure.
+    /// A failure to write output. A closed reader ends the program with exit code 0.
     pub(crate) fn output(error: &io::Error) -> Self {
         let gone = error.kind() == io::ErrorKind::BrokenPipe;
         Self { code: if gone { 0 } else { 1 }, text: format!("writing the result: {error}") }
     }
 
-    /// Of a machine without what the program needs.
+    /// The machine lacks what the program needs.
     pub(crate) fn missing(what: impl fmt::Display) -> Self {
         Self { code: 3, text: what.to_string() }
     }
 
-    /// Says which file the failure is about.
+    /// Names the file that the failure concerns.
     pub(crate) fn at(self, path: &Path) -> Self {
         Self { text: format!("{}: {}", path.display(), self.text), ..self }
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
-/// For programs that pass errors of all kinds on.
+/// For programs that pass on errors of all kinds.
 impl From<Box<dyn Error>> for Failure {
     fn from(e: Box<dyn Error>) -> Self {
         let e = match e.downcast::<Self>() {
@@ -93,34 +93,48 @@ macro_rules! refuse {
 }
 pub(crate) use refuse;
 
-/// Refuses a list that this machine has no memory for, where the user's numbers say how long it is: taking it anyway
-/// would end the program.
+/// Rejects a list too large for this machine's memory. Allocating it would end the program.
 pub(crate) fn room_for(what: &str, elements: usize, bytes_each: usize) -> Result<(), Failure> {
     let bytes = elements.saturating_mul(bytes_each);
     let mut probe = Vec::<u8>::new();
     let there = probe.try_reserve_exact(bytes).is_ok();
-    // Without this the compiler may leave the attempt out.
+    // Keeps the compiler from removing the allocation.
     std::hint::black_box(&mut probe);
     if there {
         return Ok(());
     }
-    Err(refuse!("{what}: {bytes} bytes are needed, and this machine has no memory for them; take less"))
+    Err(refuse!("{what}: {bytes} bytes exceed this machine's memory; take less"))
 }
 
-/// The exit code of what a program came to, after a line on `err` if it failed.
+/// Returns the exit code, after writing one line to `err` if the program failed.
 pub(crate) fn exit_code(program: &str, result: Result<u8, Failure>, err: &mut dyn Write) -> u8 {
     result.unwrap_or_else(|Failure { code, text }| {
         if code != 0 {
             let line = shown(text.split_whitespace().collect::<Vec<_>>().join(" "));
-            // Nobody may be reading.
+            // `err` may be closed.
             let _ = writeln!(err, "{program}: {line}");
         }
         code
     })
 }
 
-/// Runs a program on this process's arguments and standard error; its output goes to `out`. The exit code is that of
-/// the program, or 1 if all went well but the end of the output cannot be written.
+/// Does what a command line asks for, or prints the usage for `--help`. Returns the exit code.
+pub(crate) fn answer<R>(
+    (program, usage): (&str, &str),
+    parsed: Result<Option<R>, Failure>,
+    work: impl FnOnce(&R, &mut dyn Write) -> Result<u8, Failure>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let result = parsed.and_then(|request| match request {
+        Some(request) => work(&request, out),
+        None => say(out, usage).map(|()| 0),
+    });
+    exit_code(program, result, err)
+}
+
+/// Runs a program on the process's arguments, with output to `out`. The exit code is the program's, or 1 if the output
+/// could not be flushed.
 pub(crate) fn main(
     program: &str,
     mut out: impl Write,
@@ -129,16 +143,16 @@ pub(crate) fn main(
     let err = &mut io::stderr();
     let code = run(lexopt::Parser::from_env(), &mut out, err);
     let end = out.flush().map(|()| code).map_err(|e| Failure::output(&e));
-    // A program that has failed has said so.
+    // A failed program has already reported it.
     ExitCode::from(if code == 0 { exit_code(program, end, err) } else { code })
 }
 
-/// Prints, and has it shown.
+/// Writes and flushes.
 pub(crate) fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
 }
 
-/// The adapter of the backend `backend` and with `name` in its name or driver, as far as they are given.
+/// Selects an adapter by backend and by a part of its name or driver.
 pub(crate) fn adapter(backend: Option<&str>, name: Option<&str>) -> Result<AdapterFilter, Failure> {
     let named = |text: &str| AdapterFilter::Name(text.to_owned());
     let (Some(backend), Some(name)) = (backend, name) else {
@@ -151,13 +165,13 @@ pub(crate) fn adapter(backend: Option<&str>, name: Option<&str>) -> Result<Adapt
     found.map(|(i, _)| AdapterFilter::Index(i)).ok_or_else(none)
 }
 
-/// What is known of an adapter, or of a large card where there is none.
+/// Returns the profile of an adapter, or of a large card if there is none.
 pub(crate) fn profile_of(filter: &AdapterFilter) -> DeviceProfile {
     let options = GpuOptions { adapter: filter.clone(), ..GpuOptions::default() };
     Gpu::find_adapter(&options).unwrap_or_else(|_| DeviceProfile::h100())
 }
 
-/// Opens the adapter of the backend `name`, or with `name` in its name or driver; or the best one.
+/// Opens the adapter of the backend `name`, or with `name` in its name or driver; by default the best.
 pub(crate) fn open_gpu(name: Option<String>) -> Result<Gpu, Failure> {
     let adapter = name.map_or(AdapterFilter::Best, AdapterFilter::Name);
     open_gpu_with(GpuOptions { adapter, ..Default::default() })
@@ -168,7 +182,7 @@ pub(crate) fn open_gpu_with(options: GpuOptions) -> Result<Gpu, Failure> {
     Ok(pollster::block_on(Gpu::request(options))?)
 }
 
-/// A file and its bytes. Directories are refused.
+/// Opens a file and returns its size. Rejects directories.
 pub(crate) fn open_file(path: &Path) -> Result<(File, u64), Failure> {
     let file = File::open(path).map_err(|e| Failure::file(path, &e))?;
     let meta = file.metadata().map_err(|e| Failure::file(path, &e))?;

@@ -1,4 +1,4 @@
-//! Pictures from files.
+//! Reads pictures from files.
 
 use super::{Failure, open_file, room_for};
 use ::image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
@@ -7,10 +7,10 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use tilework::image::Image;
 
-/// Bytes that a decoder may take: a picture of 2 GiB, and as much again to turn it.
+/// Maximum bytes of a decoder: a picture of 2 GiB, twice to rotate it.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Pixels of 8 bits a channel: grey or red, green and blue, and maybe opacity.
+/// 8-bit pixels: grey or colour, with or without opacity.
 pub(crate) struct Picture {
     pub(crate) image: Image,
     pub(crate) pixels: Vec<u8>,
@@ -24,7 +24,7 @@ impl fmt::Display for Picture {
     }
 }
 
-/// Reads a picture, upright.
+/// Reads a picture and turns it upright.
 pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
     let failure = |e: ImageError| Failure::bad_input(format!("{e}; it must be a PNG or JPEG file")).at(path);
     let (file, _) = open_file(path)?;
@@ -32,14 +32,14 @@ pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
     file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|e| Failure::file(path, &e))?;
     let reader = ImageReader::new(Cursor::new(&bytes)).with_guessed_format();
     let mut reader = reader.map_err(|e| Failure::file(path, &e))?;
-    // The decoders make up the pixels that are missing, or do not miss the end.
+    // The decoders do not report missing pixels, or a missing end.
     let whole = match reader.format() {
         Some(ImageFormat::Jpeg) => is_whole_jpeg(&bytes),
         Some(ImageFormat::Png) => is_whole_png(&bytes),
         _ => true,
     };
     if !whole {
-        return Err(Failure::bad_input("is cut off: it ends before the mark of its end").at(path));
+        return Err(Failure::bad_input("is cut off: its end marker is missing").at(path));
     }
     let mut limits = Limits::default();
     limits.max_alloc = Some(MAX_BYTES);
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
     let mut decoder = reader.into_decoder().map_err(failure)?;
     let orientation = decoder.orientation().map_err(failure)?;
     let size = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
-    // It is held twice where it is turned.
+    // Rotating takes a second copy.
     room_for("its pixels", size, 2).map_err(|e| e.at(path))?;
     let mut decoded = DynamicImage::from_decoder(decoder).map_err(failure)?;
     decoded.apply_orientation(orientation);
@@ -65,11 +65,11 @@ pub(crate) fn read(path: &Path) -> Result<Picture, Failure> {
     Ok(Picture { image: Image::new([h, w], channels), pixels })
 }
 
-/// Whether the mark of the end comes behind the segments and what they announce, where a thumbnail has one too.
+/// Returns whether the end marker follows the segments. Skips segments, since a thumbnail has an end marker, too.
 fn is_whole_jpeg(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(2..).unwrap_or_default();
     loop {
-        // In the pixels' bits a zero follows 0xff, or the number of a restart.
+        // In pixel data 0xff is followed by zero or a restart marker.
         let is_mark = |two: &[u8]| two[0] == 0xff && !matches!(two[1], 0 | 1 | 0xd0..=0xd7 | 0xff);
         let Some(at) = rest.windows(2).position(is_mark) else { return false };
         if rest[at + 1] == 0xd9 {
@@ -81,7 +81,7 @@ fn is_whole_jpeg(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the chunk of the end is there, and whole.
+/// Returns whether a complete end chunk is there.
 fn is_whole_png(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(8..).unwrap_or_default();
     loop {

@@ -1,13 +1,13 @@
-//! What programs share that check results before they time them.
+//! Checks and formats of measured results.
 
 use tilework::HostArray;
 use tilework::reference::Wanted;
 use tilework::sparse::Csr;
 
-/// How far results are from the reference.
+/// The error of a result.
 #[derive(Clone, Copy)]
 pub(crate) struct Check {
-    /// The largest difference; relative to results above 1.
+    /// The largest difference; relative for results above 1.
     pub(crate) error: f64,
     /// Whether every difference is within its bound.
     pub(crate) passed: bool,
@@ -17,7 +17,7 @@ impl Check {
     pub(crate) const PERFECT: Self = Self { error: 0.0, passed: true };
     pub(crate) const FAILED: Self = Self { error: f64::NAN, passed: false };
 
-    /// Compares an output with what its op's twin wants.
+    /// Compares an output with the expected one.
     pub(crate) fn wanted(wanted: &Wanted, got: &HostArray) -> Self {
         if wanted.array.shape() != got.shape() {
             return Self::FAILED;
@@ -31,20 +31,20 @@ impl Check {
         Self { error, passed: wanted.difference(got).is_none() }
     }
 
-    /// Both together.
+    /// Combines two errors.
     pub(crate) fn and(self, other: Self) -> Self {
-        // A NaN stays visible.
+        // Keeps NaN visible.
         let worse = other.error.is_nan() || other.error > self.error;
         let error = if worse { other.error } else { self.error };
         Self { error, passed: self.passed && other.passed }
     }
 }
 
-/// As many rows as columns, with 0 to 31 entries in a row.
+/// A square matrix with 0 to 31 entries per row.
 pub(crate) fn sparse_matrix(n: usize, numbers: &[f32]) -> Csr {
     let mut csr = Csr { rows: n, cols: n, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..n {
-        // Multiplied by a large odd number, neighbours lie far apart.
+        // A large odd factor separates neighbours.
         let chance = |i: usize| (row * 32 + i).wrapping_mul(2_654_435_761) >> 7;
         csr.col_idxs.extend((0..chance(0) % 32).map(|i| (chance(i) % n) as u32));
         csr.row_ptrs.push(csr.col_idxs.len() as u32);
@@ -53,10 +53,10 @@ pub(crate) fn sparse_matrix(n: usize, numbers: &[f32]) -> Csr {
     csr
 }
 
-/// Three digits, or all of a greater whole number.
+/// Formats three digits, or all digits of a larger whole number.
 pub(crate) fn digits(x: f64) -> String {
     let decimals = if x > 0.0 && x < 0.9995 {
-        // So many zeros stand before the first digit that counts.
+        // Zeros before the first nonzero digit.
         2 + (-(x * 1.0005).log10().floor()).min(6.0) as usize
     } else if x < 9.995 {
         2
@@ -78,7 +78,7 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// A line of cells below each other: each column has a title, a width, and whether its cells stand to the right.
+/// Formats one table row. Each column has a title, a width, and whether it is right-aligned.
 pub(crate) fn aligned(cells: &[String], columns: &[(&str, usize, bool)]) -> String {
     let aligned = cells.iter().zip(columns).map(|(cell, &(_, width, right))| {
         if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }

@@ -1,6 +1,6 @@
-//! What the examples share. Each example takes a part.
+//! Code shared by the examples. Each uses a part.
 
-#![allow(dead_code, unused_imports, reason = "each example takes a part")]
+#![allow(dead_code, unused_imports, reason = "each example uses a part")]
 
 mod args;
 pub(crate) mod asked;
@@ -20,7 +20,8 @@ mod random;
 
 pub(crate) use args::Args;
 pub(crate) use failure::{
-    Failure, adapter, exit_code, main, open_file, open_gpu, open_gpu_with, profile_of, refuse, room_for, say,
+    Failure, adapter, answer, exit_code, main, open_file, open_gpu, open_gpu_with, profile_of, refuse,
+    room_for, say,
 };
 pub(crate) use grid::workgroups;
 pub(crate) use progress::bar;

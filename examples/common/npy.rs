@@ -1,4 +1,4 @@
-//! NumPy files: read with clear refusals, written whole or not at all.
+//! Reads and writes NumPy files.
 
 use super::{Failure, refuse};
 use npyz::{DType, Deserialize, Endianness, NpyFile, NpyHeader, Order, TypeChar, WriterBuilder};
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use tilework::io::WholeFile;
 use tilework::{HostArray, HostData};
 
-/// Most bytes of a header; NumPy's own have some hundred.
+/// Maximum bytes of a header. NumPy writes a few hundred.
 const MAX_HEADER: usize = 1 << 16;
-/// Most brackets within each other in a header; a plain array has two. The parser's time doubles with each.
+/// Maximum nesting of brackets in a header. An array has two levels; the parser's time doubles with each.
 const MAX_NESTING: usize = 6;
 
-/// Names and numbers of a part of a header that lies outside of quotes.
+/// Splits an unquoted part of a header into names and numbers.
 fn words(part: &[u8]) -> impl Iterator<Item = &[u8]> {
     part.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').filter(|word| !word.is_empty())
 }
 
-/// Whether a word, if it is a number, has decimal digits only; Python 2 wrote an L behind them.
+/// Returns whether a word is no number or a decimal one. Python 2 appended an L.
 fn is_word_of_numpy(word: &[u8]) -> bool {
     let digits = word.strip_suffix(b"L").unwrap_or(word);
     let plain = digits.iter().all(u8::is_ascii_digit) && (digits == b"0" || !digits.starts_with(b"0"));
     !word[0].is_ascii_digit() || plain
 }
 
-/// The header, after a look at it: the parser recurses, and must not be led too deep.
+/// Reads the header. Checks it first, since the parser recurses without limit.
 pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
     let bad = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
     let ended = |text: &'static str| {
@@ -60,13 +60,11 @@ pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
             return Err(bad("the header is nested too deeply"));
         }
     }
-    // The parser takes Python's other ways to write a number, which NumPy never does.
+    // The parser also accepts Python's other notations for numbers, which NumPy never writes.
     if !bytes[start..].split(|byte| b"'\"".contains(byte)).step_by(2).flat_map(words).all(is_word_of_numpy) {
-        return Err(bad(
-            "the header is not one that NumPy writes: a number of it has more than decimal digits",
-        ));
+        return Err(bad("the header is not one that NumPy writes: a number is not decimal"));
     }
-    // The parser multiplies extents without looking.
+    // The parser multiplies extents unchecked.
     let numbers = bytes[start..].split(|byte| !byte.is_ascii_digit()).filter(|number| !number.is_empty());
     let extent = |number: &[u8]| std::str::from_utf8(number).ok()?.parse::<u64>().ok();
     if numbers.map(extent).try_fold(1u64, |n, extent| n.checked_mul(extent?.max(1))).is_none() {
@@ -75,7 +73,7 @@ pub(crate) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
     NpyHeader::from_reader(bytes.as_slice()).map_err(|_| bad("the header is not one that NumPy writes"))
 }
 
-/// Reads an array of one of the types that ops take.
+/// Reads an array of an element type that ops take.
 pub(crate) fn read(path: &Path) -> Result<HostArray, Failure> {
     let name = path.display();
     let file = File::open(path).map_err(|e| refuse!("{name}: {e}"))?;
@@ -127,7 +125,7 @@ pub(crate) fn read(path: &Path) -> Result<HostArray, Failure> {
     Ok(HostArray::new(&shape, data)?)
 }
 
-/// The elements, at most `n`; fewer if the file ends early.
+/// Reads at most `n` elements; fewer if the file ends early.
 fn elements<T: Deserialize>(header: NpyHeader, reader: impl Read, n: usize) -> Result<Vec<T>, Failure> {
     let data = NpyFile::with_header(header, reader).data::<T>().map_err(|e| refuse!("{e}"))?;
     let mut elements = Vec::new();
@@ -160,7 +158,7 @@ fn write(array: &HostArray, out: impl Write) -> io::Result<()> {
     }
 }
 
-/// Writes every array, all of them or none.
+/// Writes all arrays, or none.
 pub(crate) fn write_all<'a>(
     arrays: impl IntoIterator<Item = (&'a PathBuf, HostArray)>,
 ) -> Result<(), Failure> {
@@ -176,7 +174,7 @@ pub(crate) fn write_all<'a>(
 mod tests {
     use super::read_header;
 
-    /// A file's beginning with this shape.
+    /// Returns the start of a file with this shape.
     fn file(shape: &str) -> Vec<u8> {
         let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
         let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();

@@ -3,8 +3,8 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// A bar on standard error, hidden where that is not a terminal. It is redrawn at an interval in milliseconds, or
-/// with 0 only when it moves.
+/// A progress bar on standard error, hidden if that is no terminal. It redraws every `milliseconds`, or with 0 only
+/// when it moves.
 pub(crate) fn bar(len: u64, template: &str, milliseconds: u64) -> ProgressBar {
     let bar = ProgressBar::new(len);
     if let Ok(style) = ProgressStyle::with_template(template) {

@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every machine.
+//! Random numbers that are equal on every machine.
 
 /// splitmix64 (Steele, Lea and Flood, 2014).
 pub(crate) struct Random(u64);

@@ -1,4 +1,4 @@
-//! Who solves problems: adapters of this machine and the processor.
+//! The backends: adapters of this machine and the processor.
 
 use super::common::measured::Check;
 #[cfg(feature = "cuda")]
@@ -12,28 +12,28 @@ use tilework::gpu::AdapterFilter;
 use tilework::program::{DeviceClass, DeviceProfile};
 use tilework::{ErrorKind, Gpu, GpuOptions, Result};
 
-/// What a backend made of a problem.
+/// The outcome of a problem on a backend.
 pub(crate) enum Outcome {
     Timed(Timed),
-    /// A wrong result is not timed.
+    /// A wrong result, which is not timed.
     Wrong {
         variant: String,
         check: Check,
     },
-    /// It does not do this.
+    /// The backend does not support the problem.
     Missing,
-    /// A library outside of this crate refused.
+    /// An external library failed.
     #[cfg(feature = "cuda")]
     Failed(String),
 }
 
-/// A right result and how long it took.
+/// A correct result and its time.
 pub(crate) struct Timed {
     pub(crate) variant: String,
     pub(crate) check: Check,
     pub(crate) median: f64,
     pub(crate) min: f64,
-    /// What it was timed with.
+    /// The clock used.
     pub(crate) clock: String,
 }
 
@@ -51,16 +51,16 @@ pub(crate) struct Backend {
     pub(crate) name: String,
     pub(crate) adapter: String,
     pub(crate) driver: String,
-    /// Whether it takes the large sizes.
+    /// Whether it is fast enough for the large sizes.
     pub(crate) card: bool,
-    /// Its maximum rates, if measured.
+    /// Its peak rates, if measured.
     pub(crate) roof: Option<Roofline>,
     world: World,
-    /// Lost or broken, so that nothing more is asked of it.
+    /// Whether its device was lost, so that no more work is sent.
     pub(crate) gone: bool,
 }
 
-/// A backend that could be opened, or why it cannot.
+/// A backend that can be opened, or why not.
 pub(crate) struct Found {
     pub(crate) name: String,
     pub(crate) about: String,
@@ -78,7 +78,7 @@ enum Open {
     Not(String),
 }
 
-/// Every backend that this program knows of, whether it is here or not.
+/// Lists all backends that the program knows, available or not.
 pub(crate) fn find() -> Vec<Found> {
     let mut all: Vec<Found> = Vec::new();
     for (index, profile) in Gpu::adapters().into_iter().enumerate() {
@@ -95,7 +95,7 @@ pub(crate) fn find() -> Vec<Found> {
         about: p.about().into(),
         open: Open::Processor(p),
     }));
-    // Equal cards get different names.
+    // Number equal cards.
     let names: Vec<_> = all.iter().map(|f| f.name.clone()).collect();
     for (i, found) in all.iter_mut().enumerate() {
         let before = names[..i].iter().filter(|name| **name == found.name).count();
@@ -106,7 +106,7 @@ pub(crate) fn find() -> Vec<Found> {
     all
 }
 
-/// Each device of CUDA by our kernels and by cuBLAS, or why there is none.
+/// Lists each CUDA device, with our kernels and with cuBLAS, or why there is none.
 #[cfg(feature = "cuda")]
 fn cuda_devices() -> Vec<Found> {
     let missing = |why: String| ["cuda", "cublas"].map(|name| not_here(name, &why)).into();
@@ -139,7 +139,7 @@ fn not_here(name: &str, why: &str) -> Found {
 }
 
 impl Found {
-    /// Why it is not here.
+    /// Returns why it is not available.
     pub(crate) fn missing(&self) -> Option<&str> {
         if let Open::Not(why) = &self.open { Some(why) } else { None }
     }
@@ -177,7 +177,7 @@ impl Found {
             Open::Adapter(index, profile) => {
                 let options = GpuOptions { adapter: AdapterFilter::Index(index), ..Default::default() };
                 let gpu = pollster::block_on(Gpu::request(options)).map_err(|e| e.to_string())?;
-                // A device that cannot run the two kernels of the ceilings runs nothing.
+                // A device that cannot run the two kernels of the ceilings can run nothing.
                 let ceilings = gpu.ceilings().map_err(|e| e.to_string())?;
                 Ok(Backend {
                     name,
@@ -196,8 +196,7 @@ impl Found {
     }
 }
 
-/// A card's maximum rates do not depend on the backend: ceilings measured through one hold for all with the same device
-/// name.
+/// Copies ceilings to backends without them on the same device, since peak rates do not depend on the backend.
 pub(crate) fn share_roofs(backends: &mut [Backend]) {
     let device = |backend: &Backend| backend.name.split_once('-').map(|(_, device)| device.to_owned());
     let known: Vec<_> = backends.iter().filter_map(|b| device(b).zip(b.roof)).collect();
@@ -208,7 +207,7 @@ pub(crate) fn share_roofs(backends: &mut [Backend]) {
 }
 
 impl Backend {
-    /// Solves the problem, checks the result and then times it.
+    /// Solves the problem, checks the result and times it.
     pub(crate) fn solve(&mut self, problem: &Problem) -> Result<Outcome> {
         let outcome = match &self.world {
             World::Wgpu(gpu) => on_wgpu(gpu, problem),
@@ -241,13 +240,13 @@ fn on_wgpu(gpu: &Gpu, problem: &Problem) -> Result<Outcome> {
     let runs = if gpu.profile().is_cpu() { 5 } else { 25 };
     let measured = gpu.measure(runs, |rec| executable.record(rec, &raw))?;
     let (median, min, clock) = (measured.median(), measured.min(), measured.clock.to_string());
-    // The next problem is of another size: memory kept for this one would only be in its way.
+    // Frees memory that the next problem, of another size, cannot use.
     drop(buffers);
     gpu.trim();
     Ok(Outcome::Timed(Timed { variant, check, median, min, clock }))
 }
 
-/// Seconds that the runs of a routine may take together.
+/// Maximum seconds for all runs of a routine.
 const PATIENCE: f64 = 0.25;
 
 fn timed(routine: &mut dyn Routine) -> Result<f64> {

@@ -1,4 +1,4 @@
-//! What is compared: a line in [`CASES`] for each op and type, and a function that makes its problem of a size.
+//! The cases: a line in [`CASES`] for each op and type, and a function that makes its problem of a size.
 
 use super::check::{Effort, check_product};
 use super::common::measured::{Check, sparse_matrix};
@@ -18,23 +18,23 @@ use tilework::reference::{self, AttentionInputs, Number};
 use tilework::sparse::{Csr, SparseMatrix};
 use tilework::{Element, Result};
 
-/// An op in one of its forms.
+/// An op with an element type.
 pub(crate) struct Case {
     pub(crate) op: &'static str,
     pub(crate) dtype: &'static str,
-    /// What a size is.
+    /// The meaning of a size.
     pub(crate) axis: &'static str,
     /// Sizes for every backend.
     pub(crate) sizes: &'static [usize],
-    /// More, for cards.
+    /// Larger sizes, for cards only.
     pub(crate) large: &'static [usize],
-    /// The largest that its arrays are made for.
+    /// Maximum size.
     pub(crate) most: usize,
     pub(crate) problem: fn(usize) -> Result<Problem>,
 }
 
 impl Case {
-    /// The name of op and type in one word.
+    /// Returns op and type as one word.
     pub(crate) fn id(&self) -> String {
         format!("{}-{}", self.op, self.dtype.replace(' ', "-"))
     }
@@ -50,7 +50,7 @@ const fn list(op: &'static str, dtype: &'static str, problem: fn(usize) -> Resul
     Case { op, dtype, axis: "elements", sizes, large, most: 1 << 28, problem }
 }
 
-/// What moves bytes of a plane.
+/// Ops on a plane, bound by memory.
 const fn plane(op: &'static str, problem: fn(usize) -> Result<Problem>) -> Case {
     Case { sizes: &[256, 512, 1024, 2048], large: &[4096, 8192], ..square(op, "f32", problem) }
 }
@@ -109,7 +109,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Numbers in [-0.5, 0.5) of `bits` bits, the same for the same seed.
+/// Numbers in [-0.5, 0.5) with `bits` bits, by seed.
 fn numbers<T: Number>(n: usize, seed: u32, bits: u32) -> Rc<Vec<T>> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let step = 0.5f64.powi(bits as i32);
@@ -127,14 +127,22 @@ fn noise<T: Number>(n: usize, seed: u32) -> Rc<Vec<T>> {
     numbers(n, seed, 24)
 }
 
-/// Operands of a call: the given ones, then an output of zeros.
+/// The given inputs, followed by an output of zeros.
 fn with_output<T: Element>(inputs: &[Rc<dyn Array>], len: usize) -> Vec<Rc<dyn Array>> {
     let output: Rc<dyn Array> = Rc::new(vec![T::default(); len]);
     inputs.iter().cloned().chain([output]).collect()
 }
 
-/// What holds a result, or its front, against `expected`: what is wanted, and how far from it each element may be. The
-/// reference computes that once for all backends.
+/// Clones what a closure moves.
+macro_rules! owning {
+    ($($value:ident),+ => $closure:expr) => {{
+        $(let $value = $value.clone();)+
+        $closure
+    }};
+}
+
+/// Returns a check of a result, or its first elements, against `expected`: values and allowed errors. The reference
+/// runs once for all backends.
 fn within<G: Number, W: Copy + Into<f64>>(
     expected: impl Fn() -> Result<(Vec<W>, Vec<f64>)>,
 ) -> impl Fn(&[G]) -> Result<Check> {
@@ -145,12 +153,6 @@ fn within<G: Number, W: Copy + Into<f64>>(
     }
 }
 
-/// The same for results that are right to the bit, or wrong.
-fn exactly<T: Element>(expected: impl Fn() -> Result<Vec<T>>) -> impl Fn(&[T]) -> Result<Check> {
-    let known = OnceCell::new();
-    move |got| Ok(Check::exact(got, once(&known, &expected)?.iter().copied()))
-}
-
 fn once<'a, T>(known: &'a OnceCell<T>, make: &impl Fn() -> Result<T>) -> Result<&'a T> {
     if let Some(value) = known.get() {
         return Ok(value);
@@ -159,130 +161,116 @@ fn once<'a, T>(known: &'a OnceCell<T>, make: &impl Fn() -> Result<T>) -> Result<
     Ok(known.get_or_init(|| value))
 }
 
-/// Runs the reference into the output.
-fn assign<T>(output: &mut Vec<T>, result: Vec<T>) -> Result<()> {
-    *output = result;
-    Ok(())
+/// A problem that an op and the reference `want` solve, from inputs to `len` elements. Results may differ from
+/// the reference by `bound`.
+fn referenced<W: Copy + Into<f64> + 'static>(
+    op: impl Op<f32> + 'static,
+    size: String,
+    mut operands: Vec<Rc<dyn Array>>,
+    len: usize,
+    want: impl Fn() -> Result<Vec<W>> + Clone + 'static,
+    bound: impl Fn() -> Result<Vec<f64>> + 'static,
+) -> Result<Problem> {
+    let check = within::<f32, W>(owning!(want => move || Ok((want()?, bound()?))));
+    operands.push(Rc::new(vec![0f32; len]));
+    let problem = Problem::new::<f32, f32, _>(op, size, operands, check)?;
+    Ok(problem.processor(Processor::Reference, len, move |y| {
+        *y = want()?.into_iter().map(|x| x.into() as f32).collect();
+        Ok(())
+    }))
 }
 
-/// Results of f64 as the f32 that they stand for.
-fn narrow(result: &[f64]) -> Vec<f32> {
-    result.iter().map(|x| *x as f32).collect()
+/// As [`referenced`], for exact results that may be of another type.
+fn exact<T: Element, R: Element>(
+    op: impl Op<T> + 'static,
+    size: String,
+    input: Rc<dyn Array>,
+    len: usize,
+    want: impl Fn() -> Result<Vec<R>> + Clone + 'static,
+) -> Result<Problem> {
+    let known = OnceCell::new();
+    let check = owning!(want => move |got: &[R]| Ok(Check::exact(got, once(&known, &want)?.iter().copied())));
+    let problem = Problem::new::<T, R, _>(op, size, with_output::<R>(&[input], len), check)?;
+    Ok(problem.processor(Processor::Reference, len, move |y| {
+        *y = want()?;
+        Ok(())
+    }))
 }
 
 fn map(n: usize) -> Result<Problem> {
     let x = noise::<f32>(n, 1);
-    let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    let tanh = MapFn::Tanh;
-    let check = within::<f32, f32>(move || {
-        Ok((reference::map(&MapFn::Tanh, &a)?, reference::map_bound(&MapFn::Tanh, &a)?))
-    });
-    let problem =
-        Problem::new::<f32, _, _>(Map::new(tanh, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
-    Ok(problem
-        .processor(Processor::Reference, n, move |y| assign(y, reference::map(&MapFn::Tanh, &b)?))
-        .processor(Processor::Loops, n, move |y| loops::map(&c, y)))
+    let want = owning!(x => move || reference::map(&MapFn::Tanh, &x));
+    let bound = owning!(x => move || reference::map_bound(&MapFn::Tanh, &x));
+    let problem = referenced(Map::new(MapFn::Tanh, n), format!("{n}"), vec![x.clone()], n, want, bound)?;
+    Ok(problem.processor(Processor::Loops, n, move |y| loops::map(&x, y)))
 }
 
 fn axpy(n: usize) -> Result<Problem> {
     const ALPHA: f64 = 0.75;
     let (x, y) = (noise::<f32>(n, 1), noise::<f32>(n, 2));
-    let (x1, y1, x2, y2, x3, y3) = (x.clone(), y.clone(), x.clone(), y.clone(), x.clone(), y.clone());
-    let check = within::<f32, f32>(move || {
-        let mut want = y1.to_vec();
-        reference::axpy(ALPHA, &x1, &mut want)?;
-        Ok((want, reference::axpy_bound(ALPHA, &x1, &y1)?))
+    let want = owning!(x, y => move || {
+        let mut want = y.to_vec();
+        reference::axpy(ALPHA, &x, &mut want)?;
+        Ok(want)
     });
-    let problem = Problem::new::<f32, _, _>(Axpy::new(n, ALPHA), format!("{n}"), vec![x, y], check)?;
+    let bound = owning!(x, y => move || reference::axpy_bound(ALPHA, &x, &y));
+    let check = within::<f32, f32>(owning!(want => move || Ok((want()?, bound()?))));
+    let operands: Vec<Rc<dyn Array>> = vec![x.clone(), y.clone()];
+    let problem = Problem::new::<f32, f32, _>(Axpy::new(n, ALPHA), format!("{n}"), operands, check)?;
     Ok(problem
-        .processor(Processor::Reference, n, move |y: &mut Vec<f32>| {
-            y.copy_from_slice(&y2);
-            reference::axpy(ALPHA, &x2, y)
+        .processor(Processor::Reference, n, move |result: &mut Vec<f32>| {
+            *result = want()?;
+            Ok(())
         })
-        .processor(Processor::Loops, n, move |y| loops::axpy(ALPHA as f32, &x3, &y3, y)))
+        .processor(Processor::Loops, n, move |result| loops::axpy(ALPHA as f32, &x, &y, result)))
 }
 
 fn zip(n: usize) -> Result<Problem> {
     let (x, y) = (noise::<f32>(n, 1), noise::<f32>(n, 2));
-    let (x1, y1, x2, y2, x3, y3) = (x.clone(), y.clone(), x.clone(), y.clone(), x.clone(), y.clone());
-    let check = within::<f32, f32>(move || {
-        Ok((reference::zip(&ZipFn::Mul, &x1, &y1)?, reference::zip_bound(&ZipFn::Mul, &x1, &y1)?))
-    });
+    let want = owning!(x, y => move || reference::zip(&ZipFn::Mul, &x, &y));
+    let bound = owning!(x, y => move || reference::zip_bound(&ZipFn::Mul, &x, &y));
     let op = || Zip::new(ZipFn::Mul, n);
-    let size = format!("{n}");
-    let problem = Problem::new::<f32, _, _>(op(), size, with_output::<f32>(&[x, y], n), check)?;
+    let problem = referenced(op(), format!("{n}"), vec![x.clone(), y.clone()], n, want, bound)?;
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f32>(op());
-    Ok(problem
-        .processor(Processor::Reference, n, move |z| assign(z, reference::zip(&ZipFn::Mul, &x2, &y2)?))
-        .processor(Processor::Loops, n, move |z| loops::zip(&x3, &y3, z)))
+    Ok(problem.processor(Processor::Loops, n, move |z| loops::zip(&x, &y, z)))
 }
 
 fn reduce(n: usize) -> Result<Problem> {
     let x = noise::<f32>(n, 1);
-    let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    let sum = |x: &[f32]| reference::reduce(&Operator::Sum, 1, x.len(), x).unwrap_or_default();
-    let check =
-        within::<f32, f64>(move || Ok((sum(&a), reference::reduce_bound(&Operator::Sum, 1, a.len(), &a))));
-    let problem = Problem::new::<f32, _, _>(
-        Reduce::new(Sum, n),
-        format!("sum {n}"),
-        with_output::<f32>(&[x], 1),
-        check,
-    )?;
-    Ok(problem.processor(Processor::Reference, 1, move |y| assign(y, narrow(&sum(&b)))).processor(
-        Processor::Loops,
-        1,
-        move |y| loops::reduce(&c, y),
-    ))
+    let want = owning!(x => move || Ok(reference::reduce(&Operator::Sum, 1, n, &x).unwrap_or_default()));
+    let bound = owning!(x => move || Ok(reference::reduce_bound(&Operator::Sum, 1, n, &x)));
+    let problem = referenced(Reduce::new(Sum, n), format!("sum {n}"), vec![x.clone()], 1, want, bound)?;
+    Ok(problem.processor(Processor::Loops, 1, move |y| loops::reduce(&x, y)))
 }
 
 fn scan(n: usize) -> Result<Problem> {
-    let x = noise::<f32>(n, 1);
-    let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    let sums = |x: &[f32]| reference::scan(&Operator::Sum, 1, x.len(), false, false, x).unwrap_or_default();
-    let check = within::<f32, f64>(move || {
-        Ok((sums(&a), reference::scan_bound(&Operator::Sum, 1, a.len(), false, false, &a)))
-    });
-    let problem =
-        Problem::new::<f32, _, _>(Scan::new(Sum, n), format!("{n}"), with_output::<f32>(&[x], n), check)?;
+    let (x, op) = (noise::<f32>(n, 1), Operator::Sum);
+    let want = owning!(x, op => move || Ok(reference::scan(&op, 1, n, false, false, &x).unwrap_or_default()));
+    let bound = owning!(x => move || Ok(reference::scan_bound(&op, 1, n, false, false, &x)));
+    let problem = referenced(Scan::new(Sum, n), format!("{n}"), vec![x.clone()], n, want, bound)?;
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f32>(Scan::new(Sum, n));
-    Ok(problem.processor(Processor::Reference, n, move |y| assign(y, narrow(&sums(&b)))).processor(
-        Processor::Loops,
-        n,
-        move |y| loops::scan(&c, y),
-    ))
+    Ok(problem.processor(Processor::Loops, n, move |y| loops::scan(&x, y)))
 }
 
 fn histogram(n: usize) -> Result<Problem> {
     let x: Rc<Vec<u8>> = Rc::new(noise::<f32>(n, 1).iter().map(|x| ((x + 0.5) * 256.0) as u8).collect());
-    let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    let op = |n| Histogram::new(n, 256).range(0.0, 256.0);
-    let check = exactly(move || reference::histogram(&op(a.len()), &a));
-    let size = format!("256 bins random {n}");
-    let problem = Problem::new::<u8, _, _>(op(n), size, with_output::<u32>(&[x], 256), check)?;
-    Ok(problem
-        .processor(Processor::Reference, 256, move |y| assign(y, reference::histogram(&op(b.len()), &b)?))
-        .processor(Processor::Loops, 256, move |y| loops::histogram(&c, y)))
+    let op = Histogram::new(n, 256).range(0.0, 256.0);
+    let want = owning!(x, op => move || reference::histogram(&op, &x));
+    let problem = exact::<u8, u32>(op, format!("256 bins random {n}"), x.clone(), 256, want)?;
+    Ok(problem.processor(Processor::Loops, 256, move |y| loops::histogram(&x, y)))
 }
 
 fn sort(n: usize) -> Result<Problem> {
-    // All 32 bits differ.
+    // All 32 bits vary.
     let x: Rc<Vec<u32>> =
         Rc::new((1..=n as u32).map(|i| i.wrapping_mul(0x9e37_79b1).rotate_left(i % 32)).collect());
-    let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    let sorted = |x: &[u32]| -> Vec<u32> {
-        reference::sort_positions(x, false, 0..32).into_iter().map(|i| x[i]).collect()
-    };
-    let check = exactly(move || Ok(sorted(&a)));
-    let size = format!("keys {n} random");
-    let problem = Problem::new::<u32, _, _>(RadixSort::new(n), size, with_output::<u32>(&[x], n), check)?;
-    Ok(problem.processor(Processor::Reference, n, move |y| assign(y, sorted(&b))).processor(
-        Processor::Loops,
-        n,
-        move |y| loops::sort(&c, y),
-    ))
+    let want = owning!(x => move || {
+        Ok(reference::sort_positions(&x, false, 0..32).into_iter().map(|i| x[i]).collect())
+    });
+    let problem = exact::<u32, u32>(RadixSort::new(n), format!("keys {n} random"), x.clone(), n, want)?;
+    Ok(problem.processor(Processor::Loops, n, move |y| loops::sort(&x, y)))
 }
 
 fn softmax(len: usize) -> Result<Problem> {
@@ -290,51 +278,46 @@ fn softmax(len: usize) -> Result<Problem> {
     let rows = len / n;
     let len = rows * n;
     let x = noise::<f32>(len, 1);
-    let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    let check = within::<f32, f32>(move || Ok((reference::softmax(n, &a), reference::softmax_bound(n, &a))));
-    let op = Softmax::new(rows, n);
-    let size = format!("{rows}x{n}");
-    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&[x], len), check)?;
-    Ok(problem.processor(Processor::Reference, len, move |y| assign(y, reference::softmax(n, &b))).processor(
-        Processor::Loops,
-        len,
-        move |y| loops::softmax(n, &c, y),
-    ))
+    let want = owning!(x => move || Ok(reference::softmax(n, &x)));
+    let bound = owning!(x => move || Ok(reference::softmax_bound(n, &x)));
+    let problem =
+        referenced(Softmax::new(rows, n), format!("{rows}x{n}"), vec![x.clone()], len, want, bound)?;
+    Ok(problem.processor(Processor::Loops, len, move |y| loops::softmax(n, &x, y)))
 }
 
 fn transpose(n: usize) -> Result<Problem> {
     let x = noise::<f32>(n * n, 1);
-    let (a, b, c, d) = (x.clone(), x.clone(), x.clone(), x.clone());
-    let check = exactly(move || Ok(reference::transpose(1, n, n, &a)));
-    let op = Transpose::new(n, n);
-    let size = format!("{n}x{n}");
-    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&[x], n * n), check)?;
+    let want = owning!(x => move || Ok(reference::transpose(1, n, n, &x)));
+    let problem = exact::<f32, f32>(Transpose::new(n, n), format!("{n}x{n}"), x.clone(), n * n, want)?;
+    let loops = owning!(x => move |y: &mut Vec<f32>| loops::transpose(n, &x, y));
     Ok(problem
-        .processor(Processor::Reference, n * n, move |y| assign(y, reference::transpose(1, n, n, &b)))
-        .processor(Processor::Loops, n * n, move |y| loops::transpose(n, &c, y))
-        .processor(Processor::Tiled, n * n, move |y| loops::transpose_tiled(n, &d, y)))
+        .processor(Processor::Loops, n * n, loops)
+        .processor(Processor::Tiled, n * n, move |y| loops::transpose_tiled(n, &x, y)))
 }
 
 fn gemv(n: usize) -> Result<Problem> {
-    let (a, x) = (noise::<f32>(n * n, 1), noise::<f32>(n, 2));
-    let (a1, x1, a2, x2, a3, x3) = (a.clone(), x.clone(), a.clone(), x.clone(), a.clone(), x.clone());
-    let check = within::<f32, f64>(move || {
-        let (op, y) = (Gemv::new(n, n), vec![0.0; n]);
-        Ok((reference::gemv(&op, &a1, &x1, &y)?, reference::gemv_bound(&op, &a1, &x1, &y)?))
-    });
-    let size = format!("{n}x{n}");
-    let problem = Problem::new::<f32, _, _>(Gemv::new(n, n), size, with_output::<f32>(&[a, x], n), check)?;
-    Ok(problem
-        .processor(Processor::Reference, n, move |y| {
-            assign(y, narrow(&reference::gemv(&Gemv::new(n, n), &a2, &x2, &vec![0.0; n])?))
-        })
-        .processor(Processor::Loops, n, move |y| loops::gemv(n, &a3, &x3, y)))
+    let (a, x, op) = (noise::<f32>(n * n, 1), noise::<f32>(n, 2), Gemv::new(n, n));
+    let want = owning!(a, x, op => move || reference::gemv(&op, &a, &x, &vec![0.0; n]));
+    let bound = owning!(a, x, op => move || reference::gemv_bound(&op, &a, &x, &vec![0.0; n]));
+    let problem = referenced(op, format!("{n}x{n}"), vec![a.clone(), x.clone()], n, want, bound)?;
+    Ok(problem.processor(Processor::Loops, n, move |y| loops::gemv(n, &a, &x, y)))
 }
 
-/// Multiply-adds that the reference of a result may take.
+/// Rounds to f32.
+fn narrow(result: &[f64]) -> Vec<f32> {
+    result.iter().map(|x| *x as f32).collect()
+}
+
+/// Stores a reference's result in the output.
+fn assign<T>(output: &mut Vec<T>, result: Vec<T>) -> Result<()> {
+    *output = result;
+    Ok(())
+}
+
+/// Maximum multiply-adds of the reference.
 const CHECKED: usize = 1 << 27;
 
-/// A square product of factors of `bits` bits, whose sums may err by `slack` bounds, without runners.
+/// A square product of factors with `bits` bits, without runners. Sums may err by `slack` times their bound.
 fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, [Rc<Vec<T>>; 2]) {
     let [a, b] = [1, 2].map(|seed| numbers::<T>(n * n, seed, bits));
     let (a1, b1) = (a.clone(), b.clone());
@@ -347,7 +330,7 @@ fn product<T: Number + Into<f64>>(n: usize, bits: u32, slack: f64) -> (Problem, 
     (Problem::of(cost, format!("{n}x{n}x{n}"), operands, check), [a, b])
 }
 
-/// Plans the product as `form` sets it up for a device.
+/// Plans the product that `form` sets up for a device.
 fn gemm<T: Element>(
     n: usize,
     form: impl Fn(Gemm, &Gpu) -> Gemm + 'static,
@@ -363,22 +346,22 @@ fn gemm_f32(n: usize) -> Result<Problem> {
     let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm));
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f32>(Gemm::new(n, n, n)).vendor(n, "f32");
-    let (a1, b1, a2, b2, a3, b3) = (a.clone(), b.clone(), a.clone(), b.clone(), a.clone(), b.clone());
+    let reference = owning!(a, b => move |c: &mut Vec<f32>| {
+        let zeros = vec![0f32; n * n];
+        assign(c, narrow(&reference::gemm(&Gemm::new(n, n, n), &a, &b, None, &zeros)?))
+    });
     Ok(problem
-        .processor(Processor::Reference, n * n, move |c| {
-            let zeros = vec![0f32; n * n];
-            assign(c, narrow(&reference::gemm(&Gemm::new(n, n, n), &a, &b, None, &zeros)?))
-        })
-        .processor(Processor::Loops, n * n, move |c| loops::gemm(n, &a1, &b1, c))
-        .processor(Processor::Tiled, n * n, move |c| loops::gemm_tiled(n, &a2, &b2, c))
-        .processor(Processor::Crate, n * n, move |c| loops::gemm_by_crate(n, &a3, &b3, c)))
+        .processor(Processor::Reference, n * n, reference)
+        .processor(Processor::Loops, n * n, owning!(a, b => move |c| loops::gemm(n, &a, &b, c)))
+        .processor(Processor::Tiled, n * n, owning!(a, b => move |c| loops::gemm_tiled(n, &a, &b, c)))
+        .processor(Processor::Crate, n * n, move |c| loops::gemm_by_crate(n, &a, &b, c)))
 }
 
-/// Hardware of matrices cuts sums off where others round.
+/// Matrix hardware truncates sums instead of rounding.
 const CUT_OFF: f64 = 4.0;
 
 fn gemm_tensor(n: usize) -> Result<Problem> {
-    // Factors that the hardware does not have to round, so that only sums err.
+    // Factors that the hardware need not round: only sums err.
     let (problem, _) = product::<f32>(n, 11, CUT_OFF);
     let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Tensor)));
     #[cfg(feature = "cuda")]
@@ -390,7 +373,7 @@ fn gemm_tensor(n: usize) -> Result<Problem> {
 fn gemm_split(n: usize) -> Result<Problem> {
     let (problem, _) = product::<f32>(n, 24, CUT_OFF);
     let problem = problem.wgpu(gemm::<f32>(n, |gemm, _| gemm.precision(Precision::Split)));
-    // The vendor has nothing alike: what it is split for is the plain product.
+    // cuBLAS has no split product; its plain product serves the same purpose.
     #[cfg(feature = "cuda")]
     let problem = problem.cuda::<f32>(Gemm::new(n, n, n).precision(Precision::Split)).vendor(n, "f32");
     Ok(problem)
@@ -420,7 +403,7 @@ fn gemm_batched(batch: usize) -> Result<Problem> {
     let of = |batch| GemmBatched::new(batch, SIDE, SIDE, SIDE);
     let [a, b] = [1, 2].map(|seed| noise::<f32>(batch * EACH, seed));
     let (a1, b1, a2, b2) = (a.clone(), b.clone(), a.clone(), b.clone());
-    // The first products.
+    // Check only the first products.
     let some = (CHECKED / (EACH * SIDE)).min(batch);
     let check = within::<f32, f64>(move || {
         let (a, b, zeros) = (&a1[..some * EACH], &b1[..some * EACH], vec![0f32; some * EACH]);
@@ -438,7 +421,7 @@ fn gemm_batched(batch: usize) -> Result<Problem> {
     }))
 }
 
-/// Weights that differ all over.
+/// Weights of many different values.
 fn weights(n: usize) -> Vec<f32> {
     (0..n).map(|i| (i as f32 * 0.7).sin() / n as f32).collect()
 }
@@ -447,7 +430,7 @@ fn filter2d(n: usize) -> Result<Problem> {
     let op = move |rows| Filter2d::new([rows, n], [5, 5], &weights(25));
     let x = noise::<f32>(n * n, 1);
     let (a, b, c) = (x.clone(), x.clone(), x.clone());
-    // The first rows of the result need two rows of the image more.
+    // The first rows of the result need two more rows of the image.
     let some = (CHECKED / (25 * n)).clamp(5, n.max(5)).min(n);
     let front = if some == n { n } else { some - 2 } * n;
     let check = within::<f32, f64>(move || {
@@ -472,13 +455,13 @@ fn layer(images: usize, side: usize) -> Conv2d {
     Conv2d::new([images, CHANNELS, side, side], CHANNELS, [3, 3]).pad([1, 1])
 }
 
-/// A layer with x and w of `bits` bits, whose sums may err by `slack` bounds, without runners.
+/// A layer on x and w with `bits` bits, without runners. Sums may err by `slack` times their bound.
 fn conv<T: Number>(side: usize, bits: u32, slack: f64) -> Result<(Problem, [Rc<Vec<T>>; 2])> {
     let image = CHANNELS * side * side;
     let x = numbers::<T>(IMAGES * image, 1, bits);
     let w = numbers::<T>(CHANNELS * CHANNELS * 9, 2, bits);
     let wide = |x: &[T]| x.iter().map(|x| x.to_f64() as f32).collect::<Vec<f32>>();
-    // Images do not depend on one another, nor filters.
+    // Images and filters are independent.
     let filters = (CHECKED / (8 * image)).clamp(1, CHANNELS);
     let (x1, w1) = (wide(&x[..image]), wide(&w[..filters * CHANNELS * 9]));
     let check = within::<T, f32>(move || {
@@ -541,7 +524,7 @@ where
     let op = Attention::new([1, HEADS, t, WIDTH], [HEADS, t]);
     let [q, k, v] = [1, 2, 3].map(|seed| noise::<T>(HEADS * t * WIDTH, seed));
     let (q1, k1, v1, q2, k2, v2) = (q.clone(), k.clone(), v.clone(), q.clone(), k.clone(), v.clone());
-    // The first queries of the first head.
+    // Check only the first queries of the first head.
     let some = (CHECKED / (4 * t * WIDTH)).clamp(1, t);
     let check = within::<T, T>(move || {
         let (one, inputs) = (Attention::new([1, 1, some, WIDTH], [1, t]), AttentionInputs::default());
@@ -549,7 +532,7 @@ where
         let want = reference::attention(&one, q, k, v, inputs);
         let mut bound = reference::attention_bound(&one, q, k, v, inputs);
         if T::DTYPE == f16::DTYPE {
-            // Tensor cores take weights of f16 and cut sums off.
+            // Tensor cores round weights to f16 and truncate sums.
             let sizes: Vec<T> = v.iter().map(|x| T::from_f64((*x).into().abs())).collect();
             let sizes = reference::attention(&one, q, k, &sizes, inputs);
             bound
@@ -571,21 +554,13 @@ where
 fn spmv(n: usize) -> Result<Problem> {
     let csr: Rc<Csr> = Rc::new(sparse_matrix(n, &noise::<f32>(4099, 1)));
     let x = noise::<f32>(n, 2);
-    let (m1, x1, m2, x2, m3, x3) = (csr.clone(), x.clone(), csr.clone(), x.clone(), csr.clone(), x.clone());
-    let check = within::<f32, f64>(move || {
-        let y = vec![0.0; n];
-        let want = reference::spmv(1.0, &m1, &x1, 0.0, &y)?;
-        Ok((want, reference::spmv_bound(1.0, &m1, &x1, 0.0, &y)?))
-    });
+    let want = owning!(csr, x => move || reference::spmv(1.0, &csr, &x, 0.0, &vec![0.0; n]));
+    let bound = owning!(csr, x => move || reference::spmv_bound(1.0, &csr, &x, 0.0, &vec![0.0; n]));
     let size = format!("{n} rows, {} entries", csr.entries());
     let op = Spmv::new(csr.layout()?);
     let matrix: [Rc<dyn Array>; 3] =
         [Rc::new(csr.row_ptrs.clone()), Rc::new(csr.col_idxs.clone()), Rc::new(csr.values.clone())];
-    let inputs: Vec<_> = matrix.into_iter().chain([x as Rc<dyn Array>]).collect();
-    let problem = Problem::new::<f32, _, _>(op, size, with_output::<f32>(&inputs, n), check)?;
-    Ok(problem
-        .processor(Processor::Reference, n, move |y| {
-            assign(y, narrow(&reference::spmv(1.0, &m2, &x2, 0.0, &vec![0.0; n])?))
-        })
-        .processor(Processor::Loops, n, move |y| loops::spmv(&m3, &x3, y)))
+    let inputs: Vec<_> = matrix.into_iter().chain([x.clone() as Rc<dyn Array>]).collect();
+    let problem = referenced(op, size, inputs, n, want, bound)?;
+    Ok(problem.processor(Processor::Loops, n, move |y| loops::spmv(&csr, &x, y)))
 }

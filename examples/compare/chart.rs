@@ -1,4 +1,4 @@
-//! Lines and bars by backend, all amounts on logarithmic axes.
+//! Line and bar charts by backend, on logarithmic axes.
 
 use super::common::pictures::{Picture, colour};
 use plotters::coord::Shift;
@@ -9,31 +9,31 @@ use std::ops::Range;
 /// A line of a [`Chart`].
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// Which colour and mark it has.
+    /// Selects colour and mark.
     pub(crate) place: usize,
     pub(crate) points: Vec<(f64, f64)>,
-    /// Drawn dashed, in the same colour and without marks: the ceiling.
+    /// Ceiling, dashed and without marks.
     pub(crate) ceiling: Vec<(f64, f64)>,
 }
 
-/// Amounts against sizes.
+/// A line chart over sizes.
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) x: String,
     pub(crate) y: String,
     pub(crate) lines: Vec<Line>,
-    /// What the dashed lines are; a line of the legend, if there are any.
+    /// Legend of the dashed lines; empty if there are none.
     pub(crate) ceiling: String,
     pub(crate) x_label: fn(f64) -> String,
     pub(crate) y_label: fn(f64) -> String,
 }
 
 const TEXT: i32 = 14;
-/// Pixels for a line of the legend.
+/// Pixels per line of the legend.
 const LEGEND_LINE: i32 = 22;
 const LEGEND_WIDTH: i32 = 330;
 
-/// A logarithmic axis with numbers at places of our choice.
+/// A logarithmic axis with given ticks.
 struct Axis {
     least: f64,
     most: f64,
@@ -58,8 +58,8 @@ impl Ranged for Axis {
     }
 }
 
-/// Numbers to write at a logarithmic axis from `least` to `most`: powers of ten, between them 2 and 5 where there are
-/// few, and of many only every so manieth.
+/// Returns ticks for a logarithmic axis from `least` to `most`: powers of ten, with 2 and 5 between if they are few,
+/// and thinned out if they are many.
 fn ticks(least: f64, most: f64) -> Vec<f64> {
     let (low, high) = (least.log10().floor() as i32, most.log10().ceil() as i32);
     let steps: &[f64] = if high - low <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -72,7 +72,7 @@ fn ticks(least: f64, most: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The smallest and the largest, with room around them.
+/// Returns the smallest and the largest value, widened by a factor `room`.
 fn range(values: impl Iterator<Item = f64> + Clone, room: f64) -> Option<(f64, f64)> {
     let values = values.filter(|v| v.is_finite() && *v > 0.0);
     let least = values.clone().fold(f64::INFINITY, f64::min);
@@ -82,7 +82,7 @@ fn range(values: impl Iterator<Item = f64> + Clone, room: f64) -> Option<(f64, f
 
 impl Picture for Chart {
     fn size(&self) -> (u32, u32) {
-        // The legend stands beside the data, never on it.
+        // The legend stands beside the data.
         let legend = (self.lines.len() as i32 + 3) * LEGEND_LINE + 60;
         (1120, legend.max(520) as u32)
     }
@@ -93,7 +93,7 @@ impl Picture for Chart {
         let (x, y) = (range(all.clone().map(|p| p.0), 1.2), range(all.map(|p| p.1), 1.6));
         let (Some(x), Some(y)) = (x, y) else { return Err(format!("{}: nothing to draw", self.title)) };
         let (left, legend) = area.split_horizontally(self.size().0 as i32 - LEGEND_WIDTH);
-        // Marks stand where something was measured.
+        // Ticks at the measured sizes.
         let mut sizes: Vec<f64> = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.0)).collect();
         sizes.sort_by(f64::total_cmp);
         sizes.dedup();
@@ -153,7 +153,7 @@ impl Picture for Chart {
     }
 }
 
-/// Text whose middle line is at `y`.
+/// Writes text centred at height `y`.
 fn write<D: DrawingBackend>(
     area: &DrawingArea<D, Shift>,
     text: &str,
@@ -164,7 +164,7 @@ fn write<D: DrawingBackend>(
     area.draw_text(text, &style, (x, y))
 }
 
-/// A mark of the colour and form of the `place`th line.
+/// Returns the mark of line `place`.
 fn mark<'a, C: Clone + 'a, D: DrawingBackend + 'a>(place: usize, at: C) -> DynElement<'a, D, C> {
     let ink = colour(place).filled();
     let here = EmptyElement::at(at);
@@ -176,7 +176,7 @@ fn mark<'a, C: Clone + 'a, D: DrawingBackend + 'a>(place: usize, at: C) -> DynEl
     }
 }
 
-/// A bar with its name before and its amount behind it.
+/// A bar, with its name before and its amount behind it.
 pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) place: usize,
@@ -184,10 +184,10 @@ pub(crate) struct Bar {
     pub(crate) text: String,
 }
 
-/// Bars below one another, by amount.
+/// A bar chart, sorted by amount.
 pub(crate) struct Bars {
     pub(crate) title: String,
-    /// What the amounts are.
+    /// Meaning of the amounts.
     pub(crate) about: String,
     pub(crate) bars: Vec<Bar>,
 }
@@ -195,7 +195,7 @@ pub(crate) struct Bars {
 const BAR: i32 = 34;
 const NAMES: i32 = 290;
 const AMOUNTS: i32 = 270;
-/// How far apart amounts are that only a logarithm shows together.
+/// Ratio of amounts above which the axis is logarithmic.
 const FAR: f64 = 30.0;
 
 impl Picture for Bars {
@@ -212,8 +212,7 @@ impl Picture for Bars {
         let title = ("sans-serif", 20).into_text_style(area);
         area.draw_text(&self.title, &title, (14, 12)).map_err(|e| said(&e))?;
         let room = f64::from(self.size().0 as i32 - NAMES - AMOUNTS);
-        // Of amounts far apart the short bars would vanish. The logarithmic axis begins a decade below the shortest, so
-        // that every bar has a length.
+        // On a linear axis short bars would vanish. The logarithmic one begins a decade below the shortest.
         let logarithmic = most > FAR * least;
         let (low, high) = (least.log10() - 1.0, most.log10());
         let length = |amount: f64| {

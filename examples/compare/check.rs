@@ -1,4 +1,4 @@
-//! How what backends computed is held against the references.
+//! Checks of results against the references.
 
 use super::common::measured::Check;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use tilework::reference::{self, Number};
 use tilework::{Element, Result};
 
 impl Check {
-    /// Compares what was got with what is wanted, bit by bit.
+    /// Compares results bit by bit.
     pub(crate) fn exact<T: Element>(got: &[T], want: impl ExactSizeIterator<Item = T>) -> Self {
         let same = |(a, b): (&T, T)| bytemuck::bytes_of(a) == bytemuck::bytes_of(&b);
         if got.len() == want.len() && got.iter().zip(want).all(same) { Self::PERFECT } else { Self::FAILED }
     }
 
-    /// Compares what was got with what is wanted, within a bound for each.
+    /// Compares results within a bound for each.
     pub(crate) fn compare<G: Number, W: Copy + Into<f64>>(got: &[G], want: &[W], bounds: &[f64]) -> Self {
         if got.len() != want.len() || got.len() != bounds.len() {
             return Self::FAILED;
@@ -29,7 +29,7 @@ impl Check {
     }
 }
 
-/// Checks `count` results, a share of them on each core.
+/// Checks `count` results, divided among all cores.
 pub(crate) fn check_on_all_cores(
     count: usize,
     check: impl Fn(Range<usize>) -> Result<Check> + Sync,
@@ -42,22 +42,22 @@ pub(crate) fn check_on_all_cores(
             .step_by(share)
             .map(|start| scope.spawn(move || check(start..(start + share).min(count))))
             .collect();
-        // A thread that panicked has checked nothing.
+        // A panicked thread counts as a failed check.
         let checks = threads.into_iter().map(|t| t.join().unwrap_or(Ok(Check::FAILED)));
         checks.collect::<Result<Vec<_>>>().map(|all| all.into_iter().fold(Check::PERFECT, Check::and))
     })
 }
 
-/// How far a check goes.
+/// The extent of a check.
 pub(crate) struct Effort {
-    /// Multiply-adds that the reference may take.
+    /// Maximum multiply-adds of the reference.
     pub(crate) terms: usize,
-    /// How many times over the bound of sums that round may be taken: hardware of matrices cuts sums off instead.
+    /// Factor on the bound of rounded sums, for hardware that truncates.
     pub(crate) slack: f64,
 }
 
-/// Checks rows of an n x n product: all, or fewer, evenly spread, so that the reference stays within its effort. A
-/// row of the result is the product of a row of A with B, which `one_row` describes.
+/// Checks rows of an n x n product, all or an even sample within the effort. `one_row` describes the product of a row
+/// of A with B.
 pub(crate) fn check_product<T: Number + Into<f64>, R: Number + Into<f64>>(
     one_row: &Gemm,
     a: &[T],

@@ -16,11 +16,11 @@ const USAGE: &str = "\
 usage: compare [--ops LIST] [--sizes LIST] [--backends LIST] [--out DIR]
        compare --list
 
-  --ops LIST       ops with commas between, as --list has them: gemm is every gemm, gemm-f16 one of them
-  --sizes LIST     sizes for every op and backend, such as 256,1024 or 64K,1M; what a size is says --list
+  --ops LIST       ops separated by commas, as in --list: gemm is every gemm, gemm-f16 one of them
+  --sizes LIST     sizes for all ops, such as 256,1024 or 64K,1M; --list explains them
   --backends LIST  backends by name, or by a part of it: vulkan, llvmpipe, cuda, cpu
-  --out DIR        where rows.json and the pictures go, as SVG and PNG (target/compare)
-  --list           every op with its sizes, every backend of this machine
+  --out DIR        folder for rows.json and the pictures, as SVG and PNG (target/compare)
+  --list           list all ops with their sizes, and the backends of this machine
 
 Exit code 1 if a result is wrong, 2 for bad arguments.
 ";
@@ -29,18 +29,18 @@ struct Options {
     cases: Vec<&'static Case>,
     sizes: Option<Vec<usize>>,
     found: Vec<Found>,
-    /// What was not asked for is no news when it is missing.
+    /// Whether a backend was named, so that it must not be missing.
     asked: bool,
     out: PathBuf,
 }
 
-/// Does what is asked for and gives the exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args, out).and_then(|options| options.map_or(Ok(0), |o| compare(o, out)));
     exit_code("compare", result, err)
 }
 
-/// The options, or nothing if `--list` or `--help` has been answered.
+/// Returns the options, or `None` after `--list` or `--help`.
 fn parse(args: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -80,12 +80,12 @@ fn cases(list: &str) -> Result<Vec<&'static Case>, Failure> {
             return Err(Failure::bad_input(format!("--ops {name}: there are {}", names.join(", "))));
         }
     }
-    // An op that is named twice is compared once, in the order of the list.
+    // Each op once, in the order of the list.
     chosen = CASES.iter().filter(|case| chosen.iter().any(|c| c.id() == case.id())).collect();
     Ok(chosen)
 }
 
-/// `256`, `64K` or `1M`.
+/// Parses `256`, `64K` or `1M`.
 fn size(text: &str) -> Result<usize, Failure> {
     let text = text.trim();
     let (digits, shift) = match text.char_indices().next_back() {
@@ -94,9 +94,9 @@ fn size(text: &str) -> Result<usize, Failure> {
         _ => (text, 0),
     };
     match digits.parse::<usize>() {
-        // More elements than a device addresses are no comparison.
+        // No device addresses more elements.
         Ok(n) if n > 0 && n <= (1 << 30) >> shift => Ok(n << shift),
-        _ => Err(Failure::bad_input(format!("--sizes {text}: a whole number from 1 to 1024M is wanted"))),
+        _ => Err(Failure::bad_input(format!("--sizes {text}: must be a whole number from 1 to 1024M"))),
     }
 }
 
@@ -109,7 +109,7 @@ fn chosen(found: Vec<Found>, list: Option<&str>) -> Result<Vec<Found>, Failure> 
             let there: Vec<_> = found.iter().map(|f| f.name.as_str()).collect();
             return Err(Failure::bad_input(format!("--backends {name}: there are {}", there.join(", "))));
         }
-        // One that is missing is refused where it is all that fits.
+        // A missing backend is an error only if nothing else matches.
         let missing: Vec<_> = fits.map(Found::missing).collect();
         if let Some(why) = missing.iter().copied().collect::<Option<Vec<_>>>() {
             return Err(Failure::bad_input(format!("--backends {name}: not here: {}", why[0])));
@@ -118,7 +118,7 @@ fn chosen(found: Vec<Found>, list: Option<&str>) -> Result<Vec<Found>, Failure> 
     Ok(found.into_iter().filter(|f| names.iter().any(|name| f.name.contains(name))).collect())
 }
 
-/// Every op with its sizes, every backend.
+/// Lists all ops with their sizes, and all backends.
 fn list() -> String {
     let mut text = String::from("ops, with sizes for every backend, and more for cards\n");
     let words = |sizes: &[usize]| sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -135,14 +135,14 @@ fn list() -> String {
     text
 }
 
-/// What was not compared, and why; equal reasons together.
+/// Comparisons left out, grouped by reason.
 #[derive(Default)]
 struct LeftOut {
     reasons: Vec<(String, Vec<String>)>,
 }
 
 impl LeftOut {
-    /// Of several reasons, by size, the first stands for all.
+    /// For several sizes the first reason stands for all.
     fn add(&mut self, what: String, why: &str) {
         if self.reasons.iter().any(|(_, list)| list.contains(&what)) {
             return;
@@ -163,7 +163,7 @@ impl LeftOut {
     }
 }
 
-/// Makes the folder and tries whether a file can be written there, before any work is done.
+/// Makes the folder and tests that it is writable, before any work.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, &e))?;
     Ok(check_outputs([folder.join("rows.json")])?)

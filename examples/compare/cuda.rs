@@ -1,4 +1,4 @@
-//! CUDA: this library's kernels, and the vendor's library as a yardstick.
+//! CUDA: this library's kernels, and cuBLAS for comparison.
 
 use super::backends::{Outcome, Timed};
 use super::problem::Problem;
@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use tilework::cuda::{CudaBuffer, CudaGpu, CudaSlice, CudaStream, RawCudaSlice};
 use tilework::{Element, Result};
 
-/// An array on a device of CUDA.
+/// An array on a CUDA device.
 pub(crate) trait OnCuda {
     fn raw(&self) -> RawCudaSlice<'_>;
     fn address(&self) -> u64;
@@ -34,7 +34,7 @@ impl<T: Element> OnCuda for CudaBuffer<T> {
 
 const RUNS: usize = 25;
 
-/// Solves by what the library has for CUDA.
+/// Solves with the library's CUDA kernels.
 pub(crate) fn solve(gpu: &CudaGpu, problem: &Problem) -> Result<Outcome> {
     let Some(plan) = &problem.on_cuda else { return Ok(Outcome::Missing) };
     let executable = plan(gpu)?;
@@ -65,14 +65,14 @@ fn solve_by(
     Ok(Outcome::Timed(Timed { variant, check, median, min, clock }))
 }
 
-/// What cuBLAS is asked for: a square product.
+/// A square product for cuBLAS.
 #[derive(Clone, Copy)]
 pub(crate) struct Product {
     pub(crate) n: usize,
     pub(crate) dtype: &'static str,
 }
 
-/// A handle of cuBLAS.
+/// A cuBLAS handle.
 pub(crate) struct Cublas {
     gpu: CudaGpu,
     handle: cublas_sys::cublasHandle_t,
@@ -80,7 +80,7 @@ pub(crate) struct Cublas {
 
 impl Drop for Cublas {
     fn drop(&mut self) {
-        // SAFETY: the handle was made by `open` and is used no more. That it cannot be given back is no news now.
+        // SAFETY: the handle was made by `open` and is not used again. A failure to free it is ignored.
         let _ = unsafe { cublas::destroy_handle(self.handle) };
     }
 }
@@ -89,11 +89,11 @@ impl Cublas {
     pub(crate) fn open(gpu: CudaGpu) -> std::result::Result<Self, String> {
         // SAFETY: only looks whether the library can be loaded.
         if !unsafe { cublas_sys::is_culib_present() } {
-            return Err("libcublas is not found; install the CUDA toolkit, or put its folder into \
+            return Err("libcublas was not found; install the CUDA toolkit, or put its folder into \
                         LD_LIBRARY_PATH"
                 .into());
         }
-        // Makes the device's context the thread's, in which the handle lives.
+        // Makes the device's context current, since the handle belongs to it.
         gpu.wait().map_err(|e| e.to_string())?;
         let handle = cublas::create_handle().map_err(|e| format!("cublas: {e:?}"))?;
         Ok(Self { gpu, handle })
@@ -111,12 +111,12 @@ impl Cublas {
         let Ok(side) = i32::try_from(n) else { return Ok(Outcome::Missing) };
         let (one, zero) = (1f32, 0f32);
         let [one, zero] = [&raw const one, &raw const zero].map(|x| x.cast::<c_void>());
-        // What the library says of a call; a device that works on gives a wrong result then.
+        // An error of the library. The device then gives a wrong result.
         let failure = RefCell::new(None);
         let run = |stream: &CudaStream, operands: &[Box<dyn OnCuda>]| {
             let [a, b, c] = [0, 1, 2].map(|i| operands[i].address() as *mut c_void);
             let plain = cublasOperation_t::CUBLAS_OP_N;
-            // Columns of cuBLAS are our rows: it is asked for the transposed product, factors exchanged.
+            // cuBLAS is column-major: request the transposed product with exchanged factors.
             // SAFETY: the three operands are n x n elements of this type on the stream's device, and outlive the
             // measurement, which waits; the scalars are read before the call returns.
             unsafe {

@@ -1,4 +1,4 @@
-//! Which pictures there are: of each op lines by backend and bars, of each device its roofline.
+//! The pictures: lines and bars per op, a roofline per device.
 
 use super::backends::Backend;
 use super::cases::Case;
@@ -9,7 +9,7 @@ use super::common::pictures::save;
 use super::rows::{Row, least_seconds, rate, unit};
 use std::path::{Path, PathBuf};
 
-/// Writes all pictures, as SVG and as PNG, and says how many there are.
+/// Writes all pictures as SVG and PNG, and returns their number.
 pub(crate) fn all(
     folder: &Path,
     cases: &[&'static Case],
@@ -27,7 +27,7 @@ pub(crate) fn all(
             written.save(&format!("{}-time", case.id()), &times(case, &of, backends))?;
             written.save(&format!("{}-throughput", case.id()), &throughput(case, &of, backends))?;
         }
-        // The largest size that most backends came to, and the largest of all.
+        // The largest size that most backends reached, and the largest of all.
         let count = |extent: &usize| of.iter().filter(|r| r.extent == *extent).count();
         let shared = extents.iter().max_by_key(|e| (count(e), **e)).unwrap_or(largest);
         written.save(&format!("{}-bars", case.id()), &bars(case, &of, *shared, backends))?;
@@ -58,7 +58,7 @@ impl Pictures {
     }
 }
 
-/// A size as people read it.
+/// Formats a size.
 fn short(x: f64) -> String {
     let n = x.round() as u64;
     match n {
@@ -68,7 +68,7 @@ fn short(x: f64) -> String {
     }
 }
 
-/// A line for each backend that came to something, `y` of each of its rows.
+/// Returns a line of `y` values for each backend that has results.
 fn lines(
     of: &[&Row],
     backends: &[Backend],
@@ -132,7 +132,7 @@ fn bars(case: &Case, of: &[&Row], extent: usize, backends: &[Backend]) -> Bars {
     }
 }
 
-/// What a device with known ceilings reached in each op, at its largest size.
+/// Returns a device's roofline with each op at its largest size.
 fn roofline(place: usize, backend: &Backend, rows: &[Row]) -> Option<RooflinePicture> {
     let roof = backend.roof?;
     let mine = || rows.iter().filter(|r| r.place == place && r.cost.flop > 0.0);
@@ -148,7 +148,7 @@ fn roofline(place: usize, backend: &Backend, rows: &[Row]) -> Option<RooflinePic
     let dots: Vec<_> = mine().filter(last).filter_map(dot).collect();
     (!dots.is_empty()).then(|| RooflinePicture {
         title: format!("{}: every op at its largest size", backend.name),
-        intensity: "operations a byte that must move",
+        intensity: "operations per byte (minimum traffic)",
         roof,
         dots,
     })

@@ -1,4 +1,4 @@
-//! What a program without a GPU would write: plain loops, the same in tiles, and a crate's product.
+//! Programs without a GPU: plain loops, tiled loops, and a crate's matrix product.
 
 use tilework::Result;
 use tilework::sparse::Csr;
@@ -18,7 +18,7 @@ pub(crate) fn zip(x: &[f32], y: &[f32], out: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-/// In eight sums, as the vectors of a processor would keep them.
+/// Keeps eight sums, for the processor's vector units.
 pub(crate) fn reduce(x: &[f32], y: &mut [f32]) -> Result<()> {
     let chunks = x.chunks_exact(8);
     let rest: f32 = chunks.remainder().iter().sum();
@@ -70,7 +70,7 @@ pub(crate) fn transpose(n: usize, x: &[f32], y: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-/// Rows and columns of a tile: two of them stay in the smallest cache.
+/// Side of a tile: two tiles fit the first-level cache.
 const TILE: usize = 32;
 
 pub(crate) fn transpose_tiled(n: usize, x: &[f32], y: &mut [f32]) -> Result<()> {
@@ -102,7 +102,7 @@ pub(crate) fn gemm(n: usize, a: &[f32], b: &[f32], c: &mut [f32]) -> Result<()> 
     Ok(())
 }
 
-/// Terms and columns of a tile: that much of B stays in the second cache, and the innermost loop runs along rows.
+/// Terms and columns of a tile: this part of B fits the second-level cache, and the inner loop runs along rows.
 const TERMS: usize = 64;
 const COLUMNS: usize = 256;
 
@@ -134,7 +134,7 @@ pub(crate) fn gemm_by_crate(n: usize, a: &[f32], b: &[f32], c: &mut [f32]) -> Re
     Ok(())
 }
 
-/// Neighbours beyond the edge are zeros.
+/// Elements beyond the edge are zeros.
 pub(crate) fn filter2d(n: usize, filter: &[f32], x: &[f32], y: &mut [f32]) -> Result<()> {
     for row in 0..n {
         for col in 0..n {

@@ -1,14 +1,14 @@
-//! Every backend of this machine side by side: adapters of Vulkan, Metal, Direct3D 12 and OpenGL, and the processor by
-//! the library's reference, plain loops, tiled loops and a crate.
+//! Compares all backends of this machine: Vulkan, Metal, Direct3D 12 and OpenGL adapters, CUDA, and the processor with
+//! references, plain loops, tiled loops and a crate.
 //!
 //! ```sh
 //! cargo run --release --example compare
 //! cargo run --release --example compare -- --ops gemm,attention --backends vulkan,cpu --out pictures
 //! ```
 //!
-//! Each result is checked against the reference before it is timed. Rows go to the terminal and to `rows.json`; of each
-//! op there are pictures of time and throughput against size, with what the device allows, and of bars by backend. Exit
-//! code 1 if a result is wrong, 2 for bad arguments.
+//! Checks each result against the reference before timing it. Prints rows and writes them to `rows.json`, and draws,
+//! for each op, time and throughput by size with the device's ceiling, and bars by backend. Exit code 1 if a result is
+//! wrong, 2 for bad arguments.
 
 mod backends;
 mod cases;

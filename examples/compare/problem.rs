@@ -1,4 +1,4 @@
-//! A problem: what an op gets, how each world solves it, and what must come out.
+//! A problem: operands, solvers, and the check of the result.
 
 use super::common::measured::Check;
 #[cfg(feature = "cuda")]
@@ -10,7 +10,7 @@ use tilework::gpu::{Executable, RawSlice};
 use tilework::program::{Cost, DeviceProfile, Op};
 use tilework::{Buffer, Element, Gpu, Plannable, Result, Slice};
 
-/// An array on the host, whose element type only its maker knows.
+/// A host array of some element type.
 pub(crate) trait Array {
     fn upload(&self, gpu: &Gpu) -> Result<Box<dyn OnGpu>>;
     #[cfg(feature = "cuda")]
@@ -28,7 +28,7 @@ impl<T: Element> Array for Vec<T> {
     }
 }
 
-/// The same on a device of wgpu.
+/// A device array of some element type.
 pub(crate) trait OnGpu {
     fn raw(&self) -> RawSlice<'_>;
     fn bytes(&self) -> Result<Vec<u8>>;
@@ -44,14 +44,14 @@ impl<T: Element> OnGpu for Buffer<T> {
     }
 }
 
-/// How the processor solves a problem.
+/// A way to solve a problem on the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processor {
-    /// The library's own reference, in f64.
+    /// The library's reference, in f64.
     Reference,
     /// Plain loops on one core.
     Loops,
-    /// The same in tiles that a cache holds.
+    /// Loops in cache-sized tiles.
     Tiled,
     /// The crate `matrixmultiply`.
     Crate,
@@ -79,7 +79,7 @@ impl Processor {
     }
 }
 
-/// Something that the processor repeats into one output.
+/// A routine that writes one output, repeatedly.
 pub(crate) trait Routine {
     fn run(&mut self) -> Result<()>;
     fn bytes(&self) -> Vec<u8>;
@@ -100,7 +100,7 @@ impl<T: Element, F: FnMut(&mut Vec<T>) -> Result<()>> Routine for Repeated<T, F>
     }
 }
 
-/// Makes a routine when it is its turn, so that its output takes no memory before.
+/// Makes a routine when its turn comes, so that its output takes no memory earlier.
 type Make = Box<dyn Fn() -> Box<dyn Routine>>;
 
 type Verdict = Box<dyn Fn(&[u8]) -> Result<Check>>;
@@ -111,28 +111,28 @@ type OnWgpu = Box<dyn Fn(&Gpu) -> Result<Executable>>;
 type PlansOnCuda = Box<dyn Fn(&CudaGpu) -> Result<CudaExecutable>>;
 
 pub(crate) struct Problem {
-    /// As in the committed results.
+    /// Size, as in the committed results.
     pub(crate) size: String,
     pub(crate) cost: Cost,
-    /// Inputs and what outputs hold before, in the order of the call.
+    /// Inputs and initial outputs, in the order of the call.
     pub(crate) operands: Vec<Rc<dyn Array>>,
-    /// Which of them is the result.
+    /// Index of the result.
     pub(crate) output: usize,
-    /// None where the library has no kernels of WGSL for it.
+    /// `None` if the library has no WGSL kernels for it.
     pub(crate) on_wgpu: Option<OnWgpu>,
-    /// None where the library has no kernels of CUDA for it.
+    /// `None` if the library has no CUDA kernels for it.
     #[cfg(feature = "cuda")]
     pub(crate) on_cuda: Option<PlansOnCuda>,
-    /// What the vendor's library has to the same end.
+    /// The vendor's routine for the same result.
     #[cfg(feature = "cuda")]
     pub(crate) vendor: Option<Product>,
     pub(crate) routines: Vec<(Processor, Make)>,
-    /// Holds the bytes of a result against the reference.
+    /// Checks the bytes of a result.
     pub(crate) check: Verdict,
 }
 
 impl Problem {
-    /// Whose last operand is the result, of type `R`; as yet nobody solves it.
+    /// Makes a problem whose last operand is the result, of type `R`, without solvers.
     pub(crate) fn of<R: Element>(
         cost: Cost,
         size: String,
@@ -150,12 +150,12 @@ impl Problem {
             #[cfg(feature = "cuda")]
             vendor: None,
             routines: Vec::new(),
-            // Bytes need not lie as elements must.
+            // The bytes may be unaligned.
             check: Box::new(move |bytes| check(&bytemuck::pod_collect_to_vec::<u8, R>(bytes))),
         }
     }
 
-    /// Which an op solves on every adapter.
+    /// Makes a problem that an op solves on every adapter.
     pub(crate) fn new<T: Element, R: Element, D: Op<T> + 'static>(
         op: D,
         size: String,
@@ -167,27 +167,27 @@ impl Problem {
         Ok(problem.wgpu(move |gpu| Ok(op.plan::<T>(gpu)?.into_executable())))
     }
 
-    /// Adapters solve it, by what `plan` makes for each.
+    /// Adds adapters as solvers: `plan` plans for each.
     pub(crate) fn wgpu(mut self, plan: impl Fn(&Gpu) -> Result<Executable> + 'static) -> Self {
         self.on_wgpu = Some(Box::new(plan));
         self
     }
 
-    /// CUDA does it too, by the same descriptor.
+    /// Adds CUDA as a solver, with this descriptor.
     #[cfg(feature = "cuda")]
     pub(crate) fn cuda<T: Element>(mut self, op: impl CudaOp<T> + 'static) -> Self {
         self.on_cuda = Some(Box::new(move |gpu| Ok(op.plan::<T>(gpu)?.into_executable())));
         self
     }
 
-    /// cuBLAS has a square product of this type to the same end.
+    /// Adds cuBLAS's square product of this type as a solver.
     #[cfg(feature = "cuda")]
     pub(crate) fn vendor(mut self, n: usize, dtype: &'static str) -> Self {
         self.vendor = Some(Product { n, dtype });
         self
     }
 
-    /// The processor does it too: `run` fills an output of `len` elements.
+    /// Adds a processor routine: `run` fills an output of `len` elements.
     pub(crate) fn processor<T: Element>(
         mut self,
         how: Processor,

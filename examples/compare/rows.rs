@@ -1,4 +1,4 @@
-//! What was measured: rows for people and as JSON.
+//! Rows of results, as text and as JSON.
 
 use super::backends::{Backend, Timed};
 use super::cases::Case;
@@ -6,17 +6,17 @@ use super::common::measured::{aligned, digits, time};
 use serde_json::{Value, json};
 use tilework::program::Cost;
 
-/// A result that is right, or not.
+/// A result, right or wrong.
 pub(crate) struct Row {
     pub(crate) case: &'static Case,
     pub(crate) extent: usize,
     pub(crate) size: String,
-    /// Its place among the backends.
+    /// Index of its backend.
     pub(crate) place: usize,
     pub(crate) variant: String,
     pub(crate) cost: Cost,
     pub(crate) error: f64,
-    /// None if the result is wrong.
+    /// `None` if the result is wrong.
     pub(crate) timed: Option<Timed>,
 }
 
@@ -26,28 +26,28 @@ impl Row {
     }
 }
 
-/// Whether operations, not bytes, are what rates of an op are told by.
+/// Returns whether an op's rate counts operations, not bytes.
 fn arithmetic(case: &Case) -> bool {
     matches!(case.op, "gemm" | "conv" | "filter2d" | "attention")
 }
 
-/// What rates of an op are counted in.
+/// Returns the unit of an op's rate.
 pub(crate) fn unit(case: &Case) -> &'static str {
     if arithmetic(case) { "GFLOP/s" } else { "GB/s" }
 }
 
-/// GFLOP/s or GB/s.
+/// Returns the rate in GFLOP/s or GB/s.
 pub(crate) fn rate(case: &Case, cost: Cost, seconds: f64) -> f64 {
     let work = if arithmetic(case) { cost.flop } else { cost.bytes };
     work / seconds * 1e-9
 }
 
-/// The least time of the work on a device, by its ceilings.
+/// Returns the minimum time of the work, by the device's ceilings.
 pub(crate) fn least_seconds(cost: Cost, backend: &Backend) -> Option<f64> {
     backend.roof.map(|roof| (cost.bytes / roof.bandwidth).max(cost.flop / roof.peak))
 }
 
-/// Titles and widths, and whether cells stand to the right.
+/// Columns: title, width, right-aligned.
 const COLUMNS: [(&str, usize, bool); 8] = [
     ("op", 16, false),
     ("size", 28, true),
@@ -86,8 +86,8 @@ pub(crate) fn describe(row: &Row, backends: &[Backend]) -> String {
     aligned(&cells, &COLUMNS)
 }
 
-/// Rows as in the committed results, and what a comparison knows besides. The peer of a row is the vendor's library on
-/// the same card, where it ran.
+/// Rows in the format of the committed results, with additional fields. A row's peer is the vendor's library on the
+/// same card.
 pub(crate) fn json(rows: &[Row], backends: &[Backend], date: &str) -> Value {
     let peer = |row: &Row| {
         rows.iter().find(|r| {

@@ -1,7 +1,7 @@
 //! The command line of `decode`.
 
 use super::common::network::layers::Storage;
-use super::common::{self, Args, Failure, exit_code, open_gpu, room_for, say};
+use super::common::{self, Args, Failure, answer, open_gpu, room_for, say};
 use super::head::{Samples, fit};
 use super::model::{Losses, Model};
 use super::text::Text;
@@ -20,14 +20,15 @@ usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--contex
   --width N            elements of a token's vector (128)
   --layers N           layers (2)
   --heads N            heads of attention (8)
-  --kv-heads N         heads of keys and values, which divide the others (2)
-  --context N          bytes that are read together (256)
+  --kv-heads N         heads of keys and values, a divisor of --heads (2)
+  --context N          bytes read together (256)
   --bytes N            maximum bytes of the text (16384)
-  --epochs N           passes over the vectors that the head is fitted to (5)
-  --seed N             the decoder's weights (1)
+  --epochs N           passes over the vectors to fit the head (5)
+  --seed N             seed of the decoder's weights (1)
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-Prints the perplexity of the text's last quarter by the types of weights and of cached keys and values, and tokens a second.
+Prints the perplexity of the last quarter of the text for each type of weights and of cached keys and values, and
+tokens per second.
 ";
 
 struct Options {
@@ -39,16 +40,12 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => decode(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("decode", result, err)
+    answer(("decode", USAGE), parse(args), decode, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -95,16 +92,16 @@ fn decode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     Ok(u8::from(!same))
 }
 
-/// A bar on standard error, hidden where that is not a terminal.
+/// A progress bar on standard error, hidden if that is no terminal.
 fn bar(of: &str, len: usize) -> ProgressBar {
     let template = format!("{{bar:30}} {{pos}} of {{len}} {of}{{msg}}, {{eta}} left");
     common::bar(len as u64, &template, 100)
 }
 
-/// What the decoder makes of each byte of the first part, and the bytes behind.
+/// Returns the decoder's vector for each byte of the first part, and the byte that follows it.
 fn vectors(gpu: &Gpu, decoder: &Decoder, text: &Text) -> Result<Samples, Failure> {
     let Shape { width, context, .. } = decoder.shape;
-    // In order as they come, and twice in the order of a walk.
+    // The vectors as read, and twice shuffled.
     let elements = text.fitted.len().saturating_mul(context * width);
     room_for("--bytes, --width: the vectors of the text", elements, 3 * 4)?;
     let model = Model::new(gpu, decoder, Storage::F32)?;
@@ -126,14 +123,14 @@ fn describe(options: &Options, text: &Text) -> String {
     let [fitted, judged] = [&text.fitted, &text.judged].map(|part| part.len() * context);
     let [single, pairs] = text.by_counting();
     format!(
-        "{layers} layers of width {width}, {heads} heads, {kv_heads} of keys and values, random by seed {}; the head is fitted \
-         to {fitted} bytes\nperplexity of the {judged} bytes behind them, in pieces of {context}; by counts of bytes \
+        "{layers} layers of width {width}, {heads} heads, {kv_heads} of keys and values, random by seed {}; the head is \
+         fitted to {fitted} bytes\nperplexity of the {judged} bytes behind them, in pieces of {context}; by counts of bytes \
          {single:.3}, of pairs {pairs:.3}\n",
         options.seed
     )
 }
 
-/// A row for each type of weights, a column for each of keys and values.
+/// A table of perplexities: weight types as rows, cache types as columns.
 fn perplexities(gpu: &Gpu, decoder: &Decoder, text: &Text) -> Result<String, Failure> {
     let Shape { layers, kv_heads, context, .. } = decoder.shape;
     let bar = bar("pieces judged", Storage::ALL.len() * KvType::ALL.len() * text.judged.len());
@@ -165,10 +162,10 @@ fn perplexities(gpu: &Gpu, decoder: &Decoder, text: &Text) -> Result<String, Fai
     Ok(format!("{table}{:<15}{}\n", "bytes a token", bytes.collect::<String>()))
 }
 
-/// Largest difference that is taken for one of rounding, of logits whose largest is 1.
+/// Maximum difference attributed to rounding, for logits scaled to a maximum of 1.
 const SAME: f32 = 1e-3;
 
-/// The piece token by token against all of it at once, for every type of keys and values.
+/// Compares decoding token by token with one whole pass, for every cache type.
 fn token_by_token(gpu: &Gpu, decoder: &Decoder, piece: &[u8]) -> Result<(String, bool), Failure> {
     let model = Model::new(gpu, decoder, Storage::F32)?;
     let bar = bar("tokens", KvType::ALL.len() * piece.len());
@@ -187,7 +184,7 @@ fn token_by_token(gpu: &Gpu, decoder: &Decoder, piece: &[u8]) -> Result<(String,
             seconds += start.elapsed().as_secs_f64();
             for (got, want) in got.iter().zip(wanted) {
                 let off = (got - want).abs() / size;
-                // NaN is worse than anything.
+                // NaN counts as the largest difference.
                 worst = if off <= worst { worst } else { off };
             }
             bar.inc(1);
@@ -198,7 +195,8 @@ fn token_by_token(gpu: &Gpu, decoder: &Decoder, piece: &[u8]) -> Result<(String,
     let same = worst <= SAME;
     let verdict = if same { "as" } else { "NOT as" };
     let lines = format!(
-        "{:<15}{rates}\ntoken by token the logits are {verdict} those of the whole pass: off by {worst:.1e} of the largest\n",
+        "{:<15}{rates}\ntoken by token the logits are {verdict} those of the whole pass: off by {worst:.1e} of the \
+         largest\n",
         "tokens/s"
     );
     Ok((lines, same))

@@ -1,4 +1,4 @@
-//! The head of the decoder, fitted on the device.
+//! Fits the decoder's head on the device.
 
 use super::common::network::layers::Linear;
 use super::common::{Failure, Random};
@@ -6,21 +6,21 @@ use super::weights::BYTES;
 use tilework::nn::{Adam, Optimizer, Sequential};
 use tilework::{Gpu, Plannable};
 
-/// Vectors of a step.
+/// Vectors per step.
 const BATCH: usize = 128;
 
-/// The rate of the first walk; the last ones go more slowly.
+/// Learning rate of the first epoch; it falls in later ones.
 const RATE: f32 = 3e-3;
 
-/// Vectors and the bytes that follow them.
+/// Vectors, and the byte that follows each.
 #[derive(Default)]
 pub(crate) struct Samples {
     pub(crate) vectors: Vec<f32>,
     pub(crate) next: Vec<u32>,
 }
 
-/// Fits a head to the samples by `epochs` walks over them in an order that belongs to the seed; `progress` hears of
-/// each walk and of the mean of its losses.
+/// Fits a head in `epochs` passes over the samples, in an order drawn from the seed. Calls `progress` with the mean
+/// loss of each pass.
 pub(crate) fn fit(
     gpu: &Gpu,
     samples: &Samples,
@@ -29,14 +29,14 @@ pub(crate) fn fit(
     mut progress: impl FnMut(f32),
 ) -> Result<Linear, Failure> {
     let width = samples.vectors.len() / samples.next.len().max(1);
-    // What does not fill a batch is left out; of few samples all are one batch.
+    // Samples that do not fill a batch are left out; fewer samples than a batch are one batch.
     let batch = BATCH.min(samples.next.len());
     let steps = samples.next.len() / batch.max(1);
     let net = Sequential::new([width, 1, 1]).linear(BYTES);
     let parameters = gpu.alloc_zeroed::<f32>(net.parameter_len()?)?;
     let state = gpu.alloc_zeroed::<f32>(net.state_len(&Optimizer::from(Adam::new(0, RATE)))?)?;
     let losses = gpu.alloc::<f32>(steps * 64)?;
-    // Batches begin where a device can bind them.
+    // Align batches for the device's bindings.
     let [of_vectors, of_labels] = [batch * width, batch].map(|n| n.next_multiple_of(64));
     let (vectors, labels) = (gpu.alloc::<f32>(steps * of_vectors)?, gpu.alloc::<u32>(steps * of_labels)?);
     let mut random = Random::new(seed);

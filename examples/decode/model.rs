@@ -1,4 +1,4 @@
-//! The decoder on the device, with its cache of keys and values.
+//! The decoder on the device, with its KV cache.
 
 use super::common::network::layers::{Building, HeldLinear, Storage};
 use super::common::network::{Held, Network};
@@ -16,7 +16,7 @@ struct HeldLayer {
     down: HeldLinear,
 }
 
-/// The parameters on the device.
+/// Parameters on the device.
 pub(crate) struct Model {
     gpu: Gpu,
     shape: Shape,
@@ -27,7 +27,7 @@ pub(crate) struct Model {
     head: HeldLinear,
 }
 
-/// Keys and values of each layer's tokens.
+/// Keys and values of each layer.
 pub(crate) struct Cache {
     kv: KvType,
     layers: Vec<[Held; 3]>,
@@ -58,7 +58,7 @@ impl Model {
         })
     }
 
-    /// An empty cache for a context's tokens.
+    /// Makes an empty cache with room for the context.
     pub(crate) fn cache(&self, kv: KvType) -> Result<Cache> {
         let Shape { layers, kv_heads, context, .. } = self.shape;
         let rows = kv_heads * context;
@@ -70,7 +70,7 @@ impl Model {
         Ok(Cache { kv, layers: (0..layers).map(layer).collect::<Result<_>>()? })
     }
 
-    /// Everything for `tokens` tokens behind those in the cache, planned once.
+    /// Plans a pass over `tokens` tokens that follow those in the cache.
     pub(crate) fn pass(&self, tokens: usize, cache: &Cache) -> Result<Pass> {
         let Self { gpu, shape, .. } = self;
         let Shape { width, heads, kv_heads, context, .. } = *shape;
@@ -133,14 +133,14 @@ impl Model {
     }
 }
 
-/// In which order rows of a head's elements lie, by tokens and by heads.
+/// Permutations of rows between token order and head order.
 struct Order {
-    /// Rows of (T, heads of q, k and v) in the order (heads, T), with as many that do not exist behind those of q and
-    /// of k that the next ones begin where a device can bind them.
+    /// Takes rows (T, heads of q, k and v) to (heads, T). Padding rows follow q and k, so that the next part can be
+    /// bound.
     to_heads: Vec<u32>,
-    /// Where rows of q, k and v begin.
+    /// First rows of q, k and v.
     parts: [usize; 3],
-    /// Rows of (heads of q, T) in the order (T, heads).
+    /// Takes rows (heads of q, T) to (T, heads).
     to_tokens: Vec<u32>,
 }
 
@@ -163,7 +163,7 @@ impl Order {
     }
 }
 
-/// Cosines and sines of the angles by which a place turns pairs of a head's elements: a row for each place.
+/// Returns the cosines and sines that rotate pairs of a head's elements, a row per position.
 fn angles(shape: &Shape) -> [Vec<f32>; 2] {
     let pairs = shape.size() / 2;
     let angle = |i: usize| (i / pairs) as f64 * 10_000f64.powf(-((i % pairs) as f64) / pairs as f64);
@@ -171,20 +171,20 @@ fn angles(shape: &Shape) -> [Vec<f32>; 2] {
     [table(f64::cos), table(f64::sin)]
 }
 
-/// Tokens to logits: planned ops and their buffers.
+/// Planned ops and buffers from tokens to logits.
 pub(crate) struct Pass {
     network: Network,
     ids: Buffer<u32>,
     places: Buffer<u32>,
     before: Buffer<u32>,
     after: Buffer<u32>,
-    /// What the head takes, and what it gives.
+    /// Input of the head.
     pub(crate) vectors: Buffer<f32>,
     pub(crate) logits: Buffer<f32>,
 }
 
 impl Pass {
-    /// Reads tokens, as many as it was made for, behind `known` ones that are in the cache.
+    /// Reads as many tokens as the pass was planned for, after the `known` ones in the cache.
     pub(crate) fn run(&self, gpu: &Gpu, tokens: &[u8], known: usize) -> Result<()> {
         let ids: Vec<u32> = tokens.iter().map(|&byte| byte.into()).collect();
         let places: Vec<u32> = (known..known + tokens.len()).map(|place| place as u32).collect();
@@ -196,7 +196,7 @@ impl Pass {
     }
 }
 
-/// How surprised each byte of a piece but the first leaves a decoder that has read those before.
+/// Losses of each byte of a piece but the first, given those before it.
 pub(crate) struct Losses {
     network: Network,
     labels: Buffer<u32>,
@@ -204,7 +204,7 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Of the logits of a pass over `tokens` tokens.
+    /// Makes the op for the logits of a pass over `tokens` tokens.
     pub(crate) fn new(gpu: &Gpu, pass: &Pass, tokens: usize) -> Result<Self> {
         let count = tokens - 1;
         let (labels, losses, mean) =
@@ -217,7 +217,7 @@ impl Losses {
         Ok(Self { network, labels, losses })
     }
 
-    /// After the pass has read the piece.
+    /// Returns the losses after the pass has read the piece.
     pub(crate) fn of(&self, gpu: &Gpu, piece: &[u8]) -> Result<Vec<f32>> {
         let next: Vec<u32> = piece[1..].iter().map(|&byte| byte.into()).collect();
         self.labels.slice(..)?.write(&next)?;

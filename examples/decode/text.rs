@@ -1,4 +1,4 @@
-//! A text in two parts, and what counting says of it.
+//! A text in two parts, and predictions by counting.
 
 use super::common::{Failure, open_file};
 use super::weights::BYTES;
@@ -6,16 +6,16 @@ use std::io::Read;
 use std::path::Path;
 use tilework::analysis::perplexity;
 
-/// Pieces of a text, each of as many bytes as a decoder reads together.
+/// Pieces of a text, each as long as the context.
 pub(crate) struct Text {
-    /// To fit the head to.
+    /// Pieces to fit the head.
     pub(crate) fitted: Vec<Vec<u8>>,
-    /// To be judged by.
+    /// Pieces to measure perplexity.
     pub(crate) judged: Vec<Vec<u8>>,
 }
 
 impl Text {
-    /// The first `most` bytes of a file, whole pieces: three quarters and one.
+    /// Reads whole pieces of the first `most` bytes of a file; a quarter of them is for measuring.
     pub(crate) fn read(path: &Path, context: usize, most: usize) -> Result<Self, Failure> {
         let (file, _) = open_file(path)?;
         let mut bytes = Vec::new();
@@ -27,7 +27,7 @@ impl Text {
         let pieces: Vec<Vec<u8>> = bytes.chunks_exact(context).map(<[u8]>::to_vec).collect();
         if pieces.len() < 2 {
             return Err(Failure::bad_input(format!(
-                "{} bytes are too few: at least two pieces of {context} (--context) are needed",
+                "{} bytes are too few: give at least two pieces of {context} (--context)",
                 bytes.len()
             )));
         }
@@ -36,9 +36,9 @@ impl Text {
         Ok(Self { fitted: fitted.to_vec(), judged: judged.to_vec() })
     }
 
-    /// Perplexity of the last part by how often bytes come in the first: each for itself, and behind the one before it.
+    /// Returns the perplexity of the last part, by frequencies of single bytes and of pairs in the first part.
     pub(crate) fn by_counting(&self) -> [f64; 2] {
-        // As if every byte had been seen behind each a little: nothing is impossible.
+        // A small count for unseen bytes, so that nothing is impossible.
         const UNSEEN: f64 = 0.05;
         let (mut single, mut pairs) = (vec![UNSEEN; BYTES], vec![UNSEEN; BYTES * BYTES]);
         let pair = |pair: &[u8]| usize::from(pair[0]) * BYTES + usize::from(pair[1]);

@@ -1,9 +1,9 @@
-//! A decoder's parameters, at random from a seed.
+//! A decoder's parameters, random by seed.
 
 use super::common::network::layers::Linear;
 use super::common::{Failure, Random};
 
-/// There is a token for each byte.
+/// Number of tokens: one per byte.
 pub(crate) const BYTES: usize = 256;
 
 /// Maximum parameters of a decoder: 1 GiB.
@@ -12,21 +12,21 @@ const MAX_PARAMETERS: usize = 1 << 28;
 /// The epsilon of the norms.
 pub(crate) const EPS: f32 = 1e-5;
 
-/// Extents of a decoder.
+/// Sizes of a decoder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) layers: usize,
     /// Elements of a token's vector.
     pub(crate) width: usize,
     pub(crate) heads: usize,
-    /// Of keys and values; each serves as many of the others.
+    /// Heads of keys and values, each shared by several query heads.
     pub(crate) kv_heads: usize,
-    /// Tokens that are read together, and that the cache has room for.
+    /// Tokens read together; the capacity of the cache.
     pub(crate) context: usize,
 }
 
 impl Shape {
-    /// Refuses what no decoder can have.
+    /// Rejects impossible sizes.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let Self { layers, width, heads, kv_heads, context } = *self;
         let all = [("--layers", layers), ("--heads", heads), ("--kv-heads", kv_heads)];
@@ -38,18 +38,18 @@ impl Shape {
         }
         if heads % kv_heads != 0 {
             return Err(Failure::bad_input(format!(
-                "--heads {heads}: must be a multiple of the {kv_heads} heads of keys and values (--kv-heads)"
+                "--heads {heads}: must be a multiple of --kv-heads, {kv_heads}"
             )));
         }
         let parameters = self.parameters();
         if parameters > MAX_PARAMETERS {
             return Err(Failure::bad_input(format!(
-                "--layers {layers}, --width {width}: {parameters} parameters; there may be {MAX_PARAMETERS}"
+                "--layers {layers}, --width {width}: {parameters} parameters exceed the maximum of {MAX_PARAMETERS}"
             )));
         }
         if width > 1 << 14 || width == 0 || width % (8 * heads) != 0 {
             return Err(Failure::bad_input(format!(
-                "--width {width}: must be up to {} and a multiple of {}, 8 for each of {heads} heads",
+                "--width {width}: must be at most {} and a multiple of {} (8 for each of {heads} heads)",
                 1 << 14,
                 8 * heads
             )));
@@ -57,9 +57,9 @@ impl Shape {
         Ok(())
     }
 
-    /// Parameters of the layers, about: whatever the extents are, this does not overflow.
+    /// Estimates the layers' parameters without overflow.
     fn parameters(&self) -> usize {
-        // Queries, keys and values; what is attended; up and down.
+        // Queries, keys and values; attention output; up and down.
         let columns = self.width.saturating_mul(3 + 1 + 4);
         self.layers.saturating_mul(self.width).saturating_mul(columns)
     }
@@ -69,24 +69,24 @@ impl Shape {
         self.width / self.heads
     }
 
-    /// Elements between the two products of a layer.
+    /// Returns the inner width of a layer's two products.
     pub(crate) fn inner(&self) -> usize {
         2 * self.width
     }
 
-    /// Heads of queries, keys and values.
+    /// Returns the heads of queries, keys and values.
     pub(crate) fn all_heads(&self) -> usize {
         self.heads + 2 * self.kv_heads
     }
 }
 
 pub(crate) struct Layer {
-    /// Factors of the norm in front of the attention.
+    /// Factors of the norm before attention.
     pub(crate) before: Vec<f32>,
-    /// To queries, keys and values, one after another.
+    /// Queries, keys and values, concatenated.
     pub(crate) projection: Linear,
     pub(crate) attended: Linear,
-    /// Factors of the norm in front of the two products.
+    /// Factors of the norm before the two products.
     pub(crate) between: Vec<f32>,
     pub(crate) up: Linear,
     pub(crate) down: Linear,
@@ -94,25 +94,25 @@ pub(crate) struct Layer {
 
 pub(crate) struct Decoder {
     pub(crate) shape: Shape,
-    /// A row for each byte.
+    /// One row per byte.
     pub(crate) embeddings: Vec<f32>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) norm: Vec<f32>,
-    /// Logits of vectors: of the next byte.
+    /// Turns vectors into logits of the next byte.
     pub(crate) head: Linear,
 }
 
-/// How much a random layer may add to a token's vector: the token itself should be seen through all of it.
+/// How much a random layer may change a token's vector, so that the token stays recognisable.
 const ADDED: f64 = 0.3;
 
 impl Random {
-    /// So many numbers, evenly between `around - spread` and `around + spread`.
+    /// Returns `n` numbers, uniform between `around - spread` and `around + spread`.
     fn numbers(&mut self, n: usize, around: f64, spread: f64) -> Vec<f32> {
         let unit = |bits: u64| (bits >> 11) as f64 * 2f64.powi(-52) - 1.0;
         (0..n).map(|_| (around + spread * unit(self.next())) as f32).collect()
     }
 
-    /// A layer whose outputs vary about `gain` times as much as its inputs.
+    /// Makes a layer whose outputs vary about `gain` times as much as its inputs.
     fn linear(&mut self, outputs: usize, inputs: usize, gain: f64) -> Linear {
         let weight = self.numbers(outputs * inputs, 0.0, gain * (3.0 / inputs as f64).sqrt());
         Linear { weight, bias: self.numbers(outputs, 0.0, 0.1), outputs, inputs }
@@ -120,7 +120,7 @@ impl Random {
 }
 
 impl Decoder {
-    /// The decoder of a seed. Its head knows nothing: all its logits are 0.
+    /// Makes the decoder of a seed. Its head is zero.
     pub(crate) fn new(shape: Shape, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (width, inner) = (shape.width, shape.inner());

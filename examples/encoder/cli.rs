@@ -1,7 +1,7 @@
 //! The command line of `encoder`.
 
 use super::common::network::layers::Storage;
-use super::common::{self, Args, Failure, exit_code, open_gpu, say};
+use super::common::{self, Args, Failure, answer, open_gpu, say};
 use super::exact;
 use super::model::{Encoder, PRECISIONS};
 use super::tokens::Vocabulary;
@@ -15,18 +15,18 @@ const USAGE: &str = "\
 usage: encoder --weights FILE --vocab FILE SENTENCE... [--precision f32|f16|int8] [--check] [--bench]
 
   --weights FILE       a BERT encoder's tensors, as safetensors
-  --vocab FILE         its vocabulary: a piece of a word a line
-  --precision P        f32 (the default); f16; int8 (weights in bytes, and what they are multiplied by)
-  --heads N            heads of attention, which the tensors do not tell (12)
-  --batch N            maximum sentences at a time (64)
-  --check              hold each vector against the processor's, in f64
-  --bench              tokens a second, of one sentence and of a batch
+  --vocab FILE         its vocabulary, one word piece per line
+  --precision P        f32, f16, or int8 for weights and activations (f32)
+  --heads N            attention heads, which the file does not tell (12)
+  --batch N            maximum sentences per batch (64)
+  --check              compare each vector with one computed in f64 on the processor
+  --bench              measure tokens per second, of one sentence and of a batch
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-Prints the cosine of the vectors of each two sentences. Sentences are cut to as many tokens as the encoder has places for.
+Prints the cosine of each pair of sentences. Sentences longer than the encoder's positions are cut.
 ";
 
-/// Maximum sentences at a time.
+/// Maximum sentences per batch.
 const MAX_BATCH: usize = 1 << 16;
 
 struct Options {
@@ -41,16 +41,12 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => encode(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("encoder", result, err)
+    answer(("encoder", USAGE), parse(args), encode, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -79,10 +75,10 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         }
     }
     let missing = |what: &str| Failure::bad_input(format!("{what} (see --help)"));
-    let weights = weights.ok_or_else(|| missing("--weights is missing; it names the safetensors file"))?;
-    let vocabulary = vocabulary.ok_or_else(|| missing("--vocab is missing; it names the vocabulary"))?;
+    let weights = weights.ok_or_else(|| missing("--weights is missing; name the safetensors file"))?;
+    let vocabulary = vocabulary.ok_or_else(|| missing("--vocab is missing; name the vocabulary"))?;
     if sentences.is_empty() {
-        return Err(missing("there is no sentence to encode"));
+        return Err(missing("no sentence given"));
     }
     Ok(Some(Options { weights, vocabulary, sentences, precision, heads, batch, check, bench, adapter }))
 }
@@ -120,7 +116,7 @@ fn encode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     Ok(u8::from(!right))
 }
 
-/// All sentences, some at a time.
+/// Embeds all sentences, in batches.
 fn embed(
     gpu: &Gpu,
     encoder: &Encoder,
@@ -142,13 +138,13 @@ fn longest(sentences: &[Vec<u32>]) -> usize {
     sentences.iter().map(Vec::len).max().unwrap_or(1)
 }
 
-/// A bar on standard error, hidden where that is not a terminal.
+/// A progress bar on standard error, hidden if that is no terminal.
 fn bar(of: &str, len: usize) -> ProgressBar {
     let template = format!("{{bar:30}} {{pos}} of {{len}} {of}, {{eta}} left");
     common::bar(len as u64, &template, 100)
 }
 
-/// The cosine of each two sentences; their beginnings stand beside the rows.
+/// Formats the cosine of each pair of sentences, and the beginning of each sentence.
 fn similarities(sentences: &[String], embeddings: &[Vec<f32>]) -> String {
     let head: String = (1..=sentences.len()).map(|number| format!("{number:>8}")).collect();
     let row = |(number, (sentence, a)): (usize, (&String, &Vec<f32>))| {
@@ -161,13 +157,13 @@ fn similarities(sentences: &[String], embeddings: &[Vec<f32>]) -> String {
     format!("    {head}\n{rows}")
 }
 
-/// Each vector's cosine with that of the processor, and whether all are as near as the precision allows.
+/// Compares each vector with the processor's, and returns whether all are within the precision's bound.
 fn check(weights: &Weights, wanted: f64, sentences: &[Vec<u32>], embeddings: &[Vec<f32>]) -> (String, bool) {
     let bar = bar("sentences checked", sentences.len());
     let mut least = f64::INFINITY;
     for (tokens, embedding) in sentences.iter().zip(embeddings) {
         let got: Vec<f64> = embedding.iter().map(|x| f64::from(*x)).collect();
-        // NaN is the least of all.
+        // NaN counts as the smallest cosine.
         let cosine = exact::cosine(&got, &exact::embed(weights, tokens));
         least = if cosine >= least { least } else { cosine };
         bar.inc(1);
@@ -175,10 +171,10 @@ fn check(weights: &Weights, wanted: f64, sentences: &[Vec<u32>], embeddings: &[V
     bar.finish_and_clear();
     let fits = least >= wanted;
     let verdict = if fits { "right" } else { "WRONG" };
-    (format!("{verdict}: least cosine with f64 on the processor {least:.8}, wanted {wanted}\n"), fits)
+    (format!("{verdict}: smallest cosine with f64 on the processor {least:.8}, required {wanted}\n"), fits)
 }
 
-/// Tokens a second of one sentence and of a batch; the given ones, over and over.
+/// Measures tokens per second of one sentence and of a batch, made of the given sentences.
 fn rates(gpu: &Gpu, encoder: &Encoder, sentences: &[Vec<u32>], options: &Options) -> Result<String, Failure> {
     let mut text = format!("{:>8}{:>10}{:>14}{:>14}\n", "batch", "tokens", "time", "tokens/s");
     for batch in [1, options.batch] {

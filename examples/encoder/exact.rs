@@ -1,4 +1,4 @@
-//! The encoder in f64 on the processor, a sentence at a time.
+//! The encoder in f64 on the processor, one sentence at a time.
 
 use super::common::network::exact::{Heads, add, attention, dot, linear};
 use super::common::network::layers::Linear;
@@ -6,7 +6,7 @@ use super::weights::{EPS, Norm, Weights};
 use tilework::Activation;
 use tilework::reference::activate;
 
-/// The embedding of a sentence.
+/// Embeds a sentence.
 pub(crate) fn embed(weights: &Weights, tokens: &[u32]) -> Vec<f64> {
     let (hidden, size) = (weights.hidden, weights.hidden / weights.heads);
     let heads = Heads { queries: weights.heads, keys: weights.heads, size, causal: false };
@@ -33,7 +33,7 @@ pub(crate) fn embed(weights: &Weights, tokens: &[u32]) -> Vec<f64> {
     mean.iter().map(|v| v / norm).collect()
 }
 
-/// The cosine of two vectors.
+/// Returns the cosine of two vectors.
 pub(crate) fn cosine(a: &[f64], b: &[f64]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }

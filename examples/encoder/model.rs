@@ -8,8 +8,7 @@ use tilework::attention::Attention;
 use tilework::nn::{GatherRows, MeanPool};
 use tilework::{Activation, Axpy, Buffer, DType, Gpu, LayerNorm, Recorder};
 
-/// How weights may be kept, and the least that an embedding's cosine with that of f64 may then be. With f16 everything
-/// between the ops is of f16 too.
+/// Weight formats, and the minimum cosine with the f64 embedding. With f16, all intermediate values are f16, too.
 pub(crate) const PRECISIONS: [(Storage, f64); 3] =
     [(Storage::F32, 0.99999), (Storage::F16, 0.999), (Storage::Int8, 0.99)];
 
@@ -19,7 +18,7 @@ struct HeldNorm {
 }
 
 struct HeldLayer {
-    /// To queries, keys and values, one after another.
+    /// Queries, keys and values, concatenated.
     projection: HeldLinear,
     attended: HeldLinear,
     attended_norm: HeldNorm,
@@ -28,7 +27,7 @@ struct HeldLayer {
     norm: HeldNorm,
 }
 
-/// The parameters on the device.
+/// Parameters on the device.
 pub(crate) struct Encoder {
     gpu: Gpu,
     storage: Storage,
@@ -37,7 +36,7 @@ pub(crate) struct Encoder {
     heads: usize,
     pieces: usize,
     places: usize,
-    /// Most inputs or outputs of a layer.
+    /// Maximum inputs or outputs of a layer.
     widest: usize,
     words: Held,
     positions: Held,
@@ -46,7 +45,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Uploads the parameters; `progress` hears of each layer.
+    /// Uploads the parameters; calls `progress` after each layer.
     pub(crate) fn new(
         gpu: &Gpu,
         weights: &Weights,
@@ -88,7 +87,7 @@ impl Encoder {
         })
     }
 
-    /// Everything for `batch` sentences of at most `tokens` tokens, planned once.
+    /// Plans a pass over `batch` sentences of at most `tokens` tokens.
     pub(crate) fn pass(&self, batch: usize, tokens: usize) -> Result<Pass, Failure> {
         let Self { gpu, hidden, heads, dtype, .. } = self;
         let (rows, size) = (batch * tokens, hidden / heads);
@@ -139,7 +138,7 @@ impl Encoder {
     }
 }
 
-/// Layers with the same inputs as one.
+/// Concatenates layers with the same inputs.
 fn stacked(layers: [&Linear; 3]) -> Linear {
     Linear {
         weight: layers.iter().flat_map(|layer| layer.weight.clone()).collect(),
@@ -149,20 +148,19 @@ fn stacked(layers: [&Linear; 3]) -> Linear {
     }
 }
 
-/// In which order rows of a head's elements lie, by tokens and by heads.
+/// Permutations of rows between token order and head order.
 struct Order {
-    /// Rows of (B T, q k v, H) in the order (q k v, B, H, T), with as many that do not exist behind each third that the
-    /// next one begins where a device can bind it.
+    /// Takes rows (B T, q k v, H) to (q k v, B, H, T). Padding rows follow each third, so that the next can be bound.
     to_heads: Vec<u32>,
     /// Rows from one third to the next.
     stride: usize,
-    /// Rows of (B, H, T) in the order (B T, H).
+    /// Takes rows (B, H, T) to (B T, H).
     to_tokens: Vec<u32>,
 }
 
 impl Order {
     fn new(batch: usize, tokens: usize, heads: usize) -> Self {
-        // Bindings begin at multiples of 256 bytes, of 128 elements of 2 bytes.
+        // Bindings begin at multiples of 256 bytes: 128 elements of 2 bytes.
         let stride = (batch * heads * tokens).next_multiple_of(128);
         let mut to_heads = Vec::with_capacity(3 * stride);
         for third in 0..3 {
@@ -177,7 +175,7 @@ impl Order {
     }
 }
 
-/// Sentences to embeddings: planned ops and their buffers.
+/// Planned ops and buffers from sentences to embeddings.
 pub(crate) struct Pass {
     network: Network,
     batch: usize,
@@ -189,7 +187,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Hands over the tokens of up to `batch` sentences.
+    /// Uploads the tokens of at most `batch` sentences.
     pub(crate) fn write(&self, sentences: &[Vec<u32>]) -> tilework::Result<()> {
         let (mut ids, mut lengths) = (vec![0; self.batch * self.tokens], vec![0; self.batch]);
         for (i, sentence) in sentences.iter().enumerate() {
@@ -205,7 +203,7 @@ impl Pass {
         self.network.record(rec)
     }
 
-    /// The embeddings of these sentences, each of norm 1.
+    /// Returns the embeddings of the sentences, each of norm 1.
     pub(crate) fn embed(&self, gpu: &Gpu, sentences: &[Vec<u32>]) -> tilework::Result<Vec<Vec<f32>>> {
         self.write(sentences)?;
         let mut rec = gpu.recorder();

@@ -1,4 +1,4 @@
-//! Text to tokens: WordPiece with the vocabulary of an uncased BERT.
+//! Tokenises text: WordPiece with the vocabulary of an uncased BERT.
 
 use super::common::Failure;
 use std::collections::HashMap;
@@ -6,10 +6,10 @@ use std::path::Path;
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Words of more characters are unknown.
+/// Longer words are unknown.
 const LONGEST: usize = 100;
 
-/// The pieces that a model knows, by number.
+/// The model's word pieces and their numbers.
 pub(crate) struct Vocabulary {
     pieces: HashMap<String, u32>,
     begin: u32,
@@ -18,11 +18,11 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Reads a `vocab.txt`: a piece a line, its number that of the line from 0.
+    /// Reads a `vocab.txt`: each line is a piece, numbered from 0.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let bytes = std::fs::read(path).map_err(|e| Failure::file(path, &e))?;
         let text = String::from_utf8(bytes).map_err(|_| {
-            Failure::bad_input("is no text in UTF-8; a vocabulary has one piece a line").at(path)
+            Failure::bad_input("is not UTF-8 text; a vocabulary has one piece per line").at(path)
         })?;
         Self::parse(&text).map_err(|e| e.at(path))
     }
@@ -36,20 +36,21 @@ impl Vocabulary {
             }
         }
         let special = |name: &str| {
-            pieces.get(name).copied().ok_or_else(|| {
-                Failure::bad_input(format!("has no line `{name}`; is it the vocabulary of a BERT?"))
-            })
+            pieces
+                .get(name)
+                .copied()
+                .ok_or_else(|| Failure::bad_input(format!("has no line `{name}`; is it a BERT vocabulary?")))
         };
         let (begin, end, unknown) = (special("[CLS]")?, special("[SEP]")?, special("[UNK]")?);
         Ok(Self { pieces, begin, end, unknown })
     }
 
-    /// How many pieces there are.
+    /// Returns the number of pieces.
     pub(crate) fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The numbers of a text's pieces between those of `[CLS]` and `[SEP]`, cut to `limit` of them in all.
+    /// Returns the numbers of a text's pieces, enclosed in `[CLS]` and `[SEP]` and cut to `limit`.
     pub(crate) fn tokens(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut tokens = vec![self.begin];
         for word in words(text) {
@@ -60,10 +61,10 @@ impl Vocabulary {
         tokens
     }
 
-    /// The longest pieces from the front on; a word that is not all pieces is unknown.
+    /// Splits a word into the longest pieces, from the front. A word with an unknown rest is unknown.
     fn word(&self, word: &str, tokens: &mut Vec<u32>) {
         let first = tokens.len();
-        // Between characters.
+        // Boundaries of characters.
         let cuts: Vec<usize> = word.char_indices().map(|(at, _)| at).chain([word.len()]).collect();
         let mut begin = 0;
         while begin + 1 < cuts.len() && cuts.len() <= LONGEST + 1 {
@@ -84,7 +85,7 @@ impl Vocabulary {
     }
 }
 
-/// Words and marks of punctuation, in small letters without accents.
+/// Splits a text into words and punctuation, in lower case without accents.
 fn words(text: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(text.len());
     for c in text.chars() {
@@ -115,12 +116,12 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// All that is no letter, digit or space in ASCII counts.
+/// Returns whether a character separates words: ASCII that is no letter, digit or space counts.
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation() || c.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
-/// Ideographs of the CJK blocks, each a word of its own.
+/// Returns whether a character is a CJK ideograph, which is a word of its own.
 fn is_chinese(c: char) -> bool {
     matches!(u32::from(c),
         0x4e00..=0x9fff | 0x3400..=0x4dbf | 0x20000..=0x2a6df | 0x2a700..=0x2b73f | 0x2b740..=0x2b81f

@@ -1,4 +1,4 @@
-//! A BERT encoder's parameters from a safetensors file.
+//! Reads a BERT encoder's parameters from a safetensors file.
 
 use super::common::Failure;
 use super::common::network::layers::Linear;
@@ -26,23 +26,23 @@ pub(crate) struct Weights {
     /// Elements of a token's vector.
     pub(crate) hidden: usize,
     pub(crate) heads: usize,
-    /// Pieces of the vocabulary, and the most tokens of a sentence.
+    /// Word pieces of the vocabulary, and the maximum tokens of a sentence.
     pub(crate) pieces: usize,
     pub(crate) places: usize,
-    /// A row for each piece, and for each place; the latter with the one segment there is added.
+    /// One row per piece, and one per position; positions include the only segment.
     pub(crate) words: Vec<f32>,
     pub(crate) positions: Vec<f32>,
     pub(crate) norm: Norm,
     pub(crate) layers: Vec<Layer>,
 }
 
-/// The epsilon of BERT's layer norms.
+/// Epsilon of BERT's layer norms.
 pub(crate) const EPS: f32 = 1e-12;
 
-/// The most layers that are looked for: no file is asked for more names.
+/// Maximum layers, which bounds the names looked up in a file.
 const MAX_LAYERS: usize = 1000;
 
-/// The tensors of a file, each asked for by name and shape.
+/// The tensors of a file, looked up by name and shape.
 struct Tensors<'a>(SafeTensors<'a>);
 
 impl Tensors<'_> {
@@ -50,12 +50,12 @@ impl Tensors<'_> {
         self.0.tensor(name).is_ok()
     }
 
-    /// The extents of a tensor that must have two.
+    /// Returns the two extents of a tensor.
     fn extents(&self, name: &str) -> Result<[usize; 2], Failure> {
         let Ok(tensor) = self.0.tensor(name) else {
             let all = self.0.names().len();
             return Err(Failure::bad_input(format!(
-                "has no tensor `{name}` among its {all}; is it the encoder of a BERT?"
+                "has no tensor `{name}` among its {all}; is it a BERT encoder?"
             )));
         };
         let extents = <[usize; 2]>::try_from(tensor.shape()).ok().filter(|e| e.iter().all(|n| *n > 0));
@@ -74,7 +74,7 @@ impl Tensors<'_> {
         if tensor.shape() != shape || tensor.dtype() != Dtype::F32 {
             let (found, dtype) = (tensor.shape(), tensor.dtype());
             let text =
-                format!("the tensor `{name}` is {found:?} of {dtype:?}; the encoder wants {shape:?} of F32");
+                format!("the tensor `{name}` is {found:?} of {dtype:?}; the encoder needs {shape:?} of F32");
             return Err(Failure::bad_input(text));
         }
         let values: Vec<f32> =
@@ -112,12 +112,12 @@ impl Tensors<'_> {
 }
 
 impl Weights {
-    /// Reads the parameters. All tensors of every layer must be there, in their shapes; what the file has beside
-    /// them, such as a pooler, is left alone.
+    /// Reads the parameters. The file must have all tensors of every layer, in their shapes; others, such as a pooler,
+    /// are ignored.
     pub(crate) fn read(path: &Path, heads: usize) -> Result<Self, Failure> {
         let bytes = std::fs::read(path).map_err(|e| Failure::file(path, &e))?;
         let file = SafeTensors::deserialize(&bytes)
-            .map_err(|e| Failure::bad_input(format!("is no safetensors file: {e}")).at(path))?;
+            .map_err(|e| Failure::bad_input(format!("is not a safetensors file: {e}")).at(path))?;
         Self::of(&Tensors(file), heads).map_err(|e| e.at(path))
     }
 
@@ -128,7 +128,7 @@ impl Weights {
         let [segments, _] = tensors.extents(&of("token_type_embeddings"))?;
         if heads == 0 || !hidden.is_multiple_of(heads) {
             return Err(Failure::bad_input(format!(
-                "its vectors have {hidden} elements, which {heads} heads (--heads) do not share evenly"
+                "its vectors have {hidden} elements, not a multiple of {heads} heads (--heads)"
             )));
         }
         let words = tensors.get(&of("word_embeddings"), &[pieces, hidden])?;

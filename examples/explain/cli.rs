@@ -4,32 +4,34 @@ use super::common::asked::{self, read_matrix};
 use super::common::pictures::roofline::{Dot, RooflinePicture};
 use super::common::{Args, Failure, adapter, exit_code, open_gpu, pictures, profile_of, refuse, say};
 use super::inputs::{self, Fill, Made, Shape};
+use super::occupancy;
 use super::table::{short, table};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use tilework::gpu::{Clock, OpProfile, Profile};
 use tilework::io::{check_outputs, shown};
-use tilework::program::{Ask, Form, Grid, Operation, Program, Settings, Variant};
+use tilework::program::{Ask, DeviceProfile, Form, Grid, Operation, Program, Settings, Variant};
 use tilework::sparse::Csr;
 use tilework::{DType, Error, ErrorKind, Formed, Gpu, KernelReport, MatrixJob, Report};
 
 const USAGE: &str = "\
 usage: explain OP --shape SHAPE [--shape SHAPE ...] [--key value ...] [-o ROOFLINE.svg]
        explain --list
+       explain occupancy --threads N [--shared BYTES] [--registers N] [--device NAME] (see explain occupancy --help)
 
-  --shape SHAPE        an input, as 512x512, or 1000:u32 of a type of its own; what follows from the first may be left out
-  --dtype TYPE         of the elements: f32, f16, i32, u32, u8 or i8 (f32)
-  --matrix FILE.mtx    the sparse matrix of an op that takes one; else --shape ROWSxCOLS or ROWSxCOLSxENTRIES a row is its first
-  --op-shape A,B,C,D   the key --shape of the op itself, where it has one
-  --variant NAME       only this variant; may be given again
-  -o FILE              where the roofline goes, as SVG or PNG
-  --reports            the report of each variant too
-  --no-measure         nothing runs: what is predicted only
-  --runs N             runs of each variant, of which the median counts (11; 3 on a processor)
+  --shape SHAPE        an input such as 512x512, or 1000:u32 for another type; omit inputs that the first implies
+  --dtype TYPE         element type: f32, f16, i32, u32, u8 or i8 (f32)
+  --matrix FILE.mtx    sparse input; without, the first --shape is ROWSxCOLS or ROWSxCOLSxENTRIES_PER_ROW
+  --op-shape A,B,C,D   the op's own key --shape, if it has one
+  --variant NAME       explain this variant only; may repeat
+  -o FILE              draw the roofline, as SVG or PNG
+  --reports            print each variant's report
+  --no-measure         predict only, run nothing
+  --runs N             runs of each variant; the median counts (11; 3 on a processor)
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-The keys are those of the example op.
+Other keys are the op's: see the example op.
 ";
 
 struct Request {
@@ -45,7 +47,7 @@ struct Request {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|asked| match asked {
         Asked::Text(text) => say(out, &text).map(|()| 0),
@@ -54,7 +56,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
     exit_code("explain", result, err)
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 enum Asked {
     Text(String),
     For(Box<Request>),
@@ -88,10 +90,13 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
                 let own = if name == "op-shape" { "shape" } else { name }.to_owned();
                 let Some(settings) = &mut settings else {
                     return Err(refuse!(
-                        "--{name} stands before the op's name; write the name first (see --help)"
+                        "--{name} precedes the op's name; write the name first (see --help)"
                     ));
                 };
                 asked::take(settings, &own, &mut args)?;
+            }
+            Value(name) if settings.is_none() && name == "occupancy" => {
+                return occupancy::answer(&mut args).map(Asked::Text);
             }
             Value(name) if settings.is_none() => {
                 settings = Some(Settings::new(asked::find(&name.string()?)?));
@@ -134,15 +139,17 @@ fn parse(args: lexopt::Parser) -> Result<Asked, Failure> {
     })))
 }
 
-/// The ops that have one program: no solvers.
+/// Lists the ops with one program: no solvers.
 fn list() -> String {
     tilework::operations().filter(|op| !op.solver).map(asked::described).collect()
 }
 
-/// What there is to work on. The arrays are made when they are looked at.
+/// Source of inputs. Arrays are made when they are needed.
 struct Material<'a> {
     matrix: Option<Csr>,
     shapes: &'a [Shape],
+    /// The device that decides the format.
+    profile: DeviceProfile,
 }
 
 impl Request {
@@ -156,7 +163,7 @@ impl Request {
         match (op.matrix, &self.matrix) {
             (false, None) => {}
             (false, Some(_)) => {
-                return Err(refuse!("{}: --matrix is given, and the op takes no sparse matrix", op.name));
+                return Err(refuse!("{}: the op takes no sparse matrix; leave --matrix out", op.name));
             }
             (true, Some(path)) => matrix = Some(read_matrix(path)?),
             (true, None) => {
@@ -170,12 +177,13 @@ impl Request {
         let (given, most) = (shapes.len(), op.inputs.len());
         if given > most {
             let name = op.name;
-            return Err(refuse!("{name}: {given} inputs given, it takes at most {most} (see --list)"));
+            return Err(refuse!("{name}: {given} inputs given; it takes at most {most} (see --list)"));
         }
-        Ok(Material { matrix, shapes })
+        let profile = profile_of(&adapter(None, self.adapter.as_deref())?);
+        Ok(Material { matrix, shapes, profile })
     }
 
-    /// The op by a variant, and its inputs in a few words each.
+    /// Forms the op with a variant, and describes its inputs.
     fn form(
         &self,
         material: &Material<'_>,
@@ -186,7 +194,8 @@ impl Request {
         let settings = &self.settings;
         let form = match &material.matrix {
             Some(matrix) => {
-                MatrixJob { matrix, inputs: Vec::new(), settings, variant }.form(Some(&mut made))?
+                let profile = &material.profile;
+                MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile }.form(Some(&mut made))?
             }
             None => self.op().form(Ask::new(settings).variant(variant).supplied_by(&mut made))?,
         };
@@ -194,14 +203,14 @@ impl Request {
     }
 }
 
-/// The matrix of a shape.
+/// Makes a matrix from the first shape.
 fn made_up(op: &Operation, shape: &Shape) -> Result<Csr, Failure> {
     let (rows, cols, entries) = match shape.extents[..] {
         [rows, cols] => (rows, cols, 16),
         [rows, cols, entries] => (rows, cols, entries),
         _ => {
             return Err(refuse!(
-                "{}: the first --shape is of the matrix: ROWSxCOLS, or ROWSxCOLSxENTRIES",
+                "{}: the first --shape is the matrix: ROWSxCOLS, or ROWSxCOLSxENTRIES_PER_ROW",
                 op.name
             ));
         }
@@ -209,13 +218,13 @@ fn made_up(op: &Operation, shape: &Shape) -> Result<Csr, Failure> {
     inputs::matrix(rows, cols, entries)
 }
 
-/// A variant on this device.
+/// A variant's report and measurements on this device.
 struct Explained {
     name: &'static str,
     report: Report,
-    /// Bytes that its workgroups ask of memory, where that is known.
+    /// Bytes that its workgroups request, if known.
     asked: Option<f64>,
-    /// The kernel that takes longest.
+    /// The slowest kernel.
     kernel: Option<KernelReport>,
     seconds: Option<f64>,
 }
@@ -224,9 +233,9 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let op = request.op();
     check_outputs(&request.picture)?;
     let material = request.material()?;
-    // What the device cannot run is refused before it is opened.
+    // Reject what the device cannot run before opening it.
     let (auto, arrays) = request.form(&material, "auto", Fill::Blank)?;
-    if let Err(e) = auto.lower(&profile_of(&adapter(None, request.adapter.as_deref())?))
+    if let Err(e) = auto.lower(&material.profile)
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
     {
         return Err(e.into());
@@ -241,14 +250,14 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let inputs: Vec<_> = of_matrix.chain(arrays).collect();
     text += &format!("  inputs   {}\n", inputs.join(", "));
     text += &format!(
-        "  adapter  {} ({}): {} GB/s, {} GFLOP/s, which meet at {} operations a byte\n",
+        "  adapter  {} ({}): {} GB/s, {} GFLOP/s; ridge at {} operations per byte\n",
         gpu.profile().name,
         gpu.profile().driver,
         short(ceilings.copy_bytes_per_second * 1e-9),
         short(ceilings.fma_flop_per_second * 1e-9),
         short(ceilings.fma_flop_per_second / ceilings.copy_bytes_per_second),
     );
-    // As planned: by what was measured here, if anything was.
+    // As planned: a tuned choice, if there is one.
     let program = gpu.lower_form(&auto)?;
     let chosen = Some(program.variant());
     text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
@@ -274,13 +283,13 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     }
     say(out, &format!("\n{}", numbers(&done, chosen)))?;
     if chosen.is_some_and(|chosen| done.iter().any(|d| d.name == chosen)) {
-        say(out, "*: what auto takes\n")?;
+        say(out, "*: chosen by auto\n")?;
     }
-    say(out, "MB and flop/byte: what must be moved\n")?;
+    say(out, "MB and flop/byte: minimum traffic\n")?;
     if let Some(clock) = clock {
         say(
             out,
-            &format!("measured: the median, by the clock of the {clock}\n").replace("wall clock", "host"),
+            &format!("measured: the median, by the {clock} clock\n").replace("wall clock", "host clock"),
         )?;
     }
     say(out, &analysis(&done))?;
@@ -291,22 +300,19 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
                 pictures::save(path, &picture).map_err(Failure::bad_input)?;
                 say(out, &format!("\n{}\n", shown(path)))?;
             }
-            None => say(
-                out,
-                "\nno picture: what computes nothing, or does not run, has no place on a roofline\n",
-            )?,
+            None => say(out, "\nno picture: no variant both computes and runs\n")?,
         }
     }
     Ok(0)
 }
 
-/// Lines under a title, if there are any.
+/// Formats lines under a title; nothing if there are none.
 fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
     let lines: String = lines.collect();
     if lines.is_empty() { lines } else { format!("\n{title}\n{lines}") }
 }
 
-/// What the variant is, and what it takes; or why it does not run here.
+/// Reports and measures a variant. Returns an error text if it does not run here.
 fn explained(
     request: &Request,
     material: &Material<'_>,
@@ -334,7 +340,7 @@ fn explained(
     Ok(Ok((Explained { name: variant, report, asked, kernel, seconds }, clock)))
 }
 
-/// The kernel that took longest, or where that is not known, whose dispatches have the most threads.
+/// Finds the slowest kernel; without a profile, the one with the most threads.
 fn main_kernel(program: &Program, report: &Report, profile: Option<&OpProfile>) -> Option<usize> {
     let weight = |kernel: usize| -> f64 {
         let dispatches = program.dispatches.iter().enumerate().filter(|(_, d)| d.kernel == kernel);
@@ -353,11 +359,11 @@ fn main_kernel(program: &Program, report: &Report, profile: Option<&OpProfile>) 
     (0..report.kernels.len()).max_by(|a, b| weight(*a).total_cmp(&weight(*b)))
 }
 
-/// What a variant took.
+/// Measurements of a variant.
 struct Measured {
-    /// The median.
+    /// Median.
     seconds: f64,
-    /// Of one more run.
+    /// Profile of one more run.
     profile: Profile,
 }
 
@@ -368,7 +374,7 @@ fn measure(gpu: &Gpu, ready: &Formed, runs: Option<usize>) -> Result<Measured, F
     Ok(Measured { seconds, profile })
 }
 
-/// The numbers of all variants, a line each; the one that `auto` takes has a star.
+/// Formats the numbers of all variants, one line each; a star marks the one that `auto` chooses.
 fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
     const HEAD: [&str; 14] = [
         "variant",
@@ -376,7 +382,7 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
         "GFLOP",
         "MB",
         "flop/byte",
-        "asked MB",
+        "requested MB",
         "scratch MB",
         "workgroup",
         "shared B",
@@ -390,7 +396,7 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
     let mut rows = vec![HEAD.map(String::from).to_vec()];
     for Explained { name, report, asked, kernel, seconds } in done {
         let workgroup = kernel.as_ref().map(|k| k.workgroup_size.map(|n| n.to_string()).join("x"));
-        // Those in loops are met often.
+        // Barriers in loops run many times.
         let barriers = kernel.as_ref().map(|k| match k.barriers_in_loops {
             0 => k.barriers.to_string(),
             n if n == k.barriers => format!("{n} looped"),
@@ -419,7 +425,7 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
     table(&rows)
 }
 
-/// What the formulas say: a column for each, and what it is of below.
+/// Formats the results of the analysis, one column per formula, with a legend.
 fn analysis(done: &[Explained]) -> String {
     let mut names: Vec<(&str, &str)> = Vec::new();
     for fact in done.iter().flat_map(|d| &d.report.facts) {
@@ -446,7 +452,7 @@ fn analysis(done: &[Explained]) -> String {
     format!("\n{}{legend}", table(&rows))
 }
 
-/// All variants that compute on the roofline.
+/// Draws all variants that compute on the roofline.
 fn picture(op: &str, inputs: &[String], gpu: &Gpu, done: &[Explained]) -> Option<RooflinePicture> {
     let roof = done.first()?.report.roofline()?;
     let by_asked = done.iter().all(|d| d.asked.is_some());
@@ -466,9 +472,9 @@ fn picture(op: &str, inputs: &[String], gpu: &Gpu, done: &[Explained]) -> Option
     (!dots.is_empty()).then(|| RooflinePicture {
         title: format!("{op} of {of} on {}", gpu.profile().name),
         intensity: if by_asked {
-            "operations a byte that workgroups ask for"
+            "operations per byte requested by workgroups"
         } else {
-            "operations a byte that must be moved"
+            "operations per byte (minimum traffic)"
         },
         roof,
         dots,

@@ -1,4 +1,4 @@
-//! Inputs of an op, made up from their shapes.
+//! Makes an op's inputs from their shapes.
 
 use super::common::{Failure, refuse, room_for};
 use half::f16;
@@ -6,23 +6,23 @@ use tilework::program::Supply;
 use tilework::sparse::Csr;
 use tilework::{DType, HostArray, HostData};
 
-/// A shape on the command line: `512x512`, or `1000:u32`.
+/// A shape on the command line, such as `512x512` or `1000:u32`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
     pub(crate) extents: Vec<usize>,
-    /// Type of the elements, where it is not that of the others.
+    /// Element type, if it differs from the others.
     pub(crate) dtype: Option<DType>,
 }
 
-/// What arrays hold.
+/// Contents of arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// Nothing where planning does not look: in arrays of more than [`MAX_SEEN`] elements.
+    /// No contents if planning does not read them: in arrays of more than [`MAX_SEEN`] elements.
     Blank,
     Random,
 }
 
-/// Elements of an array that planning may look at, as it does at the weights of a filter.
+/// Maximum elements of an array that planning may read, such as a filter's weights.
 const MAX_SEEN: usize = 1 << 16;
 
 /// Maximum elements of an input: 16 GiB of words.
@@ -31,7 +31,7 @@ const MOST: usize = 1 << 32;
 pub(crate) fn dtype(text: &str) -> Result<DType, Failure> {
     let found = HostData::TYPES.into_iter().find(|t| t.to_string() == text);
     let names = || HostData::TYPES.map(|t| t.to_string()).join(", ");
-    found.ok_or_else(|| refuse!("{text}: no type of elements; there are {}", names()))
+    found.ok_or_else(|| refuse!("{text}: not an element type; there are {}", names()))
 }
 
 impl Shape {
@@ -41,9 +41,7 @@ impl Shape {
             None => (text, None),
         };
         let wrong = || {
-            refuse!(
-                "--shape {text}: must be extents as in 512x512, with a type behind a colon if it is not that of the others"
-            )
+            refuse!("--shape {text}: must be extents such as 512x512, optionally with a type after a colon")
         };
         let extents = extents.split(['x', ',']).map(|n| n.trim().parse().map_err(|_| wrong()));
         let extents = extents.collect::<Result<Vec<usize>, _>>()?;
@@ -52,20 +50,20 @@ impl Shape {
     }
 }
 
-/// Elements of a shape.
+/// Returns the elements of a shape.
 fn count(extents: &[usize]) -> Result<usize, Failure> {
     let n = extents.iter().try_fold(1usize, |n, e| n.checked_mul(*e)).filter(|n| *n <= MOST);
     n.ok_or_else(|| refuse!("a shape of {extents:?} has more than {MOST} elements; take a smaller one"))
 }
 
-/// Arrays of the shapes that are given, and behind them of those that follow.
+/// Makes arrays of the given shapes, then of those that the op derives from them.
 pub(crate) struct Made<'a> {
-    /// The shapes that are not used yet.
+    /// Shapes not used yet.
     given: &'a [Shape],
     dtype: DType,
     fill: Fill,
     random: Random,
-    /// The arrays, in a few words each.
+    /// Descriptions of the arrays.
     pub(crate) described: Vec<String>,
 }
 
@@ -91,13 +89,13 @@ impl Supply for Made<'_> {
             (None, Some(shape)) => (None, shape.to_vec()),
             (None, None) => {
                 return Err(format!(
-                    "--shape is missing; it says what the input {name} is, as in --shape 512x512"
+                    "--shape is missing; give the shape of input {name}, such as --shape 512x512"
                 ));
             }
         };
         let n = count(&shape).map_err(|e| e.to_string())?;
         if self.fill == Fill::Random {
-            // No element has more bytes.
+            // The largest element has 4 bytes.
             room_for(&format!("the input {name}"), n, 4).map_err(|e| e.to_string())?;
         }
         let dtype = given.or(dtype).unwrap_or(self.dtype);
@@ -113,15 +111,13 @@ impl Supply for Made<'_> {
     }
 }
 
-/// A sparse matrix of `entries` entries a row on average: most rows have half of that, a few many times as much.
+/// Makes a sparse matrix of `entries` entries per row on average: most rows have half of that, a few many more.
 pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Failure> {
     count(&[rows, entries])?;
     if rows >= u32::MAX as usize || cols >= u32::MAX as usize {
-        return Err(refuse!(
-            "a matrix of {rows} x {cols}: at most 2^32 - 2 rows and columns can be numbered"
-        ));
+        return Err(refuse!("a matrix of {rows} x {cols}: rows and columns are limited to 2^32 - 2"));
     }
-    // A list that grows is held twice for a moment.
+    // A growing list exists twice for a moment.
     room_for(&format!("a matrix of {rows} rows"), rows + 4 * rows * entries, 4)?;
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut a = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
@@ -129,7 +125,7 @@ pub(crate) fn matrix(rows: usize, cols: usize, entries: usize) -> Result<Csr, Fa
         let skew = 0.5 / (random.float() + 1e-4).sqrt();
         let wanted = ((entries as f32 * skew).round() as usize).max(usize::from(entries > 0)).min(cols);
         for i in 0..wanted {
-            // One in each of as many parts of the row: in order, and none twice.
+            // One entry in each of equal parts of the row: sorted, without repetition.
             let (begin, end) = (i * cols / wanted, (i + 1) * cols / wanted);
             a.col_idxs.push((begin + random.next() as usize % (end - begin)) as u32);
             a.values.push(random.float() + 0.5);
@@ -153,7 +149,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    /// From 0 to 1.
+    /// Returns a number in [0, 1).
     fn float(&mut self) -> f32 {
         (self.next() & 0xff_ffff) as f32 / 16_777_216.0
     }
@@ -208,7 +204,7 @@ mod tests {
         assert!(matrix(3, 0, 5).unwrap().values.is_empty());
     }
 
-    /// The inputs of an op, made up from the first one's shape.
+    /// Makes the inputs of an op from the first one's shape.
     fn made(op: &str, shape: &str, fill: Fill) -> Vec<HostArray> {
         let op = tilework::operations().find(|o| o.name == op).unwrap();
         let (settings, given) = (Settings::new(op), [Shape::parse(shape).unwrap()]);

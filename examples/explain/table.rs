@@ -1,6 +1,6 @@
 //! Tables of texts.
 
-/// Columns as wide as they need to be; the first to the left, the others to the right.
+/// Formats columns as wide as needed; the first is left-aligned, the others right-aligned.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
@@ -15,7 +15,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Four digits that count.
+/// Formats four significant digits.
 pub(crate) fn short(x: f64) -> String {
     let digits = x.abs().log10().floor();
     match digits {

@@ -1,6 +1,6 @@
 //! The command line of `image`.
 
-use super::common::{Args, Failure, bar, exit_code, open_gpu, say};
+use super::common::{Args, Failure, answer, bar, open_gpu, say};
 use super::files::{self, Picture};
 use super::steps::Step;
 use std::io::Write;
@@ -13,17 +13,17 @@ use tilework::{Buffer, Gpu, Slice};
 const USAGE: &str = "\
 usage: image INPUT OUTPUT --ops STEP,... [--check]
 
-  --ops STEP,...       what is done, in this order:
-                         grey            brightness of colours, by ITU-R BT.601
-                         blur=RADIUS     mean of the window of 2 RADIUS + 1 pixels a side (1)
-                         gaussian=SIGMA  mean weighted by a bell curve, in pixels (1)
-                         sobel           how fast each channel changes
-                         equalize        values of each channel spread over their whole range
-  --check              hold each step's result against the processor's
+  --ops STEP,...       steps, in this order:
+                         grey            brightness by ITU-R BT.601
+                         blur=RADIUS     mean of a square of 2 RADIUS + 1 pixels a side (1)
+                         gaussian=SIGMA  Gaussian blur, sigma in pixels (1)
+                         sobel           gradient magnitude of each channel
+                         equalize        spread each channel's values over the whole range
+  --check              compare each step with the processor's result
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-Files are PNG or JPEG, by their contents when read and by their ending when written; deeper colours are read as 8 bits
-a channel, and a picture that lies on its side is turned upright. JPEG keeps no opacity.
+Files are PNG or JPEG, detected by contents when read and by extension when written. Pictures are reduced to 8 bits a
+channel and turned upright. JPEG keeps no opacity.
 ";
 
 struct Options {
@@ -34,16 +34,12 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => process(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("image", result, err)
+    answer(("image", USAGE), parse(args), process, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -68,7 +64,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         ))
     })?;
     let Some(steps) = steps else {
-        return Err(Failure::bad_input("--ops is missing: what shall be done? (see --help)"));
+        return Err(Failure::bad_input("--ops is missing; name the steps (see --help)"));
     };
     Ok(Some(Options { input, output, steps, check, adapter }))
 }
@@ -90,7 +86,7 @@ fn process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     Ok(u8::from(!same))
 }
 
-/// All steps, one after the other; whether every result is what the processor finds.
+/// Runs all steps. Returns whether every result matches the processor's.
 fn work(
     gpu: &Gpu,
     picture: Picture,
@@ -103,7 +99,7 @@ fn work(
     let (mut image, mut same) = (picture.image, true);
     let mut held =
         if picture.pixels.len() > room { Held::Host } else { Held::Device(gpu.upload(&picture.pixels)?) };
-    // What the last step began with, where somebody asks for it.
+    // The input of the last step, for checking.
     let mut host = picture.pixels;
     for step in &options.steps {
         bar.set_message(step.to_string());
@@ -151,11 +147,11 @@ fn work(
 /// Where the pixels are.
 enum Held {
     Device(Buffer<u8>),
-    /// More than the device binds at once.
+    /// On the host, because they exceed one binding.
     Host,
 }
 
-/// What a step took.
+/// Measurements of a step.
 pub(crate) struct Done {
     variant: &'static str,
     seconds: f64,
@@ -163,7 +159,7 @@ pub(crate) struct Done {
     pub(crate) bands: usize,
 }
 
-/// A step of a whole picture.
+/// Runs a step on a whole picture.
 pub(crate) fn once(
     gpu: &Gpu,
     step: Step,
@@ -181,8 +177,7 @@ pub(crate) fn once(
     Ok((done, y))
 }
 
-/// A step of a picture by bands of rows, each with as many above and below as its result depends on, in at most
-/// `room` bytes.
+/// Runs a step in bands of rows, each with the rows above and below that its result depends on, within `room` bytes.
 pub(crate) fn by_bands(
     gpu: &Gpu,
     step: Step,
@@ -194,7 +189,7 @@ pub(crate) fn by_bands(
     let most = room / pitch;
     let Some(reach) = step.reach().filter(|reach| most > 4 * reach) else {
         return Err(Failure::bad_input(format!(
-            "{step}: the picture has {} bytes, above the {room} that {} binds at once, and cannot be cut for this",
+            "{step}: the picture has {} bytes and {} binds at most {room}; this step cannot be split",
             pixels.len(),
             gpu.profile().name
         )));

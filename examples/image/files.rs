@@ -1,4 +1,4 @@
-//! Pictures from files and to files.
+//! Writes pictures.
 
 use super::common::Failure;
 pub(crate) use super::common::image_file::{Picture, read};
@@ -9,17 +9,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use tilework::io::write_aside;
 
-/// Quality of JPEG files.
+/// JPEG quality.
 const QUALITY: u8 = 92;
 
-/// What a file is written as.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Png,
     Jpeg,
 }
 
-/// The format by the ending of a name.
+/// Returns the format by the file name's extension.
 pub(crate) fn format_of(path: &Path) -> Result<Format, Failure> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     match ending.as_str() {
@@ -29,7 +29,7 @@ pub(crate) fn format_of(path: &Path) -> Result<Format, Failure> {
     }
 }
 
-/// Writes a picture, all of it or nothing. Returns what was written.
+/// Writes the whole picture, or nothing. Returns the written pixels.
 pub(crate) fn write(path: &Path, format: Format, mut picture: Picture) -> Result<Picture, Failure> {
     let channels = picture.image.channels;
     if format == Format::Jpeg && [2, 4].contains(&channels) {

@@ -1,12 +1,12 @@
-//! Image filters on PNG and JPEG files.
+//! Applies image filters to PNG and JPEG files.
 //!
 //! ```sh
 //! cargo run --release --example image -- in.jpg edges.png --ops grey,gaussian=1.5,sobel
 //! cargo run --release --example image -- in.png out.png --ops blur=3,equalize --check
 //! ```
 //!
-//! The picture goes to the device once, each filter's result is the next one's input, and the last one comes back.
-//! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
+//! The picture is uploaded once, each filter's result is the next one's input, and the last one is downloaded. Exit
+//! code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! What can be done with a picture, on the device and on the processor.
+//! The filters, on the device and on the processor.
 
 use super::common::Failure;
 use std::fmt;
@@ -9,7 +9,7 @@ use tilework::image::{Blur, Equalize, Gaussian, Grey, Image, Sobel};
 use tilework::reference;
 use tilework::{Gpu, Plannable};
 
-/// One of `--ops`.
+/// A step of `--ops`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Step {
     Grey,
@@ -19,11 +19,11 @@ pub(crate) enum Step {
     Equalize,
 }
 
-/// How far a result is from the processor's.
+/// Differences from the processor's result.
 pub(crate) struct Difference {
-    /// The largest, in steps of 8 bits.
+    /// The largest difference, in 8-bit steps.
     pub(crate) largest: f64,
-    /// Whether each is within its bound.
+    /// Whether all are within their bounds.
     pub(crate) fits: bool,
 }
 
@@ -56,16 +56,16 @@ impl Step {
                 Err(_) => bad("sigma must be a number of pixels"),
             },
             ("grey" | "sobel" | "equalize", Some(_)) => bad("takes no value"),
-            _ => bad("there are grey, blur=RADIUS, gaussian=SIGMA, sobel, equalize"),
+            _ => bad("must be grey, blur=RADIUS, gaussian=SIGMA, sobel or equalize"),
         }
     }
 
-    /// What the result looks like.
+    /// Returns the result's layout.
     pub(crate) fn result(self, image: Image) -> Image {
         if self == Self::Grey { Image::grey([image.h, image.w]) } else { image }
     }
 
-    /// The step for such pictures.
+    /// Plans the step for such pictures.
     pub(crate) fn plan(self, gpu: &Gpu, image: Image) -> tilework::Result<Executable> {
         Ok(match self {
             Self::Grey => Grey::new(image).plan::<u8>(gpu)?.into_executable(),
@@ -76,7 +76,7 @@ impl Step {
         })
     }
 
-    /// Rows above and below that a row of the result depends on; nothing, if on all.
+    /// Returns the rows above and below that a row of the result depends on; `None` for all rows.
     pub(crate) fn reach(self) -> Option<usize> {
         match self {
             Self::Grey => Some(0),
@@ -87,13 +87,13 @@ impl Step {
         }
     }
 
-    /// What the processor makes of the picture, and how far from it the device may be.
+    /// Returns the processor's result and the allowed difference.
     fn reference(self, image: Image, pixels: &[u8]) -> tilework::Result<(Vec<f64>, f64)> {
         Ok(match self {
             Self::Grey => (reference::grey(&Grey::new(image), pixels), 0.0),
             Self::Blur(radius) => (reference::blur(&Blur::new(image, radius), pixels), 0.0),
             Self::Gaussian(sigma) => {
-                // Rounded to the nearest of sums of f32, all below 256.
+                // Rounded sums of f32, all below 256.
                 let bound = 0.5 + 256.0 * 2f64.powi(-14);
                 (reference::gaussian(&Gaussian::new(image, sigma), pixels), bound)
             }
@@ -105,10 +105,10 @@ impl Step {
         })
     }
 
-    /// Compares what the device made of the picture, bands of rows on every core.
+    /// Compares the device's result, in bands of rows on all cores.
     pub(crate) fn difference(self, image: Image, pixels: &[u8], got: &[u8]) -> Result<Difference, Failure> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        // Small ones, since the reference keeps numbers of 64 bits.
+        // Small bands, since the reference uses 64-bit numbers.
         let band = match self.reach() {
             Some(_) => (1 << 20) / (image.w * image.channels).max(1) + 1,
             None => image.h,
@@ -137,7 +137,7 @@ impl Step {
         Ok(all.iter().flatten().fold(Difference { largest: 0.0, fits: true }, worse))
     }
 
-    /// Compares some rows, from them and as many above and below as they depend on.
+    /// Compares some rows, computed from them and the rows they depend on.
     fn band(
         self,
         image: Image,

@@ -1,4 +1,4 @@
-//! The command line: shape, adapter and where the picture goes; and the steps of the ladder.
+//! The command line of `ladder`.
 
 use super::common::pictures::roofline::{Dot, RooflinePicture};
 use super::common::{Args, Failure, exit_code, pictures, room_for, say};
@@ -14,17 +14,17 @@ use tilework::{ErrorKind, Gpu, GpuOptions, Plannable};
 const USAGE: &str = "\
 usage: ladder [SIZE | M N K] [--adapter SUBSTRING] [--out FILE.svg]
 
-  SIZE, or M N K       rows and columns of the product, and terms of a sum; 2048 on a card, 256 on a processor
+  SIZE, or M N K       rows, columns, and terms per element; 2048 on a card, 256 on a processor
   --adapter SUBSTRING  an adapter of this backend, or with this in its name or driver
-  --out FILE           where the picture goes, as SVG or PNG; ladder.svg
+  --out FILE           the picture, as SVG or PNG (ladder.svg)
 ";
 
-/// A variant that ran.
+/// A measured variant.
 struct Step {
     variant: &'static str,
     seconds: f64,
     flops: f64,
-    /// Operations for each byte that its workgroups ask for.
+    /// Operations per byte that its workgroups request.
     intensity: f64,
     /// Largest difference from the first variant.
     difference: f32,
@@ -36,7 +36,7 @@ struct Arguments {
     out: String,
 }
 
-/// Runs the program: exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = arguments(args).and_then(|arguments| match arguments {
         Some(arguments) => Ok(u8::from(!measure(&arguments, out)?)),
@@ -65,7 +65,7 @@ fn arguments(parser: lexopt::Parser) -> Result<Option<Arguments>, Box<dyn std::e
         _ => return Err("give one size, or three".into()),
     };
     if shape.is_some_and(|s| s.contains(&0)) {
-        return Err("a product without elements or terms has nothing to measure".into());
+        return Err("the sizes must be at least 1".into());
     }
     pictures::is_png(Path::new(&out))?;
     Ok(Some(Arguments { shape, adapter, out }))
@@ -101,13 +101,13 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Box<dyn s
     };
     let picture = RooflinePicture {
         title: format!("{m} x {n} x {k} f32 on {}", profile.name),
-        intensity: "operations a byte that workgroups ask for",
+        intensity: "operations per byte requested by workgroups",
         roof: roof(&ceilings),
         dots: steps.iter().map(dot).collect(),
     };
     pictures::save(Path::new(&arguments.out), &picture)?;
     say(out, &format!("\n{}\n", shown(&arguments.out)))?;
-    // The order of summation differs, and so may the last bits of sums of k terms below 1.
+    // The order of summation differs, which may change the last bits of sums of k terms below 1.
     let bound = 2.0 * k as f32 * f32::EPSILON * k as f32;
     let wrong: Vec<_> = steps.iter().filter(|s| s.difference > bound).map(|s| s.variant).collect();
     if !wrong.is_empty() {
@@ -116,7 +116,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Box<dyn s
     Ok(wrong.is_empty())
 }
 
-/// Refuses a shape whose matrices the device cannot bind, or the host cannot hold.
+/// Rejects matrices that the device cannot bind or the host cannot hold.
 fn fits(gpu: &Gpu, [m, n, k]: [usize; 3]) -> Result<(), Box<dyn std::error::Error>> {
     let limits = &gpu.profile().limits;
     let most = limits.max_storage_binding.min(limits.max_buffer_size);
@@ -127,13 +127,13 @@ fn fits(gpu: &Gpu, [m, n, k]: [usize; 3]) -> Result<(), Box<dyn std::error::Erro
         if bytes as u64 > most {
             let device = &gpu.profile().name;
             return Err(format!(
-                "{name} of {rows} x {columns} f32: a matrix may have {most} bytes on {device}; take a smaller size"
+                "{name} of {rows} x {columns} f32: the maximum is {most} bytes on {device}; take a smaller size"
             )
             .into());
         }
         all += elements;
     }
-    // The first result stays while the next one comes.
+    // The first result is kept while the next is read.
     Ok(room_for("the matrices", all + 2 * m * n, 4)?)
 }
 
@@ -141,7 +141,7 @@ fn roof(ceilings: &Ceilings) -> Roofline {
     Roofline { bandwidth: ceilings.copy_bytes_per_second, peak: ceilings.fma_flop_per_second }
 }
 
-/// Runs every variant that this device has, and prints a line for each.
+/// Runs every variant that the device supports, and prints a line for each.
 fn climb(
     gpu: &Gpu,
     [m, n, k]: [usize; 3],

@@ -1,12 +1,11 @@
-//! Every variant of the matrix product on one shape: what each step of the ladder brings, and where it stands on the
-//! roofline of this device.
+//! Measures every variant of the matrix product on one shape, and draws them on this device's roofline.
 //!
 //! ```sh
 //! cargo run --release --example ladder
 //! cargo run --release --example ladder -- 1000 2000 500 --out ladder.svg
 //! ```
 //!
-//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 if this machine has no adapter.
+//! Exit code 1 if a result is wrong, 2 for bad arguments, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

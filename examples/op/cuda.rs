@@ -1,4 +1,4 @@
-//! `op --backend cuda`: the same op on an NVIDIA card through CUDA.
+//! `op --backend cuda`: runs an op on an NVIDIA card through CUDA.
 
 use crate::Request;
 use crate::common::{Failure, refuse};
@@ -24,7 +24,7 @@ pub(crate) fn run(
 
     if request.checked {
         return Err(refuse!(
-            "--checked: kernels of CUDA have no runtime checks; leave it out, or take another backend"
+            "--checked: CUDA kernels have no runtime checks; leave it out, or use another backend"
         ));
     }
     let devices = CudaGpu::devices()?;
@@ -33,7 +33,7 @@ pub(crate) fn run(
     let Some(ordinal) = found else {
         let names: Vec<_> = devices.iter().map(|profile| profile.name.as_str()).collect();
         return Err(refuse!(
-            "--adapter {wanted}: no CUDA device has it in its name; there are: {}",
+            "--adapter {wanted}: no CUDA device has this in its name; there are: {}",
             names.join(", ")
         ));
     };

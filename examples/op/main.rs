@@ -6,8 +6,8 @@
 //! cargo run --release --example op -- reduce x.npy -o rows.npy --op max --axis last --report
 //! ```
 //!
-//! Which op takes what is in the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on
-//! standard error for bad input, 3 if this machine has no adapter, 1 if a device fails.
+//! `--list` shows the catalogue, [`tilework::operations`]. Exit code 0 on success, 2 with one line on standard error
+//! for bad input, 3 without an adapter, 1 if a device fails.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -31,25 +31,25 @@ const USAGE: &str = "\
 usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
        op --list
 
-  --list               every op with its inputs, keys and variants
+  --list               list all ops with their inputs, keys and variants
   --variant NAME       the variant to run (auto)
-  --backend NAME       only adapters of this backend: vulkan, metal, dx12 or gl; or cuda, where the program was built with it
+  --backend NAME       only adapters of this backend: vulkan, metal, dx12 or gl; or cuda, if the program was built with it
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
-  --report             the plan's report and the measured time, on standard error
-  --repeat N           time N runs: least, median, greatest
-  --checked            run the kernels with runtime checks
+  --report             print the plan's report and the measured time to standard error
+  --repeat N           time N runs and print minimum, median and maximum
+  --checked            run kernels with runtime checks
 
 Files hold arrays in C order: f32, f16, i32, u32, u8, i8; sparse matrices come as Matrix Market files, .mtx or .mtx.gz. Of several words for a key the first is the default.
 ";
 
-/// Runs timed for `--report` where `--repeat` does not say how many.
+/// Timed runs of `--report` without `--repeat`.
 const DEFAULT_RUNS: usize = 5;
 /// Maximum timed runs.
 const MAX_RUNS: usize = 1 << 24;
-/// Runs timed in one go.
+/// Runs per submission.
 const BATCH: usize = 1024;
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Request {
     inputs: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The request, or nothing if `--list` or `--help` has been answered.
+/// Returns the request, or `None` after `--list` or `--help`.
 fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
     let mut parser = Args::new(parser, &["o"]);
@@ -105,7 +105,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
                 let name = name.to_owned();
                 let Some(settings) = &mut settings else {
                     return Err(refuse!(
-                        "--{name} stands before the op's name; write the name first (see --help)"
+                        "--{name} precedes the op's name; write the name first (see --help)"
                     ));
                 };
                 asked::take(settings, &name, &mut parser)?;
@@ -137,7 +137,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
     Ok(Some(Request { inputs, outputs, settings, variant, adapter, cuda, report, repeat, checked }))
 }
 
-/// Every op with its inputs, keys and variants.
+/// Lists all ops with their inputs, keys and variants.
 fn list() -> String {
     let floor = DeviceProfile::webgpu_defaults();
     let mut text = String::new();
@@ -160,17 +160,21 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
     let inputs = Inputs::read(op, &request.inputs)?;
     if Gpu::drives(op) {
         if request.cuda.is_some() {
-            return Err(refuse!("{}: no kernel on CUDA; run it on another backend, such as vulkan", op.name));
+            return Err(refuse!(
+                "{}: has no CUDA kernel; run it on another backend, such as vulkan",
+                op.name
+            ));
         }
         return drive(request, inputs, out);
     }
-    let form = inputs.form(&request.settings, &request.variant)?;
+    let profile = profile_of(&request.adapter);
+    let form = inputs.form(&request.settings, &request.variant, &profile)?;
     check_number(request, form.operands.iter().filter(|role| role.is_output()).count())?;
     if let Some(device) = &request.cuda {
         return cuda::run(request, device, form, out);
     }
-    // What the device cannot run is refused before it is opened, which takes a while and lets some drivers talk.
-    if let Err(e) = form.lower(&profile_of(&request.adapter))
+    // Reject what the device cannot run before opening it, which is slow and makes some drivers print.
+    if let Err(e) = form.lower(&profile)
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
     {
         return Err(e.into());
@@ -196,30 +200,30 @@ fn open(request: &Request) -> Result<Gpu, Failure> {
     })
 }
 
-/// Refuses too few outputs or too many.
+/// Rejects a wrong number of outputs.
 fn check_number(request: &Request, outputs: usize) -> Result<(), Failure> {
     let (name, given) = (request.settings.op().name, request.outputs.len());
     if given == outputs {
         return Ok(());
     }
-    Err(refuse!("{name}: {given} output files given with -o, {outputs} wanted"))
+    Err(refuse!("{name}: {given} output files given with -o; it has {outputs}"))
 }
 
-/// Runs an op that the host follows, and writes its one output. What is reported and measured of a conversion is the
-/// op itself.
+/// Runs an op that the host drives, and writes its output. Reports and measures the op itself, without conversions.
 fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), Failure> {
     check_number(request, 1)?;
     let matrix = &inputs.matrix.unwrap_or_default();
     let Request { settings, variant, .. } = request;
-    let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant };
+    let profile = &profile_of(&request.adapter);
+    let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant, profile };
     let op = settings.op();
     let form = if op.solver { None } else { Some(job.form(None)?) };
     if let Some(form) = &form {
-        form.lower(&profile_of(&request.adapter))?;
+        form.lower(profile)?;
     }
     let gpu = open(request)?;
     let driven = gpu.drive(&job, &mut |_, _| ())?;
-    let Some(driven) = driven else { return Err(refuse!("{}: it is not driven", op.name)) };
+    let Some(driven) = driven else { return Err(refuse!("{}: the host does not drive this op", op.name)) };
     if let (true, Driven::Vector(_, solution)) = (request.report, &driven) {
         let (outcome, n, residual) = (&solution.outcome, solution.iterations, solution.residual);
         let _ = writeln!(
@@ -252,7 +256,7 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
     }
 }
 
-/// Times runs and says what they are, if that was asked for.
+/// Times runs and reports them, if requested.
 fn measure(
     request: &Request,
     report: Option<&Report>,
@@ -290,7 +294,7 @@ fn measure(
     Ok(())
 }
 
-/// Bytes and operations a second.
+/// Formats bytes and operations per second.
 fn rates(report: &Report, seconds: f64) -> String {
     if seconds <= 0.0 {
         return String::new();

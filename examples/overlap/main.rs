@@ -1,4 +1,4 @@
-//! What is gained when host copies run beside the device's work, and what one queue prevents.
+//! Measures the gain of overlapping host copies with device work, and the limit of a single queue.
 //!
 //! ```sh
 //! cargo run --release --example overlap -- -o overlap.svg
@@ -6,11 +6,10 @@
 //! cargo run --release --example overlap -- --only histogram --file book.txt
 //! ```
 //!
-//! A vector addition and a histogram of bytes run through `stream::Pipeline`, first one chunk after another, then
-//! with several chunks in flight. Every run is checked against the processor. With `--balance` kernels are made
-//! heavier until the device takes as long as the slower of the two host copies, which is where overlap gains most.
-//! `-o` draws what ran when. Exit code 1 for a wrong result or if the device fails, 2 for bad input, 3 if there is no
-//! adapter.
+//! A vector addition and a histogram of bytes run through `stream::Pipeline`, first one chunk after another, then with
+//! several chunks in flight. The processor checks every run. `--balance` makes kernels heavier until the device takes
+//! as long as the slower host copy, where overlap gains most. `-o` draws a timeline. Exit code 1 for a wrong result or
+//! if the device fails, 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

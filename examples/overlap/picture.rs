@@ -1,4 +1,4 @@
-//! What ran when: a panel for each stream, a lane for each stage, all on one scale.
+//! Draws timelines: a panel per stream, a lane per stage, on one scale.
 
 use super::common::pictures::{Picture, colour};
 use plotters::coord::Shift;
@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use tilework::program::Clock;
 use tilework::stream::{Stage, Timeline};
 
-/// One stream.
+/// A stream.
 pub(crate) struct Panel {
     pub(crate) title: String,
     pub(crate) timeline: Timeline,
@@ -19,7 +19,7 @@ pub(crate) struct TimelinePicture {
     pub(crate) panels: Vec<Panel>,
 }
 
-/// Lanes from above, and the stages that are drawn in each.
+/// Lanes from the top, and the stages drawn in each.
 const LANES: [(&str, &[Stage]); 4] = [
     ("fill", &[Stage::Fill]),
     ("submit", &[Stage::Submit]),
@@ -41,11 +41,11 @@ const LEFT: i32 = 70;
 const RIGHT: i32 = 30;
 const HEAD: i32 = 84;
 const LANE: i32 = 30;
-/// Title, lanes, axis and a gap.
+/// Height of title, lanes, axis and gap.
 const PANEL: i32 = 28 + 4 * LANE + 50;
 const FOOT: i32 = 70;
 
-/// A round number not below `x`: 1, 2 or 5 times a power of ten.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn rounded(x: f64) -> f64 {
     let power = 10f64.powf(x.log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|r| *r >= x * 0.999).unwrap_or(x)
@@ -68,7 +68,7 @@ impl Picture for TimelinePicture {
         let stamped = known(Stage::Kernels);
         let mut x = LEFT;
         for (stage, text) in LEGEND {
-            // The whole stay on the device is drawn where its parts are not known.
+            // Without timestamps the device's stages are drawn as one.
             if !known(stage) || stage == Stage::Device && stamped {
                 continue;
             }
@@ -85,15 +85,15 @@ impl Picture for TimelinePicture {
         let unsure = self.panels.iter().map(|p| p.timeline.uncertainty).fold(0.0, f64::max);
         let clock = if self.panels.iter().any(|p| p.timeline.clock == Clock::Device) {
             format!(
-                "Device stages by its own timestamps, placed on the host's clock within {:.2} ms.",
+                "Device stages are its own timestamps, aligned with the host's clock within {:.2} ms.",
                 unsure * 1e3
             )
         } else {
-            "The device has no timestamps: a chunk is on it from its submission, or its predecessor's end."
+            "Without device timestamps, a chunk counts as on the device from its submission or its predecessor's end."
                 .into()
         };
-        let prevented = "wgpu has one queue, and its barriers are stage-wide: an upload waits for the kernels before it, so \
-                         device stages never overlap each other.";
+        let prevented = "wgpu has one queue, and its barriers are stage-wide: an upload waits for the kernels before \
+                         it, so device stages never overlap each other.";
         for (line, text) in [prevented, &clock].into_iter().enumerate() {
             let at = (LEFT, foot + 8 + 22 * line as i32);
             area.draw_text(text, &sized(15), at).map_err(|e| said(&e))?;
@@ -126,7 +126,7 @@ impl TimelinePicture {
             let line = PathElement::new([(x, lanes), (x, bottom)], BLACK.mix(0.12));
             area.draw(&line).map_err(|e| said(&e))?;
             let text = sized(13).pos(Pos::new(HPos::Center, VPos::Top));
-            // As many digits as the step has.
+            // As many digits as the step needs.
             let digits = (-(step * 1e3).log10().floor()).max(0.0) as usize;
             let label = format!("{:.digits$} ms", tick as f64 * step * 1e3);
             area.draw_text(&label, &text, (x, bottom + 4)).map_err(|e| said(&e))?;

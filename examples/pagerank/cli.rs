@@ -1,7 +1,7 @@
 //! The command line of `pagerank`.
 
 use super::common::matrices::{self, Options};
-use super::common::{Args, Failure, open_gpu, say};
+use super::common::{Args, Failure, answer, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,13 +14,13 @@ use tilework::sparse::{Csr, PageRank};
 const USAGE: &str = "\
 usage: pagerank GRAPH.mtx [-o RANKS.mtx] ...
 
-  GRAPH.mtx            links from rows to columns, in a Matrix Market file, .mtx or .mtx.gz
-  -o RANKS.mtx         where all ranks go
-  --damping D          how often a walk goes on by a link (0.85)
-  --top N              nodes that are listed (20)
-  --unweighted         follow the links of a node alike, whatever their values are
-  --start FILE.mtx     where walks begin: not negative, and scaled to a sum of 1 (anywhere)
-  --tol T              moves of all ranks together that are small enough (1e-6): the residual
+  GRAPH.mtx            links from rows to columns, as a Matrix Market file, .mtx or .mtx.gz
+  -o RANKS.mtx         write all ranks
+  --damping D          probability to follow a link (0.85)
+  --top N              number of nodes to list (20)
+  --unweighted         give all links of a node the same weight
+  --start FILE.mtx     distribution of starting nodes, not negative; scaled to a sum of 1 (uniform)
+  --tol T              stop when all ranks together move by at most T (1e-6)
   --max-iter N         maximum iterations (1000)
 ";
 
@@ -33,12 +33,13 @@ struct Request {
     options: Options,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    matrices::run(("pagerank", USAGE), parse(args), rank, out, err)
+    let usage = format!("{USAGE}{}", matrices::USAGE);
+    answer(("pagerank", &usage), parse(args), rank, out, err)
 }
 
-/// What is asked for, or nothing if `--help` is.
+/// Returns the request, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -103,7 +104,7 @@ fn rank(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     options.finish(graph, "ranks moved by", &solution, x, &gpu, out)
 }
 
-/// Where walks begin, scaled to a sum of 1.
+/// Reads the distribution of starting nodes and scales it to a sum of 1.
 fn begins(path: &std::path::Path, n: usize) -> Result<Vec<f32>, Failure> {
     let values = matrices::read_vector(path, n)?;
     let sum: f64 = values.iter().map(|&v| f64::from(v)).sum();
@@ -113,7 +114,7 @@ fn begins(path: &std::path::Path, n: usize) -> Result<Vec<f32>, Failure> {
     Ok(values.into_iter().map(|v| (f64::from(v) / sum) as f32).collect())
 }
 
-/// How far ranks move in a step that the processor takes.
+/// Returns how far ranks move in one more step, on the processor.
 fn step(t: &Csr, damping: f32, start: Option<&[f32]>, x: &[f32]) -> Result<f64, Failure> {
     let q = reference::spmv(1.0, t, x, 0.0, x)?;
     let damping = f64::from(damping);
@@ -122,7 +123,7 @@ fn step(t: &Csr, damping: f32, start: Option<&[f32]>, x: &[f32]) -> Result<f64, 
     Ok((0..t.rows).map(|i| (damping * q[i] + rest * begin(i) - f64::from(x[i])).abs()).sum())
 }
 
-/// The nodes of highest rank, numbered from 1 as in the file.
+/// Lists the nodes of highest rank, numbered from 1 as in the file.
 fn table(links: &Csr, ranks: &[f32], top: usize) -> String {
     let mut order: Vec<usize> = (0..ranks.len()).collect();
     order.sort_by(|&i, &j| ranks[j].total_cmp(&ranks[i]));

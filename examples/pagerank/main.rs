@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A graph is a square matrix: an entry in row i and column j is a link from i to j. The processor takes one more step
-//! from the result, in f64, and says how far ranks move. Exit code 1 if it does not converge or the device fails, 2 for
-//! bad input, 3 if there is no adapter.
+//! from the result, in f64, and reports how far ranks move. Exit code 1 if it does not converge or the device fails, 2
+//! for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

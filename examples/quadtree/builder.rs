@@ -8,10 +8,10 @@ use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 use tilework::{Plan, Result};
 
-/// Threads of a workgroup of the kernels.
+/// Threads per workgroup.
 const WORKGROUP_SIZE: usize = 256;
 
-/// Sorts codes and, with them, numbers of points.
+/// Sorts codes together with point indices.
 type Sort = Plan<RadixSort, u32>;
 
 #[repr(C)]
@@ -26,10 +26,10 @@ struct Params {
     pad: u32,
 }
 
-/// A quadtree over points on a device, and all that it takes to build it.
+/// Plans and buffers to build a quadtree over points on a device.
 ///
-/// Points are sorted by the Morton codes of their places, of as many bits as the deepest level tells apart.
-/// After that the points of any cell lie together, and a cell splits by three binary searches.
+/// Points are sorted by Morton code, with as many bits as the deepest level needs. The points of any cell are then
+/// consecutive, and a cell splits by three binary searches.
 #[derive(Debug)]
 pub(crate) struct Builder {
     encode: OwnKernel,
@@ -43,12 +43,12 @@ pub(crate) struct Builder {
     order: Buffer<u32>,
     levels: Levels,
     params: Params,
-    /// Room for cells of each level.
+    /// Maximum cells of each level.
     pub(crate) room: Vec<usize>,
 }
 
 impl Builder {
-    /// For these points; no level has more than `limit` cells.
+    /// Plans a tree over these points. No level has more than `limit` cells.
     pub(crate) fn new(
         gpu: &Gpu,
         points: &[Point],
@@ -58,7 +58,7 @@ impl Builder {
     ) -> Result<Self> {
         let kernel = |entry| gpu.kernel("quadtree.wgsl", include_str!("quadtree.wgsl"), entry);
         let n = points.len();
-        // Cells that split have more points than a leaf may have, and no two of a level share any.
+        // A splitting cell has more points than a leaf may have, and the cells of a level share none.
         let most = 4 * (n / (rule.leaf as usize + 1));
         let limits = &gpu.profile().limits;
         let bindable = limits.max_storage_binding.min(limits.max_buffer_size) / 16;
@@ -83,12 +83,12 @@ impl Builder {
         })
     }
 
-    /// Steps of the work: the sort with the root, and each level below it.
+    /// Returns the number of stages: the sort with the root, and each level below.
     pub(crate) fn stages(&self) -> u32 {
         self.levels.len()
     }
 
-    /// Records a step.
+    /// Records a stage.
     pub(crate) fn record(&self, rec: &mut Recorder, stage: u32) -> Result<()> {
         let params = Params { level: stage, ..self.params };
         let params = Arg::uniform(&params);
@@ -104,7 +104,7 @@ impl Builder {
         self.levels.plant(rec, &self.plant, params, &[], [1, 1, 1])
     }
 
-    /// Waits for what was submitted.
+    /// Waits for the submitted work and reads the tree.
     pub(crate) fn read(&self) -> Result<Tree> {
         let order = self.order.slice(..self.params.n as usize)?.read()?;
         Ok(Tree::new(self.levels.read()?, order))

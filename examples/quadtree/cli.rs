@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::common::levels::{Doing, duration, picture_file, times};
-use super::common::{Args, Failure, exit_code, open_gpu, say};
+use super::common::{Args, Failure, answer, open_gpu, say};
 use super::picture::picture;
 use super::points::{self, Shape};
 use super::results;
@@ -15,20 +15,20 @@ use tilework::io::{check_outputs, shown};
 const USAGE: &str = "\
 usage: quadtree [FILE] [--picture FILE.png] [-o FILE.json]
 
-  FILE                 points: a NumPy array of f32 with two columns, or text with x and y in each line
-  --shape SHAPE        without a file: uniform, clusters or spiral (clusters)
-  --points N           number of points (100000)
-  --seed S             which of them (1)
-  --leaf-capacity K    a cell with more points splits in four (16)
-  --max-depth D        cells of this level do not split; the root is level 0 (12; at most 16)
+  FILE                 points: a NumPy array of f32 with two columns, or text with x and y on each line
+  --shape SHAPE        generate points: uniform, clusters or spiral (clusters)
+  --points N           number of generated points (100000)
+  --seed S             their seed (1)
+  --leaf-capacity K    split cells with more points than this (16)
+  --max-depth D        deepest level, at most 16; the root is level 0 (12)
   --capacity CELLS     maximum cells of a level (unlimited)
-  --picture FILE.png   cells and points
-  --size PIXELS        of a side of the picture (1600)
-  -o FILE              cells as .json, with the order of points, or as .npy
-  --no-check           do not build the tree on the processor too
+  --picture FILE.png   draw cells and points
+  --size PIXELS        side of the picture (1600)
+  -o FILE              write cells as .json, with the order of points, or as .npy
+  --no-check           do not check the tree on the processor
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-Points that are not finite are left out. A point on a border is of the cell that begins there.
+Points that are not finite are left out. A point on a border belongs to the cell that begins there.
 ";
 
 struct Options {
@@ -45,16 +45,12 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => quadtree(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("quadtree", result, err)
+    answer(("quadtree", USAGE), parse(args), quadtree, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -100,7 +96,9 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         }
     }
     if made_up && options.file.is_some() {
-        return Err(Failure::bad_input("--shape, --points and --seed make points up; a file has its own"));
+        return Err(Failure::bad_input(
+            "--shape, --points and --seed generate points; leave them out with a file",
+        ));
     }
     Ok(Some(options))
 }
@@ -123,14 +121,11 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     doing.next("building the tree");
     let builder = Builder::new(&gpu, &points, &square, rule, options.capacity)?;
     let (seconds, each) = times(&gpu, builder.stages(), |rec, stage| builder.record(rec, stage))?;
-    let mut rec = gpu.recorder();
-    (0..builder.stages()).try_for_each(|stage| builder.record(&mut rec, stage))?;
-    rec.submit()?;
     let tree = builder.read()?;
 
     let mut text = format!("{} points ({source}) on {}", points.len(), gpu.profile().name);
     if others > 0 {
-        text += &format!("; {others} that are not finite, or as good as that, are left out");
+        text += &format!("; {others} with infinite, huge or NaN coordinates are left out");
     }
     text += &format!(
         "\ncells of more than {} points split, down to level {}\n\n{:>5} {:>9} {:>9} {:>10} {:>10} {:>10}\n",

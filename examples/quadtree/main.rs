@@ -1,5 +1,4 @@
-//! A quadtree over points in the plane, built on the device level by level, without a look from the host
-//! between.
+//! Builds a quadtree over points in the plane on the device, level by level, without a host round trip.
 //!
 //! ```sh
 //! cargo run --release --example quadtree -- --picture tree.png
@@ -7,9 +6,8 @@
 //! cargo run --release --example quadtree -- --points 1000000 --shape spiral
 //! ```
 //!
-//! `builder.rs` says what happens on the device, `points.rs` what files may hold. The processor builds the
-//! same tree and compares. Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 if there
-//! is no adapter.
+//! `builder.rs` describes the device's part, `points.rs` the files. The processor builds the same tree and compares.
+//! Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 without an adapter.
 
 mod builder;
 mod cli;

@@ -1,11 +1,11 @@
-//! A quadtree as a picture.
+//! A picture of a quadtree.
 
 use super::common::levels::canvas::{self, Canvas, Colour, Map, mix};
 use super::points::Point;
 use super::tree::{Square, Tree};
 
-/// From black over purple to a light yellow: equal steps look equal, in print and to most eyes (S. van der
-/// Walt and N. Smith, 2015). The polynomials are M. Zucker's.
+/// From black over purple to light yellow, perceptually uniform also in print and for most colour-blind readers (S. van
+/// der Walt and N. Smith, 2015). The polynomials are M. Zucker's.
 const MAGMA: Map = [
     [-0.002_136, -0.000_750, -0.005_386],
     [0.251_661, 0.677_523, 2.494_027],
@@ -17,15 +17,15 @@ const MAGMA: Map = [
 ];
 const PAPER: Colour = [0.035, 0.030, 0.065];
 const POINT: Colour = [1.0, 0.97, 0.90];
-/// Pixels below which a cell's dividing lines are left out.
+/// Cells smaller than this many pixels get no cross.
 const LEAST: f64 = 2.5;
 
-/// The cells, lighter the deeper they lie, the lines between them, and the points as light on them.
+/// Draws the cells, lighter for deeper levels, with dividing lines, and the points as light on them.
 pub(crate) fn picture(tree: &Tree, points: &[Point], square: &Square, size: usize) -> Canvas {
     let mut canvas = Canvas::new(size, size, PAPER);
     let margin = size as f64 / 40.0;
     let extent = size as f64 - 2.0 * margin;
-    // Upwards on paper is to larger y.
+    // The y axis points up.
     let across = |ends: [f64; 2]| ends.map(|x| margin + extent * x);
     let down = |[low, high]: [f64; 2]| [high, low].map(|y| margin + extent * (1.0 - y));
     let first = tree.leaves().map(|(level, _)| level).min().unwrap_or(0);
@@ -36,7 +36,7 @@ pub(crate) fn picture(tree: &Tree, points: &[Point], square: &Square, size: usiz
         let (x, y) = cell.ends(level);
         canvas.fill(across(x), down(y), colour(level), 0.9);
     }
-    // Lines of large cells are wide; those of cells of a few pixels fade.
+    // Lines of large cells are wide; those of small cells fade.
     let line = |level: u32| mix(colour(level), [0.93, 0.80, 0.95], 0.38);
     for (level, cell) in tree.cells().filter(|(_, cell)| cell.child.is_some()) {
         let (x, y) = cell.ends(level);
@@ -60,11 +60,11 @@ pub(crate) fn picture(tree: &Tree, points: &[Point], square: &Square, size: usiz
     canvas
 }
 
-/// How much light points throw on each pixel. Many points shine less, each of them.
+/// Returns the light that points throw on each pixel. The more points, the weaker each.
 fn light(points: &[Point], square: &Square, size: usize, (margin, extent): (f64, f64)) -> Vec<f32> {
     let mut lit = vec![0.0; size * size];
     let shine = (0.025 * (size * size) as f32 / points.len().max(1) as f32).clamp(0.04, 1.3);
-    // Few points are drawn as discs.
+    // A few points are drawn as discs.
     let radius = (size as f64 / (points.len().max(1) as f64).sqrt() / 30.0).clamp(0.8, 4.0);
     for point in points {
         let part = |i: usize| (f64::from(point[i]) - f64::from(square.low[i])) / f64::from(square.side);

@@ -1,4 +1,4 @@
-//! Points from files, and points that are made up.
+//! Reads or generates points.
 
 use super::common::npy::read_header;
 use super::common::{Failure, Random, open_file, room_for};
@@ -10,10 +10,10 @@ use std::path::Path;
 /// x and y.
 pub(crate) type Point = [f32; 2];
 
-/// Coordinates beyond this are left out, as if they were infinite: squares around them overflow.
+/// Larger coordinates are left out like infinite ones: squares around them overflow.
 const GREATEST: f32 = 1e37;
 
-/// How points that are made up lie.
+/// A distribution of generated points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Uniform,
@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// Points of a file: a NumPy array of f32, two a row, or a text of two numbers a line.
+/// Reads points from a file: a NumPy array of f32 with two columns, or text with two numbers per line.
 pub(crate) fn read(path: &Path) -> Result<Vec<Point>, Failure> {
     let (mut file, _) = open_file(path)?;
     let mut start = Vec::new();
@@ -50,7 +50,7 @@ fn bad(text: impl Into<String>) -> io::Error {
 fn numpy(start: &[u8], file: File) -> io::Result<Vec<Point>> {
     let mut reader = BufReader::with_capacity(1 << 20, start.chain(file));
     let header = read_header(&mut reader)?;
-    let wanted = "an array of f32 with two columns, little-endian and in C order, is wanted";
+    let wanted = "expected an array of f32 with two columns, little-endian and in C order";
     let DType::Plain(kind) = header.dtype() else { return Err(bad(wanted)) };
     let plain = kind.type_char() == TypeChar::Float
         && kind.size_field() == 4
@@ -92,21 +92,21 @@ fn text(start: &[u8], mut file: File) -> io::Result<Vec<Point>> {
         let fields: Vec<_> = fields.map(str::parse::<f32>).collect();
         match &fields[..] {
             [Ok(x), Ok(y)] => points.push([*x, *y]),
-            // Names of columns.
+            // Column titles.
             [Err(_), Err(_)] if points.is_empty() && i == 0 => {}
             _ => {
                 let line: String = line.chars().take(40).collect();
-                return Err(bad(format!("line {}: `{line}`: two numbers are wanted", i + 1)));
+                return Err(bad(format!("line {}: `{line}`: expected two numbers", i + 1)));
             }
         }
     }
     Ok(points)
 }
 
-/// Points that squares can be drawn around, and how many others there were.
+/// Keeps points of finite size, and counts the others.
 pub(crate) fn finite(mut points: Vec<Point>) -> (Vec<Point>, usize) {
     let all = points.len();
-    // A NaN is not below anything.
+    // False for NaN.
     points.retain(|point| point.iter().all(|x| x.abs() < GREATEST));
     let others = all - points.len();
     (points, others)
@@ -118,7 +118,7 @@ impl Random {
         (self.next() >> 11) as f64 * 2f64.powi(-53)
     }
 
-    /// Two independent numbers of the normal distribution (Box and Muller, 1958).
+    /// Returns two independent normal numbers (Box and Muller, 1958).
     fn normal(&mut self) -> [f64; 2] {
         let length = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
         let angle = std::f64::consts::TAU * self.fraction();
@@ -126,7 +126,7 @@ impl Random {
     }
 }
 
-/// `n` points, most of them in the square from 0 to 1; the same for the same seed.
+/// Generates `n` points by seed, most of them in the unit square.
 pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Result<Vec<Point>, Failure> {
     room_for(&format!("{n} points"), n, size_of::<Point>())?;
     let mut random = Random::new(seed);
@@ -146,7 +146,7 @@ pub(crate) fn generate(shape: Shape, n: usize, seed: u64) -> Result<Vec<Point>, 
                 [centre[0] + spread * dx, centre[1] + spread * dy]
             }
             Shape::Spiral => {
-                // Two arms that turn once and a half on the way out, wider there.
+                // Two arms with one and a half turns, wider at the ends.
                 let way = random.fraction().sqrt();
                 let arm = (random.next() % 2) as f64 / 2.0;
                 let angle = std::f64::consts::TAU * (1.5 * way + arm);

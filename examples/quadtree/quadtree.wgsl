@@ -1,18 +1,17 @@
-// A quadtree over points that are sorted by Morton code (G. M. Morton, 1966): a cell is a range of them.
-// encode: the code and the number of each point, one invocation a point. plant: the cell of all. divide: the
-// children of cells that split, one invocation a child; its range is found by binary search in that of its
-// parent.
+// A quadtree over points sorted by Morton code (G. M. Morton, 1966): a cell is a range of them. encode: the code and
+// index of each point, one thread per point. plant: the root. divide: the children of splitting cells, one thread per
+// child, by binary search in the parent's range.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
 const NONE: u32 = 0xffffffffu;
-const LAST: f32 = 65535.0; // columns and rows of the finest level, less one
+const LAST: f32 = 65535.0; // last column and row of the finest level
 
 struct Params {
     low: vec2<f32>, // corner of the square
-    scale: f32,     // columns of the finest level a unit of length
+    scale: f32,     // columns of the finest level per unit of length
     n: u32,         // points
-    leaf: u32,      // points that a cell may have without splitting
+    leaf: u32,      // maximum points of a leaf
     level: u32,
     deepest: u32,
 }
@@ -22,7 +21,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> codes_out: array<u32>;
 @group(0) @binding(3) var<storage, read_write> order_out: array<u32>;
 
-// Cells: the digits of the way to it, base 4; its first point; its points; its first child.
+// Cells: path from the root in base 4; first point; number of points; first child.
 @group(0) @binding(10) var<storage, read> count: array<u32>;
 @group(0) @binding(11) var<storage, read> parents: array<u32>;
 @group(0) @binding(12) var<storage, read_write> above: array<vec4<u32>>;
@@ -33,7 +32,7 @@ struct Params {
 
 fn invocation(id: vec3<u32>, lane: u32) -> u32 { return workgroup_index(id) * WORKGROUP_SIZE + lane; }
 
-// Bit i of 16 to bit 2 i.
+// Moves bit i of 16 to bit 2 i.
 fn spread(x: u32) -> u32 {
     var bits = x;
     bits = (bits | (bits << 8u)) & 0x00ff00ffu;
@@ -48,7 +47,7 @@ fn encode(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index)
     if i >= params.n {
         return;
     }
-    // A difference and a product, each rounded once: the processor gets the same bits.
+    // One subtraction and one product, each rounded once: the processor gets the same bits.
     let place = floor((points[i] - params.low) * params.scale);
     let at = vec2<u32>(clamp(place, vec2<f32>(0.0), vec2<f32>(LAST)));
     codes_out[i] = spread(at.x) | (spread(at.y) << 1u);
@@ -66,7 +65,7 @@ fn plant() {
     put(0u, 0u, 0u, params.n);
 }
 
-// The first point in a range whose code is not below `code`.
+// The first point in a range whose code is at least `code`.
 fn first_from(code: u32, begin: u32, end: u32) -> u32 {
     var low = begin;
     var high = end;

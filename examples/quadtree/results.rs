@@ -1,4 +1,4 @@
-//! Quadtrees as files.
+//! Writes quadtrees to files.
 
 use super::common::Failure;
 use super::tree::{Square, Tree};
@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::Path;
 use tilework::io::write_aside;
 
-/// Rows of the array: level, column and row of the cell among those of its level, first point, points, first
-/// child, which is -1 where there is none.
+/// Columns of the array: a cell's level, column and row in its level, first point, number of points, and first child,
+/// -1 if none.
 const COLUMNS: [&str; 6] = ["level", "column", "row", "first", "count", "child"];
 
 fn rows(tree: &Tree) -> impl Iterator<Item = [i64; 6]> {
@@ -20,7 +20,7 @@ fn rows(tree: &Tree) -> impl Iterator<Item = [i64; 6]> {
     })
 }
 
-/// Whether a file of that name can be written.
+/// Rejects a file name with another extension.
 pub(crate) fn named(path: &Path) -> Result<(), Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("json" | "npy") => Ok(()),
@@ -28,7 +28,7 @@ pub(crate) fn named(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes cells, and as JSON the order of points too, as the file's name says.
+/// Writes cells in the format of the file name; JSON includes the order of points.
 pub(crate) fn save(path: &Path, tree: &Tree, square: &Square) -> Result<(), Failure> {
     let numpy = path.extension().is_some_and(|ending| ending == "npy");
     Ok(write_aside(path, |out| if numpy { write_npy(out, tree) } else { write_json(out, tree, square) })?)

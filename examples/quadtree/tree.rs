@@ -1,33 +1,33 @@
-//! Quadtrees on the host: what the device gave, and the processor's own.
+//! Quadtrees on the host: the device's result, and a check of it.
 
 use super::common::levels::{CHILD, NONE, Summary, WORDS, place};
 use super::points::Point;
 
 /// Columns and rows of the finest level.
 const FINEST: f32 = 65536.0;
-/// The deepest level that there can be: the cells of this one are single columns and rows.
+/// Deepest possible level, whose cells are single columns and rows.
 pub(crate) const DEEPEST: u32 = 16;
 
 /// When cells split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
-    /// Points that a cell may have without splitting.
+    /// Maximum points of a leaf.
     pub(crate) leaf: u32,
-    /// Level whose cells never split.
+    /// Deepest level.
     pub(crate) deepest: u32,
 }
 
-/// A square with the points in it, cut into columns and rows.
+/// A square with points, divided into columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Square {
     pub(crate) low: Point,
     pub(crate) side: f32,
-    /// Columns of the finest level a unit of length.
+    /// Columns of the finest level per unit of length.
     pub(crate) scale: f32,
 }
 
 impl Square {
-    /// The smallest one around these points, all of them finite.
+    /// Returns the smallest square around finite points.
     pub(crate) fn around(points: &[Point]) -> Self {
         let ends = |axis: usize| {
             let each = points.iter().map(|p| f64::from(p[axis]));
@@ -35,7 +35,7 @@ impl Square {
         };
         let (x, y) = if points.is_empty() { ((0.0, 1.0), (0.0, 1.0)) } else { (ends(0), ends(1)) };
         let mut side = (x.1 - x.0).max(y.1 - y.0);
-        // Of points in one place, and so near to each other that a device may take differences for 0.
+        // Points at one position, or so close that a device may flush differences to 0.
         if side < 1e-30 {
             side = 1.0;
         }
@@ -43,26 +43,26 @@ impl Square {
         Self { low, side: side as f32, scale: (f64::from(FINEST) / side) as f32 }
     }
 
-    /// Column and row of a point in the finest level; on a border, those after it.
+    /// Returns column and row of a point in the finest level; on a border, the following ones.
     pub(crate) fn place(&self, point: Point) -> [u32; 2] {
         [0, 1].map(|i| ((point[i] - self.low[i]) * self.scale).floor().clamp(0.0, FINEST - 1.0) as u32)
     }
 }
 
-/// A cell of some level.
+/// A cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// The way to it from the root, base 4; also its Morton code among the cells of its level.
+    /// The path from the root in base 4, which is its Morton code within the level.
     pub(crate) path: u32,
     /// Its points are `order[first..first + count]`.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// Number of the first of its four children in the next level.
+    /// Index of its first child in the next level.
     pub(crate) child: Option<u32>,
 }
 
 impl Cell {
-    /// Lower and upper ends across and down, where the square goes from 0 to 1.
+    /// Returns the intervals across and down, scaled to the unit square.
     pub(crate) fn ends(&self, level: u32) -> ([f64; 2], [f64; 2]) {
         let side = 0.5f64.powi(level as i32);
         let (x, y) = place(self.path);
@@ -75,12 +75,12 @@ impl Cell {
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) levels: Vec<(Summary, Vec<Cell>)>,
-    /// Numbers of points, cell by cell.
+    /// Point indices, cell by cell.
     pub(crate) order: Vec<u32>,
 }
 
 impl Tree {
-    /// From what lies on the device.
+    /// Makes a tree from the device's buffers.
     pub(crate) fn new(levels: Vec<(Summary, Vec<[u32; WORDS]>)>, order: Vec<u32>) -> Self {
         let cell = |w: [u32; WORDS]| Cell {
             path: w[0],
@@ -92,7 +92,7 @@ impl Tree {
         Self { levels: levels.collect(), order }
     }
 
-    /// All cells with their levels, from the root down.
+    /// Returns all cells with their levels, from the root down.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, &Cell)> {
         (0..).zip(&self.levels).flat_map(|(level, (_, cells))| cells.iter().map(move |cell| (level, cell)))
     }
@@ -101,8 +101,7 @@ impl Tree {
         self.cells().filter(|(_, cell)| cell.child.is_none())
     }
 
-    /// Holds the tree against the one that the processor builds of the same points, with the same room for
-    /// cells of each level: the first difference, in words.
+    /// Compares the tree with one built on the processor under the same limits. Describes the first difference.
     pub(crate) fn check(
         &self,
         points: &[Point],
@@ -111,7 +110,7 @@ impl Tree {
         room: &[usize],
     ) -> Result<(), String> {
         let places: Vec<_> = points.iter().map(|p| square.place(*p)).collect();
-        // Paths and points of the cells of a level.
+        // Paths and points of a level's cells.
         let mut level = vec![(0u32, (0..points.len() as u32).collect::<Vec<_>>())];
         for depth in 0.. {
             let none = Vec::new();

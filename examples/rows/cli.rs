@@ -14,25 +14,25 @@ use tilework::io::{check_outputs, shown};
 const USAGE: &str = "\
 usage: rows FILE... [--line N]... [--range A..B]... [--index INDEX] [--check]
 
-  --line N             print line N; the first is line 1
-  --range A..B         print lines A to B, both included; A.. to the last one, ..B from the first one
+  --line N             print line N, counted from 1
+  --range A..B         print lines A to B inclusive; A.. to the end, ..B from the start
   -n                   print each line's number before it
-  --index INDEX        use this index of the file if it is there and whole, and the file has not changed; else write it
-  --check              hold the index against the processor's
+  --index INDEX        use this index of the file if it is intact and up to date; else write it
+  --check              compare the index with the processor's
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --chunk MIB          maximum MiB on the device at a time (64)
 
-A line ends with a newline, or with the file. Its newline, and a carriage return before that, are not printed;
-bytes that are no UTF-8 are printed as \u{fffd}. With several files, lines are numbered in each by itself.
+A line ends with a newline or with the file. Its newline, with a carriage return before it, is not printed; invalid
+UTF-8 is printed as \u{fffd}. Lines are numbered per file.
 ";
 
-/// Bytes of a line that are in memory at a time.
+/// Bytes of a line in memory at a time.
 const PIECE: u64 = 1 << 16;
 const MIB: u64 = 1 << 20;
 
 struct Options {
     files: Vec<PathBuf>,
-    /// Numbers of lines, from 1, both included; the last may be left open.
+    /// Ranges of lines from 1, inclusive; the end may be open.
     wanted: Vec<(u64, Option<u64>)>,
     numbers: bool,
     index: Option<PathBuf>,
@@ -41,7 +41,7 @@ struct Options {
     chunk: u64,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => rows(&options, out, err),
@@ -50,7 +50,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
     exit_code("rows", result, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &["line", "range"]);
@@ -85,18 +85,19 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         return Err(Failure::bad_input("no file named; usage: rows FILE... [--line N]... (see --help)"));
     }
     if options.index.is_some() && options.files.len() > 1 {
-        return Err(Failure::bad_input("--index holds the lines of one file; several are named"));
+        return Err(Failure::bad_input("--index holds one file's lines; name only one file"));
     }
     Ok(Some(options))
 }
 
 fn line_number(key: &str, text: &str) -> Result<u64, Failure> {
-    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-        Failure::bad_input(format!("{key} {text}: lines have whole numbers, and the first is 1"))
-    })
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| Failure::bad_input(format!("{key} {text}: must be a whole number, 1 or more")))
 }
 
-/// `A..B`, `A..` or `..B`.
+/// Parses `A..B`, `A..` or `..B`.
 fn range(text: &str) -> Result<(u64, Option<u64>), Failure> {
     let Some((a, b)) = text.split_once("..").filter(|ends| *ends != ("", "")) else {
         return Err(Failure::bad_input(format!("--range {text}: must be A..B, A.. or ..B")));
@@ -113,7 +114,7 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     let files = options.files.iter().map(|path| Ok((path, open_file(path)?)));
     let files = files.collect::<Result<Vec<_>, Failure>>()?;
     let longest = files.iter().map(|(_, (_, bytes))| *bytes).max().unwrap_or(0);
-    // Some files do not know how long they are.
+    // Some files do not report their length.
     let chunk = options.chunk.min(longest.max(MIB));
     let mut device: Option<Indexer> = None;
     let mut same = true;
@@ -126,8 +127,8 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
             file.rewind().map_err(|e| Failure::file(path, &e))?;
             let found = index.check(&file).map_err(|e| Failure::file(path, &e))?;
             text += &match &found {
-                Ok(()) => format!("  checked: the processor finds the same, in {}\n", seconds(begin)),
-                Err(difference) => format!("  DIFFERS from what the processor finds: {difference}\n"),
+                Ok(()) => format!("  checked: same lines as on the processor, in {}\n", seconds(begin)),
+                Err(difference) => format!("  DIFFERS from the processor's lines: {difference}\n"),
             };
             same &= found.is_ok();
         }
@@ -135,7 +136,7 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
             put(out, text.as_bytes())?;
             continue;
         }
-        // Standard output is for the lines alone. Nobody may be reading the rest.
+        // Standard output is for lines only. The reader of `err` may be gone.
         let _ = err.write_all(text.as_bytes());
         for &(first, last) in &options.wanted {
             let beyond = last.unwrap_or(first).max(first);
@@ -160,7 +161,7 @@ fn rows(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     Ok(if same { 0 } else { 1 })
 }
 
-/// The index of a file, from disk if it is there, and how it was come by.
+/// Returns a file's index, from disk if possible, and says where it came from.
 fn obtain(
     options: &Options,
     path: &Path,
@@ -208,12 +209,12 @@ fn seconds(since: Instant) -> String {
     format!("{:.3} s", since.elapsed().as_secs_f64())
 }
 
-/// Writes; a reader that has gone away ends the program, and is no failure.
+/// Writes. A closed reader ends the program with exit code 0.
 fn put(to: &mut dyn Write, text: &[u8]) -> Result<(), Failure> {
     to.write_all(text).map_err(|e| Failure::output(&e))
 }
 
-/// A text of which single lines are read.
+/// A text to print lines from.
 struct Lines {
     text: BufReader<File>,
     at: u64,
@@ -225,13 +226,13 @@ impl Lines {
         Ok(Self { text: BufReader::new(text), at: 0 })
     }
 
-    /// Prints line `n`, counted from 1, by reading its bytes only.
+    /// Prints line `n`, counted from 1, and reads only its bytes.
     fn print(&mut self, index: &Index, n: u64, out: &mut dyn Write) -> Result<(), Failure> {
         let Some(bytes) = index.line(n - 1) else { return Ok(()) };
         let mut left = bytes.end - bytes.start;
         let mut held = Vec::new();
         let failed = |e: io::Error| Failure::bad_input(e.to_string());
-        // Stays in the buffer where the line is there already.
+        // Keeps the buffer if the line is in it.
         self.text.seek_relative(bytes.start as i64 - self.at as i64).map_err(failed)?;
         self.at = bytes.start;
         loop {
@@ -254,7 +255,7 @@ impl Lines {
     }
 }
 
-/// Bytes at the end of a piece that belong together with what follows: a character begun, or a carriage return.
+/// Returns the trailing bytes to keep with the next piece: an incomplete character, or a carriage return.
 fn unfinished(piece: &[u8]) -> usize {
     if piece.last() == Some(&b'\r') {
         return 1;

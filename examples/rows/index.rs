@@ -1,4 +1,4 @@
-//! Where the lines of a text begin: found on the device, kept on the host.
+//! Finds where lines begin, on the device, and keeps the positions on the host.
 
 use super::common::chunks::read_ahead;
 use super::common::{Failure, room_for, workgroups};
@@ -7,17 +7,16 @@ use std::ops::Range;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 
-/// Bytes that one mark covers.
+/// Bytes per mark.
 const GROUP: usize = 8;
-/// A mark has 24 bits for the number of its group.
+/// A mark has 24 bits for its group's number.
 const MAX_CHUNK: u64 = (GROUP as u64) << 24;
-/// Threads of a workgroup of the kernel.
+/// Threads per workgroup.
 const WORKGROUP_SIZE: usize = 256;
 
-/// Where each line begins, and where the last one ends.
+/// The start of each line, and the end of the last.
 ///
-/// A newline ends a line and belongs to it. What stands behind the last newline is a line too, if there is
-/// anything: an empty text has no line.
+/// A newline ends its line and belongs to it. Text after the last newline is a line, too; an empty text has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) starts: Vec<u64>,
@@ -29,19 +28,19 @@ impl Index {
         self.starts.len() as u64
     }
 
-    /// Bytes that the index itself takes.
+    /// Returns the bytes of the index itself.
     pub(crate) fn memory(&self) -> u64 {
         8 * self.lines()
     }
 
-    /// The bytes of line `n`, counted from 0.
+    /// Returns the bytes of line `n`, counted from 0.
     pub(crate) fn line(&self, n: u64) -> Option<Range<u64>> {
         let n = usize::try_from(n).ok()?;
         let end = self.starts.get(n + 1).unwrap_or(&self.bytes);
         self.starts.get(n).map(|start| *start..*end)
     }
 
-    /// Holds the index against a text: the first place where they differ, in words.
+    /// Compares the index with a text. Describes the first difference.
     pub(crate) fn check(&self, mut text: impl Read) -> io::Result<Result<(), String>> {
         let mut buffer = vec![0; 1 << 16];
         let (mut at, mut line, mut begins) = (0, 0, true);
@@ -79,7 +78,7 @@ impl Index {
     }
 }
 
-/// Collects the marks of one chunk after another.
+/// Collects the marks of consecutive chunks.
 #[derive(Debug)]
 struct Builder {
     starts: Vec<u64>,
@@ -87,7 +86,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Adds the marks that were kept of a chunk of `bytes` bytes.
+    /// Adds the selected marks of a chunk of `bytes` bytes.
     fn add(&mut self, marks: &[u32], bytes: u64) {
         for mark in marks {
             let mut bits = mark & 0xff;
@@ -101,7 +100,7 @@ impl Builder {
     }
 
     fn finish(mut self) -> Index {
-        // Nothing stands behind the last newline, or there is no text at all.
+        // The text ends with a newline, or is empty.
         if self.starts.last() == Some(&self.bytes) {
             self.starts.pop();
         }
@@ -109,7 +108,7 @@ impl Builder {
     }
 }
 
-/// Finds lines on a device, a chunk of the text at a time.
+/// Finds lines on a device, chunk by chunk.
 #[derive(Debug)]
 pub(crate) struct Indexer {
     gpu: Gpu,
@@ -122,7 +121,7 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
-    /// For chunks of at most `chunk` bytes, and no more than the device can bind.
+    /// Makes an indexer for chunks of at most `chunk` bytes, or what the device can bind.
     pub(crate) fn new(gpu: &Gpu, chunk: u64) -> tilework::Result<Self> {
         let limits = &gpu.profile().limits;
         let most = MAX_CHUNK.min(limits.max_storage_binding).min(limits.max_buffer_size);
@@ -139,19 +138,19 @@ impl Indexer {
         })
     }
 
-    /// Name of the adapter.
+    /// Returns the adapter's name.
     pub(crate) fn adapter(&self) -> &str {
         &self.gpu.profile().name
     }
 
-    /// Builds the index of `text`. `done` gets the bytes of each finished chunk.
+    /// Builds the index of `text`. Calls `done` with the bytes of each finished chunk.
     pub(crate) fn index(
         &self,
         mut text: impl Read + Send,
         mut done: impl FnMut(u64),
     ) -> Result<Index, Failure> {
         let mut builder = Builder { starts: vec![0], bytes: 0 };
-        // What the device kept of the last chunk, and the bytes of that chunk.
+        // The last chunk's selected marks and bytes.
         let (mut marks, mut bytes) = (Vec::new(), 0);
         let fill = |buffer: &mut Vec<u8>| {
             room_for("--chunk", self.chunk, 1)?;
@@ -162,7 +161,7 @@ impl Indexer {
         read_ahead(fill, |mut chunk| {
             let len = chunk.len() as u64;
             let groups = self.submit(&mut chunk)?;
-            // The device is busy now: time to see to what it found before.
+            // The device is busy: process its previous results.
             builder.add(&marks, bytes);
             (marks, bytes) = (self.kept(groups)?, len);
             done(len);
@@ -172,7 +171,7 @@ impl Indexer {
         Ok(builder.finish())
     }
 
-    /// Starts the search for newlines in `chunk`, which is filled up to whole groups.
+    /// Starts the search in `chunk`, after padding it to whole groups.
     fn submit(&self, chunk: &mut Vec<u8>) -> tilework::Result<usize> {
         let groups = chunk.len().div_ceil(GROUP);
         chunk.resize(groups * GROUP, 0);
@@ -190,7 +189,7 @@ impl Indexer {
         Ok(groups)
     }
 
-    /// Waits for the marks that have newlines.
+    /// Waits for the marks with newlines.
     fn kept(&self, groups: usize) -> tilework::Result<Vec<u32>> {
         let count = self.count.read()?.first().map_or(0, |n| *n as usize);
         self.kept.slice(..count.min(groups))?.read()

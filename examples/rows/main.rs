@@ -1,4 +1,4 @@
-//! Lines of large files by number: finds where lines begin on the device, then reads only the bytes asked for.
+//! Prints lines of large files by number: finds line starts on the device, and reads only the requested bytes.
 //!
 //! ```sh
 //! cargo run --release --example rows -- big.log                        # how many lines, how fast
@@ -6,9 +6,9 @@
 //! cargo run --release --example rows -- big.log --range 10..20 --index big.rows
 //! ```
 //!
-//! A file is read in chunks, the next one while the device works on the last. A kernel of the example's own marks
-//! newlines eight bytes at a time, `Select` keeps the marks that have any, and the host makes them positions of 64
-//! bits. Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
+//! Reads a file in chunks, the next while the device works on the last. The example's kernel marks newlines eight bytes
+//! at a time, `Select` keeps the marks with any, and the host turns them into 64-bit positions. Exit code 1 if
+//! `--check` finds a difference or the device fails, 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
-// Finds the newlines of a text: for each group of eight bytes, its number times 256 plus a bit for each newline.
-// One invocation marks one group. What Select keeps of the marks is where lines end.
+// Finds newlines: for each group of eight bytes, its number times 256 plus one bit per newline. One thread marks one
+// group; Select keeps the marks with newlines.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -12,7 +12,7 @@ struct Params { groups: u32 }
 // Bit i: byte i of the word is a newline.
 fn newlines(word: u32) -> u32 {
     let x = word ^ 0x0a0a0a0au;
-    // 0x80 in each byte that is 0, exactly: the sum carries into no other byte.
+    // 0x80 in each zero byte; the sum never carries into another byte.
     let zeros = ~(((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x | 0x7f7f7f7fu);
     return ((zeros >> 7u) * 0x01020408u) >> 24u;
 }

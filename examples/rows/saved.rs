@@ -1,5 +1,4 @@
-//! An index on disk: numbers of 64 bits, little-endian. A head of five, the byte where each line begins, and a checksum
-//! of all of these.
+//! Saves an index as 64-bit little-endian numbers: a header of five, the start of each line, and a checksum.
 
 use super::common::Failure;
 use super::index::Index;
@@ -11,26 +10,26 @@ use tilework::io::write_aside;
 use xxhash_rust::xxh3::Xxh3Default;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tilerows");
-/// Counts the layouts of the file.
+/// Version of the file format.
 const VERSION: u64 = 2;
-/// Numbers of the head: magic, version, bytes of the text, its time of change, lines.
+/// Numbers of the header: magic, version, bytes of the text, its modification time, lines.
 const HEAD: usize = 5;
 
-/// What there is at the place of an index.
+/// The state of an index file.
 pub(crate) enum Saved {
     Index(Index),
-    /// Nothing that is of use, and why.
+    /// Unusable, for this reason.
     Useless(&'static str),
     Nothing,
 }
 
-/// Nanoseconds since 1970 at which the text was last changed; 0 where the file system does not know.
+/// Returns when the text was modified, in nanoseconds since 1970; 0 if the file system does not know.
 fn changed(text: &Metadata) -> u64 {
     let since = text.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |d| d.as_nanos() as u64)
 }
 
-/// Numbers of a file and their checksum.
+/// A file of numbers with a running checksum.
 struct Numbers<F> {
     file: F,
     sum: Xxh3Default,
@@ -59,7 +58,7 @@ impl<F: Write> Numbers<F> {
     }
 }
 
-/// The index at `path`, if it is whole and of the text as it is now. A file of another kind is refused.
+/// Reads the index at `path`, if it is intact and up to date. Rejects files of another kind.
 pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Saved, Failure> {
     let failed = |e: io::Error| Failure::file(path, &e);
     let file = match File::open(path) {
@@ -69,7 +68,7 @@ pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Saved, Failure> {
     let held = file.metadata().map_err(failed)?.len();
     let mut numbers = Numbers::new(BufReader::new(file));
     if !numbers.read().is_ok_and(|magic| magic == MAGIC) {
-        return Err(Failure::bad_input("is no index of this program; it is left as it is").at(path));
+        return Err(Failure::bad_input("is not an index of this program; it was left unchanged").at(path));
     }
     let damaged = Ok(Saved::Useless("it was damaged"));
     let mut head = [0; HEAD - 1];
@@ -80,7 +79,7 @@ pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Saved, Failure> {
     if version != VERSION {
         return Ok(Saved::Useless("it was of another version"));
     }
-    // With the checksum.
+    // Including the checksum.
     if lines.checked_add(HEAD as u64 + 1).and_then(|n| n.checked_mul(8)) != Some(held) {
         return damaged;
     }
@@ -96,9 +95,9 @@ pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Saved, Failure> {
         return damaged;
     }
     if bytes != text.len() || time != changed(text) {
-        return Ok(Saved::Useless("it was of the file as it was before"));
+        return Ok(Saved::Useless("the file has changed"));
     }
-    // A checksum is no proof of who wrote it.
+    // A checksum does not prove who wrote the file.
     let sound = starts.is_sorted_by(|a, b| a < b)
         && starts.first().is_none_or(|s| *s == 0)
         && starts.last().is_none_or(|s| *s < bytes)
@@ -106,7 +105,7 @@ pub(crate) fn load(path: &Path, text: &Metadata) -> Result<Saved, Failure> {
     if sound { Ok(Saved::Index(Index { starts, bytes })) } else { damaged }
 }
 
-/// Writes the index of a text to `path`, all of it or nothing.
+/// Writes the whole index of a text to `path`, or nothing.
 pub(crate) fn save(path: &Path, index: &Index, text: &Metadata) -> Result<(), Failure> {
     write_aside(path, |file| write(file, index, text))?;
     Ok(())

@@ -15,35 +15,35 @@ const USAGE: &str = "\
 usage: sanitize OP INPUT.npy ... [--key value ...]
        sanitize KERNEL.wgsl --entry NAME --workgroups X,Y,Z --buffer DATA ...
 
-  --entry NAME         the entry point (the only one, if there is one)
+  --entry NAME         entry point (the only one)
   --workgroups X,Y,Z   workgroups of the dispatch (1,1,1)
-  --buffer DATA        what is bound, in the order of group and binding, uniforms too: a .npy file, zeros:BYTES, or
-                       words:7,-1,0.5 (u32, i32 where there is a sign, f32 where there is a point)
-  --immediates DATA    what var<immediate> holds, likewise
-  --variant NAME       of an op: the variant to run (auto)
-  --profile NAME       of an op: the device it is planned for: h100, webgpu, mesa or swiftshader (h100)
+  --buffer DATA        a bound buffer, in order of group and binding, uniforms included: a .npy file, zeros:BYTES, or
+                       words:7,-1,0.5 (u32; i32 with a sign; f32 with a point)
+  --immediates DATA    contents of var<immediate>, in the same form
+  --variant NAME       for an op: the variant to run (auto)
+  --profile NAME       for an op: the device to plan for: h100, webgpu, mesa or swiftshader (h100)
 
   --subgroup N         lanes of a subgroup: 4 to 64 (32)
   --schedule NAME      in-order, reverse, random, random:SEED, last-first, stalled or adversarial (in-order)
-  --sector BYTES       what memory moves at once: 32, 64 or 128 (32)
+  --sector BYTES       bytes per transfer of memory: 32, 64 or 128 (32)
   --banks N            banks of workgroup memory (32)
-  --dram B,C,N         count bursts of B bytes that buffers are spread by over C channels of N banks
-  --steps N            steps after which a subgroup has no end
+  --dram B,C,N         count bursts of B bytes, interleaved over C channels of N banks
+  --steps N            maximum steps of a subgroup
   --max-workgroups N   run a sample of larger grids (4096)
-  --nan                look for NaNs that are born
-  --untouched          look for bytes that nothing touches
-  --locals             variables of functions without a value count as not written
-  --scratch            of an op: reads of scratch that nothing has written are found
-  --zeroed             workgroup and private memory begins as zeros
-  --worst N            as many of the worst lines (10)
-  --source             the whole source with counts in the margin
-  --json               everything as JSON
+  --nan                report NaN results of operands without NaN
+  --untouched          report bytes that no thread touches
+  --locals             report reads of local variables declared without a value
+  --scratch            for an op: report reads of scratch before the first write
+  --zeroed             zero workgroup and private memory first
+  --worst N            number of most wasteful lines to print (10)
+  --source             print the whole source with counts in the margin
+  --json               print everything as JSON
 ";
 
-/// Bytes of all buffers that the simulator takes.
+/// Maximum bytes of all buffers in the simulator.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What is run.
+/// An op or a kernel.
 enum What {
     Op(Settings),
     Kernel(PathBuf),
@@ -63,7 +63,7 @@ struct Request {
     json: bool,
 }
 
-/// Runs the program; its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(parser: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = parse(parser).and_then(|request| {
         let (text, code) = match request {
@@ -78,7 +78,7 @@ pub(crate) fn run(parser: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Wri
     exit_code("sanitize", done, err)
 }
 
-/// The request, or nothing if `--help` has been answered.
+/// Returns the request, or `None` for `--help`.
 fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
     let mut parser = Args::new(parser, &["buffer"]);
@@ -147,8 +147,8 @@ fn parse(parser: lexopt::Parser) -> Result<Option<Request>, Failure> {
             Short(_) => return Err(arg.unexpected().into()),
         }
     }
-    let what = what.ok_or_else(|| refuse!("nothing to run is named; see --help"))?;
-    // The op is planned for the subgroups that it runs in.
+    let what = what.ok_or_else(|| refuse!("name an op or a kernel; see --help"))?;
+    // Plan the op for the simulated subgroup size.
     profile.subgroup_sizes = (options.subgroup_size, options.subgroup_size);
     Ok(Some(Request {
         what,
@@ -204,7 +204,8 @@ fn schedule(name: &str) -> Result<Schedule, Failure> {
             "adversarial" => Schedule::Adversarial,
             _ => {
                 return Err(refuse!(
-                    "--schedule {name}: must be in-order, reverse, random, random:SEED, last-first, stalled or adversarial"
+                    "--schedule {name}: must be in-order, reverse, random, random:SEED, last-first, stalled or \
+                     adversarial"
                 ));
             }
         },
@@ -220,11 +221,14 @@ fn simulate(request: &Request) -> Result<Report, Failure> {
 
 fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
     let op = settings.op();
-    let form = Inputs::read(op, &request.inputs)?.form(settings, &request.variant)?;
+    let form = Inputs::read(op, &request.inputs)?.form(settings, &request.variant, &request.profile)?;
     let program = form.lower(&request.profile)?;
     let all = program.operands.iter().map(|operand| operand.bytes()).fold(0u64, u64::saturating_add);
     if all > MAX_BYTES {
-        return Err(refuse!("{}: operands of {all} bytes; the simulator takes {MAX_BYTES} in all", op.name));
+        return Err(refuse!(
+            "{}: operands of {all} bytes; the simulator's maximum is {MAX_BYTES} in all",
+            op.name
+        ));
     }
     let operands = form.operands.iter().zip(&program.operands).map(|(role, wanted)| match role.input() {
         Some(array) => array.data().bytes().to_vec(),
@@ -233,13 +237,13 @@ fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
     Ok(sim::run(&program, &mut operands.collect::<Vec<_>>(), &request.options)?)
 }
 
-/// The bytes of what is bound; zeros take from the room there is.
+/// Parses the bytes of a buffer; zeros count against `room`.
 fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
     if let Some(n) = text.strip_prefix("zeros:") {
         let n: u64 = number("buffer zeros", n)?;
-        *room = room
-            .checked_sub(n)
-            .ok_or_else(|| refuse!("--buffer zeros:{n}: the simulator takes {MAX_BYTES} bytes in all"))?;
+        *room = room.checked_sub(n).ok_or_else(|| {
+            refuse!("--buffer zeros:{n}: the simulator's maximum is {MAX_BYTES} bytes in all")
+        })?;
         return Ok(vec![0; n as usize]);
     }
     let Some(words) = text.strip_prefix("words:") else {
@@ -253,7 +257,7 @@ fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
         } else {
             word.parse().ok()
         };
-        bits.map(u32::to_le_bytes).ok_or_else(|| refuse!("--buffer words: {word} is no number of 32 bits"))
+        bits.map(u32::to_le_bytes).ok_or_else(|| refuse!("--buffer words: {word} is not a 32-bit number"))
     };
     let words = words.split(',').map(|w| word(w.trim())).collect::<Result<Vec<_>, _>>()?;
     Ok(words.into_flattened())
@@ -262,7 +266,7 @@ fn data(text: &str, room: &mut u64) -> Result<Vec<u8>, Failure> {
 fn run_kernel(path: &Path, request: &Request) -> Result<Report, Failure> {
     let name = path.display().to_string();
     if let Some(extra) = request.inputs.first() {
-        return Err(refuse!("{}: what a kernel binds comes with --buffer", extra.display()));
+        return Err(refuse!("{}: give a kernel's buffers with --buffer", extra.display()));
     }
     let text = std::fs::read_to_string(path).map_err(|e| refuse!("{name}: {e}"))?;
     let mut room = MAX_BYTES;
@@ -298,18 +302,17 @@ fn shown(report: &Report, request: &Request) -> String {
 }
 
 fn as_json(report: &Report) -> Json {
-    let invocation =
-        |i: &sim::Invocation| json!({ "workgroup": i.workgroup, "local": i.local, "global": i.global });
+    let thread = |t: &sim::Thread| json!({ "workgroup": t.workgroup, "local": t.local, "global": t.global });
     let findings: Vec<_> = report
         .findings
         .iter()
         .map(|f| {
             let other = f.other.as_ref().map(|(line, who)| {
-                json!({ "file": line.file, "line": line.line, "invocation": invocation(who) })
+                json!({ "file": line.file, "line": line.line, "thread": thread(who) })
             });
             json!({
                 "kind": f.kind.name(), "kernel": f.kernel, "dispatch": f.dispatch, "file": f.at.file, "line": f.at.line,
-                "invocation": invocation(&f.invocation), "other": other, "message": f.message, "times": f.times,
+                "thread": thread(&f.thread), "other": other, "message": f.message, "times": f.times,
             })
         })
         .collect();

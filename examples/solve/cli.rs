@@ -1,7 +1,7 @@
 //! The command line of `solve`.
 
 use super::common::matrices::{self, Options};
-use super::common::{Args, Failure, open_gpu, say};
+use super::common::{Args, Failure, answer, open_gpu, say};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,12 +12,12 @@ use tilework::sparse::{ConjugateGradient, Csr, Preconditioner};
 const USAGE: &str = "\
 usage: solve A.mtx [B.mtx] [-o X.mtx] ...
 
-  A.mtx                a symmetric and positive definite matrix, in a Matrix Market file, .mtx or .mtx.gz
-  B.mtx                the right side (that whose solution is all ones)
-  -o X.mtx             where the solution goes
-  --tol T              the residual that is small enough, as a part of the right side (1e-5)
+  A.mtx                a symmetric positive definite matrix, as a Matrix Market file, .mtx or .mtx.gz
+  B.mtx                the right side (chosen so that the solution is all ones)
+  -o X.mtx             write the solution
+  --tol T              stop at this residual, relative to the right side (1e-5)
   --max-iter N         maximum iterations (10000)
-  --precond NAME       jacobi (by the diagonal) or none (jacobi)
+  --precond NAME       preconditioner: jacobi (the diagonal) or none (jacobi)
 ";
 
 struct Request {
@@ -27,12 +27,13 @@ struct Request {
     options: Options,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    matrices::run(("solve", USAGE), parse(args), solve, out, err)
+    let usage = format!("{USAGE}{}", matrices::USAGE);
+    answer(("solve", &usage), parse(args), solve, out, err)
 }
 
-/// What is asked for, or nothing if `--help` is.
+/// Returns the request, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Request>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -95,20 +96,20 @@ fn solve(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     let solution = options.watch(out, |progress| solver.solve(&on_device, &b_there, &x, progress))?;
     let x = x.read()?;
     let (apart, farthest) = check(&a, &b, &x)?;
-    say(out, &format!("by the processor: |b - A x| / |b| = {apart:.3e}\n"))?;
+    say(out, &format!("on the processor: |b - A x| / |b| = {apart:.3e}\n"))?;
     if right.is_none() {
         say(out, &format!("the solution is 1 everywhere: the largest error is {farthest:.3e}\n"))?;
     }
     options.finish(matrix, "|r| / |b|", &solution, x, &gpu, out)
 }
 
-/// The right side of a solution that is 1 everywhere.
+/// Returns the right side whose solution is all ones.
 fn ones(a: &Csr) -> Result<Vec<f32>, Failure> {
     let x = vec![1.0; a.cols];
     Ok(reference::spmv(1.0, a, &x, 0.0, &x)?.into_iter().map(|b| b as f32).collect())
 }
 
-/// The residual in f64 as a part of b, and the largest distance of an element from 1.
+/// Returns the relative residual in f64, and the largest distance of an element from 1.
 fn check(a: &Csr, b: &[f32], x: &[f32]) -> Result<(f64, f64), Failure> {
     let apart = reference::spmv(1.0, a, x, -1.0, b)?;
     let square: f64 = apart.iter().map(|r| r * r).sum();

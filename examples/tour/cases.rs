@@ -1,4 +1,4 @@
-//! What the tour runs: every op of the catalogue, checked on a small shape and timed on a large one.
+//! The rows of the tour: every op of the catalogue, checked on a small shape and timed on a large one.
 
 use crate::common::measured::{Check, sparse_matrix};
 use crate::material::Material;
@@ -6,14 +6,14 @@ use half::f16;
 use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
 use tilework::{DType, Error, ErrorKind, Gpu, HostArray, HostData, MatrixJob, Report, Result, reference};
 
-/// A row of the table: an op, by a variant, on elements of a type.
+/// A row: an op, a variant and an element type.
 pub(crate) struct Case {
     pub(crate) op: &'static Operation,
     pub(crate) dtype: DType,
     pub(crate) variant: &'static str,
 }
 
-/// The rows: each op by `auto`, of floats and of bytes where it takes them; with `all`, by each of its variants too.
+/// Lists the rows: each op with `auto`, on floats and on bytes if it takes them; with `all`, every variant, too.
 pub(crate) fn cases(all: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     for op in tilework::operations().filter(|op| !op.solver) {
@@ -27,7 +27,7 @@ pub(crate) fn cases(all: bool) -> Vec<Case> {
     cases
 }
 
-/// How an op did.
+/// The result of a row.
 pub(crate) struct Outcome {
     pub(crate) size: String,
     pub(crate) report: Report,
@@ -49,18 +49,18 @@ impl Outcome {
     }
 }
 
-/// How large a case may grow.
+/// Limits on a case's size.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) bytes: u64,
     pub(crate) flop: f64,
 }
 
-/// What the sequential twins do in a moment.
+/// What the sequential references do quickly.
 const CHECKED: Room = Room { bytes: 4 << 20, flop: 5e7 };
 
 impl Case {
-    /// What the device lacks for this case, if anything.
+    /// Returns what the device lacks for this case.
     pub(crate) fn missing(&self, gpu: &Gpu) -> Option<String> {
         if self.dtype == DType::F16 && !gpu.profile().features.f16 {
             return Some("no 16-bit floats in shaders".to_owned());
@@ -69,7 +69,7 @@ impl Case {
         variant.requires.missing(gpu.profile())
     }
 
-    /// Checks and times it. None where the device or the variant does not take the op on these elements.
+    /// Checks and times the case. Returns `None` if the device or the variant does not take the op on these elements.
     pub(crate) fn run(&self, gpu: &Gpu, material: &Material) -> Result<Option<Outcome>> {
         let Some(check) = self.check(gpu, material)? else { return Ok(None) };
         let shape = self.grown(gpu.profile(), material.room);
@@ -82,7 +82,7 @@ impl Case {
 
     fn check(&self, gpu: &Gpu, material: &Material) -> Result<Option<Check>> {
         let form = match self.form(&self.grown(gpu.profile(), CHECKED), Some(material)) {
-            // Options decide whether it takes another type than the first.
+            // Options decide whether the op takes other types than its first.
             Err(_) if self.dtype != self.op.types[0] => return Ok(None),
             form => form?,
         };
@@ -102,7 +102,7 @@ impl Case {
         Ok(Some(each.fold(Check::PERFECT, Check::and)))
     }
 
-    /// The op on inputs of the first one's shape; without material, of numbers that nobody looks at.
+    /// Forms the op on inputs of this shape; without material, on blank numbers.
     fn form(&self, shape: &[usize], material: Option<&Material>) -> Result<Form> {
         let mut settings = Settings::new(self.op);
         for (name, value) in self.op.example.options {
@@ -113,17 +113,18 @@ impl Case {
             let floats = material.map_or(&[1.0][..], |m| &m.floats);
             let matrix = &sparse_matrix(shape[0], floats);
             inputs.shape = None;
-            let job = MatrixJob { matrix, inputs: Vec::new(), settings: &settings, variant: self.variant };
+            let (variant, settings, profile) = (self.variant, &settings, &DeviceProfile::webgpu_defaults());
+            let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
             return job.form(Some(&mut inputs));
         }
         self.op.form(Ask::new(&settings).variant(self.variant).supplied_by(&mut inputs))
     }
 
-    /// The example's shape, each axis doubled in turn as often as there is room.
+    /// Returns the example's shape, its axes doubled in turn as long as `room` allows.
     fn grown(&self, profile: &DeviceProfile, room: Room) -> Vec<usize> {
         let mut shape = self.op.example.shape.to_vec();
         if self.op.matrix {
-            // Some 16 entries a row, of 8 bytes, made and converted on the host.
+            // About 16 entries of 8 bytes per row, made and converted on the host.
             return vec![(room.bytes / 1024).max(16) as usize; 2];
         }
         let mut open: Vec<usize> = (0..shape.len()).collect();
@@ -150,7 +151,7 @@ impl Case {
     }
 }
 
-/// Inputs of the bytes that the tour works on.
+/// Inputs made of the tour's bytes.
 struct Inputs<'a> {
     shape: Option<&'a [usize]>,
     dtype: DType,
@@ -163,7 +164,7 @@ impl Inputs<'_> {
         let of_nothing = Material::of(&[0]);
         let material = match self.material {
             Some(material) => material,
-            // Planning looks at filters.
+            // Planning reads filters.
             None if n <= 1 << 10 => &of_nothing,
             None => return HostArray::unseen(shape, dtype),
         };

@@ -1,12 +1,12 @@
-//! Every op on every adapter of this machine, on real bytes, checked against the reference and timed.
+//! Checks and times every op on every adapter of this machine, on real bytes.
 //!
 //! ```sh
 //! cargo run --release --example tour
 //! cargo run --release --example tour -- photo.raw --adapter nvidia --json rows.json
 //! ```
 //!
-//! Without files it works on its own sources. What runs is listed in `cases.rs`. Exit code 1 if a result is wrong
-//! or an op fails, 2 for bad arguments or files, 3 if this machine has no adapter.
+//! Without files it works on its own sources. `cases.rs` lists the rows. Exit code 1 if a result is wrong or an op
+//! fails, 2 for bad arguments or files, 3 without an adapter.
 
 mod cases;
 #[path = "../common/mod.rs"]
@@ -33,10 +33,10 @@ usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown]
 
   FILE...              work on the bytes of these files instead of the program's own sources
   --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver
-  --small              on cards too, no more data than a software adapter gets
-  --json FILE          write the rows there as well
+  --small              give cards no more data than software adapters
+  --json FILE          also write the rows to a file
   --markdown           print the tables as Markdown
-  --variants           every variant of each op, not only what it takes by itself
+  --variants           run every variant of each op, not only auto
 ";
 
 const LEGEND: &str = "\
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The options, or nothing if `--help` has been answered.
+/// Returns the options, or `None` after `--help`.
 fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Options>, Box<dyn Error>> {
     use lexopt::prelude::*;
     let mut options = Options {
@@ -95,7 +95,7 @@ fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     check_outputs(&options.json)?;
     let found = Gpu::adapters();
     if found.is_empty() {
-        // Opening what is not there says what is missing, and what to do.
+        // The error says what is missing, and what to do.
         Gpu::new()?;
     }
     let filter = AdapterFilter::Name(options.adapter.clone());
@@ -115,7 +115,7 @@ fn tour(options: &Options, out: &mut dyn Write) -> Result<u8, Box<dyn Error>> {
     say(out, LEGEND)?;
 
     let cases = cases(options.variants);
-    // Hidden where standard error is not a terminal.
+    // Hidden if standard error is no terminal.
     let bar = ProgressBar::new((adapters.len() * cases.len()) as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
     bar.enable_steady_tick(Duration::from_millis(200));

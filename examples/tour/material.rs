@@ -9,17 +9,17 @@ use tilework::io::shown;
 use tilework::program::{DeviceClass, DeviceProfile};
 use tilework::shader;
 
-/// Bytes that suit a card: more than its cache holds. No source is read further.
+/// Maximum bytes read: enough for a card, and more than its cache holds.
 const MOST: usize = 256 << 20;
 
-/// Bytes, and where they come from.
+/// Bytes and their origin.
 pub(crate) struct Source {
     bytes: Vec<u8>,
     from: String,
 }
 
 impl Source {
-    /// The bytes of `files`, or, if there are none, of this crate's own sources.
+    /// Reads `files`, or this crate's own sources if there are none.
     pub(crate) fn read(files: &[PathBuf]) -> Result<Self, Box<dyn Error>> {
         if files.is_empty() {
             return Ok(Self { bytes: own_sources(), from: "its own sources".to_owned() });
@@ -50,12 +50,12 @@ impl Source {
     }
 }
 
-/// The files of this crate; where they have gone, the shaders in the program.
+/// Returns this crate's source files, or the embedded shaders if they are gone.
 fn own_sources() -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
     for folder in ["src", "shaders"] {
-        // What cannot be listed is left out.
+        // Skips unreadable folders.
         let _ = collect(&root.join(folder), &mut paths);
     }
     paths.sort();
@@ -66,7 +66,7 @@ fn own_sources() -> Vec<u8> {
     bytes
 }
 
-/// Every file below `folder`.
+/// Lists every file below `folder`.
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -79,19 +79,19 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The bytes of a source in the amount that suits an adapter.
+/// A source's bytes, in an amount that suits an adapter.
 pub(crate) struct Material {
     pub(crate) bytes: Vec<u8>,
-    /// A number in [-1, 1] for each byte of the first quarter: as many bytes of memory.
+    /// A number in [-1, 1] per byte of the first quarter, so that both take the same memory.
     pub(crate) floats: Vec<f32>,
-    /// How large what is timed may be.
+    /// Limits on the size of timed cases.
     pub(crate) room: Room,
     repeated: bool,
 }
 
 impl Material {
-    /// More than the caches hold, and work for some milliseconds; on a processor, little enough that all ops take
-    /// seconds, which `small` asks for everywhere. Short sources are repeated, of long ones the beginning is taken.
+    /// Takes more than the caches hold on a card, and less on a processor or with `small`, so that all ops take
+    /// seconds. Short sources are repeated, long ones cut.
     pub(crate) fn new(source: &Source, profile: &DeviceProfile, small: bool) -> Self {
         let class = if small { DeviceClass::Cpu } else { profile.class };
         let (amount, flop) = match class {
@@ -105,9 +105,9 @@ impl Material {
         Self { repeated: length > source.bytes.len(), room, ..Self::of(&bytes) }
     }
 
-    /// These bytes, and room for nothing.
+    /// Takes these bytes, and times nothing.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Nearly no quotient is exact, so that sums and products have to round.
+        // Few quotients are exact, so that sums and products round.
         let floats = bytes[..bytes.len().div_ceil(4)].iter().map(|&b| (f32::from(b) - 127.5) / 127.5);
         let room = Room { bytes: 0, flop: 0.0 };
         Self { floats: floats.collect(), bytes: bytes.to_vec(), room, repeated: false }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tilework::io::write_aside;
 use tilework::program::DeviceProfile;
 
-/// A row; what is not known of an op that failed is null.
+/// Formats a row. Fields of a failed op are null.
 pub(crate) fn row(
     case: &Case,
     outcome: Option<&Outcome>,
@@ -34,7 +34,7 @@ pub(crate) fn row(
     })
 }
 
-/// Writes rows to a file, all of them or nothing.
+/// Writes all rows to a file, or nothing.
 pub(crate) fn write(path: &Path, rows: &[Value]) -> tilework::Result<()> {
     write_aside(path, |file| writeln!(file, "{:#}", Value::from(rows)))
 }

@@ -1,11 +1,11 @@
-//! How rows look: as aligned text, or as Markdown.
+//! Formats rows as aligned text or Markdown.
 
 use crate::cases::{Case, Outcome};
 use crate::common::measured::{aligned, digits, time};
 use crate::material::Material;
 use tilework::Gpu;
 
-/// Titles and widths of the columns, and whether they stand to the right, as numbers do.
+/// Columns: title, width, right-aligned.
 const COLUMNS: [(&str, usize, bool); 9] = [
     ("op", 20, false),
     ("type", 4, false),
@@ -20,7 +20,7 @@ const COLUMNS: [(&str, usize, bool); 9] = [
 
 type Cells = [String; COLUMNS.len()];
 
-/// What stands above the rows of an adapter.
+/// Formats the lines above an adapter's rows.
 pub(crate) fn heading(gpu: &Gpu, material: &Material, markdown: bool) -> String {
     let p = gpu.profile();
     let (name, driver, backend) = (&p.name, &p.driver, &p.backend);
@@ -42,7 +42,7 @@ pub(crate) fn heading(gpu: &Gpu, material: &Material, markdown: bool) -> String 
     format!("\n**{name}**, {backend}, {driver}; {facts}\n\n{titles}{rule}")
 }
 
-/// The row of an op that ran.
+/// Formats the row of an op that ran.
 pub(crate) fn row(case: &Case, outcome: &Outcome, markdown: bool) -> String {
     let o = outcome;
     let rate = match o.report.bound() {
@@ -63,7 +63,7 @@ pub(crate) fn row(case: &Case, outcome: &Outcome, markdown: bool) -> String {
     line(&cells, markdown)
 }
 
-/// The row of an op that could not run.
+/// Formats the row of an op that could not run.
 pub(crate) fn remark(case: &Case, text: &str, markdown: bool) -> String {
     if !markdown {
         let ((_, op, _), (_, dtype, _)) = (COLUMNS[0], COLUMNS[1]);

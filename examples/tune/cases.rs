@@ -1,4 +1,4 @@
-//! What is tuned: ops with the shapes that they are met in.
+//! Ops to tune, with typical shapes.
 
 use half::f16;
 use tilework::prelude::*;
@@ -8,7 +8,7 @@ use tilework::{Attention, Element, Result};
 
 type Tune = dyn Fn(&Gpu, &TuningOptions) -> Result<TuningReport>;
 
-/// An op and a shape, for a class of which a winner is found.
+/// An op and a shape, whose class gets a winner.
 pub(crate) struct Case {
     pub(crate) op: &'static str,
     pub(crate) shape: String,
@@ -30,7 +30,7 @@ impl Case {
     }
 }
 
-/// Every case, for shapes that suit cards, or such as a processor does in moments.
+/// Lists all cases, with shapes for cards or for processors.
 pub(crate) fn cases(large: bool) -> Vec<Case> {
     let of = |small: usize, big: usize| if large { big } else { small };
     let n = of(1 << 18, 1 << 25);

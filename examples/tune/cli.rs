@@ -11,15 +11,15 @@ use tilework::tune::{Outcome, Stopped, TuningOptions, TuningReport};
 const USAGE: &str = "\
 usage: tune [--ops OP,OP...] [--sizes small|large] [--budget SECONDS] [--save]
 
-  --ops OP,OP...       only these ops (all that can be tuned)
-  --sizes small|large  shapes for processors, or for cards (by the adapter)
+  --ops OP,OP...       tune only these ops (all)
+  --sizes small|large  shapes for processors or for cards (by the adapter)
   --budget SECONDS     time for the candidates of each shape (3)
-  --save               keep what is found in the cache directory, where planning looks it up
-  --verbose            every candidate of every shape
+  --save               keep the winners in the cache directory, where planning finds them
+  --verbose            print every candidate of every shape
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-Of each op and shape: what its own policy takes, and the fastest variant that computes the same. A row named after a
-variant is one of its table of tiles.
+Prints, for each op and shape, the choice of the op's policy and the fastest correct variant. A row after a variant's
+name is from its table of tiles.
 ";
 
 struct Options {
@@ -31,7 +31,7 @@ struct Options {
     adapter: Option<String>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let result = parse(args).and_then(|options| match options {
         Some(options) => tune(&options, out, err),
@@ -40,7 +40,7 @@ pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write
     exit_code("tune", result, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -89,7 +89,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         let mut names: Vec<_> = known.iter().map(|case| case.op).collect();
         names.dedup();
         return Err(Failure::bad_input(format!(
-            "--ops {op}: no such op here; there are {}",
+            "--ops {op}: cannot be tuned; there are {}",
             names.join(", ")
         )));
     }
@@ -106,7 +106,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         bar.set_message(format!("{} {}", case.op, case.shape));
         match case.tune(&gpu, &how) {
             Ok(report) => reports.push((case, report)),
-            // A shape may be too large for a device, and a variant too much for its driver.
+            // A shape may exceed the device, and a variant its driver.
             Err(e) => {
                 if e.kind() == ErrorKind::DeviceLost {
                     gpu = open_gpu(options.adapter.clone())?;
@@ -130,7 +130,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     }
     let denied: Vec<_> = reports.iter().flat_map(|(_, report)| &report.denied).collect();
     let lost = misses.iter().any(|(_, e)| e.kind() == ErrorKind::DeviceLost);
-    // What a search that ran out of time has not found may still be there.
+    // A search that ran out of time may have missed the winner.
     let known = |r: &TuningReport| r.stopped != Stopped::Budget || r.best != r.default;
     let found = lost || !denied.is_empty() || reports.iter().any(|(_, report)| known(report));
     let cache = gpu.cache();
@@ -139,7 +139,7 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
         (Some(trouble), ..) => Err(format!("NOT kept: {trouble}")),
         (None, true, None) => Err("NOT kept: there is no cache directory.".into()),
         (None, true, Some(_)) if !found => {
-            Ok("Nothing to keep: the time was up before anything was found.".into())
+            Ok("Nothing to keep: the time was up before a winner was found.".into())
         }
         (None, true, Some(directory)) => Ok(format!("Kept in {}.", shown(directory))),
     };
@@ -147,13 +147,13 @@ fn tune(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Result<u
     text += &format!("\n{line}\n");
     say(out, &text)?;
     for variant in &denied {
-        // Said once: from now on it is not run here.
+        // Reported once: from now on it is denied here.
         let _ = writeln!(err, "tune: wrong on this driver, and denied: {variant}");
     }
     Ok(if denied.is_empty() && !lost && kept.is_ok() { 0 } else { 1 })
 }
 
-/// A line for each shape.
+/// Formats a line per shape.
 fn table(reports: &[(&Case, TuningReport)]) -> String {
     let head = [
         "op", "shape", "default", "us", "best", "us", "gain", "roofline", "tried", "left out", "wrong", "end",
@@ -186,7 +186,7 @@ fn table(reports: &[(&Case, TuningReport)]) -> String {
     }
     let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
     let widths: Vec<_> = (0..head.len()).map(width).collect();
-    // Numbers stand to the right.
+    // Numbers are right-aligned.
     let right = [3, 5, 6, 7, 8, 9, 10];
     let cell = |(i, text): (usize, &String)| {
         let width = widths[i];

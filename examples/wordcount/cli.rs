@@ -1,7 +1,7 @@
 //! The command line of `wordcount`.
 
 use super::common::chunks::{chunk_bytes, progress, rate};
-use super::common::{Args, Failure, exit_code, open_file, open_gpu, say};
+use super::common::{Args, Failure, answer, open_file, open_gpu, say};
 use super::counter::Counter;
 use super::pieces::Pieces;
 use super::words::Counts;
@@ -14,13 +14,13 @@ const USAGE: &str = "\
 usage: wordcount FILE... [--top N] [--check]
 
   --top N              print the N most frequent words (20)
-  --check              hold the counts against the processor's
+  --check              compare the counts with the processor's
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
   --chunk MIB          maximum MiB on the device at a time (32; 8 for a software driver)
 
-Words are made of ASCII letters, which count as lower case, ASCII digits, and what is not ASCII except U+0080 to
-U+00BF, U+2000 to U+207F and U+3000 to U+303F (dashes, quotation marks): don't is two words, and naïve is one.
-Bytes that are no UTF-8 belong to words, and are printed as \u{fffd}.
+Words consist of ASCII letters (in lower case), ASCII digits, and other non-ASCII characters than U+0080 to U+00BF,
+U+2000 to U+207F and U+3000 to U+303F (dashes, quotation marks): don't is two words, and naïve is one. Invalid UTF-8
+belongs to words, and is printed as \u{fffd}.
 ";
 
 const MIB: u64 = 1 << 20;
@@ -33,16 +33,12 @@ struct Options {
     chunk: Option<u64>,
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let result = parse(args).and_then(|options| match options {
-        Some(options) => wordcount(&options, out),
-        None => say(out, USAGE).map(|()| 0),
-    });
-    exit_code("wordcount", result, err)
+    answer(("wordcount", USAGE), parse(args), wordcount, out, err)
 }
 
-/// The options, or nothing if `--help` is asked for.
+/// Returns the options, or `None` for `--help`.
 fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
@@ -65,12 +61,12 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
 }
 
 fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
-    // A file that cannot be read is refused before any work.
+    // Reject unreadable files before any work.
     let sizes = options.files.iter().map(|path| Ok(open_file(path)?.1));
     let size = sizes.sum::<Result<u64, Failure>>()?;
     let gpu = open_gpu(options.adapter.clone())?;
     let usual = if gpu.profile().is_cpu() { 8 } else { 32 } * MIB;
-    // Some files do not know how long they are.
+    // Some files do not report their length.
     let chunk = options.chunk.unwrap_or(usual).min(size.max(MIB));
     let counter = Counter::new(&gpu, chunk)?;
     let mut pieces = Pieces::new(options.files.clone(), counter.chunk());
@@ -114,8 +110,8 @@ fn wordcount(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         let found = counts.difference(&count_on_host(&options.files)?);
         let took = begin.elapsed().as_secs_f64();
         text += &match &found {
-            None => format!("  checked: the processor counts the same, in {took:.3} s\n"),
-            Some(difference) => format!("  DIFFERS from what the processor counts: {difference}\n"),
+            None => format!("  checked: same counts as on the processor, in {took:.3} s\n"),
+            Some(difference) => format!("  DIFFERS from the processor's counts: {difference}\n"),
         };
         same = found.is_none();
     }

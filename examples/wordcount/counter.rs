@@ -1,4 +1,4 @@
-//! Counts words on a device, a piece of the text at a time.
+//! Counts words on a device, piece by piece.
 
 use super::common::chunks::read_ahead;
 use super::common::{Failure, workgroups};
@@ -6,22 +6,22 @@ use super::words::Counts;
 use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 
-/// Threads of a workgroup of the kernels.
+/// Threads per workgroup.
 const WORKGROUP_SIZE: usize = 256;
-/// Bytes of a group of `mark` and `list`.
+/// Bytes per group of `mark` and `list`.
 const GROUP: usize = 32;
-/// Zeros behind the text, at the least.
+/// Minimum zeros after the text.
 const MARGIN: usize = 4;
-/// Bits of the hashes that words are sorted by: two words that agree in these, and lie among each other therefore, make
-/// more runs and no wrong count.
+/// Bits of the hashes that words are sorted by. Different words that agree in these may interleave, which makes more
+/// runs but no wrong count.
 const SORTED_BITS: u32 = 24;
 
 /// Counts words on a device.
 ///
-/// Two kernels find where words begin, `Scan` says how many there are, and a third lists them. Each word is hashed,
-/// `RadixSort` brings equal hashes together, and each word is compared with the one before it, byte by byte: runs
-/// of equal words are exact, whatever the hashes. `Scan` numbers the runs, `ReduceByKey` adds up a one for each word
-/// of a run, `Select` keeps a place of each; the host looks there for the word and adds the pieces up.
+/// Two kernels find where words begin, `Scan` counts them, and a third lists them. Each word is hashed, `RadixSort`
+/// groups equal hashes, and each word is compared with the previous one byte by byte, so that runs of equal words are
+/// exact. `Scan` numbers the runs, `ReduceByKey` counts the words of each run, and `Select` keeps one position of each;
+/// the host looks up the words there and adds the pieces.
 #[derive(Debug)]
 pub(crate) struct Counter {
     gpu: Gpu,
@@ -38,7 +38,7 @@ pub(crate) struct Counter {
     ends: Buffer<u32>,
 }
 
-/// The runs of a piece that the device is at.
+/// The runs of a submitted piece.
 struct Runs {
     capacity: usize,
     number: Buffer<u32>,
@@ -46,7 +46,7 @@ struct Runs {
     places: Buffer<u32>,
 }
 
-/// The words of a piece: places in it and how often each occurs. A word may occur in several.
+/// The words of a piece: positions and counts. A word may occur in several.
 #[derive(Default)]
 struct Found {
     piece: Vec<u8>,
@@ -55,7 +55,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds the words up, and gives the buffer of the piece back.
+    /// Adds the words to `counts`, and returns the piece's buffer.
     fn add_to(self, counts: &mut Counts) -> Vec<u8> {
         for (place, count) in self.places.iter().zip(&self.counts) {
             counts.add(&self.piece[*place as usize..], u64::from(*count));
@@ -64,16 +64,16 @@ impl Found {
     }
 }
 
-/// Whole groups that hold `bytes` bytes and the margin.
+/// Returns the size of whole groups for `bytes` bytes and the margin.
 fn padded(bytes: usize) -> usize {
     (bytes + MARGIN).next_multiple_of(GROUP)
 }
 
 impl Counter {
-    /// For pieces of at most `chunk` bytes, and no more than the device can bind the words of.
+    /// Makes a counter for pieces of at most `chunk` bytes, or what the device can bind.
     pub(crate) fn new(gpu: &Gpu, chunk: u64) -> tilework::Result<Self> {
         let limits = &gpu.profile().limits;
-        // Every second byte may begin a word, whose place has four bytes.
+        // Every second byte may begin a word, and each position takes four bytes.
         let most = limits.max_storage_binding.min(limits.max_buffer_size) / 2 - GROUP as u64;
         let chunk = chunk.clamp(1, most.min(u64::from(u32::MAX) / 2)) as usize;
         let kernel = |entry| gpu.kernel("words.wgsl", include_str!("words.wgsl"), entry);
@@ -94,17 +94,17 @@ impl Counter {
         })
     }
 
-    /// Name of the adapter.
+    /// Returns the adapter's name.
     pub(crate) fn adapter(&self) -> &str {
         &self.gpu.profile().name
     }
 
-    /// Bytes of the largest piece for the device.
+    /// Returns the maximum bytes of a piece.
     pub(crate) fn chunk(&self) -> usize {
         self.chunk
     }
 
-    /// Counts the words of the chunks that `next` returns. `done` gets the bytes of each chunk.
+    /// Counts the words of the chunks that `next` returns. Calls `done` with the bytes of each chunk.
     pub(crate) fn count(
         &self,
         next: impl FnMut(&mut Vec<u8>) -> Result<bool, Failure> + Send,
@@ -115,13 +115,13 @@ impl Counter {
         read_ahead(next, |piece| {
             let bytes = piece.len();
             if bytes > self.chunk {
-                // It begins with a word as long as that.
+                // It begins with an overlong word.
                 counts.add_all(&piece);
                 done(bytes as u64);
                 return Ok(Some(piece));
             }
             let runs = self.submit(&piece)?;
-            // The device is busy now: time to see to what it found before.
+            // The device is busy: process its previous results.
             let free = std::mem::take(&mut last).add_to(&mut counts);
             let (places, occurrences) = runs.map_or(Ok(Default::default()), Runs::read)?;
             last = Found { piece, places, counts: occurrences };
@@ -132,7 +132,7 @@ impl Counter {
         Ok(counts)
     }
 
-    /// Starts the search for words in a piece; nothing if it has none.
+    /// Starts counting a piece; returns `None` if it has no words.
     fn submit(&self, piece: &[u8]) -> tilework::Result<Option<Runs>> {
         let gpu = &self.gpu;
         let bytes = padded(piece.len());
@@ -170,7 +170,7 @@ impl Counter {
         let sorted = [Arg::from(&sorted_starts), Arg::from(&sorted_hashes)];
         let args = [&[Arg::from(folded)], &sorted[..], &[Arg::from(&heads), Arg::from(&ones)]].concat();
         launch(&self.compare, &mut rec, n, &args)?;
-        // What was sorted is free again: it takes the numbers of the runs.
+        // The hashes are no longer needed: reuse their buffer for the runs' numbers.
         number.record(&mut rec, &heads, &hashes)?;
         add.record(&mut rec, &hashes, &ones, &starts, &runs.counts, &runs.number)?;
         select.record(&mut rec, &sorted_starts, &heads, &runs.places, &runs.number)?;
@@ -178,7 +178,7 @@ impl Counter {
         Ok(Some(runs))
     }
 
-    /// Copies a piece to the device, with zeros behind it up to whole groups.
+    /// Uploads a piece, padded with zeros to whole groups.
     fn upload(&self, piece: &[u8]) -> tilework::Result<()> {
         let whole = piece.len() / 4 * 4;
         self.text.slice(..whole)?.write(&piece[..whole])?;
@@ -189,14 +189,14 @@ impl Counter {
 }
 
 impl Runs {
-    /// Waits for the device: places of words, and how often they occur.
+    /// Waits for the positions and counts of words.
     fn read(self) -> tilework::Result<(Vec<u32>, Vec<u32>)> {
         let n = self.number.read()?.first().map_or(0, |n| *n as usize).min(self.capacity);
         Ok((self.places.slice(..n)?.read()?, self.counts.slice(..n)?.read()?))
     }
 }
 
-/// Records a kernel of `n` invocations: its parameter is their number.
+/// Records a kernel of `n` threads with the parameter `n`.
 fn launch(kernel: &OwnKernel, rec: &mut Recorder, n: usize, args: &[Arg<'_>]) -> tilework::Result<()> {
     let params = n as u32;
     let args = [&[Arg::uniform(&params)], args].concat();

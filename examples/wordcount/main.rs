@@ -1,13 +1,13 @@
-//! The most frequent words of text files: split, hashed, sorted and counted on the device.
+//! Finds the most frequent words of text files, on the device.
 //!
 //! ```sh
 //! cargo run --release --example wordcount -- README.md
 //! cargo run --release --example wordcount -- books/*.txt --top 50 --check
 //! ```
 //!
-//! Files are read as one stream, in pieces that end where a word does, the next one while the device works on the last.
-//! `counter.rs` says what happens on the device, `words.rs` what a word is. Counts are exact.
-//! Exit code 1 if `--check` finds a difference or the device fails, 2 for bad input, 3 if there is no adapter.
+//! Reads files as one stream, in pieces that end between words, the next one while the device works on the last.
+//! `counter.rs` describes the device's part, `words.rs` defines words. Counts are exact. Exit code 1 if `--check` finds
+//! a difference or the device fails, 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! The texts of several files as one stream of pieces that cut no word in two.
+//! Reads several files as one stream of pieces that end between words.
 
 use super::common::{Failure, open_file};
 use super::words::ends_word;
@@ -6,13 +6,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Reads pieces of at most `chunk` bytes; longer ones only where a word is as long. Each file ends with one newline
-/// more than it has, so that its last word does not go on in the next file.
+/// Reads pieces of at most `chunk` bytes, or more if a word is longer. Each file gets a trailing newline, so that its
+/// last word does not continue in the next file.
 pub(crate) struct Pieces {
     files: std::vec::IntoIter<PathBuf>,
     open: Option<(PathBuf, File)>,
     chunk: usize,
-    /// What was read behind the last cut.
+    /// Bytes read after the last cut.
     rest: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ impl Pieces {
         Self { files: files.into_iter(), open: None, chunk, rest: Vec::new() }
     }
 
-    /// Puts the next piece into an empty buffer; false if there is none.
+    /// Puts the next piece into an empty buffer; returns false at the end.
     pub(crate) fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Failure> {
         piece.append(&mut self.rest);
         let (mut searched, mut wanted) = (0, self.chunk);
@@ -36,13 +36,13 @@ impl Pieces {
                 piece.truncate(searched + last + 1);
                 return Ok(true);
             }
-            // One word fills it all: its end must be found.
+            // One word fills the buffer: search for its end.
             searched = piece.len();
             wanted = 2 * searched;
         }
     }
 
-    /// Reads on, until there are `wanted` bytes or a file has ended; false if there are no more files.
+    /// Reads until there are `wanted` bytes or a file ends; returns false after the last file.
     fn read(&mut self, piece: &mut Vec<u8>, wanted: usize) -> Result<bool, Failure> {
         let (path, file) = match &mut self.open {
             Some(open) => open,

@@ -1,18 +1,18 @@
-//! What a word is, and counts of words: on the host, where pieces are cut and counts come together.
+//! Defines words, and counts them on the host.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-/// How often each word occurs. Words are bytes, in lower case as far as they are ASCII.
+/// Counts of words. Words are bytes, with ASCII letters in lower case.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     of: HashMap<Box<[u8]>, u64>,
-    /// The word that is looked up.
+    /// Scratch for the word being looked up.
     word: Vec<u8>,
 }
 
 impl Counts {
-    /// Adds `count` occurrences of the word that `text` begins with, and gives the bytes of that word.
+    /// Adds `count` occurrences of the word at the start of `text`, and returns its length.
     pub(crate) fn add(&mut self, text: &[u8], count: u64) -> usize {
         self.word.clear();
         for (i, byte) in text.iter().enumerate() {
@@ -30,7 +30,7 @@ impl Counts {
         self.word.len()
     }
 
-    /// Adds the words of `text`, one after another.
+    /// Adds all words of `text`.
     pub(crate) fn add_all(&mut self, mut text: &[u8]) {
         while !text.is_empty() {
             let bytes = match separator(text) {
@@ -51,24 +51,24 @@ impl Counts {
         Ok(())
     }
 
-    /// Words, each time that one occurs.
+    /// Returns the number of words.
     pub(crate) fn all(&self) -> u64 {
         self.of.values().sum()
     }
 
-    /// Different words.
+    /// Returns the number of different words.
     pub(crate) fn different(&self) -> usize {
         self.of.len()
     }
 
-    /// The words from the most frequent to the rarest; those of equal counts in the order of their bytes.
+    /// Returns the words by falling count, then by bytes.
     pub(crate) fn ranked(&self) -> Vec<(&[u8], u64)> {
         let mut ranked: Vec<_> = self.of.iter().map(|(word, count)| (&**word, *count)).collect();
         ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         ranked
     }
 
-    /// The first word in the order of bytes that the host counts otherwise, in words.
+    /// Describes the first word, in byte order, whose count differs.
     pub(crate) fn difference(&self, host: &Self) -> Option<String> {
         let of = |counts: &Self, word: &[u8]| counts.of.get(word).copied().unwrap_or(0);
         let words = self.of.keys().chain(host.of.keys()).map(|word| &**word);
@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-/// Bytes of the separator that `text` begins with; 0 if it begins with a byte of a word.
+/// Returns the length of the separator at the start of `text`; 0 if it starts with a word.
 ///
 /// Words are the longest runs of ASCII letters, ASCII digits and bytes that are not ASCII, except punctuation:
 /// U+0080 to U+00BF, U+2000 to U+207F (dashes, quotation marks) and U+3000 to U+303F separate words.
@@ -91,7 +91,7 @@ fn separator(text: &[u8]) -> usize {
     }
 }
 
-/// Whether no word goes on beyond this byte, whatever follows.
+/// Returns whether a word always ends at this byte.
 pub(crate) fn ends_word(byte: u8) -> bool {
     byte.is_ascii() && !byte.is_ascii_alphanumeric()
 }

@@ -1,11 +1,11 @@
-// Splits a text into words on the device. fold: bytes of words, in lower case; others become 0. mark: where words
-// begin, a bit for each byte. list: the same as positions. hash: a number for each word. compare: whether a
-// word differs from the one before it in the order of hashes. One invocation does four bytes (fold), 32 bytes
-// (mark, list) or a word (hash, compare). Bytes are padded with zeros to whole groups of 32, at least four.
+// Splits a text into words. fold: lower-cases bytes of words and zeroes others. mark: one bit per byte where a word
+// begins. list: the marks as positions. hash: a number per word. compare: whether a word differs from the one before it
+// in hash order. One thread handles four bytes (fold), 32 bytes (mark, list) or a word (hash, compare). The text is
+// padded with at least four zeros to groups of 32 bytes.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-// Bytes of a word that are looked at. What is as long counts as different from all others here: the host sees to it.
+// Maximum bytes compared. Longer words always differ here, and the host merges them.
 const LONGEST: u32 = 1024u;
 
 struct Params { n: u32 } // invocations with work
@@ -16,7 +16,7 @@ struct Params { n: u32 } // invocations with work
 @group(0) @binding(4) var<storage, read_write> masks_out: array<u32>;
 @group(0) @binding(5) var<storage, read_write> counts_out: array<u32>;
 @group(0) @binding(6) var<storage, read> masks: array<u32>;
-@group(0) @binding(7) var<storage, read> ends: array<u32>; // words up to the end of each group of 32 bytes
+@group(0) @binding(7) var<storage, read> ends: array<u32>; // number of words up to the end of each group of 32 bytes
 @group(0) @binding(8) var<storage, read_write> starts_out: array<u32>;
 @group(0) @binding(9) var<storage, read> starts: array<u32>;
 @group(0) @binding(10) var<storage, read_write> hashes_out: array<u32>;
@@ -28,7 +28,7 @@ fn invocation(id: vec3<u32>, lane: u32) -> u32 { return workgroup_index(id) * WO
 
 fn within(x: u32, first: u32, last: u32) -> bool { return x >= first && x <= last; }
 
-// Bytes of the separator that begins with the lowest of these four bytes; 0 if it is of a word.
+// Length of the separator at the lowest of these four bytes; 0 if it belongs to a word.
 fn separator(bytes: u32) -> u32 {
     let a = bytes & 0xffu;
     let b = (bytes >> 8u) & 0xffu;
@@ -65,13 +65,13 @@ fn fold(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
     // A window of eight bytes that begins two bytes before ours: separators have up to three bytes.
     var low = (before >> 16u) | (here << 16u);
     var high = (here >> 16u) | (after << 16u);
-    var left = 0u; // bytes of the separator that we are in
+    var left = 0u; // remaining bytes of the current separator
     var word = 0u;
     for (var k = 0u; k < 6u; k++) {
         left = max(max(left, 1u) - 1u, separator(low));
         let byte = low & 0xffu;
         let lower = select(byte, byte | 0x20u, within(byte, 0x41u, 0x5au));
-        // The two bytes before ours leave at the bottom.
+        // Drop the two bytes before ours.
         word = (word >> 8u) | (select(lower, 0u, left > 0u) << 24u);
         low = (low >> 8u) | (high << 24u);
         high = high >> 8u;
@@ -79,7 +79,7 @@ fn fold(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
     folded_out[i] = word;
 }
 
-// 0x80 in each byte that is 0, exactly: the sum carries into no other byte.
+// 0x80 in each zero byte; the sum never carries into another byte.
 fn zeros(word: u32) -> u32 {
     return ~(((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word | 0x7f7f7f7fu);
 }
@@ -90,7 +90,7 @@ fn mark(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
     if group >= params.n {
         return;
     }
-    var gaps = 0u; // bit i: byte i is of no word
+    var gaps = 0u; // bit i: byte i belongs to no word
     for (var k = 0u; k < 8u; k++) {
         gaps |= (((zeros(folded[8u * group + k]) >> 7u) * 0x01020408u) >> 24u) << (4u * k);
     }
@@ -118,7 +118,7 @@ fn list(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
     }
 }
 
-// Four bytes of a word from byte `at` on; 0 from the end of the word on.
+// Four bytes of a word from byte `at`; 0 after its end.
 fn four(at: u32) -> u32 {
     let shift = 8u * (at % 4u);
     var bytes = folded[at / 4u];
@@ -179,5 +179,5 @@ fn compare(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index
         head = 0u;
     }
     heads_out[i] = head;
-    ones_out[i] = 1u; // what each word counts
+    ones_out[i] = 1u; // each word counts one
 }

@@ -1,4 +1,2 @@
 // No activation.
-fn activate(x: f32) -> f32 {
-    return x;
-}
+fn activate(x: f32) -> f32 { return x; }

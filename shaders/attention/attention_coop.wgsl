@@ -1,14 +1,14 @@
-// softmax(scale q k^T + mask) v on cooperative matrices of f16 with sums of f32 (Dao, "FlashAttention-2", 2023).
+// Computes softmax(scale q k^T + mask) v on cooperative matrices of f16 with f32 sums (Dao, "FlashAttention-2", 2023).
 //
-// A workgroup takes ROWS rows of q, of which each subgroup (a team) has TEAM_ROWS, and walks over the keys that they see,
-// TILE_KEYS at a time. q and the output stay in matrices; tiles of k and v are staged in workgroup memory for all teams. A
-// matrix has no elements to reach: scores go through workgroup memory, where a row belongs to an invocation (or to two),
-// and come back as weights of f16.
+// A workgroup computes ROWS rows of q, TEAM_ROWS for each subgroup (a team), and walks over the keys that they see,
+// TILE_KEYS at a time. q and the output stay in matrices; tiles of k and v are staged in workgroup memory. The elements
+// of a matrix cannot be accessed, so scores go through workgroup memory, where one or two threads own a row, and come
+// back as f16 weights.
 //
-// The output is scaled to a new maximum of its row only where that is more than 2^SLACK times what the row was scaled by,
-// and weights are then as large as that, far from what f16 holds: few tiles do so, and those alone take the output through
-// workgroup memory. There the output passes in strips of TILE_KEYS dimensions, as a strip takes the place of the scores.
-#import attention/attention_seen
+// The output is rescaled to a new row maximum only if that exceeds the old one by a factor above 2^SLACK; weights stay
+// below 2^SLACK, far inside the range of f16. Few tiles rescale. Those move the output through workgroup memory, in
+// strips of TILE_KEYS dimensions, which reuse the memory of the scores.
+#import attention/attention_visible
 #import attention/attention_mask
 #import attention/attention_output
 #import attention/q_f16 as queries
@@ -20,50 +20,50 @@ enable subgroups;
 const TEAMS: u32 = 4u;
 const TEAM_ROWS: u32 = 32u; // 16 or 32
 const TILE_KEYS: u32 = 16u; // a multiple of 16
-// How much a maximum may grow, as a power of two, before the output is scaled to it.
+// Binary logarithm of the growth of a maximum that makes the output rescale.
 const SLACK: f32 = 8.0;
 
-const LANES: u32 = 32u; // invocations of a team
-const INVOCATIONS: u32 = TEAMS * LANES;
+const LANES: u32 = 32u; // threads in a team
+const THREADS: u32 = TEAMS * LANES;
 const ROWS: u32 = TEAMS * TEAM_ROWS;
-const SHARERS: u32 = LANES / TEAM_ROWS; // invocations that share a row of scores
-const SHARE: u32 = TILE_KEYS / 4u / SHARERS; // fours of scores that one has
+const SHARERS: u32 = LANES / TEAM_ROWS; // threads that share a row of scores
+const SHARE: u32 = TILE_KEYS / 4u / SHARERS; // vec4s of scores of a thread
 
-// Matrices have SIDE rows and columns.
+// Rows and columns of a matrix.
 const SIDE: u32 = 16u;
 const ROW_BLOCKS: u32 = TEAM_ROWS / SIDE;
 const KEY_BLOCKS: u32 = TILE_KEYS / SIDE;
-const DIM_BLOCKS: u32 = 4u * FOURS / SIDE;
+const DIM_BLOCKS: u32 = 4u * VEC4S / SIDE;
 
-// Storage is read in pieces of eight elements. LOADS of them in an invocation are a tile of k or v; the last may be beyond it.
-const PIECES: u32 = FOURS / 2u;
-const LOADS: u32 = (TILE_KEYS * PIECES + INVOCATIONS - 1u) / INVOCATIONS;
+// Threads read pieces of eight elements, LOADS each for a tile of k or v; the last may lie beyond the tile.
+const PIECES: u32 = VEC4S / 2u;
+const LOADS: u32 = (TILE_KEYS * PIECES + THREADS - 1u) / THREADS;
 
-// Elements from one row to the next in workgroup memory: a little more than a row has, to spread blocks over the banks.
+// Row pitch in workgroup memory, in elements: padded, to spread rows over the banks.
 const P_PITCH: u32 = TILE_KEYS + 8u;
-const KV_PITCH: u32 = 4u * FOURS + 8u;
+const KV_PITCH: u32 = 4u * VEC4S + 8u;
 const S_PITCH: u32 = TILE_KEYS + 4u;
 
-// Strips of the output (and first of q), and fours of elements in a row of each; the last may be narrower.
+// Strips of q and of the output, and vec4s in a row of each; the last may be narrower.
 const STRIPS: u32 = (DIM_BLOCKS + KEY_BLOCKS - 1u) / KEY_BLOCKS;
 #for strip in STRIPS
-const WIDTH_{strip}: u32 = min(TILE_KEYS / 4u, FOURS - {strip}u * TILE_KEYS / 4u);
+const WIDTH_{strip}: u32 = min(TILE_KEYS / 4u, VEC4S - {strip}u * TILE_KEYS / 4u);
 #end
 
 const LOG2_E: f32 = 1.4426950408889634;
 
-// Weights, and first q.
+// First q, then weights.
 var<workgroup> wg_p: array<vec4<f16>, ROWS * P_PITCH / 4u>;
 var<workgroup> wg_k: array<vec4<f16>, TILE_KEYS * KV_PITCH / 4u>;
 var<workgroup> wg_v: array<vec4<f16>, TILE_KEYS * KV_PITCH / 4u>;
-// Scores; and the output where its elements are reached.
+// Scores, or a strip of the output.
 var<workgroup> wg_s: array<vec4<f32>, ROWS * S_PITCH / 4u>;
-// Of each team GROWN, if a row wants the output scaled, and SPOILED, if it found a value that is infinite or NaN.
+// For each team: GROWN if a row must rescale its output, SPOILED if a value is infinite or NaN.
 var<workgroup> wg_flags: array<u32, TEAMS>;
 const GROWN: u32 = 1u;
 const SPOILED: u32 = 2u;
 
-// Which are infinite or NaN.
+// Tells which elements are infinite or NaN.
 fn spoils(x: vec4<f32>) -> vec4<bool> {
     return (bitcast<vec4<u32>>(x) & vec4(0x7fffffffu)) >= vec4(0x7f800000u);
 }
@@ -72,7 +72,7 @@ fn halves(words: vec2<u32>) -> vec4<f16> {
     return vec4<f16>(vec2<f16>(unpack2x16float(words.x)), vec2<f16>(unpack2x16float(words.y)));
 }
 
-// A strip of columns of the output, to the scores' place in workgroup memory.
+// Stores a strip of the output in the memory of the scores.
 #block store_strip(strip)
 #for d in strip * KEY_BLOCKS..min((strip + 1) * KEY_BLOCKS, DIM_BLOCKS)
 #for r in ROW_BLOCKS
@@ -87,10 +87,10 @@ fn halves(words: vec2<u32>) -> vec4<f16> {
     workgroupBarrier();
 #end
 
-@compute @workgroup_size(INVOCATIONS)
+@compute @workgroup_size(THREADS)
 fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    // As workgroup_index has it, written out: naga holds what a function returns to differ from invocation to
-    // invocation, and the end of some of them to be in the way of the others' matrices.
+    // workgroup_index, inlined: naga treats the result of a function as non-uniform, and would reject matrix operations
+    // after the return below.
     let index = workgroup.x + FOLD * (workgroup.y + FOLD * workgroup.z);
     if index >= params.rows {
         return;
@@ -99,32 +99,37 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     let last_key = max(end_key, 1u) - 1u;
     let team = local / LANES;
     let lane = local % LANES;
-    // The row of scores that is this invocation's, or its part of one.
+    // The row of scores, or the part of one, of this thread.
     let row = team * TEAM_ROWS + lane % TEAM_ROWS;
     let part = lane / TEAM_ROWS;
     let query = min(first_query + row, last_query);
     let row_at = row * (S_PITCH / 4u) + part * SHARE;
     var infinity_bits = 0xff800000u;
-    let nothing = bitcast<f32>(infinity_bits);
+    let minus_infinity = bitcast<f32>(infinity_bits);
     let factor = params.scale * LOG2_E;
-    var most = nothing;
+    var largest = minus_infinity;
     var sum = 0.0;
-    // Without bounds, all rows see the same.
+    // Without limits all rows see the same keys.
 #if CAUSAL || WINDOWED
-    let seen = seen_by(query, len);
+    let visible = visible_to(query, len);
 #else
-    let seen = seen_by_last;
+    let visible = visible_to_last;
 #endif
 #if MASKED
     let mask_at = mask_row(pair, head % params.heads, query);
 #endif
 
-    // q goes to matrices strip by strip, through the place of weights.
+    // The vec4s of a strip; no constants, so that no driver unrolls all rounds.
 #for strip in STRIPS
-    for (var i = local; i < ROWS * WIDTH_{strip}; i += INVOCATIONS) {
+    let width_{strip} = select(WIDTH_{strip}, 0u, params.rows == 0u);
+#end
+
+    // Loads q to matrices, strip by strip, through the memory of the weights.
+#for strip in STRIPS
+    for (var i = local; i < ROWS * WIDTH_{strip}; i += THREADS) {
         let source = head * params.queries + min(first_query + i / WIDTH_{strip}, last_query);
         wg_p[i / WIDTH_{strip} * (P_PITCH / 4u) + i % WIDTH_{strip}] =
-            halves(q[source * FOURS + {strip * TILE_KEYS / 4}u + i % WIDTH_{strip} - params.base_q]);
+            halves(q[source * VEC4S + {strip * TILE_KEYS / 4}u + i % WIDTH_{strip} - params.base_q]);
     }
     workgroupBarrier();
 #for r in ROW_BLOCKS
@@ -141,10 +146,11 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #end
 #end
 
-    // A tile of k and v waits in registers while the one before it is multiplied. Behind the last key comes that again.
+    // The next tile of k and v waits in registers while the current one is multiplied. Past the end the last key
+    // repeats.
 #for j in LOADS
-    let line_{j} = min(local + {j * INVOCATIONS}u, TILE_KEYS * PIECES - 1u) / PIECES;
-    let piece_{j} = min(local + {j * INVOCATIONS}u, TILE_KEYS * PIECES - 1u) % PIECES;
+    let line_{j} = min(local + {j * THREADS}u, TILE_KEYS * PIECES - 1u) / PIECES;
+    let piece_{j} = min(local + {j * THREADS}u, TILE_KEYS * PIECES - 1u) % PIECES;
     let to_{j} = line_{j} * (KV_PITCH / 4u) + piece_{j} * 2u;
     var k_next_{j}: vec4<u32>;
     var v_next_{j}: vec4<u32>;
@@ -152,7 +158,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #for x in k, v
 #for j in LOADS
     {x}_next_{j} =
-        {x}[row_of(pair, min(seen_by_first.x + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
+        {x}[row_of(pair, min(visible_to_first.x + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
 #end
 #end
 #for x in k, v
@@ -163,7 +169,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #end
     workgroupBarrier();
 
-    for (var key = seen_by_first.x; key < end_key; key += TILE_KEYS) {
+    for (var key = visible_to_first.x; key < end_key; key += TILE_KEYS) {
 #for x in k, v
 #for j in LOADS
         {x}_next_{j} =
@@ -171,7 +177,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #end
 #end
 
-        // The scores of the tile, q k^T. naga wants what a store takes bound to names, here and below.
+        // Scores, q k^T. naga requires named arguments of coopStoreT, here and below.
 #for c in KEY_BLOCKS
         {
 #for r in ROW_BLOCKS
@@ -196,7 +202,7 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #end
         workgroupBarrier();
 
-        // From scores to weights: hidden keys, the largest of each row, exponentials.
+        // From scores to weights: hides keys, finds the largest score of each row, takes exponentials.
 #for j in SHARE
         var s_{j} = wg_s[row_at + {j}u] * factor;
 #end
@@ -209,22 +215,22 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         }
 #end
 #endif
-        // Only tiles at an end of what some row sees hide anything.
+        // Only tiles at an edge of the visible keys hide keys.
         var team_spoiled = false;
-        if key + TILE_KEYS > seen_by_first.y || key < seen_by_last.x {
+        if key + TILE_KEYS > visible_to_first.y || key < visible_to_last.x {
             var spoiled = false;
-            for (var i = local; i < TILE_KEYS * FOURS; i += INVOCATIONS) {
-                spoiled = spoiled || any(spoils(vec4<f32>(wg_v[i / FOURS * (KV_PITCH / 4u) + i % FOURS])));
+            for (var i = local; i < TILE_KEYS * VEC4S; i += THREADS) {
+                spoiled = spoiled || any(spoils(vec4<f32>(wg_v[i / VEC4S * (KV_PITCH / 4u) + i % VEC4S])));
             }
             team_spoiled = subgroupAny(spoiled);
 #for j in SHARE
             {
                 let at = vec4(first_at + {4 * j}u) + vec4(0u, 1u, 2u, 3u);
-                s_{j} = select(s_{j}, vec4(nothing), (at >= vec4(seen.y)) | (at < vec4(seen.x)));
+                s_{j} = select(s_{j}, vec4(minus_infinity), (at >= vec4(visible.y)) | (at < vec4(visible.x)));
             }
 #end
         }
-        // tops_j is the largest of the first fours up to s_j.
+        // tops_j is the maximum of s_0 to s_j.
         let tops_0 = s_0;
 #for j in 1..SHARE
         let tops_{j} = max(tops_{j - 1}, s_{j});
@@ -238,28 +244,27 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #endif
         var fade = 1.0;
         var grown = false;
-        if top > most + SLACK {
-            // Nothing was added before the first.
-            grown = most != nothing;
-            fade = exp2(most - top);
-            most = top;
+        if top > largest + SLACK {
+            // Before the first visible key there is nothing to rescale.
+            grown = largest != minus_infinity;
+            fade = exp2(largest - top);
+            largest = top;
             sum *= fade;
         }
         let team_grown = subgroupAny(grown);
         if lane == 0u {
             wg_flags[team] = select(0u, GROWN, team_grown) | select(0u, SPOILED, team_spoiled);
         }
-        // A row that has seen nothing yet has no largest: any number will do.
-        let center = select(most, 0.0, most == nothing);
+        // While a row has seen no key, any finite center will do.
+        let center = select(largest, 0.0, largest == minus_infinity);
 #for j in SHARE
         s_{j} = exp2(s_{j} - center);
         sum += (s_{j}.x + s_{j}.y) + (s_{j}.z + s_{j}.w);
         wg_p[row * (P_PITCH / 4u) + part * SHARE + {j}u] = vec4<f16>(s_{j});
 #end
 
-        // Scales the output where a row asks for it. A weight of 0 does not hide a value that is infinite or NaN: where a
-        // tile that hides keys has such values, rows add those that they see one by one, and the matrices find zeros in
-        // their place.
+        // Rescales the output if a row needs it. 0 times an infinite or NaN value is NaN: if a tile that hides keys has
+        // such values, each row adds those that it sees one by one, and the matrices get zeros instead.
         let all_flags = workgroupUniformLoad(&wg_flags);
         let flags = all_flags[0]
 #for other in 1..TEAMS
@@ -269,16 +274,14 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         if flags != 0u {
 #for strip in STRIPS
 #put store_strip({strip})
-            for (var i = part; i < WIDTH_{strip}; i += SHARERS) {
+            for (var i = part; i < width_{strip}; i += SHARERS) {
                 let at = row * (S_PITCH / 4u) + i;
                 var o = wg_s[at] * fade;
                 if (flags & SPOILED) != 0u {
-                    for (var j = 0u; j < TILE_KEYS; j++) {
-                        let value = vec4<f32>(wg_v[j * (KV_PITCH / 4u) + {strip * TILE_KEYS / 4}u + i]);
-                        let product = f32(wg_p[row * (P_PITCH / 4u) + j / 4u][j % 4u]) * value;
-                        if key + j >= seen.x && key + j < seen.y {
-                            o += select(vec4<f32>(), product, spoils(value));
-                        }
+                    for (var j = max(key, visible.x); j < min(key + TILE_KEYS, visible.y); j++) {
+                        let value = vec4<f32>(wg_v[(j - key) * (KV_PITCH / 4u) + {strip * TILE_KEYS / 4}u + i]);
+                        let weight = f32(wg_p[row * (P_PITCH / 4u) + (j - key) / 4u][(j - key) % 4u]);
+                        o += select(vec4<f32>(), weight * value, spoils(value));
                     }
                 }
                 wg_s[at] = o;
@@ -293,8 +296,8 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
             workgroupBarrier();
 #end
             if (flags & SPOILED) != 0u {
-                for (var i = local; i < TILE_KEYS * FOURS; i += INVOCATIONS) {
-                    let at = i / FOURS * (KV_PITCH / 4u) + i % FOURS;
+                for (var i = local; i < TILE_KEYS * VEC4S; i += THREADS) {
+                    let at = i / VEC4S * (KV_PITCH / 4u) + i % VEC4S;
                     let value = wg_v[at];
                     wg_v[at] = select(value, vec4<f16>(), spoils(vec4<f32>(value)));
                 }
@@ -330,17 +333,17 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         workgroupBarrier();
     }
 
-    // Divides by the sums and stores.
+    // Divides by the sums, stores.
 #if SHARERS > 1
     sum += subgroupShuffleXor(sum, TEAM_ROWS);
 #endif
     let by = select(1.0 / sum, 0.0, sum == 0.0);
 #for strip in STRIPS
 #put store_strip({strip})
-    for (var i = part; i < WIDTH_{strip}; i += SHARERS) {
+    for (var i = part; i < width_{strip}; i += SHARERS) {
         let at = row * (S_PITCH / 4u) + i;
         if first_query + row <= last_query {
-            store_four(head * params.queries + query, {strip * TILE_KEYS / 4}u + i, wg_s[at] * by);
+            store_vec4(head * params.queries + query, {strip * TILE_KEYS / 4}u + i, wg_s[at] * by);
         }
     }
     workgroupBarrier();

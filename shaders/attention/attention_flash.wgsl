@@ -1,14 +1,14 @@
-// softmax(scale q k^T + mask) v with scores in registers alone (Dao, "FlashAttention-2", 2023).
+// Computes softmax(scale q k^T + mask) v with scores in registers (Dao, "FlashAttention-2", 2023).
 //
-// A workgroup takes TILE_ROWS rows of q and walks over the keys that they see, TILE_KEYS at a time. LANES invocations
-// share a row. Each computes scores of THREAD_ROWS rows by fours of keys, then of as many rows of the output by fours
-// of columns: the statistics of a row, and its output, stay in registers of its lanes.
+// A workgroup computes TILE_ROWS rows of q and walks over the keys that they see, TILE_KEYS at a time. LANES threads
+// share a row. A thread computes vec4s of scores, then vec4s of the output, for THREAD_ROWS rows. The statistics and
+// the output of a row stay in registers.
 //
-// wg_fours holds tiles of q and k, some dimensions at a time; then, in the same place, the weights and tiles of v. Its
-// fours are swizzled within a row: lanes that read the same column of several rows find them in different banks.
+// wg_vec4s holds tiles of q and k, TILE_DIMS dimensions at a time; then, in the same place, weights and tiles of v. The
+// vec4s of a row are swizzled, so that lanes that read one column of several rows hit different banks.
 //
-// SUBGROUPS: the lanes of a row are of one subgroup. CAREFUL: exponentials may drop NaN.
-#import attention/attention_seen
+// SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 may drop NaN.
+#import attention/attention_visible
 #import attention/attention_mask
 #import attention/attention_output
 #import attention/q_f32 as queries
@@ -16,84 +16,84 @@
 #import element/is_nan
 
 const TILE_ROWS: u32 = 64u;
-// A multiple of 4 LANES.
+// A multiple of 4 * LANES.
 const TILE_KEYS: u32 = 32u;
 // A power of two.
 const LANES: u32 = 8u;
-// A part of TILE_ROWS, which over it is a power of two.
+// TILE_ROWS / THREAD_ROWS is a power of two.
 const THREAD_ROWS: u32 = 4u;
-// Dimensions of q and k that are staged at once: 4 times a power of two.
+// Dimensions of q and k staged at once: 4 times a power of two.
 const TILE_DIMS: u32 = 32u;
-// Keys whose weights are staged at once: a power of two, a multiple of 4 LANES, a part of TILE_KEYS.
+// Keys whose weights are staged at once: a power of two, a multiple of 4 * LANES, a divisor of TILE_KEYS.
 const TILE_WEIGHTS: u32 = 32u;
-// Keys whose values are staged at once: a multiple of 4, a part of TILE_WEIGHTS.
+// Keys whose values are staged at once: a multiple of 4, a divisor of TILE_WEIGHTS.
 const TILE_VALUES: u32 = 8u;
-// Whether the next loads are on their way, to registers, while what was loaded before is used.
+// Loads the next data to registers while the current data is used.
 const AHEAD: bool = false;
 
-// Rows of invocations.
+// Threads in a column of the tile.
 const GROUPS: u32 = TILE_ROWS / THREAD_ROWS;
 const WORKGROUP_SIZE: u32 = GROUPS * LANES;
-// Fours of keys, and of columns of the output, of an invocation.
+// Vec4s of keys, of weights, and of output columns of a thread.
 const KEY_BLOCKS: u32 = TILE_KEYS / (4u * LANES);
 const WEIGHT_BLOCKS: u32 = TILE_WEIGHTS / (4u * LANES);
-const COLUMN_BLOCKS: u32 = (FOURS + LANES - 1u) / LANES;
-// Fours of a row of q and k that are staged at once, and of a row of weights.
+const COLUMN_BLOCKS: u32 = (VEC4S + LANES - 1u) / LANES;
+// Vec4s of a row of q and k staged at once, and of a row of weights.
 const CHUNK: u32 = TILE_DIMS / 4u;
-const WEIGHT_FOURS: u32 = TILE_WEIGHTS / 4u;
-// How many fours of each are staged together, and where k and v begin.
+const WEIGHT_VEC4S: u32 = TILE_WEIGHTS / 4u;
+// Vec4s of q, k and v staged at once, and where k and v begin.
 const COUNT_Q: u32 = TILE_ROWS * CHUNK;
 const COUNT_K: u32 = TILE_KEYS * CHUNK;
-const COUNT_V: u32 = TILE_VALUES * FOURS;
+const COUNT_V: u32 = TILE_VALUES * VEC4S;
 const FIRST_K: u32 = COUNT_Q;
-const FIRST_V: u32 = TILE_ROWS * WEIGHT_FOURS;
-// Registers hold whole loads of every invocation.
+const FIRST_V: u32 = TILE_ROWS * WEIGHT_VEC4S;
+// Every thread loads equally many vec4s.
 const WHOLE_SCORES: bool = COUNT_Q % WORKGROUP_SIZE == 0u && COUNT_K % WORKGROUP_SIZE == 0u;
 const LOADS_AHEAD: bool = AHEAD && WHOLE_SCORES && COUNT_V % WORKGROUP_SIZE == 0u;
 
-// The column of a four is combined with (row >> SHIFT) & MASK. Eight fours are as wide as the banks. The rows of an
-// invocation lie a multiple of GROUPS apart, its fours of keys a multiple of LANES: all have the same swizzle.
+// The swizzle: the column of a vec4 is XORed with (row >> SHIFT) & MASK. Eight vec4s are as wide as the banks. The rows
+// of a thread are a multiple of GROUPS apart, its vec4s of keys a multiple of LANES, so a thread needs one swizzle.
 const SHIFT_Q: u32 = firstLeadingBit(max(min(GROUPS, 8u) / CHUNK, 1u));
 const MASK_Q: u32 = min(CHUNK, min(GROUPS, 8u)) - 1u;
-// By fours of keys.
+// For rows of four keys.
 const SHIFT_K: u32 = firstLeadingBit(max(min(LANES, 8u) / CHUNK, 1u));
 const MASK_K: u32 = min(CHUNK, min(LANES, 8u)) - 1u;
-// Of weights.
-const SHIFT_P: u32 = firstLeadingBit(max(min(GROUPS, 8u) / WEIGHT_FOURS, 1u));
-const MASK_P: u32 = min(WEIGHT_FOURS, min(GROUPS, 8u)) - 1u;
+// For weights.
+const SHIFT_P: u32 = firstLeadingBit(max(min(GROUPS, 8u) / WEIGHT_VEC4S, 1u));
+const MASK_P: u32 = min(WEIGHT_VEC4S, min(GROUPS, 8u)) - 1u;
 
 #if SUBGROUPS
 enable subgroups;
 #else
 var<workgroup> wg_rows: array<f32, WORKGROUP_SIZE * THREAD_ROWS>;
 #endif
-var<workgroup> wg_fours: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT_V)>;
+var<workgroup> wg_vec4s: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT_V)>;
 
-// `x`, number i of the fours of q: from the four `begin` of a row on.
+// Loads `x`, vec4 i of the staged q; a row begins at column `begin`.
 #block load_Q(key, begin)
             let at = head * params.queries + min(first_query + i / CHUNK, last_query);
             var x = vec4<f32>();
-#if FOURS % CHUNK == 0
-            x = query_four(at, {begin} + i % CHUNK);
+#if VEC4S % CHUNK == 0
+            x = query_vec4(at, {begin} + i % CHUNK);
 #else
-            if {begin} + i % CHUNK < FOURS {
-                x = query_four(at, {begin} + i % CHUNK);
+            if {begin} + i % CHUNK < VEC4S {
+                x = query_vec4(at, {begin} + i % CHUNK);
             }
 #endif
 #end
 
-// `x`, number i of the fours of k: from `key` on, and from the four `begin` of a row on.
+// Loads `x`, vec4 i of the staged k; rows begin at `key`, columns at `begin`.
 #block load_K(key, begin)
             let at = row_of(pair, min({key} + i / CHUNK, end_key - 1u));
             var x = vec4<f32>();
 #if PAGED
             if at != NO_ROW {
 #endif
-#if FOURS % CHUNK == 0
-            x = key_four(at, {begin} + i % CHUNK);
+#if VEC4S % CHUNK == 0
+            x = key_vec4(at, {begin} + i % CHUNK);
 #else
-            if {begin} + i % CHUNK < FOURS {
-                x = key_four(at, {begin} + i % CHUNK);
+            if {begin} + i % CHUNK < VEC4S {
+                x = key_vec4(at, {begin} + i % CHUNK);
             }
 #endif
 #if PAGED
@@ -101,39 +101,39 @@ var<workgroup> wg_fours: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #endif
 #end
 
-// `x`, number i of the fours of v: from `key` on, whole rows. HIDES_ENDS: all rows see the same keys, and tiles may
-// hold others behind them. Values of those are 0 here, since one that is infinite or NaN, times their weight of 0,
-// would be NaN. Where rows see different keys, the vote below looks at values.
+// Loads `x`, vec4 i of the staged v; rows begin at `key`. HIDES_ENDS: all rows see the same keys, and the last tile may
+// hold hidden ones. Their values become 0, since an infinite or NaN value times a weight of 0 is NaN. If rows see
+// different keys, the vote below checks the values.
 #block load_V(key, begin)
-            let at = row_of(pair, min({key} + i / FOURS, end_key - 1u));
+            let at = row_of(pair, min({key} + i / VEC4S, end_key - 1u));
             var x = vec4<f32>();
 #if PAGED
             if at != NO_ROW {
 #endif
 #if HIDES_ENDS
-            if {key} + i / FOURS < end_key {
-                x = value_four(at, i % FOURS);
+            if {key} + i / VEC4S < end_key {
+                x = value_vec4(at, i % VEC4S);
             }
 #else
-            x = value_four(at, i % FOURS);
+            x = value_vec4(at, i % VEC4S);
 #endif
 #if PAGED
             }
 #endif
 #end
 
-// To its place in wg_fours.
+// Stores vec4 i in wg_vec4s.
 #block store_Q()
-            wg_fours[i / CHUNK * CHUNK + ((i % CHUNK) ^ (((i / CHUNK) >> SHIFT_Q) & MASK_Q))] = x;
+            wg_vec4s[i / CHUNK * CHUNK + ((i % CHUNK) ^ (((i / CHUNK) >> SHIFT_Q) & MASK_Q))] = x;
 #end
 #block store_K()
-            wg_fours[FIRST_K + i / CHUNK * CHUNK + ((i % CHUNK) ^ ((((i / CHUNK) >> 2u) >> SHIFT_K) & MASK_K))] = x;
+            wg_vec4s[FIRST_K + i / CHUNK * CHUNK + ((i % CHUNK) ^ ((((i / CHUNK) >> 2u) >> SHIFT_K) & MASK_K))] = x;
 #end
 #block store_V()
-            wg_fours[FIRST_V + i] = x;
+            wg_vec4s[FIRST_V + i] = x;
 #end
 
-// Loads fours of Q, K or V ahead, to registers.
+// Loads vec4s of Q, K or V ahead, to registers.
 #block ahead(of, key, begin)
 #for n in COUNT_{of} / WORKGROUP_SIZE
         {
@@ -144,7 +144,7 @@ var<workgroup> wg_fours: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #end
 #end
 
-// Loads what follows the first `done` keys of a tile whose scores are known: their values, then the next tile.
+// Once the scores of a tile are known: loads the values after its first `done` keys, or q and k of the next tile.
 #block ahead_after(done)
 #if LOADS_AHEAD
 #if done < TILE_KEYS
@@ -156,8 +156,8 @@ var<workgroup> wg_fours: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #endif
 #end
 
-// Fills wg_fours with fours of Q, K or V: those in registers, or loaded now. Where every invocation has as many, loads
-// are written out: all are on their way together.
+// Fills wg_vec4s with vec4s of Q, K or V, from registers or memory. If every thread has equally many, the loads are
+// unrolled, so that all are in flight together.
 #block stage(of, key, begin)
 #for n in select(1, COUNT_{of} / WORKGROUP_SIZE, COUNT_{of} % WORKGROUP_SIZE == 0)
 #if COUNT_{of} % WORKGROUP_SIZE == 0
@@ -176,8 +176,8 @@ var<workgroup> wg_fours: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #end
 #end
 
-// Joins `name` over the lanes of each row: the largest, or the sum. Lanes meet those that are LANES / 2, LANES / 4, ...
-// 1 apart, from at most 1024 LANES on.
+// Reduces `name` over the lanes of each row: the maximum, or the sum. Lanes LANES / 2, LANES / 4, ..., 1 apart exchange
+// values; LANES is at most 1024.
 #block across(name, is_largest)
 #if SUBGROUPS
 #for step in 1..11
@@ -220,22 +220,22 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     let lane = local % LANES;
     let group_row = local / LANES;
     var infinity_bits = 0xff800000u;
-    let nothing = bitcast<f32>(infinity_bits);
+    let minus_infinity = bitcast<f32>(infinity_bits);
 #for r in THREAD_ROWS
     let query_{r} = min(first_query + group_row + {r}u * GROUPS, last_query);
 #if CAUSAL || WINDOWED
-    let seen_{r} = seen_by(query_{r}, len);
+    let visible_{r} = visible_to(query_{r}, len);
 #endif
 #if MASKED
     let mask_{r} = mask_row(pair, head % params.heads, query_{r});
 #endif
-    var most_{r} = nothing;
+    var largest_{r} = minus_infinity;
     var sum_{r} = 0.0;
 #for c in COLUMN_BLOCKS
     var o_{r}_{c} = vec4<f32>();
 #end
 #end
-    // Exponentials are of base 2.
+    // Exponentials are in base 2.
     let factor = params.scale * 1.4426950408889634;
     let swizzle_q = (group_row >> SHIFT_Q) & MASK_Q;
     let swizzle_k = (lane >> SHIFT_K) & MASK_K;
@@ -246,15 +246,15 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     var ahead_{of}_{n} = vec4<f32>();
 #end
 #end
-    if seen_by_first.x < end_key {
-#put ahead(Q, seen_by_first.x, 0u)
-#put ahead(K, seen_by_first.x, 0u)
+    if visible_to_first.x < end_key {
+#put ahead(Q, visible_to_first.x, 0u)
+#put ahead(K, visible_to_first.x, 0u)
     }
 #endif
-    for (var key = seen_by_first.x; key < end_key; key += TILE_KEYS) {
+    for (var key = visible_to_first.x; key < end_key; key += TILE_KEYS) {
 #if CAUSAL || WINDOWED
-        // Only tiles at an end of what some row sees hide anything from one.
-        let edge = key + TILE_KEYS > seen_by_first.y || key < seen_by_last.x;
+        // Only tiles at an edge of the visible keys hide keys.
+        let edge = key + TILE_KEYS > visible_to_first.y || key < visible_to_last.x;
 #endif
 
         // Scores: q k^T.
@@ -263,27 +263,27 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         var s_{r}_{b} = vec4<f32>();
 #end
 #end
-        for (var begin = 0u; begin < FOURS; begin += CHUNK) {
-            // All are done with what the tile before left there.
+        for (var begin = 0u; begin < VEC4S; begin += CHUNK) {
+            // All threads have read the previous contents.
             workgroupBarrier();
 #put stage(Q, key, begin)
 #put stage(K, key, begin)
             workgroupBarrier();
-#if LOADS_AHEAD && FOURS > CHUNK
-            if begin + CHUNK < FOURS {
+#if LOADS_AHEAD && VEC4S > CHUNK
+            if begin + CHUNK < VEC4S {
 #put ahead(Q, key, begin + CHUNK)
 #put ahead(K, key, begin + CHUNK)
             }
 #endif
-            for (var four = 0u; four < CHUNK; four++) {
-                let q_at = group_row * CHUNK + (four ^ swizzle_q);
-                let k_at = FIRST_K + lane * (4u * CHUNK) + (four ^ swizzle_k);
+            for (var column = 0u; column < CHUNK; column++) {
+                let q_at = group_row * CHUNK + (column ^ swizzle_q);
+                let k_at = FIRST_K + lane * (4u * CHUNK) + (column ^ swizzle_k);
 #for r in THREAD_ROWS
-                let q_{r} = wg_fours[q_at + {r}u * GROUPS * CHUNK];
+                let q_{r} = wg_vec4s[q_at + {r}u * GROUPS * CHUNK];
 #end
 #for b in KEY_BLOCKS
 #for n in 4
-                let k_{b}_{n} = wg_fours[k_at + ({b}u * LANES * 4u + {n}u) * CHUNK];
+                let k_{b}_{n} = wg_vec4s[k_at + ({b}u * LANES * 4u + {n}u) * CHUNK];
 #end
 #for x in x, y, z, w
                 let k_{b}{x} = vec4(k_{b}_0.{x}, k_{b}_1.{x}, k_{b}_2.{x}, k_{b}_3.{x});
@@ -296,7 +296,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         }
 #put ahead_after(0)
 
-        // From scores to weights: hidden keys, the largest score of each row, exponentials.
+        // From scores to weights: hides keys, finds the largest score of each row, takes exponentials.
 #for r in THREAD_ROWS
 #for b in KEY_BLOCKS
         s_{r}_{b} *= factor;
@@ -324,7 +324,7 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #if CAUSAL || WINDOWED
         if edge {
 #else
-        if key + TILE_KEYS > seen_by_first.y || key < seen_by_last.x {
+        if key + TILE_KEYS > visible_to_first.y || key < visible_to_last.x {
 #endif
 #endif
 #for b in KEY_BLOCKS
@@ -337,35 +337,35 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             );
 #endif
 #for r in THREAD_ROWS
-            s_{r}_{b} = select(s_{r}_{b}, vec4(nothing), (at_{b} >= vec4(end_key))
+            s_{r}_{b} = select(s_{r}_{b}, vec4(minus_infinity), (at_{b} >= vec4(end_key))
 #if PAGED
                 | missing_{b}
 #endif
 #if CAUSAL || WINDOWED
-                | (at_{b} >= vec4(seen_{r}.y))
+                | (at_{b} >= vec4(visible_{r}.y))
 #endif
 #if WINDOWED
-                | (at_{b} < vec4(seen_{r}.x))
+                | (at_{b} < vec4(visible_{r}.x))
 #endif
             );
 #end
 #end
         }
 #for r in THREAD_ROWS
-        let four_{r}_0 = s_{r}_0;
+        let tops_{r}_0 = s_{r}_0;
 #for b in 1..KEY_BLOCKS
-        let four_{r}_{b} = max(four_{r}_{b - 1}, s_{r}_{b});
+        let tops_{r}_{b} = max(tops_{r}_{b - 1}, s_{r}_{b});
 #end
-        let four_{r} = four_{r}_{KEY_BLOCKS - 1};
-        var top_{r} = max(max(four_{r}.x, four_{r}.y), max(four_{r}.z, four_{r}.w));
+        let tops_{r} = tops_{r}_{KEY_BLOCKS - 1};
+        var top_{r} = max(max(tops_{r}.x, tops_{r}.y), max(tops_{r}.z, tops_{r}.w));
 #end
 #put across(top, true)
 #for r in THREAD_ROWS
-        let now_{r} = max(most_{r}, top_{r});
-        // A row that has seen nothing yet has no largest: any number will do.
-        let center_{r} = select(now_{r}, 0.0, now_{r} == nothing);
-        let fade_{r} = exp2(most_{r} - center_{r});
-        most_{r} = now_{r};
+        let now_{r} = max(largest_{r}, top_{r});
+        // While a row has seen no key, any finite center will do.
+        let center_{r} = select(now_{r}, 0.0, now_{r} == minus_infinity);
+        let fade_{r} = exp2(largest_{r} - center_{r});
+        largest_{r} = now_{r};
         sum_{r} *= fade_{r};
 #for b in KEY_BLOCKS
 #if CAREFUL
@@ -384,48 +384,48 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #end
 
 #if CAUSAL || WINDOWED
-        // Whether the tile is spoiled: it hides keys from some rows, and holds a value that is infinite or NaN, whose
-        // product with a weight of 0 is NaN. Only tiles at an edge look at their values.
+        // A tile is spoiled if it hides keys from some rows and holds an infinite or NaN value, whose product with a
+        // weight of 0 is NaN.
         var spoiled = false;
         if edge {
-            // Bits without their signs.
+            // Bits without signs.
             var largest = vec4<u32>();
-            for (var i = local; i < TILE_KEYS * FOURS; i += WORKGROUP_SIZE) {
-                let at = row_of(pair, min(key + i / FOURS, end_key - 1u));
+            for (var i = local; i < TILE_KEYS * VEC4S; i += WORKGROUP_SIZE) {
+                let at = row_of(pair, min(key + i / VEC4S, end_key - 1u));
 #if PAGED
                 if at != NO_ROW {
 #endif
-                largest = max(largest, bitcast<vec4<u32>>(value_four(at, i % FOURS)) & vec4(0x7fffffffu));
+                largest = max(largest, bitcast<vec4<u32>>(value_vec4(at, i % VEC4S)) & vec4(0x7fffffffu));
 #if PAGED
                 }
 #endif
             }
-            // All are done with what is there.
+            // All threads have read the previous contents.
             workgroupBarrier();
-            wg_fours[local] = vec4(select(0.0, 1.0, any(largest >= vec4(0x7f800000u))));
+            wg_vec4s[local] = vec4(select(0.0, 1.0, any(largest >= vec4(0x7f800000u))));
             for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {
                 workgroupBarrier();
                 if local < stride {
-                    wg_fours[local] += wg_fours[local + stride];
+                    wg_vec4s[local] += wg_vec4s[local + stride];
                 }
             }
-            spoiled = workgroupUniformLoad(&wg_fours[0]).x > 0.0;
+            spoiled = workgroupUniformLoad(&wg_vec4s[0]).x > 0.0;
         }
 #endif
 
         // The output: weights times values.
 #for part in TILE_KEYS / TILE_WEIGHTS
-        // All are done with what is there.
+        // All threads have read the previous contents.
         workgroupBarrier();
 #for b in WEIGHT_BLOCKS
 #for r in THREAD_ROWS
-        wg_fours[(group_row + {r}u * GROUPS) * WEIGHT_FOURS + ((lane + {b}u * LANES) ^ swizzle_p)] =
+        wg_vec4s[(group_row + {r}u * GROUPS) * WEIGHT_VEC4S + ((lane + {b}u * LANES) ^ swizzle_p)] =
             s_{r}_{part * WEIGHT_BLOCKS + b};
 #end
 #end
 #if CAUSAL || WINDOWED
         if spoiled {
-            // One key after another: a row adds what it sees.
+            // Key by key: each row adds the values that it sees.
             workgroupBarrier();
             for (var j = 0u; j < TILE_WEIGHTS; j++) {
                 let at_key = key + {part}u * TILE_WEIGHTS + j;
@@ -436,17 +436,17 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 if at_key < end_key {
 #endif
 #for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > FOURS
-                    let v_{c} = value_four(at, min(lane + {c}u * LANES, FOURS - 1u));
+#if (c + 1) * LANES > VEC4S
+                    let v_{c} = value_vec4(at, min(lane + {c}u * LANES, VEC4S - 1u));
 #else
-                    let v_{c} = value_four(at, lane + {c}u * LANES);
+                    let v_{c} = value_vec4(at, lane + {c}u * LANES);
 #endif
 #end
 #for r in THREAD_ROWS
-                    if at_key >= seen_{r}.x && at_key < seen_{r}.y {
-                        let four = wg_fours[(group_row + {r}u * GROUPS) * WEIGHT_FOURS + ((j / 4u) ^ swizzle_p)];
-                        let low = select(four.x, four.y, j % 4u == 1u);
-                        let high = select(four.z, four.w, j % 4u == 3u);
+                    if at_key >= visible_{r}.x && at_key < visible_{r}.y {
+                        let weights = wg_vec4s[(group_row + {r}u * GROUPS) * WEIGHT_VEC4S + ((j / 4u) ^ swizzle_p)];
+                        let low = select(weights.x, weights.y, j % 4u == 1u);
+                        let high = select(weights.z, weights.w, j % 4u == 3u);
                         let p = select(low, high, j % 4u >= 2u);
 #for c in COLUMN_BLOCKS
                         o_{r}_{c} += p * v_{c};
@@ -466,18 +466,18 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         workgroupBarrier();
 #put ahead_after({part * TILE_WEIGHTS + (step + 1) * TILE_VALUES})
         for (var j = 0u; j < TILE_VALUES / 4u; j++) {
-            let p_at = group_row * WEIGHT_FOURS + (({step * TILE_VALUES / 4}u + j) ^ swizzle_p);
-            let v_at = FIRST_V + j * (4u * FOURS);
+            let p_at = group_row * WEIGHT_VEC4S + (({step * TILE_VALUES / 4}u + j) ^ swizzle_p);
+            let v_at = FIRST_V + j * (4u * VEC4S);
 #for r in THREAD_ROWS
-            let p_{r} = wg_fours[p_at + {r}u * GROUPS * WEIGHT_FOURS];
+            let p_{r} = wg_vec4s[p_at + {r}u * GROUPS * WEIGHT_VEC4S];
 #end
 #for n in 4
 #for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > FOURS
-            // A four of columns that does not exist reads the last.
-            let v_{c}_{n} = wg_fours[v_at + {n}u * FOURS + min(lane + {c}u * LANES, FOURS - 1u)];
+#if (c + 1) * LANES > VEC4S
+            // Columns past the end read the last vec4.
+            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VEC4S + min(lane + {c}u * LANES, VEC4S - 1u)];
 #else
-            let v_{c}_{n} = wg_fours[v_at + {n}u * FOURS + lane + {c}u * LANES];
+            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VEC4S + lane + {c}u * LANES];
 #endif
 #for r in THREAD_ROWS
             o_{r}_{c} += p_{r}[{n}] * v_{c}_{n};
@@ -492,18 +492,18 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #end
     }
 
-    // Joins the sums of lanes, divides, stores.
+    // Adds the sums of the lanes, divides, stores.
 #put across(sum, false)
 #for r in THREAD_ROWS
     if first_query + group_row + {r}u * GROUPS <= last_query {
         let by = select(1.0 / sum_{r}, 0.0, sum_{r} == 0.0);
 #for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > FOURS
-        if lane + {c}u * LANES < FOURS {
-            store_four(head * params.queries + query_{r}, lane + {c}u * LANES, o_{r}_{c} * by);
+#if (c + 1) * LANES > VEC4S
+        if lane + {c}u * LANES < VEC4S {
+            store_vec4(head * params.queries + query_{r}, lane + {c}u * LANES, o_{r}_{c} * by);
         }
 #else
-        store_four(head * params.queries + query_{r}, lane + {c}u * LANES, o_{r}_{c} * by);
+        store_vec4(head * params.queries + query_{r}, lane + {c}u * LANES, o_{r}_{c} * by);
 #endif
 #end
     }

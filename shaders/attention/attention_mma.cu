@@ -1,6 +1,7 @@
-// Attention of each head by the matrix instructions of sm_80: FlashAttention-2's online softmax (Dao, 2023). A block has four
-// warps of 16 queries each. Tiles of keys and values are copied asynchronously into two stages of shared memory while those
-// before are multiplied; scores, weights and sums stay in registers. Heads up to HEAD, 64, 128 or 256.
+// Attention of each head on the matrix instructions of sm_80, with an online softmax (Dao, "FlashAttention-2", 2023).
+// A block has four warps of 16 queries each. Tiles of keys and values are copied asynchronously into two stages of
+// shared memory while the previous tiles are multiplied. Scores, weights and sums stay in registers. HEAD, 64, 128 or
+// 256, is the largest head size.
 #define MMA 1
 #define TRANS_A 0
 #define TRANS_B 1
@@ -9,24 +10,24 @@
 #include "cuda/factors.cuh"
 #include "cuda/copy.cuh"
 
-#define PITCH (HEAD + 8) // no bank twice
+#define PITCH (HEAD + 8) // avoids bank conflicts
 #define TILE_BYTES (KEYS * PITCH * 2)
 #define SHARERS THREADS
 #include "cuda/values.cuh"
 
-// A truth that is known to the compiler.
+// A compile-time boolean.
 template <bool X> struct Truth {
     static constexpr bool value = X;
 };
 
-// Values, whose keys are the inner extent, lie across it.
+// Loads a block of values, transposed.
 __device__ __forceinline__ void fetch_values(Block &block, unsigned from, int pitch) {
     const int lane = threadIdx.x % 32;
     const int line = lane / 8 % 2 * 8 + lane % 8, column = lane / 16 * 8;
     LDMATRIX(".trans");
 }
 
-// Rows of a head into shared memory, zeros for those beyond the last and for what HEAD is more than their length.
+// Copies rows of a head to shared memory, padded with zeros to ROWS x HEAD.
 template <int ROWS>
 __device__ __forceinline__ void copy_rows(unsigned to, const Factor *from, int rows, int length) {
 #pragma unroll
@@ -44,11 +45,11 @@ attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output,
     const unsigned q_tile = (unsigned)__cvta_generic_to_shared(shared), k_tiles = q_tile + QUERIES * PITCH * 2,
                    v_tiles = k_tiles + 2 * TILE_BYTES;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    // The last queries see most where causal: they begin first.
+    // With causal, the last queries see the most keys, so they run first.
     const int query = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * QUERIES;
     const int head = blockIdx.y, kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
     const Range range = visible(query, queries, keys, window);
-    const int row = query + warp * 16 + lane / 4; // and eight further down
+    const int row = query + warp * 16 + lane / 4; // and the row eight below
     const float in_twos = scale * 1.4426950408889634f;
     q += ((size_t)head * queries + query) * head_size;
     k += (size_t)kv * keys * head_size;
@@ -68,7 +69,7 @@ attention_mma(const Factor *q, const Factor *k, const Factor *v, Factor *output,
     copy_rows<QUERIES>(q_tile, q, queries - query, head_size);
     if (range.first < range.end) begin(range.first);
     copy_commit();
-    // Tiles that all rows see in whole have code of their own: nothing comes between their scores and their values.
+    // Tiles that all rows see entirely have their own code, without masking.
     const auto multiply_tile = [&](int tile, auto whole) {
         constexpr bool WHOLE = decltype(whole)::value;
         const unsigned at = (tile - range.first) % 2 * TILE_BYTES;

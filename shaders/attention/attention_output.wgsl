@@ -1,4 +1,4 @@
-// Results, four elements at a time.
+// Stores four elements of the output.
 #import element/f32 as element
 
 const OUTPUT_BINDING: u32 = 4u;
@@ -8,8 +8,8 @@ const OUTPUT_BINDING: u32 = 4u;
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<vec4<u32>>;
 #endif
 
-fn store_four(row: u32, four: u32, x: vec4<f32>) {
-    let at = row * FOURS + four - params.base_q;
+fn store_vec4(row: u32, column: u32, x: vec4<f32>) {
+    let at = row * VEC4S + column - params.base_q;
 #if HALVES
     output[at] = vec2(encode(x.x, x.y), encode(x.z, x.w));
 #else

@@ -1,10 +1,10 @@
-// What every kernel of attention knows of the work: heads of keys and values are counted over all sequences ("pairs"),
-// rows of q over all heads. A dispatch computes `pairs` of them from first_pair on; bindings may begin later than
-// their operands, base_q and base_kv fours of elements.
+// The parameters of every kernel of attention. A pair is a (sequence, kv head); pairs are numbered over all sequences,
+// rows of q over all heads. A dispatch computes `pairs` pairs from first_pair on. Its bindings of q and k begin base_q
+// and base_kv vec4s after the start of the operand.
 #import workgroup/index
 
-// Fours of elements of a vector.
-const FOURS: u32 = 16u;
+// Vec4s in a head.
+const VEC4S: u32 = 16u;
 
 struct Params {
     heads: u32,
@@ -15,7 +15,7 @@ struct Params {
     pairs: u32,
     base_q: u32,
     base_kv: u32,
-    // Rows of k in all: the factors of v lie behind as many.
+    // All rows of k; the scales of v begin after that many.
     kv_rows: u32,
     window: u32,
     mask_batch: u32,

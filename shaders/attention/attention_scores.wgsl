@@ -1,6 +1,6 @@
-// All scores of some rows of q: scale q k^T + mask, -infinity for keys that are not seen.
-// One invocation computes one score. Workgroups of WORKGROUP_SIZE.
-#import attention/attention_seen
+// Computes the scores of some rows of q: scale q k^T + mask, or -infinity for hidden keys.
+// A thread computes one score, a workgroup WORKGROUP_SIZE.
+#import attention/attention_visible
 #import attention/attention_mask
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
@@ -21,15 +21,15 @@ fn attention_scores(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocat
     let query = row % params.queries;
     let head = row / params.queries;
     let pair = head / (params.heads / params.kv_heads);
-    let seen = seen_by(query, length_of(pair / params.kv_heads));
+    let visible = visible_to(query, length_of(pair / params.kv_heads));
     let at = row_of(pair, key);
-    // Made of bits that are no constant, which some compilers refuse.
+    // Some compilers reject a constant bitcast to infinity.
     var infinity_bits = 0xff800000u;
     var score = bitcast<f32>(infinity_bits);
-    if key >= seen.x && key < seen.y && at != NO_ROW {
+    if key >= visible.x && key < visible.y && at != NO_ROW {
         var sum = vec4<f32>();
-        for (var four = 0u; four < FOURS; four++) {
-            sum += query_four(row, four) * key_four(at, four);
+        for (var column = 0u; column < VEC4S; column++) {
+            sum += query_vec4(row, column) * key_vec4(at, column);
         }
         score = (sum.x + sum.y + sum.z + sum.w) * params.scale;
 #if MASKED

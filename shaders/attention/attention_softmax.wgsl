@@ -1,5 +1,5 @@
-// The softmax of rows of scores, in place; zeros for a row of nothing but -infinity.
-// A workgroup of WORKGROUP_SIZE takes one row.
+// Replaces rows of scores with their softmax, or with zeros if all scores are -infinity.
+// A workgroup computes one row.
 #import attention/attention_params
 #import element/exp4
 #import workgroup/reduce_rows
@@ -7,7 +7,7 @@
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 256u;
 const SCORES_BINDING: u32 = 1u;
-// Keys that an invocation sums on their own: errors grow with the terms of a sum.
+// Keys that a thread sums separately, since rounding errors grow with the terms of a sum.
 const RUN: u32 = 256u;
 
 @group(0) @binding(SCORES_BINDING) var<storage, read_write> scores: array<f32>;
@@ -21,11 +21,11 @@ fn attention_softmax(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invoca
     let base = row * params.keys;
     var largest_bits = 0xff800000u;
     let least = bitcast<f32>(largest_bits);
-    var most = least;
+    var largest = least;
     for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
-        most = max(most, scores[base + key]);
+        largest = max(largest, scores[base + key]);
     }
-    let center = anchor(row_total(vec4(most), true, 0u, local, 1u));
+    let center = anchor(row_total(vec4(largest), true, 0u, local, 1u));
     var sum = 0.0;
     for (var first = local; first < params.keys; first += RUN * WORKGROUP_SIZE) {
         let end = min(first + RUN * WORKGROUP_SIZE, params.keys);

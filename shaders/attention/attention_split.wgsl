@@ -1,29 +1,26 @@
-// A part of softmax(scale q k^T + mask) v: the largest score, the sum of weights and the weighted sum of values of a
-// range of keys (Dao et al., "Flash-Decoding", 2023). attention_merge joins the parts.
-//
-// A workgroup reads a range of the keys and values of one head, once, for ROWS rows of all heads that share it. Teams
-// of LANES invocations take 4 KEY_BLOCKS keys at a time, each lane eight elements of a vector. A score is summed over
-// the lanes of a team.
-//
-// SUBGROUPS: the lanes of a team are of one subgroup. SINGLE: there is one query. CAREFUL: exponentials may drop NaN.
-#import attention/attention_seen
+// Computes softmax(scale q k^T + mask) v over a part of the keys: the largest score, the sum of weights and the
+// weighted sum of values (Dao et al., "Flash-Decoding", 2023). attention_merge merges the parts.
+// A workgroup reads keys and values of one kv head once, for ROWS rows of q of all heads that share it. A team of LANES
+// threads takes 4 KEY_BLOCKS keys at a time; a lane has eight elements of a head, and scores are summed over the team.
+// SUBGROUPS: a team lies in one subgroup. SINGLE: there is one query. CAREFUL: exp2 may drop NaN.
+#import attention/attention_visible
 #import attention/attention_mask
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
 #import element/is_nan
 
 const WORKGROUP_SIZE: u32 = 64u;
-// Of a team: the power of two from the eights of a vector on.
+// Lanes of a team: the next power of two of VECTOR.
 const LANES: u32 = 8u;
 const TEAMS: u32 = WORKGROUP_SIZE / LANES;
 const ROWS: u32 = 4u;
 const KEY_BLOCKS: u32 = 1u;
 const TEAM_KEYS: u32 = 4u * KEY_BLOCKS;
-// Eights of elements of a vector.
-const VECTOR: u32 = FOURS / 2u;
+// Groups of eight elements in a head.
+const VECTOR: u32 = VEC4S / 2u;
 const PARTIALS_BINDING: u32 = 4u;
 
-// For each part of each row: FOURS fours of the weighted sum of values, then the largest score and the sum of weights.
+// For each part of each row: VEC4S vec4s of the weighted sum of values, then the largest score and the sum of weights.
 @group(0) @binding(PARTIALS_BINDING) var<storage, read_write> partials: array<vec4<f32>>;
 
 var<workgroup> wg_sums: array<vec4<f32>, 2u * WORKGROUP_SIZE>;
@@ -40,35 +37,35 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     if index >= params.rows {
         return;
     }
-    // Those that read the same keys follow each other.
+    // Workgroups that read the same keys are neighbours.
     let row_tile = index % params.row_tiles;
     let part = index / params.row_tiles % params.parts;
     let pair = params.first_pair + index / params.row_tiles / params.parts;
     let rows_of_pair = params.heads / params.kv_heads * params.queries;
     let len = length_of(pair / params.kv_heads);
-    let begin = seen_by(0u, len).x + part * params.part_keys;
-    let end = min(begin + params.part_keys, seen_by(params.queries - 1u, len).y);
+    let begin = visible_to(0u, len).x + part * params.part_keys;
+    let end = min(begin + params.part_keys, visible_to(params.queries - 1u, len).y);
     let lane = local % LANES;
     let team = local / LANES;
-    // Lanes behind the last of a vector read it once more.
+    // Lanes past the end of a head read its last elements again.
     let eight = min(lane, VECTOR - 1u);
-    // Exponentials are of base 2.
+    // Exponentials are in base 2.
     let factor = params.scale * 1.4426950408889634;
     var infinity_bits = 0xff800000u;
-    let nothing = bitcast<f32>(infinity_bits);
+    let minus_infinity = bitcast<f32>(infinity_bits);
 #for r in ROWS
     let row_{r} = min(row_tile * ROWS + {r}u, rows_of_pair - 1u);
     let at_{r} = pair * rows_of_pair + row_{r};
     let query_{r} = row_{r} % params.queries;
-    let qa_{r} = query_four(at_{r}, 2u * eight) * factor;
-    let qb_{r} = query_four(at_{r}, 2u * eight + 1u) * factor;
+    let qa_{r} = query_vec4(at_{r}, 2u * eight) * factor;
+    let qb_{r} = query_vec4(at_{r}, 2u * eight + 1u) * factor;
 #if !SINGLE
-    let seen_{r} = seen_by(query_{r}, len);
+    let visible_{r} = visible_to(query_{r}, len);
 #endif
 #if MASKED
     let mask_{r} = mask_row(pair, at_{r} / params.queries % params.heads, query_{r});
 #endif
-    var most_{r} = nothing;
+    var largest_{r} = minus_infinity;
     var sum_{r} = 0.0;
     var oa_{r} = vec4<f32>();
     var ob_{r} = vec4<f32>();
@@ -86,7 +83,7 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #endif
 #end
 
-        // Scores: what a lane has of them, then the sum over the lanes of a team.
+        // Scores: partial sums of each lane, then sums over the team.
 #for r in ROWS
 #for b in KEY_BLOCKS
 #if LANES == VECTOR
@@ -105,7 +102,7 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #end
 #end
 #if SUBGROUPS
-        // Lanes meet those that are LANES / 2, LANES / 4, ... 1 apart, from at most 32 LANES on.
+        // Lanes LANES / 2, LANES / 4, ..., 1 apart exchange their sums; LANES is at most 32.
 #for step in 1..6
 #if LANES >> step > 0
 #for r in ROWS
@@ -133,7 +130,7 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         }
 #endif
 
-        // Hidden keys.
+        // Hides keys.
 #for b in KEY_BLOCKS
         let keys_{b} = vec4(key_{4 * b}, key_{4 * b + 1}, key_{4 * b + 2}, key_{4 * b + 3});
         let hidden_{b} = (keys_{b} >= vec4(end))
@@ -162,20 +159,20 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #if SINGLE
         let hidden_{r}_{b} = hidden_{b};
 #else
-        let hidden_{r}_{b} = hidden_{b} | (keys_{b} >= vec4(seen_{r}.y)) | (keys_{b} < vec4(seen_{r}.x));
+        let hidden_{r}_{b} = hidden_{b} | (keys_{b} >= vec4(visible_{r}.y)) | (keys_{b} < vec4(visible_{r}.x));
 #endif
-        s_{r}_{b} = select(s_{r}_{b}, vec4(nothing), hidden_{r}_{b});
+        s_{r}_{b} = select(s_{r}_{b}, vec4(minus_infinity), hidden_{r}_{b});
 #end
-        let four_{r}_0 = s_{r}_0;
+        let tops_{r}_0 = s_{r}_0;
 #for b in 1..KEY_BLOCKS
-        let four_{r}_{b} = max(four_{r}_{b - 1}, s_{r}_{b});
+        let tops_{r}_{b} = max(tops_{r}_{b - 1}, s_{r}_{b});
 #end
-        let four_{r} = four_{r}_{KEY_BLOCKS - 1};
-        let now_{r} = max(most_{r}, max(max(four_{r}.x, four_{r}.y), max(four_{r}.z, four_{r}.w)));
-        // A row that has seen nothing yet has no largest: any number will do.
-        let center_{r} = select(now_{r}, 0.0, now_{r} == nothing);
-        let fade_{r} = exp2(most_{r} - center_{r});
-        most_{r} = now_{r};
+        let tops_{r} = tops_{r}_{KEY_BLOCKS - 1};
+        let now_{r} = max(largest_{r}, max(max(tops_{r}.x, tops_{r}.y), max(tops_{r}.z, tops_{r}.w)));
+        // While a row has seen no key, any finite center will do.
+        let center_{r} = select(now_{r}, 0.0, now_{r} == minus_infinity);
+        let fade_{r} = exp2(largest_{r} - center_{r});
+        largest_{r} = now_{r};
         sum_{r} *= fade_{r};
         oa_{r} *= fade_{r};
         ob_{r} *= fade_{r};
@@ -191,7 +188,7 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         let p_{r}_{b} = exp2(d_{r}_{b});
 #endif
         sum_{r} += p_{r}_{b}.x + p_{r}_{b}.y + p_{r}_{b}.z + p_{r}_{b}.w;
-        // A weight of 0 does not hide a value that is infinite or NaN.
+        // 0 times an infinite or NaN value is NaN, so hidden values are dropped.
         if any(hidden_{r}_{b}) {
 #for n in 4
             oa_{r} += select(p_{r}_{b}[{n}] * v_{4 * b + n}.a, vec4<f32>(), hidden_{r}_{b}[{n}]);
@@ -207,32 +204,32 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #end
     }
 
-    // Joins the teams, a row at a time.
-    let slot = (part + params.parts * (pair - params.first_pair) * rows_of_pair) * (FOURS + 1u);
+    // Merges the teams, row by row.
+    let slot = (part + params.parts * (pair - params.first_pair) * rows_of_pair) * (VEC4S + 1u);
 #for r in ROWS
     workgroupBarrier();
     wg_sums[2u * local] = oa_{r};
     wg_sums[2u * local + 1u] = ob_{r};
     if lane == 0u {
-        wg_largest[team] = vec2(most_{r}, sum_{r});
+        wg_largest[team] = vec2(largest_{r}, sum_{r});
     }
     workgroupBarrier();
     if row_tile * ROWS + {r}u < rows_of_pair {
-        var largest = nothing;
+        var largest = minus_infinity;
         for (var t = 0u; t < TEAMS; t++) {
             largest = max(largest, wg_largest[t].x);
         }
-        let center = select(largest, 0.0, largest == nothing);
-        let base = slot + row_{r} * params.parts * (FOURS + 1u);
-        for (var four = local; four <= FOURS; four += WORKGROUP_SIZE) {
+        let center = select(largest, 0.0, largest == minus_infinity);
+        let base = slot + row_{r} * params.parts * (VEC4S + 1u);
+        for (var column = local; column <= VEC4S; column += WORKGROUP_SIZE) {
             var total = 0.0;
             var sum = vec4<f32>();
             for (var t = 0u; t < TEAMS; t++) {
                 let weight = exp2(wg_largest[t].x - center);
                 total += weight * wg_largest[t].y;
-                sum += weight * wg_sums[2u * t * LANES + min(four, FOURS - 1u)];
+                sum += weight * wg_sums[2u * t * LANES + min(column, VEC4S - 1u)];
             }
-            partials[base + four] = select(sum, vec4(largest, total, 0.0, 0.0), four == FOURS);
+            partials[base + column] = select(sum, vec4(largest, total, 0.0, 0.0), column == VEC4S);
         }
     }
 #end

@@ -1,18 +1,18 @@
-// Attention of each head by products of warpgroups (Hopper): FlashAttention's online softmax (Dao, 2022) in the manner of
-// its third version (Shah et al., 2024). A block has CONSUMERS warpgroups of 64 queries each and one more, of which one
-// thread has the copy engine bring tiles of 128 keys and their values; its other warps look for values that are not finite
-// in tiles that hide keys from some rows. A warpgroup computes the next scores while the values of the last are summed, and
-// its exponentials while its neighbour's products run. Heads up to HEAD, 64 or 128.
+// Attention of each head on warpgroup instructions of Hopper (Dao, "FlashAttention", 2022; Shah et al.,
+// "FlashAttention-3", 2024). A block has CONSUMERS warpgroups of 64 queries each, and a producer warpgroup. One thread
+// of the producer lets the copy engine load tiles of 128 keys and values; its other warps search tiles that hide keys
+// for values that are not finite. A warpgroup computes the next scores while the previous values are summed, and its
+// exponentials while its neighbour multiplies. HEAD, 64 or 128, is the largest head size.
 #include "cuda/numbers.cuh"
 #include "cuda/hopper.cuh"
 
 #define KEYS 128
 #define HEAD_BLOCKS (HEAD / 64)
-#define ROW_BYTES 128 // of 64 elements of a head, what the swizzle is for
+#define ROW_BYTES 128 // 64 elements of a head, the span of the swizzle
 #define QUERIES (64 * CONSUMERS)
 #define QUERY_BYTES (QUERIES * ROW_BYTES * HEAD_BLOCKS)
 #define TILE_BYTES (KEYS * ROW_BYTES * HEAD_BLOCKS)
-#define OUT_PITCH 72 // elements of a row of 64 on its way out: no bank twice
+#define OUT_PITCH 72 // row pitch of output tiles, in elements: avoids bank conflicts
 
 #if HEAD == 128
 #define SUMS 64
@@ -39,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
     Element *output, int heads, int kv_heads, int queries, int keys, int head_size, int window, float scale) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ __align__(8) unsigned long long barriers[1 + 5 * STAGES];
-    __shared__ int spoiled[STAGES]; // the last tile whose values are not all finite
+    __shared__ int spoiled[STAGES]; // the last tile with a value that is not finite
     const unsigned q_tile = shared_address(shared), k_tiles = q_tile + QUERY_BYTES, v_tiles = k_tiles + STAGES * TILE_BYTES;
     const unsigned q_full = shared_address(barriers), k_full = q_full + 8, k_empty = k_full + 8 * STAGES,
                    v_full = k_empty + 8 * STAGES, v_looked = v_full + 8 * STAGES, v_empty = v_looked + 8 * STAGES;
     const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    // The last queries see most where causal: they begin first.
+    // With causal, the last queries see the most keys, so they run first.
     const int query = (CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * QUERIES;
     const int head = blockIdx.y, kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
     const Range range = visible(query, queries, keys, window);
@@ -101,12 +101,12 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
     }
 
     more_registers<CONSUMERS == 2 ? 240 : 160>();
-    const int row = query + warpgroup * 64 + warp * 16 + lane / 4; // and eight further down
+    const int row = query + warpgroup * 64 + warp * 16 + lane / 4; // and the row eight below
     const float in_twos = scale * 1.4426950408889634f;
     const auto release = [&](unsigned barrier) {
         if (lane == 0) barrier_arrive(barrier);
     };
-    // Warpgroups take turns with the tensor cores.
+    // Warpgroups take turns on the tensor cores.
     const auto turn = [&]() {
         if (TURNS) named_barrier(1 + warpgroup, 256);
     };
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1) attention
     const auto weigh = [&](int tile, float (&rescale)[2]) {
         softmax.weigh(scores, in_twos, whole(tile), tile * KEYS, keys, beside, window, rescale);
     };
-    // Waits for values, and makes them safe. No product may run.
+    // Waits for the values, and replaces those that are not finite. No product may be running.
     const auto await_values = [&](int tile, Ring<STAGES> at) {
         barrier_wait(v_full + 8 * at.stage, at.parity);
         if (whole(tile)) return;

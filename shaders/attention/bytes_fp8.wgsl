@@ -1,4 +1,4 @@
-// What bytes of a cache stand for: fp8 (E4M3).
+// Decodes four bytes of a cache: fp8 (E4M3).
 #import quantize/fp8
 
 fn unpack_bytes(word: u32) -> vec4<f32> {

@@ -1,4 +1,4 @@
-// What bytes of a cache stand for: signed bytes.
+// Decodes four bytes of a cache: signed integers.
 #import quantize/int8
 
 fn unpack_bytes(word: u32) -> vec4<f32> {

@@ -1,7 +1,7 @@
-// Rows of new keys, or of values, to their places in a cache, quantised where the cache is: a factor for each row,
-// then codes of its elements over it.
-// LANES invocations take a row, four elements each; a workgroup of WORKGROUP_SIZE takes several.
-#import attention/attention_seen
+// Appends rows of new keys, or values, to a cache. With BYTES it quantises them: a scale for each row, then codes of
+// the elements divided by the scale.
+// LANES threads copy a row, four elements each; a workgroup copies several rows.
+#import attention/attention_visible
 #import attention/q_f32 as queries
 #import element/f32 as element
 #if BYTES
@@ -35,13 +35,13 @@ fn kv_append(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_ind
     let row = params.first_row + min(index, params.rows - 1u);
     let lane = local % LANES;
     let pair = row / params.queries;
-    // No sum, which a length that is none could bring beyond what is counted.
+    // Clamped before the addition, since an invalid length could overflow it.
     let key = min(lengths[pair / params.kv_heads], params.keys) + row % params.queries;
-    let live = index < params.rows && lane < FOURS && key < params.keys;
-    let x = select(vec4<f32>(), query_four(row, min(lane, FOURS - 1u)), lane < FOURS);
+    let live = index < params.rows && lane < VEC4S && key < params.keys;
+    let x = select(vec4<f32>(), query_vec4(row, min(lane, VEC4S - 1u)), lane < VEC4S);
 #if BYTES
-    let most = row_total(abs(x), true, 0u, local, 1u);
-    let scale = most / LARGEST;
+    let largest = row_total(abs(x), true, 0u, local, 1u);
+    let scale = largest / LARGEST;
 #endif
     if !live {
         return;
@@ -50,7 +50,7 @@ fn kv_append(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_ind
     if to == NO_ROW {
         return;
     }
-    let at = to * FOURS + lane - params.base_kv;
+    let at = to * VEC4S + lane - params.base_kv;
 #if BYTES
     let codes = select(x / scale, vec4<f32>(), vec4(scale == 0.0));
 #if FP8

@@ -1,4 +1,4 @@
-// Keys and values in bytes, with a factor for each row: fours of elements, or eights with EIGHTS.
+// Reads quantised keys and values, with a scale for each row: four elements at a time, or eight with EIGHTS.
 #import attention/bytes_int8 as bytes
 
 const SCALES_BINDING: u32 = 4u;
@@ -12,20 +12,20 @@ struct Eight {
 #else
 alias KvWords = u32;
 #endif
-// Keys, or values: a list, and its rows.
+// Declares the keys or the values, and the function that reads them.
 #block rows_of(name, list, upper, binding, scale)
 const {upper}_BINDING: u32 = {binding}u;
 @group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<KvWords>;
 
 #if EIGHTS
 fn {name}_eight(row: u32, eight: u32) -> Eight {
-    let words = {list}[row * (FOURS / 2u) + eight - params.base_kv / 2u];
+    let words = {list}[row * (VEC4S / 2u) + eight - params.base_kv / 2u];
     let scale = scales[{scale}];
     return Eight(unpack_bytes(words.x) * scale, unpack_bytes(words.y) * scale);
 }
 #else
-fn {name}_four(row: u32, four: u32) -> vec4<f32> {
-    return unpack_bytes({list}[row * FOURS + four - params.base_kv]) * scales[{scale}];
+fn {name}_vec4(row: u32, column: u32) -> vec4<f32> {
+    return unpack_bytes({list}[row * VEC4S + column - params.base_kv]) * scales[{scale}];
 }
 #endif
 #end

@@ -1,4 +1,4 @@
-// Keys and values of f16, computed in f32: fours of elements, or eights with EIGHTS.
+// Reads keys and values of f16 as f32: four elements at a time, or eight with EIGHTS.
 #if EIGHTS
 alias KvWords = vec4<u32>;
 struct Eight {
@@ -8,21 +8,21 @@ struct Eight {
 #else
 alias KvWords = vec2<u32>;
 #endif
-// Keys, or values: a list, and its rows.
+// Declares the keys or the values, and the function that reads them.
 #block rows_of(name, list, upper, binding)
 const {upper}_BINDING: u32 = {binding}u;
 @group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<KvWords>;
 
 #if EIGHTS
 fn {name}_eight(row: u32, eight: u32) -> Eight {
-    let words = {list}[row * (FOURS / 2u) + eight - params.base_kv / 2u];
+    let words = {list}[row * (VEC4S / 2u) + eight - params.base_kv / 2u];
     let a = vec4(unpack2x16float(words.x), unpack2x16float(words.y));
     let b = vec4(unpack2x16float(words.z), unpack2x16float(words.w));
     return Eight(a, b);
 }
 #else
-fn {name}_four(row: u32, four: u32) -> vec4<f32> {
-    let words = {list}[row * FOURS + four - params.base_kv];
+fn {name}_vec4(row: u32, column: u32) -> vec4<f32> {
+    let words = {list}[row * VEC4S + column - params.base_kv];
     return vec4(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 #endif

@@ -1,4 +1,4 @@
-// Keys and values of f32: fours of elements, or eights with EIGHTS.
+// Reads keys and values of f32: four elements at a time, or eight with EIGHTS.
 alias KvWords = vec4<f32>;
 #if EIGHTS
 struct Eight {
@@ -6,19 +6,19 @@ struct Eight {
     b: vec4<f32>,
 }
 #endif
-// Keys, or values: a list, and its rows.
+// Declares the keys or the values, and the function that reads them.
 #block rows_of(name, list, upper, binding)
 const {upper}_BINDING: u32 = {binding}u;
 @group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<KvWords>;
 
 #if EIGHTS
 fn {name}_eight(row: u32, eight: u32) -> Eight {
-    let at = row * FOURS + 2u * eight - params.base_kv;
+    let at = row * VEC4S + 2u * eight - params.base_kv;
     return Eight({list}[at], {list}[at + 1u]);
 }
 #else
-fn {name}_four(row: u32, four: u32) -> vec4<f32> {
-    return {list}[row * FOURS + four - params.base_kv];
+fn {name}_vec4(row: u32, column: u32) -> vec4<f32> {
+    return {list}[row * VEC4S + column - params.base_kv];
 }
 #endif
 #end

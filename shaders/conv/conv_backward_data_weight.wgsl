@@ -1,5 +1,4 @@
-// Weights of the layer whose gradient is computed: output channels there are input channels here, windows are
-// turned.
+// Weights of the layer whose gradient is computed: output channels there are input channels here, windows are turned.
 const WEIGHTS_BINDING: u32 = 2u;
 @group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
 

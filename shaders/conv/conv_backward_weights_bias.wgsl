@@ -11,23 +11,15 @@ var<workgroup> wg_sums: array<f32, WORKGROUP_SIZE>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_backward_weights_bias(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let plane = workgroup_index(workgroup);
-    if plane >= params.count {
-        return;
-    }
+    if plane >= params.count { return; }
     let pixels = params.p * params.q;
     let base = params.y_at + plane * pixels;
     var sum = 0.0;
-    for (var k = lane; k < pixels; k += WORKGROUP_SIZE) {
-        sum += gradients[base + k];
-    }
+    for (var k = lane; k < pixels; k += WORKGROUP_SIZE) { sum += gradients[base + k]; }
     wg_sums[lane] = sum;
     for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if lane < stride {
-            wg_sums[lane] += wg_sums[lane + stride];
-        }
+        if lane < stride { wg_sums[lane] += wg_sums[lane + stride]; }
     }
-    if lane == 0u {
-        slabs[plane] = wg_sums[0];
-    }
+    if lane == 0u { slabs[plane] = wg_sums[0]; }
 }

@@ -10,9 +10,7 @@ const SLICE: u32 = 1u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_backward_weights_direct(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = params.first + workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let filters = params.groups * params.channels_out;
     let weights = filters * params.channels_in * params.r * params.s;
     let place = at % weights;

@@ -19,18 +19,14 @@ fn spread(d: vec4<f32>) -> array<f32, 6> {
 fn gradient(plane: u32, tile: Tile, row: u32, column: u32) -> f32 {
     let y = tile.y + row;
     let x = tile.x + column;
-    if tile.image >= params.all_images || y >= params.p || x >= params.q {
-        return 0.0;
-    }
+    if tile.image >= params.all_images || y >= params.p || x >= params.q { return 0.0; }
     return gradients[plane + y * params.q + x];
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_backward_weights_tiles(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let channels = params.groups * params.channels_out;
     let tile = tile_of(at, channels);
     let plane = params.y_at + (tile.image * channels + tile.channel) * params.p * params.q;

@@ -19,18 +19,14 @@ fn narrow(u: array<f32, 6>) -> vec3<f32> {
 // The sum over all slices; `place` is the first of a place, with windows one after the other.
 fn added(place: u32) -> f32 {
     var sum = 0.0;
-    for (var slice = 0u; slice < params.images; slice++) {
-        sum += sums[place + slice * 36u * params.count];
-    }
+    for (var slice = 0u; slice < params.images; slice++) { sum += sums[place + slice * 36u * params.count]; }
     return sum;
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_backward_weights_winograd(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
 #for i in PLACES
     let from{i} = {i}u * params.count + at;
     let column{i} = narrow(array(

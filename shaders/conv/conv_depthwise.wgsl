@@ -1,8 +1,7 @@
-// A layer whose groups have one input channel, with its sums in registers. One thread computes 4 x ROWS outputs of
-// a channel. It loads each row of cells once and adds it to every sum that it is part of. Neighbours in a row are
+// A layer whose groups have one input channel, with its sums in registers. One thread computes 4 x ROWS outputs of a
+// channel. It loads each row of cells once and adds it to every sum that it is part of. Neighbours in a row are
 // neighbours in the workgroup, so that loads coalesce.
-// Every product is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow
-// memory.
+// Every product is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow memory.
 // VECTORS: rows of x are whole vec4s, and load as such. STORES: rows of outputs are whole vec4s.
 #import conv/conv_params
 #import conv/conv_weight as weight
@@ -68,9 +67,7 @@ const OUTPUT_BINDING: u32 = 3u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let across = (params.q + (WIDE - 1u)) / WIDE;
     let down = (params.p + (ROWS - 1u)) / ROWS;
     let q0 = at % across * WIDE;

@@ -10,9 +10,7 @@ const OUTPUT_BINDING: u32 = 3u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_direct(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = params.first + workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let pixels = params.p * params.q;
     let channel = at / pixels % (params.groups * params.channels_out);
     let image = at / pixels / (params.groups * params.channels_out);
@@ -25,9 +23,7 @@ fn conv_direct(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
         let plane = params.x_at + (channels + i) * params.h * params.w;
         for (var a = 0u; a < params.r; a++) {
             let y = y0 + a * params.dilation_h;
-            if !is_row(y) {
-                continue;
-            }
+            if !is_row(y) { continue; }
             let row = plane + y / UP_H * params.w;
             for (var b = 0u; b < params.s; b++) {
                 let column = x0 + b * params.dilation_w;

@@ -14,9 +14,7 @@ struct Walk {
     at: u32,
 }
 
-fn line_a(row: u32) -> u32 {
-    return base_a + row * params.pixels;
-}
+fn line_a(row: u32) -> u32 { return base_a + row * params.pixels; }
 
 fn walk_a(k: u32) -> Walk {
     return Walk(k % params.pixels, k + k / params.pixels * params.jump_a);
@@ -38,9 +36,7 @@ fn load_a(line: u32, walk: Walk) -> vec4<f32> {
     return a[(line + walk.at) / 4u];
 }
 #else
-fn load_a(line: u32, walk: Walk) -> f32 {
-    return a[line + walk.at];
-}
+fn load_a(line: u32, walk: Walk) -> f32 { return a[line + walk.at]; }
 #endif
 
 const BUFFERS: u32 = 2u;
@@ -50,9 +46,7 @@ const WALKED_a: bool = true;
 @compute @workgroup_size(LANES)
 fn conv_gradients(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let part = part_of(index);
 #import dense/gemm_register_product
 }

@@ -8,9 +8,7 @@
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_im2col(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count * params.columns {
-        return;
-    }
+    if at >= params.count * params.columns { return; }
     // Columns after the last output are never used.
     let pixels = params.p * params.q;
     let column = min(params.first + at % params.columns, params.images * pixels - 1u);

@@ -11,56 +11,23 @@ const TILE_M: u32 = 16u;
 const TILE_N: u32 = 16u;
 
 struct Params {
-    m: u32,
-    n: u32,
-    k: u32,
-    lda: u32,
-    ldb: u32,
-    first_tile: u32,
-    tiles: u32,
-    tiles_m: u32,
-    tiles_n: u32,
-    groups: u32,
-    slice_k: u32,
+    m: u32, n: u32, k: u32, lda: u32, ldb: u32, first_tile: u32, tiles: u32, tiles_m: u32,
+    tiles_n: u32, groups: u32, slice_k: u32,
     // Columns of this dispatch: the first among all, and their number.
-    first_n: u32,
-    all_n: u32,
+    first_n: u32, all_n: u32,
     // The first elements of A, B and C, and the distance from group to group.
-    a_at: u32,
-    b_at: u32,
-    c_at: u32,
-    group_a: u32,
-    group_b: u32,
-    group_c: u32,
+    a_at: u32, b_at: u32, c_at: u32, group_a: u32, group_b: u32, group_c: u32,
     // For C: outputs of a channel, elements of an image, and of a slab.
-    pixels: u32,
-    image_c: u32,
-    slab: u32,
+    pixels: u32, image_c: u32, slab: u32,
     // For a walked A: from the end of a channel to the same channel of the next image, and a step of TILE_K.
-    jump_a: u32,
-    step_pixels: u32,
-    step_a: u32,
+    jump_a: u32, step_pixels: u32, step_a: u32,
     // For a walked B, the plane: its width, and its extents when spread.
-    w: u32,
-    bound_h: u32,
-    bound_w: u32,
-    pad_h: u32,
-    pad_w: u32,
+    w: u32, bound_h: u32, bound_w: u32, pad_h: u32, pad_w: u32,
     // Columns and k count places in a plane and planes: the numbers across and down, and the distances.
-    n_across: u32,
-    n_down: u32,
-    n_plane: u32,
-    n_step_h: u32,
-    n_step_w: u32,
-    k_across: u32,
-    k_down: u32,
-    k_plane: u32,
-    k_step_h: u32,
-    k_step_w: u32,
+    n_across: u32, n_down: u32, n_plane: u32, n_step_h: u32, n_step_w: u32, k_across: u32,
+    k_down: u32, k_plane: u32, k_step_h: u32, k_step_w: u32,
     // A step of TILE_K: across, down, and between planes.
-    step_across: u32,
-    step_down: u32,
-    step_plane: u32,
+    step_across: u32, step_down: u32, step_plane: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -103,9 +70,7 @@ const C_BINDING: u32 = 3u;
 @group(0) @binding(C_BINDING) var<storage, read_write> c: array<f32>;
 #endif
 
-fn begin_four(row: u32, column: u32) -> vec4<f32> {
-    return vec4<f32>();
-}
+fn begin_four(row: u32, column: u32) -> vec4<f32> { return vec4<f32>(); }
 
 fn place(slice: u32, row: u32, column: u32) -> u32 {
 #if IMAGES
@@ -118,16 +83,12 @@ fn place(slice: u32, row: u32, column: u32) -> u32 {
 
 #if !VEC_C
 fn put(slice: u32, row: u32, column: u32, sum: f32) {
-    if params.first_n + column < params.all_n {
-        c[place(slice, row, column)] = finished(sum, group_row + row);
-    }
+    if params.first_n + column < params.all_n { c[place(slice, row, column)] = finished(sum, group_row + row); }
 }
 #endif
 
 fn end_four(slice: u32, row: u32, column: u32, sums: vec4<f32>) {
-    if row >= params.m || column >= params.n {
-        return;
-    }
+    if row >= params.m || column >= params.n { return; }
 #if VEC_C
     let channel = group_row + row;
     c[place(slice, row, column) / 4u] =

@@ -69,13 +69,9 @@ fn load_b(line: Place, k: Place) -> f32 {
     let y = line.y + k.y;
     let x = line.x + k.x;
     // Places before the first wrap to beyond the last.
-    if y >= params.bound_h || x >= params.bound_w {
-        return 0.0;
-    }
+    if y >= params.bound_h || x >= params.bound_w { return 0.0; }
 #if SPREAD
-    if y % UP_H != 0u || x % UP_W != 0u {
-        return 0.0;
-    }
+    if y % UP_H != 0u || x % UP_W != 0u { return 0.0; }
     return b[line.at + k.at + y / UP_H * params.w + x / UP_W];
 #else
     return b[line.at + k.at];

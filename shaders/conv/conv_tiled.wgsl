@@ -3,7 +3,8 @@
 // channels, and DOWN x ACROSS threads for each.
 // A thread reads each row of cells once and shifts the cells from weight to weight. That takes fewer reads of
 // workgroup memory for each multiply-add than a matrix product, and one index computation for each cell and tile.
-// VECTORS: workgroup memory is made of vec4s. STORES: rows of outputs are whole vec4s.
+// VECTORS: workgroup memory is made of vec4s. STORES: rows of outputs are whole vec4s. SLICED: a dispatch adds a slice
+// of the channels, whole steps of STAGED, to the sums in the output; the last one finishes them.
 #import conv/conv_input
 #import conv/conv_weight as weight
 #import conv/conv_end
@@ -23,8 +24,7 @@ const WIDE: u32 = 8u;
 const TILE_M: u32 = GROUPS * CHANNELS;
 const TILE_Q: u32 = ACROSS * WIDE;
 
-// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the
-// banks.
+// Rows of x of a tile, and cells from one to the next: an odd number of vec4s, which spreads a column over the banks.
 const X_ROWS: u32 = DOWN + WINDOW_H - 1u;
 const X_PITCH: u32 = ((TILE_Q + WINDOW_W + 2u) / 4u / 2u * 2u + 1u) * 4u;
 const X_CELLS: u32 = STAGED * X_ROWS * X_PITCH;
@@ -49,12 +49,29 @@ var<workgroup> wg_x: array<f32, X_CELLS>;
 var<workgroup> wg_w: array<f32, W_CELLS>;
 #endif
 
+#if SLICED
+fn ended(at: u32, sum: f32, channel: u32) -> f32 {
+    var total = sum;
+    if params.first_channel > 0u {
+#if STORES
+        total += output[at / 4u][at % 4u];
+#else
+        total += output[at];
+#endif
+    }
+    if params.end_channel < params.channels_in {
+        return total;
+    }
+    return finished(total, channel);
+}
+#else
+fn ended(at: u32, sum: f32, channel: u32) -> f32 { return finished(sum, channel); }
+#endif
+
 @compute @workgroup_size(LANES)
 fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = params.first + workgroup_index(workgroup);
-    if index >= params.count {
-        return;
-    }
+    if index >= params.count { return; }
     let tiles_m = (params.channels_out + TILE_M - 1u) / TILE_M;
     let across = (params.q + TILE_Q - 1u) / TILE_Q;
     let down = (params.p + DOWN - 1u) / DOWN;
@@ -75,7 +92,11 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
     var sum{m}_1 = vec4<f32>();
 #end
 
+#if SLICED
+    for (var first = params.first_channel; first < params.end_channel; first += STAGED) {
+#else
     for (var first = 0u; first < params.channels_in; first += STAGED) {
+#endif
         // Other threads may still read the tiles before.
         workgroupBarrier();
         for (var to = lane; to < X_CELLS; to += LANES) {
@@ -154,9 +175,7 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
 
     let p = p0 + lane_p;
     let q = q0 + lane_q * WIDE;
-    if p >= params.p || q >= params.q {
-        return;
-    }
+    if p >= params.p || q >= params.q { return; }
     let m = m0 + lane_m * CHANNELS;
     let channel = group * params.channels_out + m;
     let to = params.y_at + ((matrix * params.channels_out + m) * params.p + p) * params.q + q;
@@ -168,14 +187,15 @@ fn conv_tiled(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
         if q + {4 * half}u < params.q {
             output[(to + {m}u * plane + {4 * half}u) / 4u] = vec4(
 #for part in 4
-                finished(sum{m}_{half}[{part}u], channel + {m}u),
+                ended(to + {m}u * plane + {4 * half + part}u, sum{m}_{half}[{part}u], channel + {m}u),
 #end
             );
         }
 #else
 #for part in 4
         if q + {4 * half + part}u < params.q {
-            output[to + {m}u * plane + {4 * half}u + {part}u] = finished(sum{m}_{half}[{part}u], channel + {m}u);
+            let at = to + {m}u * plane + {4 * half + part}u;
+            output[at] = ended(at, sum{m}_{half}[{part}u], channel + {m}u);
         }
 #end
 #endif

@@ -8,9 +8,7 @@
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_transpose_turn(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = params.first + workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let taps = params.r * params.s;
     let row = at / taps / params.channels_in;
     let to = row % params.channels_out;

@@ -30,9 +30,7 @@ fn row_of(plane: u32, y: u32, x0: u32) -> array<f32, 6> {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_winograd_input(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let channels = params.groups * params.channels_in;
     let tile = tile_of(at, channels);
     let plane = params.x_at + (tile.image * channels + tile.channel) * params.h * params.w;

@@ -1,6 +1,5 @@
-// Tiles of 4 x 4 outputs, A^T m A of 36 sums each (Lavin and Gray, 2016), bias and activation.
-// One thread computes one tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are
-// whole vec4s.
+// Tiles of 4 x 4 outputs, A^T m A of 36 sums each (Lavin and Gray, 2016), bias and activation. One thread computes one
+// tile of one channel; a workgroup WORKGROUP_SIZE of them. VECTORS: rows of the output are whole vec4s.
 #import conv/conv_winograd_tiles
 #import conv/conv_end
 
@@ -25,23 +24,17 @@ fn join(m: array<f32, 6>) -> vec4<f32> {
 
 #if !VECTORS
 fn put(at: u32, column: u32, sum: f32, channel: u32) {
-    if column < params.q {
-        output[at + column] = finished(sum, channel);
-    }
+    if column < params.q { output[at + column] = finished(sum, channel); }
 }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_winograd_output(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let channels = params.groups * params.channels_out;
     let tile = tile_of(at, channels);
-    if tile.image >= params.all_images {
-        return;
-    }
+    if tile.image >= params.all_images { return; }
 #for i in PLACES
     let from{i} = tile.to + {i}u * tile.apart;
     let column{i} = join(array(

@@ -1,6 +1,5 @@
-// Tiles of 4 x 4 outputs of some images: columns of one matrix for each of 36 places, with channels as rows.
-// Columns are padded to whole vec4s. Images come in slices of `images`, all matrices of a slice before those of the
-// next.
+// Tiles of 4 x 4 outputs of some images: columns of one matrix for each of 36 places, with channels as rows. Columns
+// are padded to whole vec4s. Images come in slices of `images`, all matrices of a slice before those of the next.
 #import conv/conv_params
 
 struct Tile {

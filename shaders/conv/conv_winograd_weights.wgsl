@@ -1,5 +1,4 @@
-// Weights of windows of 3 x 3, G g G^T: 36 numbers each (Lavin and Gray, 2016), one matrix for each of the 36
-// places.
+// Weights of windows of 3 x 3, G g G^T: 36 numbers each (Lavin and Gray, 2016), one matrix for each of the 36 places.
 // One thread transforms one window; a workgroup WORKGROUP_SIZE of them.
 #import conv/conv_params
 #import conv/conv_weight as weight
@@ -25,9 +24,7 @@ fn widen(g: vec3<f32>) -> array<f32, 6> {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_winograd_weights(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + lane;
-    if at >= params.count {
-        return;
-    }
+    if at >= params.count { return; }
     let filter_ = at / params.channels_in;
     let channel = at % params.channels_in;
     let group = filter_ / params.channels_out;

@@ -14,18 +14,10 @@ fn across(place: vec2<u32>, first: u32) -> Four {
     for (var j = 0u; j <= last + 3u; j++) {
         let v = value(place, j);
         // Below 0 these wrap to beyond the last.
-        if j <= last {
-            sums.a = fma(params.weights[first + j], v, sums.a);
-        }
-        if j - 1u <= last {
-            sums.b = fma(params.weights[first + j - 1u], v, sums.b);
-        }
-        if j - 2u <= last {
-            sums.c = fma(params.weights[first + j - 2u], v, sums.c);
-        }
-        if j - 3u <= last {
-            sums.d = fma(params.weights[first + j - 3u], v, sums.d);
-        }
+        if j <= last { sums.a = fma(params.weights[first + j], v, sums.a); }
+        if j - 1u <= last { sums.b = fma(params.weights[first + j - 1u], v, sums.b); }
+        if j - 2u <= last { sums.c = fma(params.weights[first + j - 2u], v, sums.c); }
+        if j - 3u <= last { sums.d = fma(params.weights[first + j - 3u], v, sums.d); }
     }
     return sums;
 }
@@ -33,13 +25,7 @@ fn across(place: vec2<u32>, first: u32) -> Four {
 // Stores the sums whose first belongs to the group at `p`, as far as there are `count` of them.
 fn put_across(p: vec3<u32>, apart: vec3<u32>, sums: Four, count: u32) {
     put_group(p, finish(p, sums.a));
-    if count > 1u {
-        put_group(p + apart, finish(p + apart, sums.b));
-    }
-    if count > 2u {
-        put_group(p + 2u * apart, finish(p + 2u * apart, sums.c));
-    }
-    if count > 3u {
-        put_group(p + 3u * apart, finish(p + 3u * apart, sums.d));
-    }
+    if count > 1u { put_group(p + apart, finish(p + apart, sums.b)); }
+    if count > 2u { put_group(p + 2u * apart, finish(p + 2u * apart, sums.c)); }
+    if count > 3u { put_group(p + 3u * apart, finish(p + 3u * apart, sums.d)); }
 }

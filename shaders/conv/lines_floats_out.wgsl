@@ -12,8 +12,6 @@ fn put_group(p: vec3<u32>, group: vec4<f32>) {
 
 fn put_group(p: vec3<u32>, group: vec4<f32>) {
     let first = (p.z * params.h + p.y) * params.w + p.x;
-    for (var i = 0u; i < min(PACK, params.w - p.x); i++) {
-        output[first + i] = group[i];
-    }
+    for (var i = 0u; i < min(PACK, params.w - p.x); i++) { output[first + i] = group[i]; }
 }
 #endif

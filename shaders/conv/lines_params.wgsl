@@ -11,8 +11,7 @@ struct Params {
     tiles_x: u32,  // tiles along x and along y
     tiles_y: u32,
     tiles: u32,    // workgroups (or threads) with work
-    step: u32,
-    radius_x: u32,
+    step: u32, radius_x: u32,
     radius_y: u32, // of the line across, whatever its axis
     extent: u32,   // of that axis; of a tile: its rows
     pitch: u32,    // groups from one element to the next along it

@@ -37,14 +37,10 @@ fn turned(pixel: vec3<f32>, channel: u32) -> vec4<f32> {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn lines_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let place = vec3(lane % LANES_X, lane / LANES_X % LANES_Y, lane / (LANES_X * LANES_Y));
     let p = tile_origin(tile) + place * vec3(4u, ROWS, PLANES);
-    if any(p >= extents()) {
-        return;
-    }
+    if any(p >= extents()) { return; }
 #for tap in LINE_X + LINE_Y + LINE_Z
     let w{tap} = params.weights[{tap}u];
 #end

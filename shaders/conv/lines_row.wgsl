@@ -19,8 +19,6 @@ fn element(row: u32, e: i32) -> f32 {
 }
 
 fn four(row: u32, e: i32) -> vec4<f32> {
-    if e >= 0 && e + 4 <= i32(params.w) {
-        return load_four(row + u32(e));
-    }
+    if e >= 0 && e + 4 <= i32(params.w) { return load_four(row + u32(e)); }
     return vec4(element(row, e), element(row, e + 1), element(row, e + 2), element(row, e + 3));
 }

@@ -15,16 +15,12 @@ alias Group = vec4<f32>;
 
 var<workgroup> wg_sums: array<vec4<f32>, ROWS * WIDTH>;
 
-fn value(place: vec2<u32>, j: u32) -> vec4<f32> {
-    return wg_sums[(place.y + j) * WIDTH + place.x];
-}
+fn value(place: vec2<u32>, j: u32) -> vec4<f32> { return wg_sums[(place.y + j) * WIDTH + place.x]; }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn lines_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let row = tile / params.tiles_x;
     let first = vec3(tile % params.tiles_x * WIDTH, row % params.tiles_y * params.extent, row / params.tiles_y);
     for (var i = lane; i < (params.extent + 2u * params.radius_y) * WIDTH; i += WORKGROUP_SIZE) {

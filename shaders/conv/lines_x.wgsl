@@ -10,8 +10,6 @@ const WORKGROUP_SIZE: u32 = 256u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn lines_x(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= params.tiles {
-        return;
-    }
+    if i >= params.tiles { return; }
     sums[i] = along(i / params.groups * params.w, i % params.groups * 4u);
 }

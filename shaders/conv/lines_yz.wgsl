@@ -21,9 +21,7 @@ fn value(place: vec2<u32>, j: u32) -> vec4<f32> {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn lines_yz(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= params.tiles {
-        return;
-    }
+    if i >= params.tiles { return; }
     let x = i % params.groups;
     let rest = i / params.groups;
 #if DEPTH

@@ -25,8 +25,6 @@ fn result(p: vec3<u32>) -> f32 {
 fn stencil_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let row = i / params.groups;
-    if row >= params.rows {
-        return;
-    }
+    if row >= params.rows { return; }
     emit(vec3(i % params.groups * PACK, row % params.h, row / params.h));
 }

@@ -12,8 +12,7 @@ const RADIUS: vec3<u32> = vec3(RADIUS_X, RADIUS_Y, RADIUS_Z);
 
 struct Params {
     w: u32,        // extents of input and output
-    h: u32,
-    d: u32,
+    h: u32, d: u32,
     groups: u32,   // groups of PACK elements (or of a vec4's) in a row
     tiles_x: u32,  // tiles along x and along y
     tiles_y: u32,

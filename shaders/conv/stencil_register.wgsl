@@ -30,14 +30,10 @@ const NOTHING: f32 = 0.0;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let place = vec3(lane % LANES_X, lane / LANES_X % LANES_Y, lane / (LANES_X * LANES_Y));
     let p = tile_origin(tile) + place * vec3(PACK, ROWS, PLANES);
-    if any(p >= extents()) {
-        return;
-    }
+    if any(p >= extents()) { return; }
 #for tap in FILTER_X * FILTER_Y * FILTER_Z
     let w{tap} = params.weights[{tap / 4}u][{tap % 4}u];
 #end

@@ -9,16 +9,12 @@
 @compute @workgroup_size(CELLS)
 fn stencil_strategy2(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let origin = tile_origin(tile);
     load_cell(lane, origin);
     workgroupBarrier();
 
     let local = cell(lane, IN_X, IN_Y);
     let p = origin + local;
-    if all(local < vec3(TILE_X, TILE_Y, TILE_Z)) && local.x % PACK == 0u && all(p < extents()) {
-        emit(p);
-    }
+    if all(local < vec3(TILE_X, TILE_Y, TILE_Z)) && local.x % PACK == 0u && all(p < extents()) { emit(p); }
 }

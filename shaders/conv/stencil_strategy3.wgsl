@@ -38,9 +38,7 @@ fn result(p: vec3<u32>) -> f32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn stencil_strategy3(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let origin = tile_origin(tile);
     for (var i = lane; i < CELLS; i += WORKGROUP_SIZE) {
         wg_cells[i] = at(vec3<i32>(origin + cell(i, TILE_X, TILE_Y)));
@@ -48,7 +46,5 @@ fn stencil_strategy3(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     workgroupBarrier();
 
     let p = origin + cell(lane, TILE_X / PACK, TILE_Y) * vec3(PACK, 1u, 1u);
-    if all(p < extents()) {
-        emit(p);
-    }
+    if all(p < extents()) { emit(p); }
 }

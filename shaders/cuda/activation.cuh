@@ -1,13 +1,13 @@
-// activate(x), as the fragments under shaders/activation have it: ACTIVATION is 0 none, 1 relu, 2 sigmoid, 3 tanh, 4 gelu.
-// Quotients err by 2 units in the last place; their divisors are from 1 to 5e8.
+// activate(x), as in shaders/activation: ACTIVATION is 0 none, 1 relu, 2 sigmoid, 3 tanh, 4 gelu. Divisions err by up
+// to 2 units in the last place; their divisors are between 1 and 5e8.
 #pragma once
 
 __device__ __forceinline__ float activate(float x) {
 #if ACTIVATION == 1
-    // A NaN compares false and stays; -0 becomes 0.
+    // NaN compares false and stays; -0 becomes 0.
     return x <= 0.0f ? 0.0f : x;
 #elif ACTIVATION == 2
-    // The exponential is taken of -|x|, so it cannot overflow.
+    // exp(-|x|) cannot overflow.
     const float e = expf(-fabsf(x));
     return __fdividef(x >= 0.0f ? 1.0f : e, 1.0f + e);
 #elif ACTIVATION == 3
@@ -24,7 +24,7 @@ __device__ __forceinline__ float activate(float x) {
     const float y = fabsf(x) < 0.625f ? near : x < 0.0f ? -far : far;
     return x != x ? x : y;
 #elif ACTIVATION == 4
-    // max(x, 0) - a (1 - Phi(a)) with a = |x|, which does not cancel; above 16 the tail is 0.
+    // max(x, 0) - a (1 - Phi(a)) with a = |x| does not cancel. Above 16 the tail is 0.
     const float a = fminf(fabsf(x), 16.0f);
     const float t = __fdividef(1.0f, 1.0f + 0.25f * a);
     float p = 0.019782422f;

@@ -1,11 +1,10 @@
-// A barrier of the whole grid, for cooperative launches, whose blocks all run at once. `arrived` is 0 before the launch and
-// counts up; `turn` is 1 at a kernel's first barrier, 2 at its second, and so on. Between the two calls a block may do what
-// needs no other.
+// A grid-wide barrier, for cooperative launches. `arrived` is 0 before the launch and counts up; `turn` is 1 at a
+// kernel's first barrier, 2 at its second, and so on. Between the two calls a block may do independent work.
 #pragma once
 
 __device__ __forceinline__ void grid_arrive(unsigned* arrived) {
     __syncthreads();
-    // What this block wrote is there before it is counted.
+    // The block's writes are visible before it counts as arrived.
     if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
 }
 

@@ -1,8 +1,7 @@
-// Tiles of a matrix on their way to shared memory, as they are stored: LINES lines of LENGTH elements, PITCH elements
-// apart there, in pieces of UNIT bytes. Pieces of 4 bytes and more are copied asynchronously where the device can
-// (sm_80 and later); smaller ones, and all before that, go through registers. What lies outside becomes 0; with PARTIAL a
-// piece may lie outside in part.
-// Needs THREADS, and the type Factor of the elements.
+// Copies tiles of a matrix to shared memory in their stored order: LINES lines of LENGTH elements, PITCH elements apart
+// in shared memory, in chunks of UNIT bytes. Chunks of at least 4 bytes are copied asynchronously from sm_80 on; all
+// others go through registers. Elements out of bounds become 0; with PARTIAL a chunk may be partly out of bounds. Needs
+// THREADS, and the element type Factor.
 #pragma once
 
 #if __CUDA_ARCH__ >= 800
@@ -11,7 +10,7 @@
 #define HAS_ASYNC 0
 #endif
 
-// Copies UNIT bytes, or sets them to 0 where they are not there.
+// Copies UNIT bytes, or zeroes them if they are out of bounds.
 template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, const void *from, bool there) {
 #if HAS_ASYNC
     if (UNIT == 16) {
@@ -27,7 +26,7 @@ template <int UNIT> __device__ __forceinline__ void copy_async(unsigned to, cons
 #endif
 }
 
-// Copies `bytes` of UNIT bytes, and sets the rest to 0: takes several instructions more.
+// Copies `bytes` of UNIT bytes and zeroes the rest, with several more instructions.
 template <int UNIT> __device__ __forceinline__ void copy_part_async(unsigned to, const void *from, int bytes) {
 #if HAS_ASYNC
     if (UNIT == 16) {
@@ -45,7 +44,7 @@ __device__ __forceinline__ void copy_commit() {
 #endif
 }
 
-// Waits until at most PENDING groups are under way.
+// Waits until at most PENDING groups are in flight.
 template <int PENDING> __device__ __forceinline__ void copy_wait() {
 #if HAS_ASYNC
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
@@ -56,7 +55,7 @@ __device__ __forceinline__ void store_shared(unsigned to, uint4 x) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
 
-// Sixteen bytes of elements, of which the first `count` are there.
+// 16 bytes of elements, of which the first `count` are in bounds.
 template <int UNIT> __device__ __forceinline__ uint4 gather(const Factor *from, int count) {
     constexpr int ELEMENTS = 16 / sizeof(Factor);
     if (UNIT == 16 && count >= ELEMENTS) {
@@ -101,12 +100,12 @@ template <int LINES, int LENGTH, int PITCH, int UNIT, bool PARTIAL> struct Copy 
         from += elements;
     }
 
-    // Begins to copy a tile of which `lines` lines and `length` elements of each are there.
+    // Starts to copy a tile with `lines` lines of `length` elements in bounds.
     __device__ __forceinline__ void begin(unsigned to, int lines, int length) {
         const int count = min(max(length - column, 0), ELEMENTS);
         const Factor *next = from;
         const unsigned at = to + (line * PITCH + column) * (int)sizeof(Factor);
-        // No branch: copies go in between the products of the blocks before.
+        // No branch, so that copies interleave with earlier products.
 #pragma unroll
         for (int i = 0; i < ROUNDS; i++) {
             const unsigned place = at + i * STEP * PITCH * (int)sizeof(Factor);
@@ -124,7 +123,7 @@ template <int LINES, int LENGTH, int PITCH, int UNIT, bool PARTIAL> struct Copy 
         }
     }
 
-    // Puts down what was begun, where that is not under way by itself.
+    // Stores the copies that went through registers.
     __device__ __forceinline__ void end(unsigned to) {
         if (!ASYNC) {
             const unsigned at = to + (line * PITCH + column) * sizeof(Factor);

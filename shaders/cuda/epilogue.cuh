@@ -1,5 +1,6 @@
-// The end of a product: C = activate(alpha sum + beta C + bias), of RESULT_F16, RESULT_BF16 or f32. BIAS is 0 none, 1 one for
-// each column, 2 one for each row; C is read with READ_C alone, so that a NaN in it does not matter where beta is 0.
+// The epilogue of a product: C = activate(alpha sum + beta C + bias), in f16 (RESULT_F16), bf16 (RESULT_BF16) or f32.
+// BIAS is 0 for none, 1 for one per column, 2 for one per row. C is read only with READ_C, so NaN does not matter if
+// beta is 0.
 #pragma once
 
 #include "cuda/activation.cuh"
@@ -20,7 +21,7 @@ struct __align__(4 * sizeof(Element)) Four {
 struct Epilogue {
     float alpha;
     float beta;
-    // From the first element that the tile's column, or row, has.
+    // Points to the first element for the tile's columns or rows.
     const Element *bias;
 
     __device__ __forceinline__ Element element(int row, int col, float sum, const Element &before) const {
@@ -40,7 +41,7 @@ struct Epilogue {
         *to = element(row, col, sum, *to);
     }
 
-    // Four elements of a row; `to` is aligned to them.
+    // Four elements of a row; `to` is aligned to four.
     __device__ __forceinline__ void four(Element *to, int row, int col, float4 sums) const {
         Four four;
 #if READ_C

@@ -1,9 +1,8 @@
-// The factors of a product: f16, FACTOR_BF16, or f32 that are rounded to tf32 (FACTOR_TF32), the nearest with ties away
-// from 0, all for tensor cores; or FACTOR_F32 as they are, for fused multiply-adds. With SPLIT each f32 becomes two of tf32
-// and three of their four products are summed, each step of k apart and then added in f32, since tensor cores cut off what
-// they add to a long sum (Ootomo and Yokota 2022). They are multiplied in blocks of 16 x BLOCK_K of A and BLOCK_K x 16 of
-// B, which come from shared memory in the order in which they are stored, by WMMA or (MMA) by the instructions of sm_80 that
-// it is made of there.
+// Factor types of a product. On tensor cores: f16, bf16 (FACTOR_BF16), or f32 rounded to tf32, ties away from 0
+// (FACTOR_TF32). By fused multiply-adds: plain f32 (FACTOR_F32). With SPLIT each f32 becomes two tf32, and three of
+// their four products are summed; each step of k is summed apart and added in f32, since tensor cores truncate
+// additions to a long sum (H. Ootomo and R. Yokota 2022). Blocks are 16 x BLOCK_K of A and BLOCK_K x 16 of B, in the
+// stored order of shared memory, multiplied by WMMA or (MMA) by the mma instructions of sm_80.
 #pragma once
 
 #include "cuda/numbers.cuh"
@@ -22,7 +21,7 @@ typedef F16 Factor;
 #define BLOCK_K 16
 #endif
 
-// Elements behind a line in shared memory, so that blocks spread over the banks.
+// Padding of a line in shared memory, in elements, so that blocks use different banks.
 #if FACTOR_TF32
 #define PAD_A (TRANS_A ? 8 : 4)
 #define PAD_B (TRANS_B ? 4 : 8)
@@ -42,7 +41,7 @@ typedef F16 Factor;
 #include "cuda/wmma.cuh"
 #endif
 
-// A block as it is multiplied.
+// A block in registers.
 struct Part {
     Block high;
 #if SPLIT
@@ -56,8 +55,8 @@ __device__ __forceinline__ void round_part(Part &part) {
     for (int i = 0; i < 4; i++) {
         const float x = __uint_as_float(part.high.x[i]);
 #if SPLIT
-        // Tensor cores cut the last 13 bits off; to add two thirds of a half of what is left rounds well enough, since the
-        // low half has the rest, and costs half as much.
+        // Tensor cores truncate the last 13 bits. Adding two thirds of half a unit rounds well enough, since the low
+        // part holds the rest, and costs half as much.
         const float nearest = 0x1.555556p-12f;
         part.high.x[i] = __float_as_uint(fmaf(x, nearest, x)) & 0xffffe000u;
         const float low = x - __uint_as_float(part.high.x[i]);

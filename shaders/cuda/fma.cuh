@@ -1,9 +1,9 @@
-// Blocks of 16 x 16 sums of f32 by fused multiply-adds, for what tensor cores are not exact enough: the same interface as
-// by WMMA. A lane has four columns of two rows.
+// 16 x 16 blocks of f32 sums by fused multiply-adds, more exact than tensor cores; same interface as wmma.cuh. A lane
+// has four columns of two rows.
 #pragma once
 
 struct Block {
-    // Of A two rows, each of two steps of k; of B two steps, each of four columns.
+    // A: two rows, two steps of k each. B: two steps of k, four columns each.
     float x[8];
 };
 
@@ -64,7 +64,7 @@ __device__ __forceinline__ void multiply(Sums &d, const Block &a, const Block &b
     }
 }
 
-// Rows of 16 sums, `pitch` floats apart in shared memory.
+// Stores rows of 16 sums, `pitch` floats apart in shared memory.
 __device__ __forceinline__ void store_sums(unsigned to, int pitch, const Sums &d) {
     const int row = threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 4;
 #pragma unroll

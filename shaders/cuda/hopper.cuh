@@ -1,8 +1,8 @@
-// What Hopper (sm_90a) has and CUDA C++ does not name: barriers in shared memory that count bytes, the bulk copy engine,
-// products by a warpgroup. PTX, so that no header is needed.
+// Hopper (sm_90a) instructions that CUDA C++ lacks: barriers that count bytes, the bulk copy engine, warpgroup
+// products. In PTX, so that no header is needed.
 #pragma once
 
-// What the driver makes of a tensor in memory for the copy engine; a __grid_constant__ parameter.
+// A tensor map encoded by the driver; a __grid_constant__ parameter.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
 __device__ __forceinline__ unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -11,7 +11,7 @@ __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
 
-// Arrives and adds to the bytes that this phase waits for.
+// Arrives, and adds bytes to wait for in this phase.
 __device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -20,7 +20,7 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Until the phase of this parity is over.
+// Waits until the phase of this parity ends.
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
     asm volatile(
         "{\n.reg .pred done;\nAGAIN:\n"
@@ -28,12 +28,12 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
         "@!done bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
 
-// Barriers are seen by the copy engine.
+// Makes barriers visible to the copy engine.
 __device__ __forceinline__ void barriers_ready() {
     asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async;" ::: "memory");
 }
 
-// The stages of a loop that has COUNT of them, and the parity of their turn.
+// The current one of COUNT stages, and the parity of its turn.
 template <int COUNT> struct Ring {
     int stage = 0;
     unsigned parity = 0;
@@ -54,10 +54,10 @@ __device__ __forceinline__ void named_arrive(unsigned id, unsigned threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// What was written to shared memory is there for products and the copy engine.
+// Makes writes to shared memory visible to products and the copy engine.
 __device__ __forceinline__ void shared_ready() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// A box of a tensor of three dimensions, the first of them innermost, into shared memory.
+// Copies a box of a three-dimensional tensor, innermost dimension first, to shared memory.
 __device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned barrier, int x, int y, int z) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
@@ -72,8 +72,8 @@ template <int COUNT> __device__ __forceinline__ void fewer_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 
-// A matrix in shared memory as a product reads it, its rows of 128 bytes swizzled. Bytes from one block of 64 columns to the
-// next (where columns are innermost) and from eight rows to the next eight.
+// Describes a matrix in shared memory to a product, with swizzled rows of 128 bytes. The strides are the bytes between
+// blocks of 64 columns (if columns are innermost) and between groups of eight rows.
 __device__ __forceinline__ unsigned long long matrix_descriptor(unsigned address, unsigned leading, unsigned stride) {
     return (unsigned long long)((address & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
            (unsigned long long)(stride >> 4) << 32 | 1ull << 62;
@@ -82,18 +82,18 @@ __device__ __forceinline__ unsigned long long matrix_descriptor(unsigned address
 __device__ __forceinline__ void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void products_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Until at most PENDING groups of products are not done.
+// Waits until at most PENDING groups of products are in flight.
 template <int PENDING> __device__ __forceinline__ void products_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// Keeps the compiler from moving uses of sums over a fence or wait.
+// Keeps the compiler from moving uses of sums across a fence or wait.
 template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// Numbers of operands of an asm statement, ten at a time.
+// Operand numbers of an asm statement, ten at a time.
 #define NUMBERS(t) "%" #t "0,%" #t "1,%" #t "2,%" #t "3,%" #t "4,%" #t "5,%" #t "6,%" #t "7,%" #t "8,%" #t "9,"
 #define NUMBERS_20 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9," NUMBERS(1)
 #define NUMBERS_32 NUMBERS_20 NUMBERS(2) "%30,%31"
@@ -107,7 +107,7 @@ template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #define SUMS_32(d) SUMS_32_FROM(d, 0)
 #define SUMS_64(d) SUMS_32(d), SUMS_32_FROM(d, 32)
 #define SUMS_128(d) SUMS_64(d), SUMS_32_FROM(d, 64), SUMS_32_FROM(d, 96)
-// Of the operands behind the sums.
+// Operand numbers after the sums.
 #define AFTER_32(i) AFTER_32_##i
 #define AFTER_32_0 "%32"
 #define AFTER_32_1 "%33"
@@ -125,15 +125,15 @@ template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #define AFTER_128_1 "%129"
 #define AFTER_128_2 "%130"
 
-// d = a b, or d += a b if `add`: 64 rows, two columns for each of the sums, both factors in shared memory. `shape` names
-// columns, inner extent and types; `majors` is ", 1, 0" for an A whose inner extent is not innermost in memory.
+// d = a b, or d += a b if `add`: 64 rows, two columns for each sum, both factors in shared memory. `shape` names
+// columns, inner extent and types; `majors` is ", 1, 0" if the inner extent of A is not innermost in memory.
 #define PRODUCT(sums, shape, majors, d, a, b, add)                                                                     \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, " AFTER_##sums(2) ", 0;\n"                                    \
                  "wgmma.mma_async.sync.aligned." shape " {" NUMBERS_##sums "}, " AFTER_##sums(0) ", " AFTER_##sums(1)  \
                  ", adds, 1, 1" majors ";\n}"                                                                          \
                  : SUMS_##sums(d) : "l"(a), "l"(b), "r"((int)(add)))
 
-// d += a b with 64 x 16 elements of A in registers, four words of each thread.
+// d += a b with 64 x 16 elements of A in registers, four words for each thread.
 #define PRODUCT_OF_REGISTERS(sums, shape, major, d, a, b)                                                              \
     asm volatile("wgmma.mma_async.sync.aligned." shape " {" NUMBERS_##sums "}, {" AFTER_##sums(0) ", " AFTER_##sums(1) \
                  ", " AFTER_##sums(2) ", " AFTER_##sums(3) "}, " AFTER_##sums(4) ", 1, 1, 1" major ";\n"               \

@@ -1,5 +1,5 @@
-// Blocks of 16 x 16 sums by the matrix instructions of sm_80, two of 16 x 8 each, whose registers ldmatrix fills where the
-// order in shared memory allows; the same interface as by WMMA, with half the instructions for tf32.
+// 16 x 16 blocks of sums by two 16 x 8 mma instructions of sm_80; ldmatrix loads registers if the order in shared
+// memory allows. Same interface as wmma.cuh, with half the instructions for tf32.
 #pragma once
 
 struct Block {
@@ -22,7 +22,7 @@ __device__ __forceinline__ unsigned load_word(unsigned from) {
     return x;
 }
 
-// Each register holds 8 rows of 16 bytes along k: of the first and the last eight rows, then the same further along k.
+// Each register holds 8 rows of 16 bytes along k: the first and the last eight rows, then the same at the next k.
 __device__ __forceinline__ void fetch_a(Block &block, unsigned from, int pitch) {
     const int lane = threadIdx.x % 32;
 #if TRANS_A && FACTOR_TF32
@@ -75,7 +75,7 @@ __device__ __forceinline__ void multiply(Sums &d, const Block &a, const Block &b
     }
 }
 
-// Rows of 16 sums, `pitch` floats apart in shared memory.
+// Stores rows of 16 sums, `pitch` floats apart in shared memory.
 __device__ __forceinline__ void store_sums(unsigned to, int pitch, const Sums &d) {
     const int row = threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 2;
 #pragma unroll

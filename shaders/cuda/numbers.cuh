@@ -1,4 +1,4 @@
-// Numbers of 16 bits as plain bits, and conversions that no header is needed for.
+// 16-bit numbers as bits, and conversions without a header.
 #pragma once
 
 struct F16 {
@@ -23,7 +23,7 @@ __device__ __forceinline__ float to_float(Bf16 x) {
     return __uint_as_float((unsigned)x.bits << 16);
 }
 
-// Rounds to the nearest, ties to even.
+// Rounds to nearest, ties to even.
 __device__ __forceinline__ void from_float(float x, float &y) {
     y = x;
 }
@@ -37,7 +37,7 @@ __device__ __forceinline__ void from_float(float x, Bf16 &y) {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
 }
 
-// Two in a word, `low` in its low half.
+// Packs two in a word, `low` in the low half.
 __device__ __forceinline__ unsigned two_from_floats(float low, float high, F16) {
     unsigned bits;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
@@ -50,7 +50,7 @@ __device__ __forceinline__ unsigned two_from_floats(float low, float high, Bf16)
     return bits;
 }
 
-// To 11 bits, the nearest with ties away from 0.
+// Rounds to 11 bits, to nearest, ties away from 0.
 __device__ __forceinline__ float round_tf32(float x) {
     unsigned bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));

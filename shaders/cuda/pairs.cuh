@@ -1,5 +1,5 @@
-// A function of two elements, and four elements as a vector.
-// Requires: ELEMENT, a type; FUNCTION: 0 sum, 1 product, 2 min, 3 max, 4 difference, 5 quotient.
+// A function of two elements, and a vec4 of elements. Requires: ELEMENT, a type; FUNCTION: 0 sum, 1 product, 2 min, 3
+// max, 4 difference, 5 quotient.
 #pragma once
 
 typedef ELEMENT T;
@@ -14,13 +14,13 @@ __device__ __forceinline__ T combine(T a, T b) {
     if (FUNCTION == 4) return a - b;
     if (FUNCTION == 5) {
         if (T(0.5f) == T(0)) {
-            // Integers: x / 0 is x, and what overflows wraps.
+            // Integers: x / 0 is x, and overflow wraps.
             if (b == T(0)) return a;
             if (T(-1) < T(0) && b == T(-1)) return T(0u - unsigned(a));
         }
         return a / b;
     }
-    // The first NaN stays, and the first of two that are equal.
+    // The first NaN wins, and the first of two equal elements.
     if (a != a) return a;
     if (b != b) return b;
     return (FUNCTION == 2 ? a <= b : a >= b) ? a : b;

@@ -1,6 +1,6 @@
-// The tile engine of products on tensor cores: a block of threads sums a tile of TILE_M x TILE_N over k, TILE_K at a time,
-// from STAGES tiles of each factor in shared memory. WARPS_M x WARPS_N warps each own a part of the tile in blocks of
-// 16 x 16. The owner says how factors are copied (a type with begin, end and advance) and what becomes of a sum.
+// The tile engine of products: a block of threads sums a TILE_M x TILE_N tile over k, TILE_K at a time, from STAGES
+// tiles of each factor in shared memory. Each of WARPS_M x WARPS_N warps owns a part of the tile in blocks of 16 x 16.
+// The user provides the copies of factors (a type with begin, end and advance) and the epilogue.
 #pragma once
 
 #define THREADS (32 * WARPS_M * WARPS_N)
@@ -23,7 +23,7 @@ constexpr int BLOCKS_K = TILE_K / BLOCK_K;
 constexpr int BYTES_A = LINES_A * PITCH_A * sizeof(Factor);
 constexpr int BYTES_B = LINES_B * PITCH_B * sizeof(Factor);
 constexpr int BYTES_STAGE = BYTES_A + BYTES_B;
-// Where a warp turns its sums into lines: 16 of them.
+// Where a warp turns its sums into 16 lines.
 constexpr int PITCH_END = PART_N + 8;
 constexpr int BYTES_END = 16 * PITCH_END * sizeof(float);
 
@@ -43,8 +43,8 @@ struct TilePlace {
     unsigned row, col;
 };
 
-// The tile of an m x n product that comes at this place of all tiles of all products. Tiles of eight rows follow each
-// other column by column, so that neighbours share factors in the second cache.
+// The tile with this index, over all products. Groups of eight tile rows go column by column, so that neighbours share
+// factors in the L2 cache.
 __device__ __forceinline__ TilePlace tile_place(unsigned long long at, unsigned m, unsigned n) {
     const unsigned tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
     const unsigned long long tiles = (unsigned long long)tiles_m * tiles_n, band = 8ull * tiles_n;
@@ -62,7 +62,7 @@ struct SumsOfWarp {
     Sums blocks[BLOCKS_M][BLOCKS_N];
 };
 
-// What a warp multiplies in one go: its blocks of both factors for BLOCK_K steps of k.
+// The blocks that a warp multiplies at once: both factors for BLOCK_K steps of k.
 struct Parts {
     Part a[BLOCKS_M];
     Part b[BLOCKS_N];
@@ -90,7 +90,7 @@ struct Parts {
         for (int i = 0; i < BLOCKS_M; i++) {
 #pragma unroll
             for (int j = 0; j < BLOCKS_N; j++) {
-                // There and back again: the next product has a block in common with the last.
+                // Back and forth, so that consecutive products share a block.
                 const int column = i % 2 ? BLOCKS_N - 1 - j : j;
                 add_product(sums.blocks[i][column], a[i], b[column]);
             }
@@ -98,7 +98,7 @@ struct Parts {
     }
 };
 
-// Sums over k. `source.begin` begins to copy the next tile of both factors.
+// Sums over k. `source.begin` starts to copy the next tile of both factors.
 template <typename CopyA, typename CopyB, typename Source>
 __device__ __forceinline__ void sum_products(SumsOfWarp &sums, int k, CopyA &a, CopyB &b, const Source &source) {
     const unsigned shared = shared_address();
@@ -115,7 +115,7 @@ __device__ __forceinline__ void sum_products(SumsOfWarp &sums, int k, CopyA &a, 
     }
     copy_wait<STAGES - 2>();
     __syncthreads();
-    // Blocks are loaded while those before them are multiplied.
+    // Blocks are loaded during the products of the blocks before.
     Parts parts[2];
     parts[0].load(shared, 0);
     int slot = 0;
@@ -148,8 +148,8 @@ __device__ __forceinline__ void sum_products(SumsOfWarp &sums, int k, CopyA &a, 
     __syncthreads();
 }
 
-// Gives `result.four(row, col, sums)` and `result.one(row, col, sum)` what lies within `m` x `n` of the tile: fours of
-// columns where `fours` says that they can be taken together, else single ones.
+// Passes the sums within `m` x `n` of the tile to `result.four(row, col, sums)`, four columns at a time if `fours`,
+// else to `result.one(row, col, sum)`.
 template <typename Result>
 __device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, bool fours, const Result &result) {
     const int warp = threadIdx.x / 32;

@@ -1,7 +1,7 @@
-// What kernels of attention on tensor cores share: which keys a tile of queries sees, and the softmax of scores as they come
-// (Milakov and Gimelshein, 2018). A thread has scores of two rows, eight apart, and of each eight keys two neighbours; rows are
-// spread over four neighbouring lanes. Needs QUERIES and KEYS, the sides of a tile, CAUSAL, and NEGATIVE where the factor of the
-// scores is, of which `scale` is then the opposite.
+// Shared by attention on tensor cores: the keys that a tile of queries sees, and the online softmax (M. Milakov and N.
+// Gimelshein 2018). A thread has scores of two rows, eight apart, and two neighbouring keys of every eight; a row is
+// spread over four neighbouring lanes. Needs QUERIES and KEYS, the sides of a tile, CAUSAL, and NEGATIVE if the factor
+// of the scores is negative; `scale` is its magnitude.
 #pragma once
 
 #define MINUS_INFINITY (-__int_as_float(0x7f800000))
@@ -22,13 +22,13 @@ __device__ __forceinline__ float power_of_two(float x) {
     return y;
 }
 
-// Tiles of keys that some query of a tile sees: from `first` to `end`. Those before `inner` and from `ragged` on are not seen
-// in whole by all.
+// Key tiles that some query of a tile sees: `first` to `end`. Those before `inner` and from `ragged` on are partly
+// masked.
 struct Range {
     int first, end, inner, ragged;
 };
 
-// Of the queries from `query` on. The last query stands beside the last key; a `window` of 0 is none.
+// For the queries from `query` on. The last query aligns with the last key; a `window` of 0 means none.
 __device__ __forceinline__ Range visible(int query, int queries, int keys, int window) {
     const int shift = keys - queries, last = min(query + QUERIES, queries) - 1;
     int low = 0, high = keys, all_low = 0, all_high = keys;
@@ -46,7 +46,7 @@ __device__ __forceinline__ Range visible(int query, int queries, int keys, int w
     return {low / KEYS, (high + KEYS - 1) / KEYS, (all_low + KEYS - 1) / KEYS, max(all_high, 0) / KEYS};
 }
 
-// Whether a row beside the key `at` sees the key `key`.
+// Whether a row aligned with key `at` sees key `key`.
 __device__ __forceinline__ bool sees(int at, int key, int keys, int window) {
     bool seen = key < keys;
     if (CAUSAL) seen = seen && key <= at;
@@ -55,12 +55,12 @@ __device__ __forceinline__ bool sees(int at, int key, int keys, int window) {
 }
 
 struct Softmax {
-    // Of the two rows.
+    // For the two rows.
     float largest[2] = {MINUS_INFINITY, MINUS_INFINITY};
     float total[2] = {0.0f, 0.0f};
 
-    // Scores of KEYS keys from `key` on become weights, of a thread whose first row stands beside the key `at`. `rescale` is
-    // what sums so far are worth now. With `whole` all keys are seen.
+    // Turns a thread's scores of KEYS keys from `key` on into weights; its first row aligns with key `at`. `rescale` is
+    // the factor for earlier sums. With `whole` all keys are visible.
     __device__ __forceinline__ void weigh(float (&scores)[KEYS / 2], float scale, bool whole, int key, int keys, int at, int window,
                                           float (&rescale)[2]) {
 #if NEGATIVE
@@ -80,7 +80,7 @@ struct Softmax {
 #pragma unroll
             for (int i = 2 * half; i < KEYS / 2; i += 4) most = fmaxf(most, fmaxf(scores[i], scores[i + 1]));
             most = quad_max(most);
-            // A row that sees nothing yet has no largest score to subtract.
+            // A row without visible keys has no maximum to subtract.
             const float base = most == MINUS_INFINITY ? 0.0f : most * scale;
             rescale[half] = power_of_two(largest[half] * scale - base);
             largest[half] = most;
@@ -95,7 +95,7 @@ struct Softmax {
         }
     }
 
-    // What sums of weighted values are multiplied by at last: 0 for a row that saw nothing.
+    // The final factor of weighted sums; 0 for a row without visible keys.
     __device__ __forceinline__ float share(int half) const {
         const float all = quad_sum(total[half]);
         return all == 0.0f ? 0.0f : 1.0f / all;

@@ -1,12 +1,12 @@
-// Values that some rows see and others do not: where one is infinite or NaN, its product with a weight of 0 would spoil the rows
-// that do not see it. Rows, keys and weights lie as in softmax.cuh. Needs HEAD and what that file needs, and SHARERS, the
-// threads whose rows share a tile of values.
+// Handles infinite and NaN values that only some rows see: their product with a weight of 0 would spoil the other rows.
+// Rows, keys and weights are laid out as in softmax.cuh. Needs HEAD, the needs of that file, and SHARERS, the threads
+// whose rows share a tile of values.
 #pragma once
 
 #include "cuda/numbers.cuh"
 #include "cuda/softmax.cuh"
 
-// Adds 0 times the two numbers of a word, which is NaN where they are not finite.
+// Adds 0 times the two numbers of a word, which is NaN if one is not finite.
 __device__ __forceinline__ void look(unsigned &found, unsigned two, F16) {
     asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(found) : "r"(two), "r"(0));
 }
@@ -19,8 +19,8 @@ template <typename Number> __device__ __forceinline__ bool is_finite(Number x) {
     return fabsf(to_float(x)) < __int_as_float(0x7f800000);
 }
 
-// Whether there is an infinity or NaN in the share of a tile of values that `thread` of `threads` looks at. `piece` is where
-// eight numbers of the tile lie.
+// Whether `thread` of `threads` finds an infinity or NaN in its share of a tile of values. `piece` returns the address
+// of eight numbers.
 template <typename Number, typename Piece>
 __device__ __forceinline__ bool not_finite(int thread, int threads, const Piece &piece) {
     unsigned found = 0;
@@ -35,9 +35,9 @@ __device__ __forceinline__ bool not_finite(int thread, int threads, const Piece 
     return (found & 0x7fff7fff) != 0;
 }
 
-// What is not finite in a tile of values is added here to the rows that see it, and becomes 0 for the product. `weights` are two
-// in a word. `pair` is where the two numbers of a key lie that a thread has of each eight columns; `wait` is for all who share
-// the tile.
+// Adds values that are not finite to the rows that see them, and zeroes them for the product. `weights` holds two in a
+// word. `pair` returns the address of a thread's two numbers of a key in every eight columns; `wait` synchronises all
+// threads that share the tile.
 template <typename Number, typename Piece, typename Pair, typename Wait>
 __device__ __forceinline__ void take_out(float (&sums)[HEAD / 2], unsigned (&weights)[KEYS / 4], int key, int keys, int at, int window,
                                          const Piece &piece, const Pair &pair, const Wait &wait) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ void take_out(float (&sums)[HEAD / 2], unsigned (&wei
             const Number value = ((const Number *)pair(j, i / 4))[i % 2];
             if (seen[i / 2 % 2] && !is_finite(value)) sums[i] += weight[i / 2 % 2] * to_float(value);
         }
-        // A loop finds the weights of the next eight keys where these were; after all keys they lie as before.
+        // The weights rotate by eight keys in each round; after all keys they are back in place.
         if (j % 8 == 7) {
             const unsigned first[2] = {weights[0], weights[1]};
 #pragma unroll

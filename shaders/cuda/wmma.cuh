@@ -1,4 +1,4 @@
-// Blocks of 16 x 16 sums by WMMA, in the instructions of PTX.
+// 16 x 16 blocks of sums by WMMA, in PTX.
 #pragma once
 
 #if FACTOR_BF16
@@ -80,7 +80,7 @@ __device__ __forceinline__ void multiply(Sums &d, const Block &a, const Block &b
 #endif
 }
 
-// Rows of 16 sums, `pitch` floats apart in shared memory.
+// Stores rows of 16 sums, `pitch` floats apart in shared memory.
 __device__ __forceinline__ void store_sums(unsigned to, int pitch, const Sums &d) {
     asm volatile("wmma.store.d.sync.aligned.row." WMMA_SHAPE ".shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" ::"r"(to),
                  "f"(d.x[0]), "f"(d.x[1]), "f"(d.x[2]), "f"(d.x[3]), "f"(d.x[4]), "f"(d.x[5]), "f"(d.x[6]), "f"(d.x[7]),

@@ -10,21 +10,15 @@ const WORKGROUP_SIZE: u32 = 256u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemm_batched_naive(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let element = (params.first_tile + index) * WORKGROUP_SIZE + local;
     let size = params.m * params.n;
     let matrix = element / size;
-    if matrix >= params.batch {
-        return;
-    }
+    if matrix >= params.batch { return; }
     begin_matrix(matrix);
     let row = element % size / params.n;
     let col = element % params.n;
-    var sum = 0.0;
-    for (var i = 0u; i < params.end_k; i++) {
-        sum += load_a(row, i) * load_b(i, col);
-    }
+    var sum = begin_sum(row, col);
+    for (var i = params.first_k; i < params.end_k; i++) { sum += load_a(row, i) * load_b(i, col); }
     finish(row, col, sum);
 }

@@ -17,22 +17,17 @@ const WORKGROUP_SIZE: u32 = TILE_M * WIDTH;
 
 @compute @workgroup_size(WIDTH, TILE_M)
 fn gemm_coarsened(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(local_invocation_id) local: vec3<u32>,
+    @builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) local_index: u32,
 ) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let origin = tile_origin(index);
     let at = origin + local.yx;
     var sums = Sums();
 #if CARRY
     for (var x = 0u; x < COARSENING; x++) {
-        if at.x < params.m && at.y + x * WIDTH < params.n {
-            sums[x] = begin_sum(at.x, at.y + x * WIDTH);
-        }
+        if at.x < params.m && at.y + x * WIDTH < params.n { sums[x] = begin_sum(at.x, at.y + x * WIDTH); }
     }
 #endif
     for (var first_i = params.first_k; first_i < params.end_k; first_i += TILE_K) {
@@ -51,8 +46,6 @@ fn gemm_coarsened(
         workgroupBarrier();
     }
     for (var x = 0u; x < COARSENING; x++) {
-        if at.x < params.m && at.y + x * WIDTH < params.n {
-            finish(at.x, at.y + x * WIDTH, sums[x]);
-        }
+        if at.x < params.m && at.y + x * WIDTH < params.n { finish(at.x, at.y + x * WIDTH, sums[x]); }
     }
 }

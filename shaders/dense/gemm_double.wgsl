@@ -10,9 +10,7 @@ const BUFFERS: u32 = 2u;
 @compute @workgroup_size(LANES)
 fn gemm_double(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let part = part_of(index);
 #import dense/gemm_register_product
 }

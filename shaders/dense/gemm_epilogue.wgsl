@@ -27,9 +27,7 @@ const PARTIAL_BINDING: u32 = 4u;
 // The initial sum of an element of C.
 fn begin_sum(row: u32, col: u32) -> f32 {
 #if CARRY
-    if params.first_k > 0u {
-        return partial[row * params.n + col];
-    }
+    if params.first_k > 0u { return partial[base_partial + row * params.n + col]; }
 #endif
     return 0.0;
 }
@@ -39,7 +37,7 @@ fn begin_sum(row: u32, col: u32) -> f32 {
 fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
 #if CARRY
     if params.end_k < params.k {
-        let to = row * params.n + col;
+        let to = base_partial + row * params.n + col;
         partial[to] = sums.x;
         partial[to + 1u] = sums.y;
         partial[to + 2u] = sums.z;
@@ -65,7 +63,7 @@ fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
 fn finish(row: u32, col: u32, sum: f32) {
 #if CARRY
     if params.end_k < params.k {
-        partial[row * params.n + col] = sum;
+        partial[base_partial + row * params.n + col] = sum;
         return;
     }
 #endif

@@ -10,9 +10,7 @@
 fn gemm_naive(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
     let index = workgroup_index(workgroup);
     let at = tile_origin(index) + local.yx;
-    if index >= params.tiles || at.x >= params.m || at.y >= params.n {
-        return;
-    }
+    if index >= params.tiles || at.x >= params.m || at.y >= params.n { return; }
     var sum = begin_sum(at.x, at.y);
     for (var i = params.first_k; i < params.end_k; i++) {
         sum = multiply_add(load_a(at.x, i), load_b(i, at.y), sum);

@@ -13,12 +13,9 @@ alias T = f32;
 const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
-    rows: u32,
-    cols: u32,
-    ld: u32,
+    rows: u32, cols: u32, ld: u32,
     // The size of the packed matrix.
-    pieces: u32,
-    pieces_of_row: u32,
+    pieces: u32, pieces_of_row: u32,
     // The first magnitude of its rows or columns.
     first_magnitude: u32,
 }
@@ -37,17 +34,13 @@ struct Params {
 
 #if !FOURS
 fn element(row: u32, col: u32) -> f32 {
-    if col >= params.cols {
-        return 0.0;
-    }
+    if col >= params.cols { return 0.0; }
     return f32(input[row * params.ld + col]);
 }
 #endif
 
 fn four(row: u32, col: u32) -> vec4<f32> {
-    if row >= params.rows || col >= params.cols {
-        return vec4<f32>();
-    }
+    if row >= params.rows || col >= params.cols { return vec4<f32>(); }
 #if FOURS
     return vec4<f32>(input[(row * params.ld + col) / 4u]);
 #else
@@ -65,9 +58,7 @@ fn scaled(x: f32, row: u32, col: u32) -> f32 {
     return times_power(x, power_of(magnitudes[params.first_magnitude + line]));
 }
 
-fn finite(x: vec4<f32>) -> vec4<bool> {
-    return (bitcast<vec4<u32>>(x) & vec4(0x7fffffffu)) < vec4(0x7f800000u);
-}
+fn finite(x: vec4<f32>) -> vec4<bool> { return (bitcast<vec4<u32>>(x) & vec4(0x7fffffffu)) < vec4(0x7f800000u); }
 
 // Rounds to the eleven bits of f16, ties to even, by integers: drivers reduce f32(f16(x)) to x.
 fn rounded(x: vec4<f32>) -> vec4<f32> {
@@ -97,9 +88,7 @@ fn pack_four(row: u32, col: u32, to: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemm_pack(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let piece = workgroup_index(workgroup) * WORKGROUP_SIZE + local;
-    if piece >= params.pieces {
-        return;
-    }
+    if piece >= params.pieces { return; }
     let row = piece / params.pieces_of_row;
     let col = piece % params.pieces_of_row * 8u;
     pack_four(row, col, 2u * piece);

@@ -8,9 +8,7 @@ fn power_of(magnitude: u32) -> i32 {
     return select(14 - exponent, 0, magnitude == 0u);
 }
 
-fn two_to(power: i32) -> f32 {
-    return bitcast<f32>(u32(clamp(power, -126, 127) + 127) << 23u);
-}
+fn two_to(power: i32) -> f32 { return bitcast<f32>(u32(clamp(power, -126, 127) + 127) << 23u); }
 
 // x 2^power in two steps, since the power itself may be beyond f32.
 fn times_power(x: f32, power: i32) -> f32 {

@@ -16,13 +16,10 @@ fn columns_of_b(i: u32, group: u32) -> vec4<f32> {
 
 @compute @workgroup_size(TILE_M)
 fn gemm_register_direct(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(local_invocation_index) local_index: u32,
+    @builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local_index: u32,
 ) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let origin = tile_origin(index);
     let row = origin.x + local_index;
     // A row beyond the last reads the last; its results are not stored.

@@ -103,9 +103,7 @@
     if (part.end_k - i) / TILE_K % 2u == 0u {
 #endif
 #if round == 2 && BUFFERS == 1
-    if i >= part.end_k {
-        break;
-    }
+    if i >= part.end_k { break; }
     workgroupBarrier();
 #endif
 #if round == 2 && BUFFERS == 2
@@ -287,9 +285,7 @@
 #endif
 #endif
 #if round == 3 + FIRST_BUFFER
-    if i >= part.end_k {
-        break;
-    }
+    if i >= part.end_k { break; }
 #endif
 #if round == 5 && ANY_STEPS
     }
@@ -297,9 +293,7 @@
 #endif
 #end
 #if SMALL
-    if matrix >= params.batch {
-        return;
-    }
+    if matrix >= params.batch { return; }
 #endif
 #for r in THREAD_M
 #for g in GROUPS_b

@@ -4,10 +4,9 @@
 // TILE_N, and the factors that are not matrices in memory (WALKED_a, WALKED_b).
 
 // Sums are variables of four columns each: an indexed array would live in memory. The elements of one step of k lie
-// side by side in workgroup memory, so that a vec4 at a time goes to registers. Threads are laid out in patches of
-// up to 8 x 4, within which those reads spread over the banks or are one address. A thread computes 4 x 4 blocks
-// that are a patch apart. A constant in _a belongs to A and one in _b to B, so that a loop over both writes their
-// common part.
+// side by side in workgroup memory, so that a vec4 at a time goes to registers. Threads are laid out in patches of up
+// to 8 x 4, within which those reads spread over the banks or are one address. A thread computes 4 x 4 blocks that are
+// a patch apart. A constant in _a belongs to A and one in _b to B, so that a loop over both writes their common part.
 const TILE_K: u32 = 4u;
 const THREAD_M: u32 = 4u;
 const THREAD_N: u32 = 4u;

@@ -7,7 +7,5 @@
 fn gemm_scale(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
     let index = workgroup_index(workgroup);
     let at = tile_origin(index) + local.yx;
-    if index < params.tiles && at.x < params.m && at.y < params.n {
-        finish(at.x, at.y, 0.0);
-    }
+    if index < params.tiles && at.x < params.m && at.y < params.n { finish(at.x, at.y, 0.0); }
 }

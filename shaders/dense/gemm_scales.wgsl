@@ -12,15 +12,11 @@ const DOWN: u32 = WORKGROUP_SIZE / ACROSS;
 const CHUNK: u32 = 1024u;
 
 struct Params {
-    rows: u32,
-    cols: u32,
-    ld: u32,
+    rows: u32, cols: u32, ld: u32,
     // The first line of this factor among all, and the number of all lines.
-    first_magnitude: u32,
-    magnitudes: u32,
+    first_magnitude: u32, magnitudes: u32,
     // Workgroups, and the number of them along a line.
-    tiles: u32,
-    chunks: u32,
+    tiles: u32, chunks: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> magnitudes: array<atomic<u32>>;
@@ -31,9 +27,7 @@ var<workgroup> wg_most: array<u32, WORKGROUP_SIZE>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemm_scales_clear(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let at = workgroup_index(workgroup) * WORKGROUP_SIZE + local;
-    if at < params.magnitudes {
-        atomicStore(&magnitudes[at], 0u);
-    }
+    if at < params.magnitudes { atomicStore(&magnitudes[at], 0u); }
 }
 
 fn magnitude(row: u32, col: u32) -> u32 {
@@ -44,9 +38,7 @@ fn magnitude(row: u32, col: u32) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let x = local % ACROSS;
     let y = local / ACROSS;
     let begin = index % params.chunks * CHUNK;
@@ -55,9 +47,7 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     let line = index / params.chunks * ACROSS + x;
     if line < params.cols {
         let end = min(begin + CHUNK, params.rows);
-        for (var row = begin + y; row < end; row += DOWN) {
-            most = max(most, magnitude(row, line));
-        }
+        for (var row = begin + y; row < end; row += DOWN) { most = max(most, magnitude(row, line)); }
     }
     let lines = params.cols;
     let last = y == 0u;
@@ -65,9 +55,7 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
     let line = index / params.chunks * DOWN + y;
     if line < params.rows {
         let end = min(begin + CHUNK, params.cols);
-        for (var col = begin + x; col < end; col += ACROSS) {
-            most = max(most, magnitude(line, col));
-        }
+        for (var col = begin + x; col < end; col += ACROSS) { most = max(most, magnitude(line, col)); }
     }
     let lines = params.rows;
     let last = x == 0u;
@@ -77,20 +65,14 @@ fn gemm_scales(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoc
 #if COLUMNS
     // Columns stay apart: the smallest stride is a row of threads.
     for (var stride = WORKGROUP_SIZE / 2u; stride >= ACROSS; stride /= 2u) {
-        if local < stride {
-            wg_most[local] = max(wg_most[local], wg_most[local + stride]);
-        }
+        if local < stride { wg_most[local] = max(wg_most[local], wg_most[local + stride]); }
         workgroupBarrier();
     }
 #else
     for (var stride = ACROSS / 2u; stride > 0u; stride /= 2u) {
-        if x < stride {
-            wg_most[local] = max(wg_most[local], wg_most[local + stride]);
-        }
+        if x < stride { wg_most[local] = max(wg_most[local], wg_most[local + stride]); }
         workgroupBarrier();
     }
 #endif
-    if last && line < lines {
-        atomicMax(&magnitudes[params.first_magnitude + line], wg_most[local]);
-    }
+    if last && line < lines { atomicMax(&magnitudes[params.first_magnitude + line], wg_most[local]); }
 }

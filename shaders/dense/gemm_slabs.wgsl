@@ -10,9 +10,7 @@
 fn gemm_slabs(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
     let index = workgroup_index(workgroup);
     let at = tile_origin(index) + local.yx;
-    if index >= params.tiles || at.x >= params.m || at.y >= params.n {
-        return;
-    }
+    if index >= params.tiles || at.x >= params.m || at.y >= params.n { return; }
     var sum = 0.0;
     for (var slice = 0u; slice < params.slices; slice++) {
         sum += slabs[(slice * params.m + at.x) * params.n + at.y];

@@ -12,14 +12,12 @@ const SMALL: bool = true;
 @compute @workgroup_size(PRODUCTS * LANES)
 fn gemm_small(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) invocation: u32) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let local = invocation % LANES;
     let product = invocation / LANES;
     let matrix = (params.first_tile + index) * PRODUCTS + product;
     // Threads beyond the last product compute it too, and store nothing.
     begin_matrix(min(matrix, params.batch - 1u));
-    let part = Part(vec2(0u), 0u, params.k, 0u);
+    let part = Part(vec2(0u), params.first_k, params.end_k, 0u);
 #import dense/gemm_register_product
 }

@@ -34,9 +34,7 @@ fn load_tile_a(first_row: u32, first_i: u32, local_index: u32) {
         let i = first_i + x % TILE_K;
 #endif
         var value = F();
-        if row < params.m && i < params.end_k {
-            value = load_a(row, i);
-        }
+        if row < params.m && i < params.end_k { value = load_a(row, i); }
         wg_a[x] = value;
     }
 }

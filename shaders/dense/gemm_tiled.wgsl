@@ -9,21 +9,16 @@ const WORKGROUP_SIZE: u32 = TILE_M * TILE_N;
 
 @compute @workgroup_size(TILE_N, TILE_M)
 fn gemm_tiled(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(local_invocation_id) local: vec3<u32>,
+    @builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) local_index: u32,
 ) {
     let index = workgroup_index(workgroup);
-    if index >= params.tiles {
-        return;
-    }
+    if index >= params.tiles { return; }
     let origin = tile_origin(index);
     let at = origin + local.yx;
     let inside = at.x < params.m && at.y < params.n;
     var sum = S();
-    if inside {
-        sum = begin_sum(at.x, at.y);
-    }
+    if inside { sum = begin_sum(at.x, at.y); }
     for (var first_i = params.first_k; first_i < params.end_k; first_i += TILE_K) {
         load_tile_a(origin.x, first_i, local_index);
         load_tile_b(first_i, origin.y, local_index);
@@ -33,7 +28,5 @@ fn gemm_tiled(
         }
         workgroupBarrier();
     }
-    if inside {
-        finish(at.x, at.y, sum);
-    }
+    if inside { finish(at.x, at.y, sum); }
 }

@@ -21,9 +21,7 @@ alias Lane = f32;
 
 var<workgroup> wg_sums: array<Lane, WORKGROUP_SIZE>;
 
-fn add(sum: Lane, value: Load, factor: T) -> Lane {
-    return fma(Lane(value), Lane(f32(factor)), sum);
-}
+fn add(sum: Lane, value: Load, factor: T) -> Lane { return fma(Lane(value), Lane(f32(factor)), sum); }
 
 // Sums the column `col` over the rows of the team in `begin .. end`.
 fn walk(col: u32, begin: u32, end: u32, team: u32) -> Lane {
@@ -63,9 +61,7 @@ fn gemv_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let tile = workgroup_index(group);
     let strips = (params.cols - 1u) / LANES + 1u;
     let part = tile / strips;
-    if part >= params.parts {
-        return;
-    }
+    if part >= params.parts { return; }
     let team = invocation / LANES;
     let col = tile % strips * LANES + invocation % LANES;
     let begin = part * params.part_len;
@@ -75,9 +71,7 @@ fn gemv_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     wg_sums[invocation] = sum;
     for (var teams = TEAMS / 2u; teams > 0u; teams /= 2u) {
         workgroupBarrier();
-        if team < teams {
-            wg_sums[invocation] += wg_sums[invocation + teams * LANES];
-        }
+        if team < teams { wg_sums[invocation] += wg_sums[invocation + teams * LANES]; }
     }
     if team == 0u && col < params.cols {
         let total = wg_sums[invocation];

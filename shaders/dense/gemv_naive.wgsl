@@ -19,9 +19,7 @@ fn gemv_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let groups = (outputs - 1u) / WORKGROUP_SIZE + 1u;
     let part = index / groups;
     let at = (index % groups) * WORKGROUP_SIZE + lane;
-    if part >= params.parts || at >= outputs {
-        return;
-    }
+    if part >= params.parts || at >= outputs { return; }
     let begin = part * params.part_len;
     let end = min(begin + params.part_len, terms);
     var sum = 0.0;
@@ -32,9 +30,7 @@ fn gemv_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     put(at, part, sum);
 #else
     let row = params.origin + at * params.ld;
-    for (var i = begin; i < end; i++) {
-        sum += f32(a[row + i]) * f32(x[i]);
-    }
+    for (var i = begin; i < end; i++) { sum += f32(a[row + i]) * f32(x[i]); }
     put(params.first_row + at, part, sum);
 #endif
 }

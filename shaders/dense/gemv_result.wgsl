@@ -21,8 +21,7 @@ struct Params {
     first_part: u32, // where the chunk's first part goes among all
     outputs: u32,    // elements of y
     read_y: u32,     // whether y is read; false for beta = 0, so that a NaN in y does not reach the result
-    alpha: f32,
-    beta: f32,
+    alpha: f32, beta: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -31,17 +30,13 @@ const RESULT_BINDING: u32 = 3u;
 #if SPLIT
 @group(0) @binding(RESULT_BINDING) var<storage, read_write> partial: array<f32>;
 
-fn put(at: u32, part: u32, sum: f32) {
-    partial[(params.first_part + part) * params.outputs + at] = sum;
-}
+fn put(at: u32, part: u32, sum: f32) { partial[(params.first_part + part) * params.outputs + at] = sum; }
 #else
 @group(0) @binding(RESULT_BINDING) var<storage, read_write> y: array<T>;
 
 fn put(at: u32, part: u32, sum: f32) {
     var value = params.alpha * sum;
-    if params.read_y != 0u {
-        value += params.beta * f32(y[at]);
-    }
+    if params.read_y != 0u { value += params.beta * f32(y[at]); }
     y[at] = T(value);
 }
 #endif

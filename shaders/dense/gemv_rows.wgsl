@@ -47,9 +47,7 @@ fn add_step(sums: Sums, step: Step) -> Sums {
     );
 }
 
-fn join(sums: Sums) -> Acc {
-    return Acc(total_of(sums.s0), total_of(sums.s1), total_of(sums.s2), total_of(sums.s3));
-}
+fn join(sums: Sums) -> Acc { return Acc(total_of(sums.s0), total_of(sums.s1), total_of(sums.s2), total_of(sums.s3)); }
 #else
 #if ROWS_2
 const ROWS: u32 = 2u;
@@ -83,8 +81,7 @@ const UNROLL: u32 = 4u;
 const UNROLL: u32 = 2u;
 #endif
 
-#if TWO_STAGE
-#else
+#if !TWO_STAGE
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 #endif
 
@@ -113,12 +110,8 @@ fn walk(rows: vec4<u32>, part: u32, lane: u32) -> Acc {
         let q = load_step(rows, min(at + LANES, last));
         let r = load_step(rows, min(at + 2u * LANES, last));
         sums = add_step(sums, p);
-        if at + LANES < params.cols {
-            sums = add_step(sums, q);
-        }
-        if at + 2u * LANES < params.cols {
-            sums = add_step(sums, r);
-        }
+        if at + LANES < params.cols { sums = add_step(sums, q); }
+        if at + 2u * LANES < params.cols { sums = add_step(sums, r); }
 #else
         sums = add_step(sums, p);
 #endif
@@ -128,21 +121,12 @@ fn walk(rows: vec4<u32>, part: u32, lane: u32) -> Acc {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gemv_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) invocation: u32,
-#if TWO_STAGE
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put thread_builtins(invocation, TWO_STAGE)
 ) {
     let tile = workgroup_index(group);
     let first = tile / params.parts * (TEAMS * ROWS);
     let part = tile % params.parts;
-    if first >= params.rows {
-        return;
-    }
+    if first >= params.rows { return; }
     let lane = invocation % LANES;
     let row = first + invocation / LANES * ROWS;
     // Rows beyond the last read the last, and their sums are dropped.
@@ -154,9 +138,7 @@ fn gemv_rows(
     wg_acc[invocation] = acc;
     for (var stride = LANES / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if lane < stride {
-            wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]);
-        }
+        if lane < stride { wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]); }
     }
     let total = wg_acc[invocation];
 #endif
@@ -164,21 +146,13 @@ fn gemv_rows(
         let at = params.first_row + row;
 #if ROWS_4
         put(at, part, total.x);
-        if row + 1u < params.rows {
-            put(at + 1u, part, total.y);
-        }
-        if row + 2u < params.rows {
-            put(at + 2u, part, total.z);
-        }
-        if row + 3u < params.rows {
-            put(at + 3u, part, total.w);
-        }
+        if row + 1u < params.rows { put(at + 1u, part, total.y); }
+        if row + 2u < params.rows { put(at + 2u, part, total.z); }
+        if row + 3u < params.rows { put(at + 3u, part, total.w); }
 #else
 #if ROWS_2
         put(at, part, total.x);
-        if row + 1u < params.rows {
-            put(at + 1u, part, total.y);
-        }
+        if row + 1u < params.rows { put(at + 1u, part, total.y); }
 #else
         put(at, part, total);
 #endif

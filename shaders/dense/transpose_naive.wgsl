@@ -16,16 +16,12 @@ fn transpose_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
     let word = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let size = params.m * params.n;
     let total = params.batch * size;
-    if word >= (total - 1u) / PACK + 1u {
-        return;
-    }
+    if word >= (total - 1u) / PACK + 1u { return; }
 #if PACKED
     let first = word * PACK;
     let count = min(PACK, total - first);
     var packed = 0u;
-    for (var i = 0u; i < count; i++) {
-        packed |= moved(first + i) << (i * BITS);
-    }
+    for (var i = 0u; i < count; i++) { packed |= moved(first + i) << (i * BITS); }
     store_word(first, packed);
 #else
     let place = word % size;

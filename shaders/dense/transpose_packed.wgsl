@@ -19,18 +19,14 @@ var<workgroup> wg_tile: array<u32, TILE * PITCH>;
 fn load_word(at: u32, last: u32) -> u32 {
     let shift = at % PACK * BITS;
     let low = input[min(at / PACK, last)];
-    if shift == 0u {
-        return low;
-    }
+    if shift == 0u { return low; }
     return (low >> shift) | (input[min(at / PACK + 1u, last)] << (32u - shift));
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn transpose_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = tile_of(workgroup_index(group));
-    if tile.matrix >= params.batch {
-        return;
-    }
+    if tile.matrix >= params.batch { return; }
     let base = tile.matrix * params.m * params.n;
     let total = params.batch * params.m * params.n;
     let origin = vec2(tile.row, tile.col) * TILE;
@@ -58,9 +54,7 @@ fn transpose_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         let begin = base + (origin.y + i) * params.m + origin.x;
         let end = begin + min(TILE, params.m - origin.x);
         let first = ((begin + PACK - 1u) / PACK + x) * PACK;
-        if first >= end {
-            continue;
-        }
+        if first >= end { continue; }
         let row = first - begin;
         let column = i / PACK;
         let shift = i % PACK * BITS;
@@ -71,9 +65,7 @@ fn transpose_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
             }
         } else {
             let count = min(PACK, total - first);
-            for (var e = 0u; e < count; e++) {
-                word |= moved(first + e) << (e * BITS);
-            }
+            for (var e = 0u; e < count; e++) { word |= moved(first + e) << (e * BITS); }
         }
         store_word(first, word);
     }

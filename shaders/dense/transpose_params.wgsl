@@ -6,9 +6,7 @@ const PACK: u32 = 1u;
 alias Word = u32;
 
 struct Params {
-    batch: u32,
-    m: u32,
-    n: u32,
+    batch: u32, m: u32, n: u32,
     tiles_m: u32, // tiles down the input
     tiles_n: u32, // tiles across it
 }

@@ -1,7 +1,6 @@
-// output[b, j, i] = input[b, i, j] through tiles in workgroup memory, so that loads and stores coalesce
-// (G. Ruetsch, P. Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009). One workgroup moves a tile of
-// 32 x 32 elements of 4 or 8 bytes, one thread four of them, eight rows apart. A pitch of 33 spreads the
-// columns of the tile over the banks.
+// output[b, j, i] = input[b, i, j] through tiles in workgroup memory, so that loads and stores coalesce (G. Ruetsch,
+// P. Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009). One workgroup moves a tile of 32 x 32 elements of 4
+// or 8 bytes, one thread four of them, eight rows apart. A pitch of 33 spreads the columns of the tile over the banks.
 #import dense/transpose_params
 #import dense/transpose_walk
 
@@ -17,9 +16,7 @@ var<workgroup> wg_tile: array<Word, TILE * PITCH>;
 @compute @workgroup_size(256)
 fn transpose_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = tile_of(workgroup_index(group));
-    if tile.matrix >= params.batch {
-        return;
-    }
+    if tile.matrix >= params.batch { return; }
     let base = tile.matrix * params.m * params.n;
     let origin = vec2(tile.row, tile.col) * TILE;
     let x = lane % TILE;

@@ -1,8 +1,7 @@
-// output[b, j, i] = input[b, i, j] for elements of 4 bytes and extents that are multiples of 4: all traffic
-// in vec4s. One thread loads a block of 4 x 4, transposes it in registers, and stores it to the tile of
-// 64 x 64 that its workgroup shares, from which rows of the output leave in whole. In workgroup memory the
-// vec4s of a row are permuted by the row's block, so that neither side meets a bank twice: no padding, and
-// exactly 16 KiB.
+// output[b, j, i] = input[b, i, j] for elements of 4 bytes and extents that are multiples of 4: all traffic in vec4s.
+// One thread loads a block of 4 x 4, transposes it in registers, and stores it to the tile of 64 x 64 that its
+// workgroup shares, from which rows of the output leave in whole. In workgroup memory the vec4s of a row are permuted
+// by the row's block, so that neither side meets a bank twice: no padding, and exactly 16 KiB.
 #import dense/transpose_params
 #import dense/transpose_walk
 
@@ -21,9 +20,7 @@ fn place(row: u32, vector: u32) -> u32 {
 @compute @workgroup_size(256)
 fn transpose_vectors(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = tile_of(workgroup_index(group));
-    if tile.matrix >= params.batch {
-        return;
-    }
+    if tile.matrix >= params.batch { return; }
     // Extents in vec4s, and sizes of matrices too.
     let rows = params.m / 4u;
     let cols = params.n / 4u;

@@ -19,16 +19,12 @@ fn store2(at: u32, y: vec2<f32>) {
 }
 fn store4(at: u32, y: vec4<f32>) {
     store2(at, y.xy);
-    if at + 2u < params.len {
-        store2(at + 2u, y.zw);
-    }
+    if at + 2u < params.len { store2(at + 2u, y.zw); }
 }
 #else
 fn store4(at: u32, y: vec4<f32>) {
     var bits = bitcast<vec4<u32>>(y);
-    for (var i = 0u; i < min(4u, params.len - at); i++) {
-        output[at + i] = bits[i];
-    }
+    for (var i = 0u; i < min(4u, params.len - at); i++) { output[at + i] = bits[i]; }
 }
 #endif
 #endif

@@ -13,9 +13,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<Word>;
 @group(0) @binding(2) var<storage, read_write> output: array<Word>;
 
-fn axpy(x: T, y: T) -> T {
-    return params.alpha * x + y;
-}
+fn axpy(x: T, y: T) -> T { return params.alpha * x + y; }
 
 // With one element in a word the second argument is the first, and encode drops it.
 fn axpy_word(a: u32, b: u32) -> u32 {

@@ -10,7 +10,5 @@ alias Word = u32;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn elementwise_grid_stride(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let first = workgroup_index(group) * WORKGROUP_SIZE + local;
-    for (var i = first; i < word_count(); i += WORKGROUPS * WORKGROUP_SIZE) {
-        store_word(i, compute(i));
-    }
+    for (var i = first; i < word_count(); i += WORKGROUPS * WORKGROUP_SIZE) { store_word(i, compute(i)); }
 }

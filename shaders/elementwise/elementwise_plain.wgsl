@@ -8,7 +8,5 @@ alias Word = u32;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn elementwise_plain(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + local;
-    if (i < word_count()) {
-        store_word(i, compute(i));
-    }
+    if (i < word_count()) { store_word(i, compute(i)); }
 }

@@ -8,7 +8,5 @@ alias Word = vec4<u32>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn elementwise_vec4(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + local;
-    if (i < params.n / (4u * PACK)) {
-        output[i] = compute(i);
-    }
+    if (i < params.n / (4u * PACK)) { output[i] = compute(i); }
 }

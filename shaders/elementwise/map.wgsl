@@ -18,9 +18,7 @@ struct Params {
 #endif
 
 // With one element in a word the second argument is the first, and encode drops it.
-fn map_word(x: u32) -> u32 {
-    return encode(map(decode(x, 0u)), map(decode(x, PACK - 1u)));
-}
+fn map_word(x: u32) -> u32 { return encode(map(decode(x, 0u)), map(decode(x, PACK - 1u))); }
 
 fn compute(i: u32) -> Word {
 #if IN_PLACE

@@ -10,9 +10,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn blur_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= params.tiles {
-        return;
-    }
+    if i >= params.tiles { return; }
     let p = vec3(i % params.groups * 4u, i / params.groups % params.h, i / params.groups / params.h);
     let y = reach(p.y, params.radius_y, params.h);
     var total = Total();

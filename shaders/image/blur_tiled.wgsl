@@ -17,9 +17,7 @@ var<workgroup> wg_cells: array<f32, WIDTH * HEIGHT>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn blur_tiled(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     let row = tile / params.tiles_x;
     let origin = vec3(vec2(tile % params.tiles_x, row % params.tiles_y) * TILE, row / params.tiles_y);
     for (var i = lane; i < WIDTH * HEIGHT; i += WORKGROUP_SIZE) {

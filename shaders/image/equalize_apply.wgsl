@@ -51,9 +51,7 @@ fn apply(at: u32) {
         let value = (word >> (8u * i)) & 255u;
         let channel = channel_of(4u * at + i);
         var level = value;
-        if channel < TABLES {
-            level = entry(channel * BINS + value);
-        }
+        if channel < TABLES { level = entry(channel * BINS + value); }
         result |= level << (8u * i);
     }
     if count < 4u {
@@ -86,18 +84,14 @@ fn apply(at: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn equalize_apply(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
 #if SHARED
-    for (var i = lane; i < TABLES * BINS; i += WORKGROUP_SIZE) {
-        wg_tables[i] = tables[i];
-    }
+    for (var i = lane; i < TABLES * BINS; i += WORKGROUP_SIZE) { wg_tables[i] = tables[i]; }
     workgroupBarrier();
 #endif
     let work = (params.len - 1u) / ITEMS + 1u;
     let first = workgroup_index(group) * WORKGROUP_SIZE * RUNS + lane;
     for (var run = 0u; run < RUNS; run++) {
         let at = first + run * WORKGROUP_SIZE;
-        if at < work {
-            apply(at);
-        }
+        if at < work { apply(at); }
     }
 }
 

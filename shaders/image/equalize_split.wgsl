@@ -16,9 +16,7 @@ struct Params {
 fn equalize_split(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
 #if BYTES
-    if at >= (params.pixels - 1u) / 4u + 1u {
-        return;
-    }
+    if at >= (params.pixels - 1u) / 4u + 1u { return; }
     var word = 0u;
     for (var i = 0u; i < min(4u, params.pixels - 4u * at); i++) {
         let place = params.first + (4u * at + i) * params.step;
@@ -26,8 +24,6 @@ fn equalize_split(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     }
     output[at] = word;
 #else
-    if at < params.pixels {
-        output[at] = input[params.first + at * params.step];
-    }
+    if at < params.pixels { output[at] = input[params.first + at * params.step]; }
 #endif
 }

@@ -27,9 +27,7 @@ fn equalize_table(@builtin(local_invocation_index) value: u32) {
     let total = sums[BINS - 1u];
 #if BYTES
     // Pixels of the darkest value that there is: the only one with as many below it as there are of it.
-    if counts[value] > 0u && sums[value] == counts[value] {
-        wg_least = counts[value];
-    }
+    if counts[value] > 0u && sums[value] == counts[value] { wg_least = counts[value]; }
     workgroupBarrier();
     // 255 part / whole, rounded half up: the largest m with whole (2 m - 1) <= 510 part. All alike stay as they are.
     var m = value;
@@ -39,9 +37,7 @@ fn equalize_table(@builtin(local_invocation_index) value: u32) {
         m = 0u;
         for (var bit = 128u; bit > 0u; bit /= 2u) {
             let least = times(whole, 2u * (m + bit) - 1u);
-            if least.x < part.x || (least.x == part.x && least.y <= part.y) {
-                m += bit;
-            }
+            if least.x < part.x || (least.x == part.x && least.y <= part.y) { m += bit; }
         }
     }
     tables[params.first + value] = m;

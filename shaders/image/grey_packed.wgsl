@@ -19,17 +19,13 @@ fn word_from(i: u32) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn grey_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at >= (params.pixels - 1u) / 4u + 1u {
-        return;
-    }
+    if at >= (params.pixels - 1u) / 4u + 1u { return; }
     var word = 0u;
 #if PLANAR
     let r = word_from(4u * at);
     let g = word_from(4u * at + params.colour);
     let b = word_from(4u * at + 2u * params.colour);
-    for (var i = 0u; i < 4u; i++) {
-        word |= weigh(part(r, i), part(g, i), part(b, i)) << (8u * i);
-    }
+    for (var i = 0u; i < 4u; i++) { word |= weigh(part(r, i), part(g, i), part(b, i)) << (8u * i); }
 #else
     // The last pixels may fill only a part of them.
     let last = params.words - 1u;

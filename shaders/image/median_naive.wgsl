@@ -24,9 +24,7 @@ fn below(p: vec3<u32>, next: Keys, size: u32) -> Keys {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn median_naive(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= params.tiles {
-        return;
-    }
+    if i >= params.tiles { return; }
     let p = vec3(i % params.groups * 4u, i / params.groups % params.h, i / params.groups / params.h);
     put_group(p, elements_of(medians(p)));
 }

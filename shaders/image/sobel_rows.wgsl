@@ -12,9 +12,7 @@ const ROWS: u32 = 8u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sobel_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= params.tiles {
-        return;
-    }
+    if i >= params.tiles { return; }
     let blocks = (params.h - 1u) / ROWS + 1u;
     let rest = i / params.groups;
     let p = vec3(i % params.groups * 4u, rest % blocks * ROWS, rest / blocks);

@@ -1,7 +1,7 @@
-// dy times the slope of an activation, for the kernel of zip: `value` is the activation's result, of GELU and of
-// none its argument. What lies where a result is 0 or 1 has no slope.
+// Multiplies dy by the slope of an activation, in the kernel of zip. `value` is the result of the activation; for GELU
+// and none it is the input.
 #if RELU
-// By bits, as the activation itself: from -0 to -infinity, and 0.
+// Compares bits, like the activation: -infinity to -0, and 0, have slope 0.
 fn zip(value: T, gradient: T) -> T {
     let bits = bitcast<u32>(value);
     return select(gradient, 0.0, bits == 0u || (bits >= 0x80000000u && bits <= 0xff800000u));
@@ -14,7 +14,7 @@ fn zip(value: T, gradient: T) -> T { return gradient * (value * (1.0 - value)); 
 fn zip(value: T, gradient: T) -> T { return gradient * ((1.0 - value) * (1.0 + value)); }
 #endif
 #if GELU
-// Phi(x) + x phi(x). From 16 on it is 1 or 0 in f32; the bound keeps infinity times 0 out of it.
+// Phi(x) + x phi(x). For |x| >= 16 this is 1 or 0 in f32; the clamp avoids infinity times 0.
 #import activation/normal
 fn zip(value: T, gradient: T) -> T {
     let a = min(abs(value), 16.0);

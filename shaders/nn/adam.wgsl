@@ -1,6 +1,6 @@
-// A step of Adam (D. P. Kingma and J. Ba, 2015), in place; DECOUPLED: with the weight decay of I. Loshchilov and
-// F. Hutter, 2019. What the moments lack of their full size, 1 - beta^t, is kept by adam_advance.wgsl.
-// Words are elements; what one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+// Makes a step of Adam in place (D. P. Kingma and J. Ba, 2015). DECOUPLED: weight decay of I. Loshchilov and F. Hutter,
+// 2019. adam_advance.wgsl updates `fullness`, 1 - beta^t of both moments.
+// The fragment in the slot `walk` assigns words to threads.
 #import element/f32 as element
 #import nn/words
 #import elementwise/elementwise_plain as walk
@@ -18,7 +18,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> gradients: array<Word>;
 @group(0) @binding(3) var<storage, read_write> first: array<Word>;
 @group(0) @binding(4) var<storage, read_write> second: array<Word>;
-// Only read, but it may lie in one buffer with the moments.
+// Only read. It is read_write because it may share a buffer with the moments.
 @group(0) @binding(5) var<storage, read_write> fullness: array<f32>;
 
 fn compute(i: u32) -> Word {

@@ -1,4 +1,4 @@
-// 1 - beta^t for the next step t, for both moments: f + (1 - beta) (1 - f). One invocation does it.
+// Advances f = 1 - beta^t to the next step for both moments: f + (1 - beta) (1 - f). Runs in one thread.
 struct Params {
     rest1: f32, // 1 - beta1
     rest2: f32,

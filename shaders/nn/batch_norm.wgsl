@@ -1,5 +1,5 @@
-// Batch norm of inference: every element by the mean, variance, scale and shift of its channel. One invocation
-// computes one item; four elements that lie together are of one plane where VECTORS.
+// Normalises each element by the mean, variance, scale and shift of its channel. A thread computes one item: an
+// element, or with VECTORS a vec4 of one plane.
 #import workgroup/index
 #import nn/items
 #import activation/none as activation
@@ -10,7 +10,7 @@ struct Params {
     planes: u32,
     len: u32, // elements of a plane
     origin: u32,
-    first: u32, // number of the first plane
+    first: u32, // index of the first plane
     channels: u32,
     eps: f32,
 }

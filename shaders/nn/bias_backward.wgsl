@@ -1,21 +1,21 @@
-// Sums over the rows of a matrix, column by column, of dy or of products of it with normalised rows. A workgroup
-// takes a block of rows and COLUMNS items of each, LINES rows at a time; the sums of blocks are rows of a matrix that
-// the same kernel sums again. One invocation adds every LINES-th row of a block, in order.
+// Sums each column of dy (PLAIN), or of its products with normalised rows (NORMED). A workgroup sums COLUMNS items of a
+// block of rows, LINES rows at a time; a thread adds every LINES-th row of the block, in order. The sums of the blocks
+// form a matrix, which the same kernel sums again.
 #import workgroup/index
 #import nn/items
 
 const WORKGROUP_SIZE: u32 = 256u;
 const COLUMNS: u32 = 64u;
 const LINES: u32 = WORKGROUP_SIZE / COLUMNS;
-const PLANES: u32 = 1u; // sums of each column: of dy, of products
+const PLANES: u32 = 1u; // sums for each column
 
 struct Params {
     rows: u32,
     n: u32,
-    stride: u32, // from a row to the next, in elements
-    origin: u32, // where the first row begins in its binding
-    block: u32, // rows of a workgroup
-    first: u32, // number of the first row among all
+    stride: u32, // elements from one row to the next
+    origin: u32, // offset of the first row in its binding
+    block: u32, // rows of a block
+    first: u32, // index of the first row among all
     first_block: u32,
     factor: f32,
 }
@@ -34,7 +34,7 @@ fn bias_backward(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     let items = params.n / WIDTH;
     let tiles = (items + COLUMNS - 1u) / COLUMNS;
     let block = workgroup_index(group) / tiles;
-    // The sum of no rows is written too.
+    // An empty sum is written too.
     if block * params.block >= max(params.rows, 1u) {
         return;
     }
@@ -47,8 +47,8 @@ fn bias_backward(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
             let at = (params.origin + row * params.stride) / WIDTH + column;
             let g = gradients[at];
 #if NORMED
-            let known = joined[params.first + row];
-            sums[PLANES - 1u] += g * ((input[at] - Item(known.x)) * known.y);
+            let statistics = joined[params.first + row];
+            sums[PLANES - 1u] += g * ((input[at] - Item(statistics.x)) * statistics.y);
 #endif
 #if PLAIN
             sums[0] += g;

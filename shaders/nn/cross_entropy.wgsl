@@ -1,6 +1,6 @@
-// Cross-entropy of rows of logits with one right class each: log(sum of e^x) - x of the class, and GRADIENT, of the
-// mean of all: (softmax - 1 of the class) / rows. A class that there is none of gives NaN. LANES invocations share
-// a row, which is read for its largest, for the sum, and for the gradient.
+// Computes the cross-entropy of rows of logits: log(sum of exp(x)) - x[label]. With GRADIENT also the gradient of the
+// mean: (softmax(x) - (1 at the label)) / rows. A label that is not a class gives NaN.
+// LANES threads share a row and read it for the maximum, the sum, and the gradient.
 #import rows/params
 #import workgroup/reduce_rows
 #import element/exp4
@@ -26,10 +26,10 @@ fn cross_entropy(
     }
 #put row_lane()
     let row = first + lane / LANES;
-    let there = row < params.rows;
+    let exists = row < params.rows;
     let column = lane % LANES;
-    let count = select(0u, params.n, there);
-    let base = params.origin + select(0u, row * params.n, there);
+    let count = select(0u, params.n, exists);
+    let base = params.origin + select(0u, row * params.n, exists);
     var largest = vec4(params.pad);
     for (var i = column; i < count; i += LANES) {
         largest.x = max(largest.x, logits[base + i]);
@@ -41,15 +41,15 @@ fn cross_entropy(
         sum.x += exp1(logits[base + i] - center);
     }
     let total = row_total(sum, false, 1u, lane, sub_size);
-    if !there {
+    if !exists {
         return;
     }
     let number = params.first + row;
     let label = labels[number];
     let known = label < params.n;
-    // The bits of NaN, which no constant may have.
+    // A constant NaN does not compile.
     let nan = bitcast<f32>(bitcast<u32>(total) | 0x7fc00000u);
-    // Not every driver's logarithm of 0 is infinite, as a row of nothing but -infinity would need it.
+    // A row of -infinity only: drivers differ in the logarithm of 0.
     let bad = !known || is_nan4(vec4(total)).x || bitcast<u32>(top) == 0xff800000u;
     if column == 0u {
         let right = logits[base + select(0u, label, known)];
@@ -60,7 +60,7 @@ fn cross_entropy(
     for (var i = column; i < count; i += LANES) {
         let hot = select(0.0, 1.0, i == label);
         let slope = exp1(logits[base + i] - center) * factor - hot;
-        // eps is one over the rows of all pieces.
+        // eps is 1 / rows, over all chunks.
         output[base + i] = select(slope * params.eps, nan, bad);
     }
 #endif

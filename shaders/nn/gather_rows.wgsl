@@ -1,6 +1,6 @@
-// Rows of a table by number: output[i] = table[indices[i]], or zeros where the table has no such row. An invocation
-// moves four words that lie together (VECTORS), one word, or with SPLIT the elements of one word of the output, which
-// may belong to two rows. A table above one binding comes in parts: each gives the rows it has, the first the zeros.
+// Copies rows of a table by index: output[i] = table[indices[i]], or zeros if the table has no such row. A thread
+// copies four adjacent words (VECTORS), one word, or with SPLIT the elements of one word of the output, which may
+// belong to two rows. A table above one binding comes in parts: each part writes its rows, the first also the zeros.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -8,11 +8,11 @@ const PACK: u32 = 2u; // elements of a word, with SPLIT
 
 struct Params {
     count: u32, // rows of the output
-    width: u32, // of a row: items, with SPLIT elements
-    first: u32, // number of the first row of this part of the table
-    rows: u32, // of this part
-    total: u32, // of the whole table
-    table_origin: u32, // where each begins in its binding, as `width` counts
+    width: u32, // items of a row, or elements with SPLIT
+    first: u32, // index of the first row of this part of the table
+    rows: u32, // rows of this part
+    total: u32, // rows of the whole table
+    table_origin: u32, // offsets in the bindings, in the units of `width`
     index_origin: u32,
     output_origin: u32,
 }
@@ -30,7 +30,7 @@ alias Item = u32;
 #if SPLIT
 const BITS: u32 = 32u / PACK;
 
-// The bits of element i of the output, or what is there if another part has it.
+// Returns the bits of element i of the output, or `held` if another part has its row.
 fn element(i: u32, held: u32) -> u32 {
     let number = indices[params.index_origin + i / params.width];
     let part = number - params.first;
@@ -54,7 +54,7 @@ fn gather_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     var result = 0u;
     for (var k = 0u; k < PACK; k++) {
         var bits = extractBits(word, k * BITS, BITS);
-        // What lies before the first element wraps.
+        // Elements before the first wrap around.
         let at = i * PACK + k - params.output_origin;
         if at < len {
             bits = element(at, bits);
@@ -67,7 +67,7 @@ fn gather_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         return;
     }
     let number = indices[params.index_origin + i / params.width];
-    // A row before this part wraps.
+    // Rows before this part wrap around.
     let part = number - params.first;
     if part < params.rows {
         output[params.output_origin + i] = table[params.table_origin + part * params.width + i % params.width];

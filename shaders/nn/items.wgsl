@@ -1,4 +1,4 @@
-// What is loaded and stored at once: VECTORS, four elements that lie together and aligned; else one.
+// The item that a thread loads and stores at once: with VECTORS an aligned vec4, else one element.
 #if VECTORS
 const WIDTH: u32 = 4u;
 alias Item = vec4<f32>;

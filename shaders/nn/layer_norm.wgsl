@@ -1,5 +1,5 @@
-// (x - mean) / sqrt(variance + eps). The variance is that of deviations from the mean, never a difference of
-// large sums; parts are joined as Chan, Golub and LeVeque (1979) do.
+// Layer norm: (x - mean) / sqrt(variance + eps). The variance is the mean square of deviations, not a difference of
+// large sums. Parts are joined as in Chan, Golub and LeVeque (1979).
 const CENTERED: bool = true;
 const BY_LARGEST: bool = false;
 

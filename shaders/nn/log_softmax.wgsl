@@ -1,9 +1,9 @@
-// x - largest - log(sum of e^(x - largest)).
+// The logarithm of softmax: x - max - log(sum of exp(x - max)).
 #import nn/rows_exp
 
 fn centered(x: vec4<f32>, center: f32) -> vec4<f32> { return x - anchor(center); }
 fn weight(x: vec4<f32>) -> vec4<f32> { return exp4(x); }
-// The sum is 0 for a row of nothing but -infinity, whose result is NaN; drivers differ in such logarithms.
+// A row of -infinity only has the sum 0 and the result NaN; drivers differ in that logarithm.
 fn factor_of(total: f32, n: f32) -> f32 {
     let bits = bitcast<u32>(total);
     let special = bitcast<f32>(bits | 0xff800000u);

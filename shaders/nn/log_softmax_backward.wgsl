@@ -1,4 +1,4 @@
-// dy - e^y sum of dy.
+// The gradient of log-softmax: dx = dy - exp(y) sum(dy).
 #import element/exp4
 
 fn term(y: Item, g: Item) -> Item { return g; }

@@ -1,6 +1,6 @@
-// The mean of the first tokens of each sequence, as many as its length says; with NORMALIZED divided by its Euclidean
-// norm. A workgroup takes a sequence: COLUMNS invocations stand side by side over its width, LINES of them take every
-// LINES-th token, and their sums are added in order.
+// Averages the first `length` tokens of each sequence; with NORMALIZED divides the mean by its Euclidean norm. A
+// workgroup averages one sequence: COLUMNS threads cover the width, each of LINES rows of threads adds every LINES-th
+// token, and their sums are added in order.
 #import workgroup/index
 #import element/fours
 #import workgroup/reduce_rows
@@ -15,7 +15,7 @@ struct Params {
     count: u32, // sequences
     tokens: u32,
     width: u32,
-    input_origin: u32, // where the first sequence begins in each binding, in elements
+    input_origin: u32, // offsets of the first sequence in the bindings, in elements
     length_origin: u32,
     output_origin: u32,
 }
@@ -47,7 +47,7 @@ fn mean_pool(
     }
 #put row_lane()
     let len = min(lengths[params.length_origin + sequence], params.tokens);
-    // Of no tokens the mean is 0.
+    // The mean of no tokens is 0.
     let share = 1.0 / f32(max(len, 1u));
     let line = lane / COLUMNS;
     let items = params.width / WIDTH;
@@ -77,8 +77,7 @@ fn mean_pool(
 #if NORMALIZED
     let total = row_total(squares, false, 0u, lane, sub_size);
     if line == 0u {
-        // As PyTorch's normalize: a mean of zeros stays one; max alone would drop NaN. Each invocation reads what it
-        // wrote itself.
+        // As PyTorch's normalize, zeros stay zeros; max alone would drop NaN. Each thread reads what it wrote itself.
         let norm = sqrt(total);
         let factor = 1.0 / select(max(norm, 1e-12), norm, is_nan(total));
         for (var column = lane; column < items; column += COLUMNS) {

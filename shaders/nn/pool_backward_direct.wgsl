@@ -1,6 +1,6 @@
-// The gradient of every cell, gathered from the windows that hold it, so that no two invocations write one word.
-// MAX: the gradient goes to the first largest cell of a window, which is found anew; NaN is largest. One invocation
-// computes one gradient, or the PACK that share a word.
+// Gathers the gradient of each cell from the windows that contain it, so that each word has one writer. MAX: the first
+// largest cell of a window, found again here, gets the gradient; NaN counts as largest.
+// A thread computes one gradient, or the PACK gradients of a word.
 #import nn/pool_params
 #import element/f32 as element
 #import nn/pool_kinds
@@ -19,7 +19,7 @@ const WEIGHTS_BINDING: u32 = 3u;
 fn cell_at(k: u32) -> f32 { return decode(input[k / PACK], k % PACK); }
 #endif
 
-// The part of the gradient of window (i, j) that cell (y, x), at that place of it, gets.
+// Returns the share of the gradient of window (i, j) for cell (y, x), at `place` in the window.
 #if WEIGHTED
 fn share(base: u32, i: u32, j: u32, y: u32, x: u32, place: u32, gradient: f32) -> f32 {
     return gradient * weights[place];
@@ -71,7 +71,7 @@ fn share(base: u32, i: u32, j: u32, y: u32, x: u32, of_window: u32, gradient: f3
 }
 #endif
 
-// `at` counts the cells of all planes of this piece.
+// Returns the gradient of cell `at`, counted over all planes of this chunk.
 fn gathered(at: u32) -> f32 {
     let x = at % params.w;
     let y = at / params.w % params.h;
@@ -80,7 +80,7 @@ fn gathered(at: u32) -> f32 {
     let windows = params.narrow + plane * params.p * params.q;
     var total = 0.0;
     for (var a = 0u; a < params.r; a++) {
-        // Windows whose cell of row a is this one.
+        // Windows that have this cell in row a.
         let y1 = y + params.top - a * params.dilation_h;
         let i = y1 / params.stride_h;
         if y1 >= params.h + params.top || y1 % params.stride_h != 0u || i >= params.p {

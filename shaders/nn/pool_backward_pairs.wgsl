@@ -1,6 +1,6 @@
-// The gradients of cells in windows of 2 x 2 that share none and leave none over, in rows of a multiple of 4. One
-// invocation reads two gradients, and the four cells of two rows where they count, and writes as many shares, UNITS
-// times, a workgroup apart: every byte moves once, and all loads are in flight together.
+// Computes gradients of adjacent windows of 2 x 2, in rows of a multiple of 4. A thread reads two gradients, and with
+// CELLS four cells of two rows, and writes eight gradients; UNITS times, a workgroup apart, so that each byte moves
+// once and all loads are in flight together.
 #import nn/pool_params
 #import element/f32 as element
 #import nn/pool_kinds
@@ -20,7 +20,7 @@ const WEIGHTS_BINDING: u32 = 3u;
 @group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
 #endif
 
-// What each cell of a window, row by row, gets of its gradient.
+// Returns the shares of the cells of a window, row by row.
 fn shares(cells: vec4<f32>, gradient: f32) -> vec4<f32> {
 #if MAX
     var total = cells.x;
@@ -59,7 +59,7 @@ fn pool_backward_pairs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_i
     var lower: array<Cells, UNITS>;
 #endif
     var pairs: array<Pair, UNITS>;
-    // What lies beyond the end is loaded from the end.
+    // Loads past the end read the last unit.
 #for i in UNITS
     let unit{i} = min(first + {i}u * WORKGROUP_SIZE + lane, units - 1u);
     let at{i} = params.wide / 4u + (unit{i} / across * 2u) * across + unit{i} % across;

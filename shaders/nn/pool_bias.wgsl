@@ -1,4 +1,4 @@
-// Bias by channel, and activation.
+// Adds the bias of the channel and applies the activation.
 #import activation/none as activation
 
 #if BIASED

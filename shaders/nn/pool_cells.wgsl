@@ -1,4 +1,4 @@
-// Four cells side by side, and two numbers, as they are loaded and stored.
+// Loads and stores four adjacent cells, or two adjacent results.
 #if HALVES
 alias Cells = vec2<u32>;
 alias Pair = u32;

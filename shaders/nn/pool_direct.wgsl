@@ -1,5 +1,5 @@
-// One number from every window, for any window, stride, dilation and padding. One invocation computes one number,
-// or the PACK that share a word.
+// Pools any windows, with any stride, dilation and padding. A thread computes one result, or the PACK results of a
+// word.
 #import nn/pool_params
 #import element/f32 as element
 #import nn/pool_kinds
@@ -12,13 +12,13 @@ const WEIGHTS_BINDING: u32 = 3u;
 @group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
 #endif
 
-// `at` counts the windows of all planes of this piece.
+// Returns the result of window `at`, counted over all planes of this chunk.
 fn pooled(at: u32) -> f32 {
     let j = at % params.q;
     let i = at / params.q % params.p;
     let plane = at / params.q / params.p;
     let base = params.wide + plane * params.h * params.w;
-    // Before the image these wrap, which is beyond it.
+    // Coordinates before the image wrap around, which puts them outside too.
     let y0 = i * params.stride_h - params.top;
     let x0 = j * params.stride_w - params.left;
     var total = begin();

@@ -1,7 +1,7 @@
-// How the cells of a window become one number: MAX, of which NaN is one; else a sum, of squares for L2, of
-// products for WEIGHTED.
+// Reduces the cells of a window: MAX, where NaN counts as largest; else a sum, of squares for L2, of products for
+// WEIGHTED.
 #if MAX
-// The lowest bits of all, so that a window of nothing is -infinity; no constant, since compilers refuse those.
+// -infinity, the result of an empty window. It is not a constant, since compilers reject constant infinities.
 fn begin() -> f32 {
     let bits = 0xff800000u | min(params.planes, 0u);
     return bitcast<f32>(bits);
@@ -18,7 +18,7 @@ fn join(a: f32, x: f32) -> f32 {
 }
 #endif
 
-// Of the sum, and of how many cells the mean is.
+// Turns the sum over `cells` cells into the result.
 fn finish(total: f32, cells: f32) -> f32 {
 #if AVERAGE
     return total / max(cells, 1.0);

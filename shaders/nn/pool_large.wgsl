@@ -1,5 +1,5 @@
-// One number from every window of many cells: a workgroup walks a window together and joins by a tree what its
-// invocations found; of elements that share a word it takes the windows one after the other.
+// Pools windows of many cells. A workgroup walks over one window and reduces the partial results in a tree; windows
+// whose results share a word are pooled one after the other.
 #import nn/pool_params
 #import element/f32 as element
 #import nn/pool_kinds
@@ -12,7 +12,7 @@ const WEIGHTS_BINDING: u32 = 3u;
 @group(0) @binding(WEIGHTS_BINDING) var<storage, read> weights: array<f32>;
 #endif
 
-var<workgroup> wg_found: array<vec2<f32>, WORKGROUP_SIZE>; // total, cells
+var<workgroup> wg_partials: array<vec2<f32>, WORKGROUP_SIZE>; // total, cells
 
 fn joined(a: f32, b: f32) -> f32 {
 #if MAX
@@ -27,7 +27,7 @@ fn pooled(at: u32, lane: u32) -> f32 {
     let i = at / params.q % params.p;
     let plane = at / params.q / params.p;
     let base = params.wide + plane * params.h * params.w;
-    // Before the image these wrap, which is beyond it.
+    // Coordinates before the image wrap around, which puts them outside too.
     let y0 = i * params.stride_h - params.top;
     let x0 = j * params.stride_w - params.left;
     var total = begin();
@@ -47,22 +47,22 @@ fn pooled(at: u32, lane: u32) -> f32 {
             cells += 1.0;
         }
     }
-    workgroupBarrier(); // The window before may still be read.
-    wg_found[lane] = vec2(total, cells);
+    workgroupBarrier(); // The previous window may still be read.
+    wg_partials[lane] = vec2(total, cells);
     for (var stride = WORKGROUP_SIZE / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
         if lane < stride {
-            let a = wg_found[lane];
-            let b = wg_found[lane + stride];
-            wg_found[lane] = vec2(joined(a.x, b.x), a.y + b.y);
+            let a = wg_partials[lane];
+            let b = wg_partials[lane + stride];
+            wg_partials[lane] = vec2(joined(a.x, b.x), a.y + b.y);
         }
     }
     workgroupBarrier();
-    var found = wg_found[0];
+    var partial = wg_partials[0];
 #if PADDING_COUNTS
-    found.y = f32(all);
+    partial.y = f32(all);
 #endif
-    return finished(found.x, found.y, plane);
+    return finished(partial.x, partial.y, plane);
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

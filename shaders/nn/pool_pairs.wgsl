@@ -1,6 +1,5 @@
-// One number from every 2 x 2 cells, none shared and none left over in a row, which has a multiple of 4. One
-// invocation reads four cells of two rows and writes two numbers, UNITS times, a workgroup apart: all traffic
-// coalesces, and all loads are in flight together.
+// Pools adjacent windows of 2 x 2, in rows of a multiple of 4. A thread reads four cells of two rows and writes two
+// results; UNITS times, a workgroup apart, so that all traffic coalesces and all loads are in flight together.
 #import nn/pool_params
 #import element/f32 as element
 #import nn/pool_kinds
@@ -36,7 +35,7 @@ fn pool_pairs(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     }
     var upper: array<Cells, UNITS>;
     var lower: array<Cells, UNITS>;
-    // What lies beyond the end is loaded from the end.
+    // Loads past the end read the last unit.
 #for i in UNITS
     let unit{i} = first + {i}u * WORKGROUP_SIZE + lane;
     let row{i} = min(unit{i}, units - 1u) / across;

@@ -1,5 +1,5 @@
-// What the kernels of pooling know of the work: planes of h x w, one for each channel of each image, and windows
-// of r x s cells, p x q of them in a plane.
+// The parameters of the pooling kernels: planes of h x w, one for each channel of each image, with p x q windows of
+// r x s cells.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -7,7 +7,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 struct Params {
     planes: u32,
     channels: u32,
-    first: u32, // number of the first plane among all
+    first: u32, // index of the first plane among all
     h: u32,
     w: u32,
     p: u32,
@@ -20,7 +20,7 @@ struct Params {
     left: u32,
     dilation_h: u32,
     dilation_w: u32,
-    wide: u32, // where the first large plane begins in its binding, in elements
-    narrow: u32, // and the first plane of windows
+    wide: u32, // offset of the first plane in its binding, in elements
+    narrow: u32, // offset of the first plane of windows
 }
 @group(0) @binding(0) var<uniform> params: Params;

@@ -1,5 +1,5 @@
-// Elements of which PACK share a word, of an array that may begin and end within one. A word has one writer, who
-// leaves the elements that are not the array's as they are.
+// Stores an array that may begin and end inside a word of PACK elements. Each word has one writer, which keeps elements
+// outside the array.
 const OUTPUT_BINDING: u32 = 2u;
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
 
@@ -17,7 +17,7 @@ fn store_word(word: u32, first: u32, end: u32, a: f32, b: f32) {
 }
 #endif
 
-// A word an invocation: `element` of each element of planes of h x w, the first of which lies at `origin`.
+// Stores `element(i)` for each element i of planes of h x w, from `origin` on. A thread stores one word.
 #block write_words(element, origin, h, w)
     let first = params.{origin};
     let end = first + params.planes * params.{h} * params.{w};

@@ -1,4 +1,4 @@
-// x / sqrt(mean of squares + eps).
+// RMS norm: x / sqrt(mean of squares + eps).
 const CENTERED: bool = false;
 const BY_LARGEST: bool = false;
 

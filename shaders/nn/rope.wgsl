@@ -1,6 +1,6 @@
-// Pairs of elements of each row turned by the angles of its position (Su et al., "RoFormer", 2021): of the first
-// `rotary` elements j is a pair with j + rotary / 2 or, INTERLEAVED, 2 j with 2 j + 1; the rest stays.
-// One invocation computes four elements. With VECTORS they and their partners lie in vectors of one row each.
+// Rotates pairs of elements of each row by the angles of its position (Su et al., "RoFormer", 2021). Of the first
+// `rotary` elements, j and j + rotary / 2 form a pair, or with INTERLEAVED 2 j and 2 j + 1; the rest is copied.
+// A thread computes four elements. VECTORS: they and their partners are aligned vec4s of one row.
 #import workgroup/index
 #import element/fours_in
 #import element/fours_out
@@ -9,7 +9,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 
 struct Params {
     len: u32, // elements in the bindings
-    first: u32, // the number of the first of them
+    first: u32, // index of the first element
     size: u32, // elements of a row
     rotary: u32,
     heads: u32,
@@ -23,7 +23,8 @@ struct Params {
 @group(0) @binding(4) var<storage, read> positions: array<u32>;
 #endif
 
-// Where the angles of a row begin. Tables without positions are of the tokens of one sequence, or of all.
+// Returns the index of the angles of a row. Tables without positions have a row for each token of one sequence, or of
+// all.
 fn angles_of(row: u32) -> u32 {
     let sequence = row / (params.heads * params.tokens);
 #if TOKENS_FIRST
@@ -40,7 +41,7 @@ fn angles_of(row: u32) -> u32 {
 }
 
 #if VECTORS
-fn turned(at: u32) -> vec4<f32> {
+fn rotated(at: u32) -> vec4<f32> {
     let x = load4(at);
     let place = (params.first + at) % params.size;
     if place >= params.rotary {
@@ -63,7 +64,7 @@ fn turned(at: u32) -> vec4<f32> {
 #endif
 }
 #else
-fn turned_one(at: u32) -> f32 {
+fn rotated_one(at: u32) -> f32 {
     let x = element(at);
     let place = (params.first + at) % params.size;
     if place >= params.rotary || at >= params.len {
@@ -83,8 +84,8 @@ fn turned_one(at: u32) -> f32 {
     return cos_table[j] * x + sin_table[j] * select(-partner, partner, second);
 }
 
-fn turned(at: u32) -> vec4<f32> {
-    return vec4(turned_one(at), turned_one(at + 1u), turned_one(at + 2u), turned_one(at + 3u));
+fn rotated(at: u32) -> vec4<f32> {
+    return vec4(rotated_one(at), rotated_one(at + 1u), rotated_one(at + 2u), rotated_one(at + 3u));
 }
 #endif
 
@@ -94,5 +95,5 @@ fn rope(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if at >= params.len {
         return;
     }
-    store4(at, turned(at));
+    store4(at, rotated(at));
 }

@@ -1,12 +1,12 @@
-// Gradients of ops over rows: sums over a row of x (of softmax its result) and of dy, then every element by them.
-// LANES invocations share a row; a workgroup takes as many rows as fit it. HELD: the row is in their registers,
-// read once; else it is read anew for each pass. NORM: what the gradients of gamma need of each row is kept.
+// Computes gradients of ops on rows: sums over a row of x (for softmax the result y) and of dy, then each element.
+// LANES threads share a row; a workgroup computes as many rows as fit. HELD: the row stays in registers and is read
+// once, else once for each pass. NORM: the statistics of each row are stored for the gradients of gamma.
 #import rows/params
 #import nn/items
 #import workgroup/reduce_rows
 #import nn/softmax_backward as gradient
 
-const QUADS: u32 = 1u;
+const VEC4S: u32 = 1u;
 const SPANS: u32 = WORKGROUP_SIZE / LANES;
 
 @group(0) @binding(1) var<storage, read> input: array<Item>;
@@ -43,17 +43,17 @@ fn rows_backward(
     }
 #put row_lane()
     let row = first + lane / LANES;
-    let there = row < params.rows;
+    let exists = row < params.rows;
     let column = lane % LANES;
-    let count = select(0u, params.n / WIDTH, there);
-    let base = (params.origin + select(0u, row * params.n, there)) / WIDTH;
+    let count = select(0u, params.n / WIDTH, exists);
+    let base = (params.origin + select(0u, row * params.n, exists)) / WIDTH;
     let n = f32(params.n);
 #if HELD
-    // No branch around the loads: what lies beyond the end is loaded from it, and not counted.
-    var x: array<Item, QUADS>;
-    var g: array<Item, QUADS>;
+    // Loads have no branch: past the end they read the last item, which is not counted.
+    var x: array<Item, VEC4S>;
+    var g: array<Item, VEC4S>;
     let last = max(count, 1u) - 1u;
-#for i in QUADS
+#for i in VEC4S
     x[{i}] = input[base + min(column + {i}u * LANES, last)];
     g[{i}] = scaled(gradients[base + min(column + {i}u * LANES, last)], min(column + {i}u * LANES, last));
 #end
@@ -63,7 +63,7 @@ fn rows_backward(
     if CENTERED {
         var sum = vec4(0.0);
 #if HELD
-#for i in QUADS
+#for i in VEC4S
         sum += select(vec4(0.0), four(x[{i}]), column + {i}u * LANES < count);
 #end
 #else
@@ -76,7 +76,7 @@ fn rows_backward(
 #endif
     var sums: Sums;
 #if HELD
-#for i in QUADS
+#for i in VEC4S
     x[{i}] -= Item(center);
     if column + {i}u * LANES < count {
         add_terms(&sums, x[{i}], g[{i}]);
@@ -96,12 +96,12 @@ fn rows_backward(
         drift = row_total(sums.gradients, false, 3u, lane, sub_size) / n;
     }
     let pull = products / n * factor * factor;
-    if there && column == 0u {
+    if exists && column == 0u {
         joined[params.first + row] = vec2(center, factor);
     }
 #endif
 #if HELD
-#for i in QUADS
+#for i in VEC4S
     if column + {i}u * LANES < count {
 #if NORM
         output[base + column + {i}u * LANES] = factor * (g[{i}] - Item(drift) - x[{i}] * pull);

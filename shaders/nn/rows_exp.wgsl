@@ -1,7 +1,7 @@
-// The statistics of a softmax: the largest of a row, and the sum of e^(x - largest).
+// The statistics of a softmax: the maximum of a row, and the sum of exp(x - max).
 #import element/exp4
 
-// The largest of a row is that of its parts, and their sums are scaled to it.
+// Parts are joined by rescaling their sums to the maximum of the row.
 const CENTERED: bool = true;
 const BY_LARGEST: bool = true;
 fn center_of(largest: f32, n: f32) -> f32 { return largest; }

@@ -1,4 +1,5 @@
-// Centre and total of each part of a row to centre and factor of the row. One workgroup joins one row.
+// Joins the statistics of the parts of a row: centers and totals of the parts become center and factor of the row. A
+// workgroup joins one row.
 #import rows/params
 #import workgroup/reduce_rows
 #import nn/softmax as normalizer
@@ -26,8 +27,8 @@ fn rows_join(
     let center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), n);
     var sum = vec4(0.0);
     for (var part = lane; part < params.parts; part += LANES) {
-        let known = statistics[parts + part];
-        sum.x += part_total(known.y, known.x, center, length(part));
+        let part_statistics = statistics[parts + part];
+        sum.x += part_total(part_statistics.y, part_statistics.x, center, length(part));
     }
     let total = row_total(sum, false, 1u, lane, sub_size);
     if lane == 0u {

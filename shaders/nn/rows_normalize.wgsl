@@ -1,6 +1,6 @@
-// Softmax and norms over rows: one read and one write, the row in registers between the passes over it. LANES
-// invocations share a row; a workgroup takes as many rows as fit it. Rows that no workgroup holds are taken in
-// parts: STATISTICS leaves centre and total of each part, rows_join.wgsl joins them, and JOINED applies them.
+// Computes softmax and norms of rows with one read and one write: the row stays in registers. LANES threads share a
+// row; a workgroup computes as many rows as fit. Longer rows are split into parts: STATISTICS writes center and total
+// of each part, rows_join.wgsl joins them, and JOINED applies them.
 #import rows/load
 #import workgroup/reduce_rows
 #import nn/softmax as normalizer
@@ -27,17 +27,17 @@ fn rows_normalize(
 #put row_lane()
     let number = first + lane / LANES;
     let row = number / params.parts;
-    let there = row < params.rows;
+    let exists = row < params.rows;
     let span = span_of(number, lane);
-    var x: array<vec4<f32>, QUADS>;
-#for i in QUADS
+    var x: array<vec4<f32>, VEC4S>;
+#for i in VEC4S
     x[{i}] = load(span, {i}u);
 #end
 #if JOINED
-    let known = joined[params.first + min(row, params.rows - 1u)];
-    let center = known.x;
-    let factor = known.y;
-#for i in QUADS
+    let statistics = joined[params.first + min(row, params.rows - 1u)];
+    let center = statistics.x;
+    let factor = statistics.y;
+#for i in VEC4S
     x[{i}] = centered(x[{i}], center);
 #end
 #else
@@ -45,21 +45,21 @@ fn rows_normalize(
     var center = 0.0;
     if CENTERED {
         var extreme = vec4(params.pad);
-#for i in QUADS
+#for i in VEC4S
         extreme = combine4(extreme, x[{i}], BY_LARGEST);
 #end
         center = center_of(row_total(extreme, BY_LARGEST, 0u, lane, sub_size), len);
-#for i in QUADS
+#for i in VEC4S
         x[{i}] = centered(x[{i}], center);
 #end
     }
     var sum = vec4(0.0);
-#for i in QUADS
+#for i in VEC4S
     sum += select(vec4(0.0), weight(x[{i}]), inside(span, {i}u));
 #end
     let total = row_total(sum, false, 1u, lane, sub_size);
 #if STATISTICS
-    if there && span.lane == 0u {
+    if exists && span.lane == 0u {
         statistics[params.first * params.parts + number] = vec2(center, total);
     }
 #else
@@ -67,7 +67,7 @@ fn rows_normalize(
 #endif
 #endif
 #if !STATISTICS
-#for i in QUADS
+#for i in VEC4S
     store(span, {i}u, result(x[{i}], factor));
 #end
 #endif

@@ -1,5 +1,5 @@
-// `fn store(span: Span, quad: u32, x: vec4<f32>)`: results, scaled and shifted by column where the norm is, back to where
-// they came from. The importer imports rows/load.
+// `fn store(span: Span, number: u32, x: vec4<f32>)`: stores vec4 `number` of a span, SCALED by gamma and SHIFTED by
+// beta. The importer imports rows/load.
 const OUTPUT: u32 = 2u;
 
 #if SCALED
@@ -13,7 +13,7 @@ const OUTPUT: u32 = 2u;
 @group(0) @binding(OUTPUT) var<storage, read_write> output: array<Words>;
 #else
 #if HALVES
-// Two rows may meet in a word: each sets its own half of it.
+// Two rows may share a word: each writes its own half.
 @group(0) @binding(OUTPUT) var<storage, read_write> output: array<atomic<u32>>;
 
 fn store_word(span: Span, offset: u32, a: f32, b: f32) {
@@ -33,8 +33,8 @@ fn store_word(span: Span, offset: u32, a: f32, b: f32) {
 #endif
 #endif
 
-fn store(span: Span, quad: u32, x: vec4<f32>) {
-    let offset = offsets(span, quad);
+fn store(span: Span, number: u32, x: vec4<f32>) {
+    let offset = offsets(span, number);
     var y = x;
 #if SCALED
     let column = min(span.column + offset, vec4(params.n - 1u));
@@ -77,7 +77,7 @@ fn store(span: Span, quad: u32, x: vec4<f32>) {
 #else
     let to = span.begin + offset;
     let stored = bitcast<vec4<u32>>(y);
-    let valid = inside(span, quad);
+    let valid = inside(span, number);
     if valid.x {
         output[to.x] = stored.x;
     }

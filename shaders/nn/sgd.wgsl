@@ -1,5 +1,5 @@
-// A step down the gradient, in place, with weight decay and MOMENTUM (NESTEROV: looking ahead).
-// Words are elements; what one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+// Makes a step of gradient descent in place, with weight decay, MOMENTUM and NESTEROV momentum.
+// The fragment in the slot `walk` assigns words to threads.
 #import element/f32 as element
 #import nn/words
 #import elementwise/elementwise_plain as walk

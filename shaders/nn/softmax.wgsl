@@ -1,4 +1,4 @@
-// e^(x - largest), over its sum.
+// Softmax: exp(x - max) / sum of exp(x - max).
 #import nn/rows_exp
 
 fn centered(x: vec4<f32>, center: f32) -> vec4<f32> { return exp4(x - anchor(center)); }

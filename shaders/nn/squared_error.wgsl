@@ -1,5 +1,6 @@
-// Squares of differences, to be added up, and GRADIENT, the gradient of their mean: factor times the difference.
-// Words are elements; what one invocation and one workgroup compute is said by the fragment in the slot `walk`.
+// Computes the squares of differences, to be summed, and with GRADIENT the gradient of their mean, `factor` times the
+// difference.
+// The fragment in the slot `walk` assigns words to threads.
 #import element/f32 as element
 #import nn/words
 #import elementwise/elementwise_plain as walk

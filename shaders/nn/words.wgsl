@@ -1,4 +1,4 @@
-// A word of the walks of elementwise ops as numbers of f32.
+// Converts a word of the elementwise walks to f32 and back.
 #if VEC4
 alias Floats = vec4<f32>;
 #else

@@ -25,9 +25,7 @@ fn scan_lanes(value: u32, lane: u32) -> u32 {
     wg_sums[lane] = sum;
     for (var step = 1u; step < WORKGROUP_SIZE; step *= 2u) {
         workgroupBarrier();
-        if lane >= step {
-            sum += wg_sums[lane - step];
-        }
+        if lane >= step { sum += wg_sums[lane - step]; }
         workgroupBarrier();
         wg_sums[lane] = sum;
     }
@@ -39,9 +37,7 @@ fn scan_lanes(value: u32, lane: u32) -> u32 {
 fn scan_block(begin: u32, before: u32, lane: u32) -> u32 {
     let first = begin + lane * EACH;
     var own = 0u;
-    for (var i = first; i < min(first + EACH, params.len); i++) {
-        own += counts[i];
-    }
+    for (var i = first; i < min(first + EACH, params.len); i++) { own += counts[i]; }
     let sum = scan_lanes(own, lane);
     var run = before + sum - own;
     for (var i = first; i < min(first + EACH, params.len); i++) {
@@ -55,22 +51,14 @@ fn scan_block(begin: u32, before: u32, lane: u32) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn compact_scan_blocks(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let block = workgroup_index(group);
-    if block >= params.blocks {
-        return;
-    }
+    if block >= params.blocks { return; }
     let sum = scan_block(block * BLOCK, 0u, lane);
-    if lane == 0u {
-        totals[block] = sum;
-    }
+    if lane == 0u { totals[block] = sum; }
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn compact_scan_sums(@builtin(local_invocation_index) lane: u32) {
     var total = 0u;
-    for (var begin = 0u; begin < params.len; begin += BLOCK) {
-        total = scan_block(begin, total, lane);
-    }
-    if lane == 0u {
-        totals[0] = total;
-    }
+    for (var begin = 0u; begin < params.len; begin += BLOCK) { total = scan_block(begin, total, lane); }
+    if lane == 0u { totals[0] = total; }
 }

@@ -51,9 +51,7 @@ fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count
 var<workgroup> wg_other: atomic<u32>;
 
 fn total_of_tile(tile: u32, lane: u32) -> Item {
-    if lane == 0u {
-        atomicStore(&wg_other, 0u);
-    }
+    if lane == 0u { atomicStore(&wg_other, 0u); }
     workgroupBarrier();
     atomicAdd(&wg_other, count_items(tile * TILE + lane, WORKGROUP_SIZE));
     workgroupBarrier();
@@ -71,8 +69,7 @@ const BLOCK: u32 = 2048u; // counts a block of compact_scan
 @group(0) @binding(COUNTS_BINDING + 1u) var<storage, read> sums: array<u32>;
 #endif
 
-#if SUBGROUPS
-#else
+#if !SUBGROUPS
 fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lane: u32) {
     let at = places(items, quad);
     emit_one(at.x, bits.x, items.kept, 4u * quad, before, lane);
@@ -88,19 +85,10 @@ fn emit_one(at: u32, bits: u32, kept: u32, j: u32, before: u32, lane: u32) {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn compact_scatter(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put thread_builtins(lane, SUBGROUPS)
 ) {
     var tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if TICKET
     tile = next_tile(lane);
 #endif
@@ -112,9 +100,7 @@ fn compact_scatter(
     let tally = count_tile(countOneBits(items.kept), sub_lane, sub_size, sub_id, sub_count);
 #if ONCE
     let before = look_back(tile, tally.y, sub_lane, sub_size, sub_id, sub_count);
-    if lane == 0u && tile + 1u == params.tiles {
-        total_kept[0] = before + tally.y;
-    }
+    if lane == 0u && tile + 1u == params.tiles { total_kept[0] = before + tally.y; }
 #else
     let before = counts[tile] + sums[tile / BLOCK];
 #endif
@@ -127,9 +113,7 @@ fn compact_scatter(
     let total = count_tile(items, lane);
 #if ONCE
     let before = look_back(tile, total, lane);
-    if lane == 0u && tile + 1u == params.tiles {
-        total_kept[0] = before + total;
-    }
+    if lane == 0u && tile + 1u == params.tiles { total_kept[0] = before + total; }
 #else
     let before = counts[tile] + sums[tile / BLOCK];
 #endif

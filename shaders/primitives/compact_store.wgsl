@@ -34,23 +34,17 @@ fn store(place: u32, bits: u32, yes: bool) {
     if yes & first & more {
         atomicStore(&output[place / 2u], bits | (next << 16u));
     }
-    if yes & select(!any_of(mask & below(place_in_subgroup)), !more, first) {
-        store_half(place, bits);
-    }
+    if yes & select(!any_of(mask & below(place_in_subgroup)), !more, first) { store_half(place, bits); }
 }
 #else
 fn store(place: u32, bits: u32, yes: bool) {
-    if yes {
-        store_half(place, bits);
-    }
+    if yes { store_half(place, bits); }
 }
 #endif
 #else
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
 
 fn store(place: u32, bits: u32, yes: bool) {
-    if yes {
-        output[place] = bits;
-    }
+    if yes { output[place] = bits; }
 }
 #endif

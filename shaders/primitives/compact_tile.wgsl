@@ -15,8 +15,7 @@ struct Params {
     n: u32,          // elements
     tiles: u32,      // of TILE elements, the last one partly filled
     first_tile: u32, // these three for look-back: there is one dispatch, so 0, tiles, 0
-    all_tiles: u32,
-    piece: u32,
+    all_tiles: u32, piece: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
@@ -54,9 +53,7 @@ fn load1(at: u32) -> u32 {
 
 fn load4(at: vec4<u32>) -> vec4<u32> { return vec4<u32>(load1(at.x), load1(at.y), load1(at.z), load1(at.w)); }
 
-fn mask4(kept: vec4<bool>) -> u32 {
-    return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u));
-}
+fn mask4(kept: vec4<bool>) -> u32 { return dot(select(vec4<u32>(0u), vec4<u32>(1u, 2u, 4u, 8u), kept), vec4<u32>(1u)); }
 
 fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(there(at), bits) & (at < vec4<u32>(extent()))); }
 
@@ -147,9 +144,7 @@ var<workgroup> wg_counts: array<u32, WORKGROUP_SIZE>;
 // All have read what an earlier call left before the next one begins.
 fn count_tile(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> vec2<u32> {
     let own = subgroupAdd(kept);
-    if sub_lane == 0u {
-        wg_counts[sub_id] = own;
-    }
+    if sub_lane == 0u { wg_counts[sub_id] = own; }
     workgroupBarrier();
     var before = 0u;
     var all = 0u;
@@ -161,9 +156,7 @@ fn count_tile(kept: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u
     return vec2<u32>(subgroupAdd(before), subgroupAdd(all));
 }
 #else
-fn load_tile(tile: u32, lane: u32) -> Items {
-    return load_items(tile * TILE + lane, WORKGROUP_SIZE, is_full(tile));
-}
+fn load_tile(tile: u32, lane: u32) -> Items { return load_items(tile * TILE + lane, WORKGROUP_SIZE, is_full(tile)); }
 
 const WORDS: u32 = TILE / 32u;
 // Bit e % 32 of word e / 32: element e of the tile is kept.
@@ -173,9 +166,7 @@ var<workgroup> wg_counts: array<u32, WORDS>;
 
 // Fills both and gives the kept elements of the tile.
 fn count_tile(items: Items, lane: u32) -> u32 {
-    if lane < WORDS {
-        atomicStore(&wg_masks[lane], 0u);
-    }
+    if lane < WORDS { atomicStore(&wg_masks[lane], 0u); }
     workgroupBarrier();
     for (var j = 0u; j < ITEMS; j++) {
         let e = j * WORKGROUP_SIZE + lane;
@@ -189,13 +180,9 @@ fn count_tile(items: Items, lane: u32) -> u32 {
     }
     for (var step = 1u; step < WORDS; step *= 2u) {
         workgroupBarrier();
-        if lane < WORDS && lane >= step {
-            sum += wg_counts[lane - step];
-        }
+        if lane < WORDS && lane >= step { sum += wg_counts[lane - step]; }
         workgroupBarrier();
-        if lane < WORDS {
-            wg_counts[lane] = sum;
-        }
+        if lane < WORDS { wg_counts[lane] = sum; }
     }
     workgroupBarrier();
     return wg_counts[WORDS - 1u];

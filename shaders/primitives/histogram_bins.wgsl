@@ -54,9 +54,7 @@ fn key_of(x: T) -> u32 {
 fn bin_of(x: T) -> u32 {
     let key = key_of(x);
     let rank = key - params.least;
-    if rank > params.span {
-        return NOT_COUNTED;
-    }
+    if rank > params.span { return NOT_COUNTED; }
 #if SHIFT
     return min((rank + params.bias) >> params.shift, params.bins - 1u);
 #else
@@ -69,21 +67,15 @@ fn bin_of(x: T) -> u32 {
     let near = min(u32(position), params.edges - 1u);
     let past = position - f32(near);
     if min(past, 1.0 - past) < params.margin {
-        if near > 0u && key < edges[near] {
-            return near - 1u;
-        }
-        if near + 1u < params.edges && key >= edges[near + 1u] {
-            return near + 1u;
-        }
+        if near > 0u && key < edges[near] { return near - 1u; }
+        if near + 1u < params.edges && key >= edges[near + 1u] { return near + 1u; }
     }
     return near;
 #else
     var bin = 0u;
     for (var step = params.stride; step > 0u; step >>= 1u) {
         let probe = bin + step;
-        if probe < params.edges && key >= edges[min(probe, params.edges - 1u)] {
-            bin = probe;
-        }
+        if probe < params.edges && key >= edges[min(probe, params.edges - 1u)] { bin = probe; }
     }
     return bin;
 #endif

@@ -33,9 +33,7 @@ fn bin_at(slot: u32) -> u32 { return bin_in_bucket(wg_bucket, slot); }
 // What lies beyond the end belongs to no slot.
 fn load(at: u32, end: u32) -> vec4<u32> {
     let none = vec4<u32>(0xffffffffu);
-    if 4u * at >= end {
-        return none;
-    }
+    if 4u * at >= end { return none; }
     return select(none, slots[at], 4u * at + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(end));
 }
 
@@ -66,9 +64,7 @@ fn histogram_bucketed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
     workgroupBarrier();
     if lane < BUCKETS {
         var before = 0u;
-        for (var i = 0u; i < lane; i++) {
-            before += wg_chunks[i];
-        }
+        for (var i = 0u; i < lane; i++) { before += wg_chunks[i]; }
         if job >= before && job - before < wg_chunks[lane] {
             let begin = (job - before) * params.chunk;
             wg_first = starts[lane] + begin;
@@ -87,9 +83,7 @@ fn histogram_bucketed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_in
         count_vector(v{i});
 #end
         at += STEP;
-        if step % WINDOW == 0u {
-            workgroupBarrier();
-        }
+        if step % WINDOW == 0u { workgroupBarrier(); }
     }
     workgroupBarrier();
     flush_counters(lane);

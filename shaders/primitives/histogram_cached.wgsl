@@ -19,19 +19,13 @@ fn tally(bin: u32, amount: u32) {
         // A weak exchange may fail for no reason: then nobody owns the place yet.
         owner = select(taken.old_value, bin + 1u, taken.exchanged);
     }
-    if owner == bin + 1u {
-        atomicAdd(&wg_counts[place], amount);
-    } else {
-        atomicAdd(&counts[bin], amount);
-    }
+    if owner == bin + 1u { atomicAdd(&wg_counts[place], amount); } else { atomicAdd(&counts[bin], amount); }
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn histogram_cached(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let part = workgroup_index(group);
-    if part >= params.parts {
-        return;
-    }
+    if part >= params.parts { return; }
     for (var i = lane; i < SLOTS; i += WORKGROUP_SIZE) {
         atomicStore(&wg_owners[i], 0u);
         atomicStore(&wg_counts[i], 0u);
@@ -41,8 +35,6 @@ fn histogram_cached(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     workgroupBarrier();
     for (var i = lane; i < SLOTS; i += WORKGROUP_SIZE) {
         let owner = atomicLoad(&wg_owners[i]);
-        if owner > 0u {
-            atomicAdd(&counts[owner - 1u], atomicLoad(&wg_counts[i]));
-        }
+        if owner > 0u { atomicAdd(&counts[owner - 1u], atomicLoad(&wg_counts[i])); }
     }
 }

@@ -10,16 +10,12 @@ const SLOTS: u32 = 2u * WORDS;
 var<workgroup> wg_counts: array<atomic<u32>, WORDS>;
 
 fn clear_counters(lane: u32) {
-    for (var i = lane; i < WORDS; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_counts[i], 0u);
-    }
+    for (var i = lane; i < WORDS; i += WORKGROUP_SIZE) { atomicStore(&wg_counts[i], 0u); }
 }
 
 // Gives the word's bit that says that the counter has just become FULL, or 0.
 fn add(slot: u32, amount: u32) -> u32 {
-    if slot >= SLOTS {
-        return 0u;
-    }
+    if slot >= SLOTS { return 0u; }
     let high = slot >= WORDS;
     let one = select(1u, 65536u, high);
     let old = atomicAdd(&wg_counts[select(slot, slot - WORDS, high)], amount * one);
@@ -56,8 +52,6 @@ fn flush_counters(lane: u32) {
         let high = slot >= WORDS;
         let word = atomicLoad(&wg_counts[select(slot, slot - WORDS, high)]);
         let total = select(word & 0xffffu, word >> 16u, high);
-        if total > 0u {
-            atomicAdd(&counts[bin_at(slot)], total);
-        }
+        if total > 0u { atomicAdd(&counts[bin_at(slot)], total); }
     }
 }

@@ -9,36 +9,26 @@ const WORKGROUP_SIZE: u32 = 256u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn histogram_global_clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let bin = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if bin < params.bins {
-        atomicStore(&counts[bin], 0u);
-    }
+    if bin < params.bins { atomicStore(&counts[bin], 0u); }
 }
 
 fn count(at: u32) {
     let bin = bin_of(element(at));
-    if bin != NOT_COUNTED {
-        atomicAdd(&counts[bin], 1u);
-    }
+    if bin != NOT_COUNTED { atomicAdd(&counts[bin], 1u); }
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn histogram_global_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.parts {
-        return;
-    }
+    if tile >= params.parts { return; }
     let invocation = tile * WORKGROUP_SIZE + lane;
     let invocations = params.parts * WORKGROUP_SIZE;
 #if CONTIGUOUS
     let share = (params.n + invocations - 1u) / invocations;
     let begin = min(invocation * share, params.n);
     let end = min(begin + share, params.n);
-    for (var at = begin; at < end; at++) {
-        count(at);
-    }
+    for (var at = begin; at < end; at++) { count(at); }
 #else
-    for (var at = invocation; at < params.n; at += invocations) {
-        count(at);
-    }
+    for (var at = invocation; at < params.n; at += invocations) { count(at); }
 #endif
 }

@@ -40,9 +40,7 @@ fn walk(part: u32, lane: u32) {
             count_vector(v{i});
 #end
         } else {
-            for (var i = at; i < params.vectors; i += WORKGROUP_SIZE) {
-                count_vector(vectors[i]);
-            }
+            for (var i = at; i < params.vectors; i += WORKGROUP_SIZE) { count_vector(vectors[i]); }
         }
         steps += 1u;
         if steps == WINDOW {
@@ -58,11 +56,8 @@ fn histogram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let passes = (params.bins + SLOTS - 1u) / SLOTS;
     let tile = workgroup_index(group);
     let part = tile / passes;
-    if part >= params.parts {
-        return;
-    }
-    // Turned from part to part: a multiprocessor may get workgroups at equal distances, and not all of them are to be
-    // of
+    if part >= params.parts { return; }
+    // Turned from part to part: a multiprocessor may get workgroups at equal distances, and not all of them are to be of
     // the pass that has the crowded bins.
     first_bin = (tile + part) % passes * SLOTS;
     clear_counters(lane);

@@ -24,13 +24,9 @@ fn tally(slot: u32, amount: u32) { atomicAdd(&wg_counts[slot * COPIES + copy], a
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn histogram_private(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let part = workgroup_index(group);
-    if part >= params.parts {
-        return;
-    }
+    if part >= params.parts { return; }
     copy = lane % COPIES;
-    for (var i = lane; i < COUNTERS; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_counts[i], 0u);
-    }
+    for (var i = lane; i < COUNTERS; i += WORKGROUP_SIZE) { atomicStore(&wg_counts[i], 0u); }
     workgroupBarrier();
     walk(part, lane);
     workgroupBarrier();
@@ -48,9 +44,7 @@ fn histogram_private(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
         if total > 0u {
 #if BYTES
             let bin = bin_of(decode(slot, 0u));
-            if bin != NOT_COUNTED {
-                atomicAdd(&counts[bin], total);
-            }
+            if bin != NOT_COUNTED { atomicAdd(&counts[bin], total); }
 #else
             atomicAdd(&counts[slot], total);
 #endif

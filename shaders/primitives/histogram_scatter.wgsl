@@ -28,18 +28,14 @@ var<workgroup> wg_sorted: array<u32, TILE + BUCKETS>;
 
 fn bins_of(tile: u32, quad: u32, lane: u32) -> vec4<u32> {
     let at = (tile * (QUADS / PACK) + quad / PACK) * WORKGROUP_SIZE + lane;
-    if at >= params.vectors {
-        return vec4<u32>(NOT_COUNTED);
-    }
+    if at >= params.vectors { return vec4<u32>(NOT_COUNTED); }
     let v = vectors[at];
     let i = quad % PACK;
     return vec4<u32>(bin_of(decode(v.x, i)), bin_of(decode(v.y, i)), bin_of(decode(v.z, i)), bin_of(decode(v.w, i)));
 }
 
 fn rank_one(bin: u32) -> u32 {
-    if bin == NOT_COUNTED {
-        return 0u;
-    }
+    if bin == NOT_COUNTED { return 0u; }
     return atomicAdd(&wg_counts[bucket_of(bin)], 1u);
 }
 
@@ -72,22 +68,16 @@ fn put_four(bins: vec4<u32>, ranks: vec4<u32>) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.parts {
-        return;
-    }
+    if tile >= params.parts { return; }
     if tile == 0u {
         // What fills no vec4.
         for (var at = params.vectors * 4u * PACK + lane; at < params.n; at += WORKGROUP_SIZE) {
             let bin = bin_of(element(at));
-            if bin != NOT_COUNTED {
-                atomicAdd(&counts[bin], 1u);
-            }
+            if bin != NOT_COUNTED { atomicAdd(&counts[bin], 1u); }
         }
     }
 #if VECTORS
-    if lane < BUCKETS {
-        atomicStore(&wg_counts[lane], 0u);
-    }
+    if lane < BUCKETS { atomicStore(&wg_counts[lane], 0u); }
     workgroupBarrier();
 #for i in QUADS
     let bins{i} = bins_of(tile, {i}u, lane);
@@ -103,24 +93,16 @@ fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
         count = atomicLoad(&wg_counts[lane]);
         size = (count + 1u) / 2u;
         wg_sizes[lane] = size;
-        if size > 0u {
-            end = atomicAdd(&ends[lane], size);
-        }
+        if size > 0u { end = atomicAdd(&ends[lane], size); }
     }
     workgroupBarrier();
     if lane < BUCKETS {
         var before = 0u;
-        for (var i = 0u; i < lane; i++) {
-            before += wg_sizes[i];
-        }
+        for (var i = 0u; i < lane; i++) { before += wg_sizes[i]; }
         wg_before[lane] = before;
         wg_leads[lane] = end - before;
-        if count % 2u == 1u {
-            wg_sorted[2u * before + count] = (lane << 16u) | EMPTY;
-        }
-        if lane == BUCKETS - 1u {
-            wg_words = before + size;
-        }
+        if count % 2u == 1u { wg_sorted[2u * before + count] = (lane << 16u) | EMPTY; }
+        if lane == BUCKETS - 1u { wg_words = before + size; }
     }
     workgroupBarrier();
 #for i in QUADS

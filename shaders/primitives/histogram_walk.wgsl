@@ -32,9 +32,7 @@ fn count(slot: u32) {
 #if BYTES
     tally(slot, 1u);
 #else
-    if slot != NOT_COUNTED {
-        tally(slot, 1u);
-    }
+    if slot != NOT_COUNTED { tally(slot, 1u); }
 #endif
 }
 #endif
@@ -48,17 +46,13 @@ fn count_word(word: u32) {
     }
 #endif
 #endif
-    for (var i = 0u; i < PACK; i++) {
-        count(slot_of(word, i));
-    }
+    for (var i = 0u; i < PACK; i++) { count(slot_of(word, i)); }
 }
 
 fn count_vector(v: vec4<u32>) {
 #if ROLLED
     var words = v;
-    for (var i = 0u; i < 4u; i++) {
-        count_word(words[i]);
-    }
+    for (var i = 0u; i < 4u; i++) { count_word(words[i]); }
 #else
     count_word(v.x);
     count_word(v.y);

@@ -26,9 +26,7 @@ struct Params {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_atomic_begin(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if row < params.rows {
-        atomicStore(&totals[row], bitcast<u32>(op_identity()));
-    }
+    if row < params.rows { atomicStore(&totals[row], bitcast<u32>(op_identity())); }
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -36,24 +34,18 @@ fn reduce_atomic_combine(@builtin(workgroup_id) group: vec3<u32>, @builtin(local
     let tile = workgroup_index(group);
     let row = tile / params.parts;
     let part = tile % params.parts;
-    if row >= params.rows {
-        return;
-    }
+    if row >= params.rows { return; }
     var acc = op_identity();
     for (var column = part * WORKGROUP_SIZE + lane; column < params.len; column += params.parts * WORKGROUP_SIZE) {
         let at = params.origin + row * params.row_stride + column;
         acc = op_combine(acc, lift(decode(input[at / PACK], at % PACK), column));
     }
     let total = workgroup_reduce(acc, lane);
-    if lane == 0u {
-        atomic_combine(params.first + row, total);
-    }
+    if lane == 0u { atomic_combine(params.first + row, total); }
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_atomic_finish(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if row < params.rows {
-        output[row] = bitcast<u32>(finish(bitcast<Acc>(atomicLoad(&totals[row]))));
-    }
+    if row < params.rows { output[row] = bitcast<u32>(finish(bitcast<Acc>(atomicLoad(&totals[row])))); }
 }

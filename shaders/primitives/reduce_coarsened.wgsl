@@ -18,9 +18,7 @@ const UNROLL: u32 = 4u;
 
 fn word(acc: Acc, bits: u32, column: u32) -> Acc {
     var total = acc;
-    for (var i = 0u; i < PACK; i++) {
-        total = accumulate(total, lift(decode(bits, i), column + i));
-    }
+    for (var i = 0u; i < PACK; i++) { total = accumulate(total, lift(decode(bits, i), column + i)); }
     return total;
 }
 
@@ -48,9 +46,7 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     let share = (end - begin + LANES_PER_ROW - 1u) / LANES_PER_ROW;
     let start = min(begin + lane * share, end);
     let stop = min(start + share, end);
-    for (var at = start; at < stop; at++) {
-        acc = op_combine(acc, load(at, column + at));
-    }
+    for (var at = start; at < stop; at++) { acc = op_combine(acc, load(at, column + at)); }
 #else
 #if VECTORS
     let stop = min((end + VECTOR - 1u) / VECTOR, arrayLength(&vectors));
@@ -78,9 +74,7 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
         let v1 = vectors[min(v + LANES_PER_ROW, last)];
         let v2 = vectors[min(v + 2u * LANES_PER_ROW, last)];
         acc = vector(acc, v0, v * VECTOR, begin, end, column);
-        if v + LANES_PER_ROW < stop {
-            b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column);
-        }
+        if v + LANES_PER_ROW < stop { b = vector(b, v1, (v + LANES_PER_ROW) * VECTOR, begin, end, column); }
         if v + 2u * LANES_PER_ROW < stop {
             c = vector(c, v2, (v + 2u * LANES_PER_ROW) * VECTOR, begin, end, column);
         }
@@ -101,28 +95,18 @@ fn walk(begin: u32, end: u32, column: u32, part: u32, lane: u32) -> Acc {
     return acc;
 }
 
-#if TWO_STAGE
-#else
+#if !TWO_STAGE
 var<workgroup> wg_acc: array<Acc, WORKGROUP_SIZE>;
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_coarsened(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) invocation: u32,
-#if TWO_STAGE
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put thread_builtins(invocation, TWO_STAGE)
 ) {
     let tile = workgroup_index(group);
     let first_row = (tile / params.parts) * ROWS;
     let part = tile % params.parts;
-    if first_row >= params.rows {
-        return;
-    }
+    if first_row >= params.rows { return; }
     let lane = invocation % LANES_PER_ROW;
     let row = first_row + invocation / LANES_PER_ROW;
     var acc = op_identity();
@@ -151,14 +135,10 @@ fn reduce_coarsened(
 #else
     for (var stride = LANES_PER_ROW / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if lane < stride {
-            wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]);
-        }
+        if lane < stride { wg_acc[invocation] = op_combine(wg_acc[invocation], wg_acc[invocation + stride]); }
     }
 #endif
     let total = wg_acc[invocation];
 #endif
-    if lane == 0u && row < params.rows {
-        store(params.first + row * params.part_stride + part, total);
-    }
+    if lane == 0u && row < params.rows { store(params.first + row * params.part_stride + part, total); }
 }

@@ -13,9 +13,7 @@ struct Params { elements: u32 }
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_pack(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at * PACK >= params.elements {
-        return;
-    }
+    if at * PACK >= params.elements { return; }
     let bits = 32u / PACK;
     let count = min(PACK, params.elements - at * PACK);
     var packed = output[at];

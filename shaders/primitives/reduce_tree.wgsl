@@ -8,35 +8,22 @@ const ITEMS_PER_THREAD: u32 = 1u;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn reduce_tree(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-#if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
-#endif
+#put thread_builtins(lane, SUBGROUPS)
 ) {
     let tile = workgroup_index(group);
     let row = tile / params.parts;
     let part = tile % params.parts;
-    if row >= params.rows {
-        return;
-    }
+    if row >= params.rows { return; }
     let row_origin = params.origin + row * params.row_stride;
     var acc = op_identity();
     for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
         let at = (part * ITEMS_PER_THREAD + i) * WORKGROUP_SIZE + lane;
-        if at < params.len {
-            acc = op_combine(acc, load(row_origin + at, params.column + at));
-        }
+        if at < params.len { acc = op_combine(acc, load(row_origin + at, params.column + at)); }
     }
 #if SUBGROUPS
     let total = workgroup_reduce(acc, lane, sub_lane, sub_size, sub_id, sub_count);
 #else
     let total = workgroup_reduce(acc, lane);
 #endif
-    if lane == 0u {
-        store(params.first + row * params.part_stride + part, total);
-    }
+    if lane == 0u { store(params.first + row * params.part_stride + part, total); }
 }

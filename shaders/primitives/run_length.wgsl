@@ -16,14 +16,10 @@ var<private> runs_so_far: u32;
 fn begin_runs(tile: u32, before: u32, heads: u32, lane: u32) {
     tile_of_runs = tile;
     runs_so_far = before + heads;
-    if lane == 0u {
-        edges[2u * tile] = select(0u, before, heads > 0u);
-    }
+    if lane == 0u { edges[2u * tile] = select(0u, before, heads > 0u); }
 #if SUBGROUPS
     var last = 0u;
-    for (var i = place_in_subgroup; i < subgroup_of_runs; i += lanes) {
-        last = max(last, wg_last_heads[i]);
-    }
+    for (var i = place_in_subgroup; i < subgroup_of_runs; i += lanes) { last = max(last, wg_last_heads[i]); }
     last_head = subgroupMax(last);
 #endif
 }
@@ -40,9 +36,7 @@ fn note_heads(items: Items, sub_lane: u32, sub_id: u32) {
     let last = items.first + items.stride * (31u - countLeadingZeros(items.kept | 1u)) + 1u;
     let last_of_all = subgroupMax(select(0u, last, items.kept != 0u));
     subgroup_of_runs = sub_id;
-    if sub_lane == 0u {
-        wg_last_heads[sub_id] = last_of_all;
-    }
+    if sub_lane == 0u { wg_last_heads[sub_id] = last_of_all; }
 }
 
 // The highest lane, counted from 1 on.
@@ -67,9 +61,7 @@ fn head_before(at: u32, kept: bool) -> u32 {
 }
 #else
 fn head_before(at: u32, kept: bool) -> u32 {
-    if !kept {
-        return 0u;
-    }
+    if !kept { return 0u; }
     let begin = tile_of_runs * TILE;
     var word = (at - begin) / 32u;
     var mask = atomicLoad(&wg_masks[word]) & ((1u << ((at - begin) % 32u)) - 1u);
@@ -86,13 +78,7 @@ fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
     store(rank, bits, kept);
     let before = head_before(at, kept);
     if kept {
-        if before > 0u {
-            lengths[rank - 1u] = at + 1u - before;
-        } else {
-            edges[2u * tile_of_runs + 1u] = at;
-        }
-        if rank + 1u == runs_so_far {
-            lengths[rank] = at;
-        }
+        if before > 0u { lengths[rank - 1u] = at + 1u - before; } else { edges[2u * tile_of_runs + 1u] = at; }
+        if rank + 1u == runs_so_far { lengths[rank] = at; }
     }
 }

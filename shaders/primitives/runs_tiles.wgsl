@@ -3,22 +3,9 @@
 // the run before it, and the thread with the last element that of the last run.
 // The prefix of the tile comes from an earlier kernel (CARRIED) or from earlier tiles (LOOKBACK).
 // TOTALS: only totals the tile, and reads no values before its last head.
-#import primitives/scan_element
 #import primitives/scan_advance
-#import workgroup/index
-#if SUBGROUPS
-#import workgroup/scan_shuffle
-#else
-#import workgroup/scan_kogge_stone_double
-#endif
-#if LOOKBACK
-#import primitives/scan_lookback
-#endif
 #import primitives/reduce_by_key as labels
 
-const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 1u;
-const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
 
 @group(0) @binding(1) var<storage, read> values: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> values_tail: array<u32>;
@@ -54,9 +41,7 @@ fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.quads
 
 // The same of any vec4: what is beyond the end begins no run.
 fn take_any_labels(q: u32) -> Quad {
-    if q < params.quads {
-        return take_labels(q);
-    }
+    if q < params.quads { return take_labels(q); }
     let w = 4u * q;
     let quad = vec4<u32>(
         labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
@@ -73,30 +58,14 @@ fn take_any_labels(q: u32) -> Quad {
 }
 
 fn any_values(q: u32) -> vec4<u32> {
-    if q < params.quads {
-        return values[q];
-    }
+    if q < params.quads { return values[q]; }
     let w = 4u * q;
     return vec4<u32>(
         values_tail[tail(w)], values_tail[tail(w + 1u)], values_tail[tail(w + 2u)], values_tail[tail(w + 3u)],
     );
 }
 
-// The thread's vec4 are number first, first + step, ... of the tile. So that all loads are in flight
-// together, they stand here one by one, without a condition where the tile is full.
-fn load_labels(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
-    var quads: array<Quad, QUADS>;
-    if is_full(tile) {
-#for i in QUADS
-        quads[{i}] = take_labels(place(tile, first + {i}u * step));
-#end
-        return quads;
-    }
-#for i in QUADS
-    quads[{i}] = take_any_labels(place(tile, first + {i}u * step));
-#end
-    return quads;
-}
+#put load_quads(load_labels, take_labels, take_any_labels)
 
 #if TOTALS
 // The values of the vec4 that do not end before element `begin`.
@@ -107,18 +76,14 @@ fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, 
 }
 
 fn late_values(q: u32, begin: u32) -> vec4<u32> {
-    if 4u * q + 4u <= begin {
-        return vec4<u32>(0u);
-    }
+    if 4u * q + 4u <= begin { return vec4<u32>(0u); }
     return any_values(q);
 }
 
 var<workgroup> wg_last: atomic<u32>;
 
 // A vec4's last head, as an element of the array; 0 for none.
-fn last_head(quad: Quad, q: u32) -> u32 {
-    return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u);
-}
+fn last_head(quad: Quad, q: u32) -> u32 { return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u); }
 
 fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
     var last = 0u;
@@ -144,9 +109,7 @@ fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, 
 // The total of vec4 `q`; of elements before `begin` only the heads count.
 fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
 #if TOTALS
-    if 4u * q + 4u <= begin {
-        return Item(op_identity(), countOneBits(quad.heads));
-    }
+    if 4u * q + 4u <= begin { return Item(op_identity(), countOneBits(quad.heads)); }
 #endif
     let marks = Marks(quad.heads, 0u);
     var total = element(quad.values.x, 0u, 0u, marks);
@@ -157,14 +120,8 @@ fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
-    run: ptr<function, Item>,
-    quads: array<Quad, QUADS>,
-    tile: u32,
-    first: u32,
-    step: u32,
-    begin: u32,
-    sub_lane: u32,
-    sub_size: u32,
+    run: ptr<function, Item>, quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32, begin: u32,
+    sub_lane: u32, sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
 #for i in QUADS
@@ -174,30 +131,7 @@ fn scan_quads(
 }
 
 #if LOOKBACK
-// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
-#if SUBGROUPS
-fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
-    let first = sub_id * sub_size * QUADS + sub_lane;
-#else
-fn total_of_tile(tile: u32, lane: u32) -> Item {
-    let first = lane * QUADS;
-    let sub_lane = lane;
-    let sub_size = 1u;
-#endif
-    var run = nothing();
-    let quads = select(QUADS, 0u, params.tiles == 0u);
-    for (var i = 0u; i < quads; i++) {
-        let q = place(tile, first + i * sub_size);
-        var quad = take_any_labels(q);
-        quad.values = any_values(q);
-        _ = advance(&run, fold_quad(quad, q, 0u), sub_lane, sub_size);
-    }
-#if SUBGROUPS
-    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
-#else
-    return workgroup_scan(run, lane).all;
-#endif
-}
+#put total_of_tile(var quad = take_any_labels(q); quad.values = any_values(q);, fold_quad(quad, q, 0u))
 #endif
 
 #if !TOTALS
@@ -209,9 +143,7 @@ fn emit_total(run: Item) {
 // Element `at`, which `run` has come to.
 fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, full: bool) {
     if head != 0u {
-        if at > 0u {
-            emit_total(*run);
-        }
+        if at > 0u { emit_total(*run); }
         emit_label((*run).head, label);
     }
     *run = join(*run, Item(lift(decode(word, 0u), 0u), head));
@@ -236,21 +168,17 @@ fn runs_tiles_total(
 #else
 fn runs_tiles_reduce(
 #endif
-#put tile_builtins()
+#put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
     var quads = load_labels(tile, first, step);
 #if TOTALS
-    if lane == 0u {
-        atomicStore(&wg_last, 0u);
-    }
+    if lane == 0u { atomicStore(&wg_last, 0u); }
     workgroupBarrier();
     let own = last_own_head(quads, tile, first, step);
 #if SUBGROUPS
     let last = subgroupMax(own);
-    if sub_lane == 0u {
-        atomicMax(&wg_last, last);
-    }
+    if sub_lane == 0u { atomicMax(&wg_last, last); }
 #else
     atomicMax(&wg_last, own);
 #endif
@@ -263,11 +191,7 @@ fn runs_tiles_reduce(
 #endif
     var run = nothing();
     let before = scan_quads(&run, quads, tile, first, step, begin, sub_lane, sub_size);
-#if SUBGROUPS
-    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
-#else
-    let span = workgroup_scan(run, lane);
-#endif
+#put join_tile()
 #if TOTALS
     if lane == 0u {
         totals[2u * tile] = bitcast<u32>(span.all.value);
@@ -279,11 +203,8 @@ fn runs_tiles_reduce(
     base = join(Item(bitcast<Acc>(carries[2u * tile]), carries[2u * tile + 1u]), base);
 #endif
 #if LOOKBACK
-#if SUBGROUPS
-    base = join(look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count), base);
-#else
-    base = join(look_back(tile, span.all, lane), base);
-#endif
+#put carry_of_tiles()
+    base = join(carry, base);
 #endif
     let full = is_full(tile);
 #for i in QUADS

@@ -1,23 +1,27 @@
-// What the scans of scan_tiles and runs_tiles share, whose threads hold QUADS parts of a tile.
+// What scan_tiles and runs_tiles share, whose threads hold QUADS vec4 of a tile. The importer has Quad, a vec4 with what
+// is known of it; fold_quad, its total; place, where vec4 `i` of a tile lies; and is_full.
 //
-//     #put tile_builtins()    the parameters of an entry point
-//     #put tile_and_lane()    in its body: the `tile`, the `lane`, its parts number first, first + step, ... of the tile
-#block tile_builtins()
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) index: u32,
+//     #put tile_and_lane()    in an entry point: the `tile`, the `lane`, its vec4 number first, first + step, ... of the tile
+//     #put join_tile()        there: `span`, what lies before the thread's `run` in the tile, and the tile's total
+//     #put carry_of_tiles()   there, with LOOKBACK: `carry`, what lies before the tile
+#import primitives/scan_element
+#import workgroup/index
 #if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
+#import workgroup/scan_shuffle
+#else
+#import workgroup/scan_kogge_stone_double
 #endif
-#end
+#if LOOKBACK
+#import primitives/scan_lookback
+#endif
+
+const WORKGROUP_SIZE: u32 = 256u;
+const QUADS: u32 = 1u;
+const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
 
 #block tile_and_lane()
     var tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if TICKET
     tile = next_tile(index);
 #endif
@@ -34,6 +38,22 @@
 #endif
 #end
 
+#block join_tile()
+#if SUBGROUPS
+    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
+#else
+    let span = workgroup_scan(run, lane);
+#endif
+#end
+
+#block carry_of_tiles()
+#if SUBGROUPS
+    let carry = look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count);
+#else
+    let carry = look_back(tile, span.all, lane);
+#endif
+#end
+
 // Joins a vec4's total to the run: of the subgroup, or of the thread alone. What lay before it there.
 fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> Item {
 #if SUBGROUPS
@@ -46,3 +66,45 @@ fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> I
 #endif
     return before;
 }
+
+// The function `name` that loads the thread's vec4: number first, first + step, ... of the tile. So that all loads are in
+// flight together, they stand there one by one, without a condition where the tile is full.
+#block load_quads(name, whole, any)
+fn {name}(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
+    var quads: array<Quad, QUADS>;
+    if is_full(tile) {
+#for i in QUADS
+        quads[{i}] = {whole}(place(tile, first + {i}u * step));
+#end
+        return quads;
+    }
+#for i in QUADS
+    quads[{i}] = {any}(place(tile, first + {i}u * step));
+#end
+    return quads;
+}
+#end
+
+// The workgroup's total of any tile, of which `load` loads vec4 `q` as `quad`, whose total is `fold`. Not unrolled, since
+// it is rarely wanted and would take registers from the rest.
+#block total_of_tile(load, fold)
+#if SUBGROUPS
+fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
+    let first = sub_id * sub_size * QUADS + sub_lane;
+#else
+fn total_of_tile(tile: u32, lane: u32) -> Item {
+    let first = lane * QUADS;
+    let sub_lane = lane;
+    let sub_size = 1u;
+#endif
+    var run = nothing();
+    let count = select(QUADS, 0u, params.tiles == 0u);
+    for (var i = 0u; i < count; i++) {
+        let q = place(tile, first + i * sub_size);
+        {load}
+        _ = advance(&run, {fold}, sub_lane, sub_size);
+    }
+#put join_tile()
+    return span.all;
+}
+#end

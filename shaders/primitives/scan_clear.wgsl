@@ -10,7 +10,5 @@ struct Params { words: u32 }
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn scan_clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at < params.words {
-        posts[at] = 0u;
-    }
+    if at < params.words { posts[at] = 0u; }
 }

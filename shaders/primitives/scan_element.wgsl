@@ -97,18 +97,14 @@ fn in_order(word: u32) -> u32 {
 fn element(word: u32, i: u32, at: u32, marks: Marks) -> Item {
     var value = lift(decode(word, i), 0u);
 #if REVERSE
-    if at < marks.skip {
-        value = op_identity();
-    }
+    if at < marks.skip { value = op_identity(); }
 #endif
     return item(value, ((marks.heads >> at) & 1u) != 0u);
 }
 
 fn fold_word(run: Item, word: u32, at: u32, marks: Marks) -> Item {
     var total = run;
-    for (var i = 0u; i < PACK; i++) {
-        total = join(total, element(word, i, at + i, marks));
-    }
+    for (var i = 0u; i < PACK; i++) { total = join(total, element(word, i, at + i, marks)); }
     return total;
 }
 
@@ -126,9 +122,7 @@ fn step(run: ptr<function, Item>, x: Item) -> T {
 
 fn emit_word(run: ptr<function, Item>, word: u32, at: u32, marks: Marks) -> u32 {
     let first = step(run, element(word, 0u, at, marks));
-    if PACK == 1u {
-        return encode(first, first);
-    }
+    if PACK == 1u { return encode(first, first); }
     return encode(first, step(run, element(word, PACK - 1u, at + 1u, marks)));
 }
 
@@ -137,3 +131,12 @@ fn last_word(w: u32, old: u32, new_word: u32) -> u32 {
     let cut = PACK == 2u && 2u * w + 1u == params.elements;
     return select(new_word, (old & 0xffff0000u) | (new_word & 0xffffu), cut);
 }
+
+// In an entry point: keeps the total of the tile.
+#block store_total()
+    if lane == 0u {
+        let at = ITEM_WORDS * (params.first_tile + tile);
+        totals[at] = bitcast<u32>(value_of(span.all));
+        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
+    }
+#end

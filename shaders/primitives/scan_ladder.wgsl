@@ -41,12 +41,9 @@ fn word(tile: u32, i: u32) -> u32 { return wg_words[i]; }
 fn word(tile: u32, i: u32) -> u32 { return load_word(place(tile, i)); }
 #endif
 
-#if REDUCE
-#else
+#if !REDUCE
 fn store_word(w: u32, x: u32) {
-    if w < words() {
-        output[w] = last_word(w, output[w], in_order(x));
-    }
+    if w < words() { output[w] = last_word(w, output[w], in_order(x)); }
 }
 #endif
 
@@ -58,25 +55,18 @@ fn scan_ladder(
 #endif
     @builtin(workgroup_id) group: vec3<u32>,
 #if SUBGROUPS
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
+#put subgroup_builtins()
 #else
     @builtin(local_invocation_index) lane: u32,
 #endif
 ) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;
 #endif
 #if STAGED
-    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
-        wg_words[i] = load_word(place(tile, i));
-    }
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) { wg_words[i] = load_word(place(tile, i)); }
     workgroupBarrier();
 #endif
     let first = lane * WORDS_PER_THREAD;
@@ -90,13 +80,7 @@ fn scan_ladder(
     let span = workgroup_scan(mine, lane);
 #endif
 #if REDUCE
-    if lane == 0u {
-        let at = ITEM_WORDS * (params.first_tile + tile);
-        totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u {
-            totals[at + 1u] = u32(has_head(span.all));
-        }
-    }
+#put store_total()
 #else
     var run = span.before;
 #if CARRIED
@@ -109,9 +93,7 @@ fn scan_ladder(
         wg_words[i] = x;
     }
     workgroupBarrier();
-    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
-        store_word(place(tile, i), wg_words[i]);
-    }
+    for (var i = lane; i < TILE; i += WORKGROUP_SIZE) { store_word(place(tile, i), wg_words[i]); }
 #else
         store_word(place(tile, i), x);
     }

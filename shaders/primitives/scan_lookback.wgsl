@@ -51,9 +51,7 @@ var<workgroup> wg_ticket: u32;
 
 // The tile of this workgroup, in the order in which workgroups begin.
 fn next_tile(index: u32) -> u32 {
-    if index == 0u {
-        wg_ticket = atomicAdd(&posts[0], 1u);
-    }
+    if index == 0u { wg_ticket = atomicAdd(&posts[0], 1u); }
     return workgroupUniformLoad(&wg_ticket) - params.first_tile;
 }
 #endif
@@ -80,9 +78,7 @@ fn peek_word(at: u32, state: u32) -> Seen {
 fn peek(local: u32) -> Seen {
     let tile = params.first_tile + local;
     let prefix = peek_word(prefix_place(tile), PREFIX);
-    if prefix.state == PREFIX {
-        return prefix;
-    }
+    if prefix.state == PREFIX { return prefix; }
     return peek_word(total_place(tile), TOTAL);
 }
 
@@ -103,28 +99,20 @@ fn hand_over(value: Carry) {}
 #else
 // What lies before all tiles of this dispatch: what the one before it handed over.
 fn before_all() -> Carry {
-    if params.piece == 0u {
-        return op_identity();
-    }
+    if params.piece == 0u { return op_identity(); }
     return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u)]));
 }
 
-fn hand_over(value: Carry) {
-    atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value));
-}
+fn hand_over(value: Carry) { atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value)); }
 #endif
 
 // What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before
 // it.
 fn known(local: u32, total: Item) -> Seen {
 #if !COUNTED
-    if has_head(total) {
-        return Seen(PREFIX, carry_of(total));
-    }
+    if has_head(total) { return Seen(PREFIX, carry_of(total)); }
 #endif
-    if local == 0u {
-        return Seen(PREFIX, join_carries(before_all(), carry_of(total)));
-    }
+    if local == 0u { return Seen(PREFIX, join_carries(before_all(), carry_of(total))); }
     return Seen(TOTAL, carry_of(total));
 }
 
@@ -137,22 +125,16 @@ fn posts_are_made(local: u32) -> bool { return true; }
 #endif
 
 fn post_total(local: u32, total: Item) {
-    if posts_are_made(local) {
-        post(local, known(local, total));
-    }
+    if posts_are_made(local) { post(local, known(local, total)); }
 }
 
 fn post_prefix(local: u32, carry: Carry, total: Item) {
     var seen = known(local, total);
     if seen.state == TOTAL {
         seen = Seen(PREFIX, join_carries(carry, seen.value));
-        if posts_are_made(local) {
-            post(local, seen);
-        }
+        if posts_are_made(local) { post(local, seen); }
     }
-    if local + 1u == params.tiles {
-        hand_over(seen.value);
-    }
+    if local + 1u == params.tiles { hand_over(seen.value); }
 }
 
 var<workgroup> wg_carry: Carry;
@@ -162,9 +144,7 @@ var<workgroup> wg_carry: Carry;
 var<workgroup> wg_blocked: u32;
 
 fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Carry {
-    if sub_id == 0u && sub_lane == 0u {
-        post_total(local, total);
-    }
+    if sub_id == 0u && sub_lane == 0u { post_total(local, total); }
     // Of the first subgroup: the tiles `look .. local` are in `carry`; nothing else is before them, if `ended`.
     var look = local;
     var carry = no_carry();
@@ -187,31 +167,23 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
                 spins += 1u;
                 if usable > 0u {
                     var value = no_carry();
-                    if sub_lane < usable {
-                        value = seen.value;
-                    }
+                    if sub_lane < usable { value = seen.value; }
                     carry = join_carries(join_far_to_near(value, sub_lane, sub_size), carry);
                     look -= min(usable, look);
                     spins = 0u;
                 }
             }
             if sub_lane == 0u {
-                if ended {
-                    post_prefix(local, carry, total);
-                }
+                if ended { post_prefix(local, carry, total); }
                 wg_carry = carry;
                 wg_blocked = select(look, DONE, ended);
             }
         }
         let blocked = workgroupUniformLoad(&wg_blocked);
-        if blocked == DONE {
-            break;
-        }
+        if blocked == DONE { break; }
         let other = known(blocked - 1u, total_of_tile(blocked - 1u, sub_lane, sub_size, sub_id, sub_count));
         if sub_id == 0u {
-            if sub_lane == 0u {
-                post(blocked - 1u, other);
-            }
+            if sub_lane == 0u { post(blocked - 1u, other); }
             carry = join_carries(other.value, carry);
             ended = other.state == PREFIX;
             look = blocked - 1u;
@@ -252,9 +224,7 @@ var<workgroup> wg_seen: array<Seen, WINDOW>;
 var<workgroup> wg_next: vec2<u32>;
 
 fn look_back(local: u32, total: Item, lane: u32) -> Carry {
-    if lane == 0u {
-        post_total(local, total);
-    }
+    if lane == 0u { post_total(local, total); }
     // The tiles `look .. local` are in lane 0's `carry`; nothing else is before them, if `ended`.
     var look = local;
     var carry = no_carry();
@@ -265,13 +235,9 @@ fn look_back(local: u32, total: Item, lane: u32) -> Carry {
             var seen = Seen(PREFIX, no_carry());
             for (var spins = 0u; lane < look && spins <= SPINS; spins++) {
                 seen = peek(look - 1u - lane);
-                if seen.state != NOT_READY {
-                    break;
-                }
+                if seen.state != NOT_READY { break; }
             }
-            if lane == look {
-                seen.value = before_all();
-            }
+            if lane == look { seen.value = before_all(); }
             wg_seen[lane] = seen;
         }
         workgroupBarrier();
@@ -285,17 +251,13 @@ fn look_back(local: u32, total: Item, lane: u32) -> Carry {
                     look -= min(1u, look);
                 }
             }
-            if state == PREFIX {
-                post_prefix(local, carry, total);
-            }
+            if state == PREFIX { post_prefix(local, carry, total); }
             wg_carry = carry;
             wg_next = vec2<u32>(look, state);
         }
         let next = workgroupUniformLoad(&wg_next);
         look = next.x;
-        if next.y == PREFIX {
-            break;
-        }
+        if next.y == PREFIX { break; }
         if next.y == NOT_READY {
             look -= 1u;
             let other = known(look, total_of_tile(look, lane));

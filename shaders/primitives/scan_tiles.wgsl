@@ -2,24 +2,11 @@
 // (or in workgroup memory) with the prefix of the tile: nothing; with CARRIED from an earlier kernel; with LOOKBACK
 // from earlier tiles. REDUCE only totals the tile.
 // Lanes of a subgroup load neighbours. The last 256 bytes or less come as bindings of single words.
-#import primitives/scan_element
 #import primitives/scan_advance
-#import workgroup/index
-#if SUBGROUPS
-#import workgroup/scan_shuffle
-#else
-#import workgroup/scan_kogge_stone_double
-#endif
-#if LOOKBACK
-#import primitives/scan_lookback
-#endif
 #if HEADS
 #import primitives/segmented_scan_heads
 #endif
 
-const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 1u;
-const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
 const QUAD: u32 = 4u * PACK;
 
 @group(0) @binding(1) var<storage, read> input: array<vec4<u32>>;
@@ -57,9 +44,7 @@ fn flip(quad: vec4<u32>) -> vec4<u32> {
 
 fn words() -> u32 { return (params.elements + PACK - 1u) / PACK; }
 
-fn tail_word(w: u32) -> u32 {
-    return input_tail[min(w, words() - 1u) - 4u * params.quads];
-}
+fn tail_word(w: u32) -> u32 { return input_tail[min(w, words() - 1u) - 4u * params.quads]; }
 
 // What a thread holds: words, and which of their elements begin a segment.
 struct Quad { words: vec4<u32>, heads: u32 }
@@ -74,9 +59,7 @@ fn load_quad(q: u32) -> Quad {
 
 // The same of any vec4, whole or not.
 fn load_any(q: u32) -> Quad {
-    if q < params.quads {
-        return load_quad(q);
-    }
+    if q < params.quads { return load_quad(q); }
     let w = 4u * q;
     let words = flip(vec4<u32>(tail_word(w), tail_word(w + 1u), tail_word(w + 2u), tail_word(w + 3u)));
 #if HEADS
@@ -95,8 +78,7 @@ fn is_full(tile: u32) -> bool {
 #endif
 }
 
-#if REDUCE
-#else
+#if !REDUCE
 fn store_quad(q: u32, quad: vec4<u32>, full: bool) {
     let flipped = flip(quad);
     if full || q < params.quads {
@@ -119,38 +101,17 @@ fn quad_marks(quad: Quad, q: u32) -> Marks { return Marks(quad.heads, skipped(QU
 fn fold_quad(quad: Quad, q: u32) -> Item {
     let marks = quad_marks(quad, q);
     var total = element(quad.words.x, 0u, 0u, marks);
-    if PACK == 2u {
-        total = join(total, element(quad.words.x, PACK - 1u, 1u, marks));
-    }
+    if PACK == 2u { total = join(total, element(quad.words.x, PACK - 1u, 1u, marks)); }
     total = fold_word(total, quad.words.y, PACK, marks);
     total = fold_word(total, quad.words.z, 2u * PACK, marks);
     return fold_word(total, quad.words.w, 3u * PACK, marks);
 }
 
-// The thread's vec4 are number first, first + step, ... of the tile. So that all loads are in flight
-// together, they stand here one by one, without a condition where the tile is full.
-fn load_tile(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
-    var quads: array<Quad, QUADS>;
-    if is_full(tile) {
-#for i in QUADS
-        quads[{i}] = load_quad(place(tile, first + {i}u * step));
-#end
-        return quads;
-    }
-#for i in QUADS
-    quads[{i}] = load_any(place(tile, first + {i}u * step));
-#end
-    return quads;
-}
+#put load_quads(load_tile, load_quad, load_any)
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
 fn scan_quads(
-    run: ptr<function, Item>,
-    quads: array<Quad, QUADS>,
-    tile: u32,
-    first: u32,
-    step: u32,
-    sub_lane: u32,
+    run: ptr<function, Item>, quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32, sub_lane: u32,
     sub_size: u32,
 ) -> array<Item, QUADS> {
     var before: array<Item, QUADS>;
@@ -160,8 +121,7 @@ fn scan_quads(
     return before;
 }
 
-#if REDUCE
-#else
+#if !REDUCE
 fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
     var run = join(base, before);
     let marks = quad_marks(quad, q);
@@ -174,28 +134,7 @@ fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
 #endif
 
 #if LOOKBACK
-// The workgroup's total of any tile. Not unrolled, since it is rarely wanted and would take registers from the rest.
-#if SUBGROUPS
-fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
-    let first = sub_id * sub_size * QUADS + sub_lane;
-#else
-fn total_of_tile(tile: u32, lane: u32) -> Item {
-    let first = lane * QUADS;
-    let sub_lane = lane;
-    let sub_size = 1u;
-#endif
-    var run = nothing();
-    let count = select(QUADS, 0u, params.tiles == 0u);
-    for (var i = 0u; i < count; i++) {
-        let q = place(tile, first + i * sub_size);
-        _ = advance(&run, fold_quad(load_any(q), q), sub_lane, sub_size);
-    }
-#if SUBGROUPS
-    return join_subgroups(run, sub_lane, sub_size, sub_id, sub_count).all;
-#else
-    return workgroup_scan(run, lane).all;
-#endif
-}
+#put total_of_tile(let quad = load_any(q);, fold_quad(quad, q))
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -204,36 +143,22 @@ fn scan_tiles_reduce(
 #else
 fn scan_tiles(
 #endif
-#put tile_builtins()
+#put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
     let quads = load_tile(tile, first, step);
     var run = nothing();
     let before = scan_quads(&run, quads, tile, first, step, sub_lane, sub_size);
-#if SUBGROUPS
-    let span = join_subgroups(run, sub_lane, sub_size, sub_id, sub_count);
-#else
-    let span = workgroup_scan(run, lane);
-#endif
+#put join_tile()
 #if REDUCE
-    if lane == 0u {
-        let at = ITEM_WORDS * (params.first_tile + tile);
-        totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u {
-            totals[at + 1u] = u32(has_head(span.all));
-        }
-    }
+#put store_total()
 #else
     var base = span.before;
 #if CARRIED
     base = join(item(bitcast<Acc>(carries[ITEM_WORDS * (params.first_tile + tile)]), false), base);
 #endif
 #if LOOKBACK
-#if SUBGROUPS
-    let carry = look_back(tile, span.all, sub_lane, sub_size, sub_id, sub_count);
-#else
-    let carry = look_back(tile, span.all, lane);
-#endif
+#put carry_of_tiles()
     base = join(item(carry, false), base);
 #endif
     let full = is_full(tile);

@@ -13,9 +13,7 @@ fn total(tile: u32) -> Item {
     return Item(bitcast<Acc>(totals[2u * tile]), totals[2u * tile + 1u]);
 #else
     var head = false;
-    if ITEM_WORDS == 2u {
-        head = totals[ITEM_WORDS * tile + 1u] != 0u;
-    }
+    if ITEM_WORDS == 2u { head = totals[ITEM_WORDS * tile + 1u] != 0u; }
     return item(bitcast<Acc>(totals[ITEM_WORDS * tile]), head);
 #endif
 }
@@ -27,9 +25,7 @@ fn scan_totals(@builtin(local_invocation_index) lane: u32) {
         let begin = min(base + lane * ITEMS_PER_THREAD, params.all_tiles);
         let end = min(begin + ITEMS_PER_THREAD, params.all_tiles);
         var mine = nothing();
-        for (var tile = begin; tile < end; tile++) {
-            mine = join(mine, total(tile));
-        }
+        for (var tile = begin; tile < end; tile++) { mine = join(mine, total(tile)); }
         let span = workgroup_scan(mine, lane);
         var run = join(carry, span.before);
         for (var tile = begin; tile < end; tile++) {

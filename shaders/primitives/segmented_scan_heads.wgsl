@@ -21,15 +21,11 @@ fn is_first(q: u32) -> u32 { return u32(q == 0u && params.first_element == 0u); 
 // Of the elements of whole vec4 `q`: bit i is set where element i begins a segment.
 fn head_bits(q: u32) -> u32 {
     var bits = bits_of(heads[PACK * q]);
-    if PACK == 2u {
-        bits |= bits_of(heads[PACK * q + PACK - 1u]) << 4u;
-    }
+    if PACK == 2u { bits |= bits_of(heads[PACK * q + PACK - 1u]) << 4u; }
     return bits | is_first(q);
 }
 
-fn head_at_end(e: u32) -> u32 {
-    return heads_tail[min(e, params.elements - 1u) - QUAD * params.quads];
-}
+fn head_at_end(e: u32) -> u32 { return heads_tail[min(e, params.elements - 1u) - QUAD * params.quads]; }
 
 // The same of a vec4 beyond the whole ones.
 fn head_bits_at_end(q: u32) -> u32 {

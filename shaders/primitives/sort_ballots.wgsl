@@ -68,9 +68,7 @@ fn rank(digit: u32) -> u32 {
     peers = alike(peers, digit, 7u);
     let leader = first(peers);
     var before = 0u;
-    if lane == leader {
-        before = atomicAdd(&wg_words[row * RADIX + digit], count(peers));
-    }
+    if lane == leader { before = atomicAdd(&wg_words[row * RADIX + digit], count(peers)); }
     // The shuffle needs every leader's count, so the next call adds after this one.
     return subgroupShuffle(before, leader) + earlier(peers);
 }
@@ -78,13 +76,9 @@ fn rank(digit: u32) -> u32 {
 // The sum of `x` over all threads before this one, by row and lane.
 fn sum_before(x: u32) -> u32 {
     let mine = subgroupExclusiveAdd(x);
-    if lane == row_size - 1u {
-        wg_sums[row] = mine + x;
-    }
+    if lane == row_size - 1u { wg_sums[row] = mine + x; }
     workgroupBarrier();
     var rows_before = 0u;
-    for (var i = lane; i < row; i += row_size) {
-        rows_before += wg_sums[i];
-    }
+    for (var i = lane; i < row; i += row_size) { rows_before += wg_sums[i]; }
     return subgroupAdd(rows_before) + mine;
 }

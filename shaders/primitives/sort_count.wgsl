@@ -16,12 +16,8 @@ var<workgroup> wg_digits: array<atomic<u32>, RADIX>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let block = workgroup_index(group);
-    if block >= params.blocks {
-        return;
-    }
-    for (var digit = lane; digit < RADIX; digit += WORKGROUP_SIZE) {
-        atomicStore(&wg_digits[digit], 0u);
-    }
+    if block >= params.blocks { return; }
+    for (var digit = lane; digit < RADIX; digit += WORKGROUP_SIZE) { atomicStore(&wg_digits[digit], 0u); }
     workgroupBarrier();
     let range = block_range(block);
     for (var at = range.x + lane; at < range.y; at += WORKGROUP_SIZE) {

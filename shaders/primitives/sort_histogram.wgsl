@@ -28,12 +28,8 @@ struct Params {
 fn sort_histogram_clear(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let step = params.workgroups * WORKGROUP_SIZE;
-    if first >= step {
-        return;
-    }
-    for (var i = first; i < params.words; i += step) {
-        posts[i] = 0u;
-    }
+    if first >= step { return; }
+    for (var i = first; i < params.words; i += step) { posts[i] = 0u; }
     for (var i = first; i < HEAD + PASSES * RADIX; i += step) {
 #if COUNTED
         globals[i] = select(0u, min(params.n, count[0]), i == KEYS);
@@ -59,12 +55,8 @@ fn count_key(key: Key) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
-    if index >= params.workgroups {
-        return;
-    }
-    for (var i = lane; i < PASSES * RADIX; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_digits[i], 0u);
-    }
+    if index >= params.workgroups { return; }
+    for (var i = lane; i < PASSES * RADIX; i += WORKGROUP_SIZE) { atomicStore(&wg_digits[i], 0u); }
     workgroupBarrier();
     let n = atomicLoad(&globals[KEYS]);
     let step = params.workgroups * WORKGROUP_SIZE;
@@ -88,9 +80,7 @@ fn sort_histogram_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     workgroupBarrier();
     for (var i = lane; i < PASSES * RADIX; i += WORKGROUP_SIZE) {
         let keys = atomicLoad(&wg_digits[i]);
-        if keys > 0u {
-            atomicAdd(&globals[HEAD + i], keys);
-        }
+        if keys > 0u { atomicAdd(&globals[HEAD + i], keys); }
     }
 }
 #endif

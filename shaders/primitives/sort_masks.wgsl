@@ -18,9 +18,7 @@ fn take_place(index: u32) {
     invocation = index;
     row = index / ROW;
     lane = index % ROW;
-    for (var i = invocation; i < ROWS * RADIX; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_masks[i], 0u);
-    }
+    for (var i = invocation; i < ROWS * RADIX; i += WORKGROUP_SIZE) { atomicStore(&wg_masks[i], 0u); }
 }
 
 // How many keys with this digit the row has ranked before, counted in wg_words.

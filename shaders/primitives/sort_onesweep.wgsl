@@ -44,9 +44,7 @@ var<private> tile: u32;
 
 fn post(digit: u32, word: u32) {
 #if LEAVE_OUT
-    if ((tile * 2654435761u) >> 16u) % ONE_IN == 0u {
-        return;
-    }
+    if ((tile * 2654435761u) >> 16u) % ONE_IN == 0u { return; }
 #endif
     atomicStore(&posts[tile * RADIX + digit], word);
 }
@@ -61,12 +59,8 @@ fn claim_digit(digit: u32, start: u32, keys: u32) {
 // Counts tile `other` and posts that in its stead. Whichever comes first, the counts are the same, and
 // a count up to the tile is the larger word.
 fn stand_in(other: u32) {
-    for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) {
-        atomicStore(&wg_other[digit], 0u);
-    }
-    if invocation == 0u {
-        atomicStore(&wg_missing, 0u);
-    }
+    for (var digit = invocation; digit < RADIX; digit += WORKGROUP_SIZE) { atomicStore(&wg_other[digit], 0u); }
+    if invocation == 0u { atomicStore(&wg_missing, 0u); }
     workgroupBarrier();
     for (var i = invocation; i < TILE; i += WORKGROUP_SIZE) {
         atomicAdd(&wg_other[digit_of(keys_in[other * TILE + i])], 1u);
@@ -88,9 +82,7 @@ fn read_posts(left: u32, digit: u32) -> vec4<u32> {
 
 // Adds the count of the tile before `left`, if there is one and it has posted; says whether.
 fn add_post(word: u32, left: ptr<function, u32>, before: ptr<function, u32>) -> bool {
-    if *left == 0u || word == 0u {
-        return false;
-    }
+    if *left == 0u || word == 0u { return false; }
     *before += word & COUNT;
     *left = select(*left - 1u, 0u, word >= UP_TO);
     return true;
@@ -111,23 +103,15 @@ fn look_back() {
                     && add_post(words.z, &left, &before) && add_post(words.w, &left, &before);
                 patience = select(PATIENCE, patience - 1u, left == was);
             }
-            if left > 0u {
-                atomicMax(&wg_missing, left);
-            }
+            if left > 0u { atomicMax(&wg_missing, left); }
             workgroupBarrier();
-            if invocation == 0u {
-                wg_missed = atomicLoad(&wg_missing);
-            }
+            if invocation == 0u { wg_missed = atomicLoad(&wg_missing); }
             let missed = workgroupUniformLoad(&wg_missed);
-            if missed == 0u {
-                break;
-            }
+            if missed == 0u { break; }
             stand_in(missed - 1u);
         }
         if digit < RADIX {
-            if tile > 0u {
-                post(digit, UP_TO | (before + wg_totals[digit]));
-            }
+            if tile > 0u { post(digit, UP_TO | (before + wg_totals[digit])); }
             let start = atomicLoad(&globals[HEAD + params.pass_index * RADIX + digit]);
             wg_bases[digit] = start + before - wg_bases[digit];
         }
@@ -142,10 +126,8 @@ fn store_value(place: u32, value: u32) { values_out[place] = value; }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_onesweep(
-    @builtin(subgroup_invocation_id) sub_lane: u32,
-    @builtin(subgroup_size) sub_size: u32,
-    @builtin(subgroup_id) sub_id: u32,
-    @builtin(num_subgroups) sub_count: u32,
+    @builtin(subgroup_invocation_id) sub_lane: u32, @builtin(subgroup_size) sub_size: u32,
+    @builtin(subgroup_id) sub_id: u32, @builtin(num_subgroups) sub_count: u32,
 ) {
     take_place(sub_id, sub_lane, sub_count, sub_size);
     if invocation == 0u {
@@ -156,9 +138,7 @@ fn sort_onesweep(
     let begin = workgroupUniformLoad(&wg_begin);
     tile = begin.x;
     let first = begin.x * TILE;
-    if first >= begin.y {
-        return;
-    }
+    if first >= begin.y { return; }
     let keys = min(TILE, begin.y - first);
     load_keys(first + first_key(), begin.y, keys == TILE);
     rank_keys();

@@ -17,25 +17,19 @@ struct Params {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_scan(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let row = workgroup_index(group);
-    if row >= params.rows {
-        return;
-    }
+    if row >= params.rows { return; }
     invocation = index;
     let run = (params.len + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
     let row_begin = params.first + row * params.len;
     let begin = row_begin + min(index * run, params.len);
     let end = row_begin + min((index + 1u) * run, params.len);
     var sum = 0u;
-    for (var i = begin; i < end; i++) {
-        sum += counts[i];
-    }
+    for (var i = begin; i < end; i++) { sum += counts[i]; }
     var before = sum_before(sum);
     for (var i = begin; i < end; i++) {
         let one = counts[i];
         counts[i] = before;
         before += one;
     }
-    if index == WORKGROUP_SIZE - 1u {
-        totals[row] = before;
-    }
+    if index == WORKGROUP_SIZE - 1u { totals[row] = before; }
 }

@@ -31,33 +31,25 @@ fn claim_digit(digit: u32, start: u32, keys: u32) {
 // An output above one binding is written window by window.
 fn store_key(place: u32, key: Key) {
     let at = place - params.window;
-    if at < params.window_len {
-        keys_out[at] = key;
-    }
+    if at < params.window_len { keys_out[at] = key; }
 }
 
 #if VALUES
 fn store_value(place: u32, value: u32) {
     let at = place - params.window;
-    if at < params.window_len {
-        values_out[at] = value;
-    }
+    if at < params.window_len { values_out[at] = value; }
 }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn sort_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let block = workgroup_index(group);
-    if block >= params.blocks {
-        return;
-    }
+    if block >= params.blocks { return; }
     take_place(index);
     let first_digit = index * DIGITS_PER_THREAD;
     let end_digit = min(first_digit + DIGITS_PER_THREAD, RADIX);
     var sum = 0u;
-    for (var digit = first_digit; digit < end_digit; digit++) {
-        sum += totals[digit];
-    }
+    for (var digit = first_digit; digit < end_digit; digit++) { sum += totals[digit]; }
     var place = sum_before(sum);
     for (var digit = first_digit; digit < end_digit; digit++) {
         wg_next[digit] = place + counts[digit * params.all_blocks + params.first_block + block];

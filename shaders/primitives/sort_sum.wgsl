@@ -9,9 +9,7 @@ fn sum_before(x: u32) -> u32 {
     wg_sums[invocation] = x;
     workgroupBarrier();
     for (var step = 1u; step < WORKGROUP_SIZE; step *= 2u) {
-        if invocation >= step {
-            sum += wg_sums[invocation - step];
-        }
+        if invocation >= step { sum += wg_sums[invocation - step]; }
         workgroupBarrier();
         wg_sums[invocation] = sum;
         workgroupBarrier();

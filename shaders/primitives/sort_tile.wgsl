@@ -26,9 +26,7 @@ var<workgroup> wg_bases: array<u32, RADIX>;
 fn digit_of(key: Key) -> u32 { return digit_at(key, params.shift, params.mask); }
 
 fn clear_counts() {
-    for (var i = invocation; i < rows * RADIX; i += WORKGROUP_SIZE) {
-        atomicStore(&wg_words[i], 0u);
-    }
+    for (var i = invocation; i < rows * RADIX; i += WORKGROUP_SIZE) { atomicStore(&wg_words[i], 0u); }
 }
 
 // Where in the tile the keys of this thread begin: each row has consecutive keys, lane by lane.
@@ -45,9 +43,7 @@ fn split_digits() {
     let end = min(first + DIGITS_PER_THREAD, RADIX);
     var sum = 0u;
     for (var digit = first; digit < end; digit++) {
-        for (var i = digit; i < rows * RADIX; i += RADIX) {
-            sum += atomicLoad(&wg_words[i]);
-        }
+        for (var i = digit; i < rows * RADIX; i += RADIX) { sum += atomicLoad(&wg_words[i]); }
     }
     var at = sum_before(sum);
     for (var digit = first; digit < end; digit++) {
@@ -62,9 +58,7 @@ fn split_digits() {
 }
 
 // Where in the tile a key goes.
-fn place_of(key: Key, rank: u32) -> u32 {
-    return atomicLoad(&wg_words[row * RADIX + digit_of(key)]) + rank;
-}
+fn place_of(key: Key, rank: u32) -> u32 { return atomicLoad(&wg_words[row * RADIX + digit_of(key)]) + rank; }
 
 fn place_key(key: Key, at: u32) {
 #if WIDE
@@ -87,9 +81,7 @@ fn key_at(at: u32) -> Key {
 fn emit_key(at: u32, keys: u32) -> u32 {
     let key = key_at(at);
     let place = wg_bases[digit_of(key)] + at;
-    if at < keys {
-        store_key(place, key);
-    }
+    if at < keys { store_key(place, key); }
     return place;
 }
 
@@ -100,8 +92,6 @@ fn place_value(value: u32, at: u32) { atomicStore(&wg_words[at], value); }
 
 fn emit_value(at: u32, keys: u32, place: u32) {
     let value = atomicLoad(&wg_words[at]);
-    if at < keys {
-        store_value(place, value);
-    }
+    if at < keys { store_value(place, value); }
 }
 #endif

@@ -47,14 +47,11 @@ fn best_of_whole(chunk: u32, lane: u32) -> u32 {
 
 fn best_of_rest(chunk: u32, lane: u32) -> u32 {
     var best = 0xffffffffu;
-    for (var at = chunk * CHUNK + lane; at < params.n; at += TEAM) {
-        best = min(best, order(input[at]));
-    }
+    for (var at = chunk * CHUNK + lane; at < params.n; at += TEAM) { best = min(best, order(input[at])); }
     return best;
 }
 
-#if SUBGROUPS
-#else
+#if !SUBGROUPS
 var<workgroup> wg_bests: array<u32, WORKGROUP_SIZE>;
 #endif
 
@@ -70,9 +67,7 @@ fn top_k_chunks(
 #endif
 ) {
     let first = workgroup_index(group);
-    if first >= params.workgroups {
-        return;
-    }
+    if first >= params.workgroups { return; }
 #if SUBGROUPS
     // A team lies in one subgroup, whatever local_invocation_index does.
     let invocation = sub_id * sub_size + sub_lane;
@@ -87,9 +82,7 @@ fn top_k_chunks(
             best = best_of_rest(chunk, lane);
         }
 #if SUBGROUPS
-        for (var mask = TEAM / 2u; mask > 0u; mask /= 2u) {
-            best = min(best, subgroupShuffleXor(best, mask));
-        }
+        for (var mask = TEAM / 2u; mask > 0u; mask /= 2u) { best = min(best, subgroupShuffleXor(best, mask)); }
 #else
         if TEAM > 1u {
             workgroupBarrier();
@@ -103,8 +96,6 @@ fn top_k_chunks(
             best = wg_bests[invocation];
         }
 #endif
-        if lane == 0u && chunk < params.chunks {
-            bests[params.first_chunk + chunk] = best;
-        }
+        if lane == 0u && chunk < params.chunks { bests[params.first_chunk + chunk] = best; }
     }
 }

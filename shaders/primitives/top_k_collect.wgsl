@@ -30,39 +30,29 @@ fn put(place: u32, at: u32) {
 
 fn in_tile(row: u32, tile: u32) -> u32 {
     let at = row * params.all_tiles + tile;
-    if tile + 1u < params.all_tiles {
-        return counts[at + 1u] - counts[at];
-    }
+    if tile + 1u < params.all_tiles { return counts[at + 1u] - counts[at]; }
     return totals[row] - counts[at];
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_collect(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    if workgroup_index(group) >= params.tiles {
-        return;
-    }
+    if workgroup_index(group) >= params.tiles { return; }
     let tile = params.first_tile + workgroup_index(group);
     let kth = search[0];
     let wanted = search[1];
     let better_before = counts[tile];
     let as_good_before = counts[params.all_tiles + tile];
-    if in_tile(0u, tile) == 0u && (in_tile(1u, tile) == 0u || as_good_before >= wanted) {
-        return;
-    }
+    if in_tile(0u, tile) == 0u && (in_tile(1u, tile) == 0u || as_good_before >= wanted) { return; }
     invocation = lane;
     let first = workgroup_index(group) * TILE + lane * ITEMS;
     var sum = 0u;
-    for (var i = 0u; i < ITEMS; i++) {
-        sum += worth(first + i, kth);
-    }
+    for (var i = 0u; i < ITEMS; i++) { sum += worth(first + i, kth); }
     let before = sum_before(sum);
     var better = better_before + before % 65536u;
     var as_good = as_good_before + before / 65536u;
     for (var i = 0u; i < ITEMS; i++) {
         let own = worth(first + i, kth);
-        if own == 1u || (own == 65536u && as_good < wanted) {
-            put(better + min(as_good, wanted), first + i);
-        }
+        if own == 1u || (own == 65536u && as_good < wanted) { put(better + min(as_good, wanted), first + i); }
         better += own % 65536u;
         as_good += own / 65536u;
     }

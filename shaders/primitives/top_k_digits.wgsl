@@ -39,12 +39,8 @@ fn count_key(key: u32, number: u32, mask: u32) {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let index = workgroup_index(group);
-    if index >= params.workgroups {
-        return;
-    }
-    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-        atomicStore(&wg_bins[bin], 0u);
-    }
+    if index >= params.workgroups { return; }
+    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { atomicStore(&wg_bins[bin], 0u); }
     workgroupBarrier();
     let number = search[0];
     let mask = select(0xffffffffu << ((32u - params.found) % 32u), 0u, params.found == 0u);
@@ -68,14 +64,10 @@ fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         count_key(keys[at], number, mask);
         at += step;
     }
-    if run > 0u {
-        atomicAdd(&wg_bins[digit], run);
-    }
+    if run > 0u { atomicAdd(&wg_bins[digit], run); }
     workgroupBarrier();
     for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
         let keys_here = atomicLoad(&wg_bins[bin]);
-        if keys_here > 0u {
-            atomicAdd(&bins[bin], keys_here);
-        }
+        if keys_here > 0u { atomicAdd(&bins[bin], keys_here); }
     }
 }

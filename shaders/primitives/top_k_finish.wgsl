@@ -10,11 +10,7 @@ const CHUNK: u32 = 1024u;
 const BINS: u32 = 256u;
 const NONE: u32 = 0xffffffffu; // no position, and no number better than the worst
 
-struct Params {
-    n: u32,
-    k: u32,
-    chunks: u32,
-}
+struct Params { n: u32, k: u32, chunks: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> quads: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
@@ -147,17 +143,13 @@ fn sort_taken(size: u32, lane: u32) {
 // A word that one thread has written, for all.
 fn shared_word(word: u32, lane: u32) -> u32 {
     workgroupBarrier();
-    if lane == 0u {
-        wg_word = word;
-    }
+    if lane == 0u { wg_word = word; }
     return workgroupUniformLoad(&wg_word);
 }
 
 // A number that at least k candidates do not exceed.
 fn first_bound(of_chunks: bool, count: u32, lane: u32) -> u32 {
-    if params.k > WORKGROUP_SIZE || count <= CAPACITY {
-        return NONE;
-    }
+    if params.k > WORKGROUP_SIZE || count <= CAPACITY { return NONE; }
     var best = NONE;
     for (var j = 4u * lane; j < count; j += STEP) {
         load_fours(of_chunks, j, count);
@@ -175,9 +167,7 @@ fn first_bound(of_chunks: bool, count: u32, lane: u32) -> u32 {
 
 // Keeps a candidate that is no worse than the bound; false when there is no room.
 fn take(number: u32, position: u32, bound: vec2<u32>) -> bool {
-    if before(bound, vec2<u32>(number, position)) {
-        return true;
-    }
+    if before(bound, vec2<u32>(number, position)) { return true; }
     let slot = atomicAdd(&wg_taken, 1u);
     if slot < CAPACITY {
         wg_numbers[slot] = number;
@@ -195,19 +185,13 @@ fn take_four(four: Four, bound: vec2<u32>) -> bool {
 // no room for them.
 fn take_all(of_chunks: bool, count: u32, bound: vec2<u32>, lane: u32) -> u32 {
     workgroupBarrier();
-    if lane == 0u {
-        atomicStore(&wg_taken, 0u);
-    }
+    if lane == 0u { atomicStore(&wg_taken, 0u); }
     workgroupBarrier();
     for (var j = 4u * lane; j < count; j += STEP) {
         load_fours(of_chunks, j, count);
-        if !take_four(four_a, bound) {
-            break;
-        }
+        if !take_four(four_a, bound) { break; }
 #if IN_FLIGHT
-        if !(take_four(four_b, bound) && take_four(four_c, bound) && take_four(four_d, bound)) {
-            break;
-        }
+        if !(take_four(four_b, bound) && take_four(four_c, bound) && take_four(four_d, bound)) { break; }
 #endif
     }
     workgroupBarrier();
@@ -223,9 +207,7 @@ fn digit_of(number: u32, position: u32, i: u32) -> u32 {
 fn shares(number: u32, position: u32, i: u32, search: Search) -> bool {
     // All bits of the word from those digits on; none at i = 0 and 4.
     let mask = select(0xffffffffu << ((32u - 8u * (i % 4u)) % 32u), 0u, i % 4u == 0u);
-    if i < 4u {
-        return ((number ^ search.number) & mask) == 0u;
-    }
+    if i < 4u { return ((number ^ search.number) & mask) == 0u; }
     return number == search.number && ((position ^ search.position) & mask) == 0u;
 }
 
@@ -263,26 +245,20 @@ fn count_digits(of_chunks: bool, count: u32, bound: u32, i: u32, search: Search,
         count_four(four_d, bound, i, search);
 #endif
     }
-    if digits > 0u {
-        atomicAdd(&wg_bins[digit], digits);
-    }
+    if digits > 0u { atomicAdd(&wg_bins[digit], digits); }
 }
 
 // The place in the order up to which there are k candidates or some more, but no more than CAPACITY.
 fn narrow(of_chunks: bool, count: u32, bound: u32, lane: u32) -> vec2<u32> {
     var search = Search(0u, 0u, params.k, 0u);
     for (var i = 0u; i < 8u; i++) {
-        for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-            atomicStore(&wg_bins[bin], 0u);
-        }
+        for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { atomicStore(&wg_bins[bin], 0u); }
         workgroupBarrier();
         count_digits(of_chunks, count, bound, i, search, lane);
         workgroupBarrier();
         if lane < 16u {
             var sum = 0u;
-            for (var bin = 0u; bin < 16u; bin++) {
-                sum += atomicLoad(&wg_bins[16u * lane + bin]);
-            }
+            for (var bin = 0u; bin < 16u; bin++) { sum += atomicLoad(&wg_bins[16u * lane + bin]); }
             wg_groups[lane] = sum;
         }
         workgroupBarrier();
@@ -323,9 +299,7 @@ fn choose(of_chunks: bool, count: u32, bound: u32, lane: u32) {
     var taken = 0u;
     loop {
         taken = take_all(of_chunks, count, limit, lane);
-        if taken <= CAPACITY {
-            break;
-        }
+        if taken <= CAPACITY { break; }
         limit = narrow(of_chunks, count, bound, lane);
     }
     var size = 2u;
@@ -343,9 +317,7 @@ fn choose(of_chunks: bool, count: u32, bound: u32, lane: u32) {
 fn top_k_finish(@builtin(local_invocation_index) lane: u32) {
 #if CHUNKS
     choose(true, params.chunks, first_bound(true, params.chunks, lane), lane);
-    for (var i = lane; i < params.k; i += WORKGROUP_SIZE) {
-        wg_chunks[i] = wg_positions[i];
-    }
+    for (var i = lane; i < params.k; i += WORKGROUP_SIZE) { wg_chunks[i] = wg_positions[i]; }
     // Each of the k best chunks has an element that is no worse than this.
     choose(false, params.k * CHUNK, shared_word(wg_numbers[params.k - 1u], lane), lane);
 #else

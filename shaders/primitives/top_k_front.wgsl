@@ -3,9 +3,7 @@
 
 const WORKGROUP_SIZE: u32 = 256u;
 
-struct Params {
-    len: u32,
-}
+struct Params { len: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> keys: array<u32>;
 @group(0) @binding(2) var<storage, read> positions: array<u32>;

@@ -20,9 +20,7 @@ struct Params {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let j = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if j >= params.count {
-        return;
-    }
+    if j >= params.count { return; }
     let at = chunks[j / CHUNK] * CHUNK + j % CHUNK;
     if at >= params.n {
         candidates[j] = PAD;

@@ -17,9 +17,7 @@ struct Params {
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_pick_begin(@builtin(local_invocation_index) lane: u32) {
-    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-        bins[bin] = 0u;
-    }
+    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { bins[bin] = 0u; }
     if lane == 0u {
         search[0] = 0u;
         search[1] = params.k;
@@ -32,9 +30,7 @@ fn top_k_pick_digit(@builtin(local_invocation_index) lane: u32) {
     let number = search[0];
     let rank = search[1];
     var sum = 0u;
-    for (var bin = lane * EACH; bin < (lane + 1u) * EACH; bin++) {
-        sum += bins[bin];
-    }
+    for (var bin = lane * EACH; bin < (lane + 1u) * EACH; bin++) { sum += bins[bin]; }
     storageBarrier();
     var less = sum_before(sum);
     for (var bin = lane * EACH; bin < (lane + 1u) * EACH; bin++) {

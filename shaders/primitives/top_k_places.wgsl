@@ -13,7 +13,5 @@ struct Params {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_places(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if at < params.len {
-        positions[at] = params.first + at;
-    }
+    if at < params.len { positions[at] = params.first + at; }
 }

@@ -11,9 +11,7 @@ var<workgroup> wg_as_good: atomic<u32>;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_tally(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
-    if tile >= params.tiles {
-        return;
-    }
+    if tile >= params.tiles { return; }
     if lane == 0u {
         atomicStore(&wg_better, 0u);
         atomicStore(&wg_as_good, 0u);
@@ -29,9 +27,7 @@ fn top_k_tally(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         let d = worth(at + 3u * WORKGROUP_SIZE, kth);
         sum += (a + b) + (c + d);
     }
-    if sum % 65536u > 0u {
-        atomicAdd(&wg_better, sum % 65536u);
-    }
+    if sum % 65536u > 0u { atomicAdd(&wg_better, sum % 65536u); }
     if sum / 65536u > 0u {
         atomicAdd(&wg_as_good, sum / 65536u);
     }

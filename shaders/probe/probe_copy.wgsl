@@ -11,8 +11,6 @@ fn probe_copy(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let first = workgroup_index(group) * 1024u + lane;
     for (var i = 0u; i < 4u; i++) {
         let at = first + i * 256u;
-        if at < params.vectors {
-            output[at] = input[at];
-        }
+        if at < params.vectors { output[at] = input[at]; }
     }
 }

@@ -1,5 +1,5 @@
 // Packs the bytes of a factor, four along k to a word, zeros beyond the end of k. One thread writes a word; with
-// COLUMNS and FOURS the four words of four columns, whose 4 x 4 bytes it transposes.
+// COLUMNS and VEC4S the four words of four columns, whose 4 x 4 bytes it transposes.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -8,17 +8,17 @@ struct Params {
     k: u32,
     n: u32, // stored rows' length with COLUMNS, where k counts them; else how many rows
     ld: u32, // words from a row of the result to the next
-    words: u32, // results of all threads: words, with FOURS times four
+    words: u32, // results of all threads: words, with VEC4S times four
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bytes: array<u32>;
-#if FOURS
+#if VEC4S
 @group(0) @binding(2) var<storage, read_write> packed: array<vec4<u32>>;
 #else
 @group(0) @binding(2) var<storage, read_write> packed: array<u32>;
 #endif
 
-#if FOURS
+#if VEC4S
 // Puts byte i of row k0 + i of four columns into byte i of each.
 fn spread(k: u32, column: u32, i: u32) -> vec4<u32> {
     if k + i >= params.k {
@@ -49,7 +49,7 @@ fn gemm_int8_pack(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     if at >= params.words {
         return;
     }
-#if FOURS
+#if VEC4S
     let across = params.ld / 4u;
     let k = at / across * 4u;
     let column = at % across * 4u;

@@ -26,12 +26,12 @@ fn quantize_rows(
     let number = first + lane / LANES;
     let span = span_of(number, lane);
     let leads = span.lane == 0u && number < params.rows * params.parts;
-    var x: array<vec4<f32>, QUADS>;
-#for i in QUADS
+    var x: array<vec4<f32>, VEC4S>;
+#for i in VEC4S
     x[{i}] = load(span, {i}u);
 #end
     var most = vec4(0.0);
-#for i in QUADS
+#for i in VEC4S
     most = max(most, magnitudes_of(x[{i}]));
 #end
     let magnitude = row_total(most, true, 0u, lane, sub_size);
@@ -50,7 +50,7 @@ fn quantize_rows(
     if leads {
         scale[number] = factor;
     }
-#for i in QUADS
+#for i in VEC4S
     if inside(span, {i}u).x {
         output[(span.begin + offsets(span, {i}u).x) / 4u] = codes_of(x[{i}], vec4(factor));
     }

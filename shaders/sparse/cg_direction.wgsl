@@ -1,4 +1,4 @@
-// The next direction of conjugate gradients: p = z + beta p, and whether there is another step.
+// Conjugate gradients, next direction: p = z + beta p. Also decides whether to go on.
 #import sparse/solver_params
 #import sparse/cg_precondition
 

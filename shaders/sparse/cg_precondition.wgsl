@@ -1,4 +1,4 @@
-// The preconditioner of conjugate gradients: z = M^-1 r, an element.
+// Conjugate gradients, preconditioner: one element of z = M^-1 r.
 #if JACOBI
 const INVERSE_BINDING: u32 = 7u;
 @group(0) @binding(INVERSE_BINDING) var<storage, read> inverse: array<f32>;

@@ -1,4 +1,4 @@
-// Conjugate gradients begin: r = b - A x, p = M^-1 r, from q = A x; parts of r r, r z and b b.
+// Conjugate gradients, start: r = b - A x and p = M^-1 r, from q = A x; partial sums of r r, r z and b b.
 #import sparse/solver_params
 #import sparse/cg_precondition
 
@@ -27,14 +27,14 @@ fn cg_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     }
 }
 
-// One workgroup: what there is to do, from the parts of all.
+// One workgroup: the initial state, from the partial sums of all.
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn cg_start_state(@builtin(local_invocation_index) lane: u32) {
     let sums = total_of(params.parts, lane);
     if lane > 0u {
         return;
     }
-    // Terms of smaller sums have few digits or none.
+    // The terms of smaller sums have too few digits.
     let threshold = max(max(params.relative * sums.z, params.absolute), 1e-30);
     state[THRESHOLD] = bitcast<u32>(threshold);
     state[SCALE] = bitcast<u32>(sums.z);

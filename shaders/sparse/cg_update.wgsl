@@ -1,5 +1,5 @@
-// A step of conjugate gradients along p: x += alpha p, r -= alpha q with q = A p; parts of r r and r z. It is not
-// taken where p q is not positive: the matrix is not positive definite then, or numbers have left the range of f32.
+// Conjugate gradients, step along p: x += alpha p, r -= alpha q with q = A p; partial sums of r r and r z. Skipped if p
+// q is not positive: the matrix is then not positive definite, or numbers have left the range of f32.
 #import sparse/solver_params
 #import sparse/cg_precondition
 
@@ -8,7 +8,7 @@
 @group(0) @binding(5) var<storage, read_write> x: array<f32>;
 @group(0) @binding(6) var<storage, read_write> r: array<f32>;
 
-// Of less, terms have few digits or none.
+// The terms of smaller sums have too few digits.
 const SMALLEST: f32 = 1e-30;
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -1,5 +1,5 @@
-// The diagonal of a matrix in any format, as its product with ones once all other entries are 0. One invocation takes
-// a place of the matrix, and finds its row by a search among `ptrs` where no list or rule tells it.
+// The diagonal of a matrix in any format: its product with ones, once all other entries are 0. One thread per slot,
+// which searches its row among `ptrs` if no list or rule gives it.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -7,7 +7,7 @@ const WORKGROUP_SIZE: u32 = 256u;
 struct Params {
     rows: u32,
     places: u32,
-    segments: u32, // rows, diagonals or slices that ptrs tell the begin of
+    segments: u32, // rows, diagonals or slices that ptrs delimit
     slice: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -28,7 +28,7 @@ const COL_BINDING: u32 = 1u;
 const PTRS_BINDING: u32 = 1u;
 @group(0) @binding(PTRS_BINDING) var<storage, read> ptrs: array<u32>;
 
-// The segment that place `at` lies in: the last one that begins at it or before, and is not empty.
+// The segment of slot `at`: the last non-empty one that starts at or before it.
 fn segment_of(at: u32) -> u32 {
     var low = 0u;
     var high = params.segments;
@@ -56,7 +56,7 @@ fn row_of(at: u32) -> u32 {
 #else
     let place = at - ptrs[segment];
 #endif
-    // Lists of other origin may lead anywhere.
+    // Unchecked lists may point anywhere.
     return row_order[min(place, arrayLength(&row_order) - 1u)];
 #else
     return segment;
@@ -94,7 +94,7 @@ fn diagonal_fill(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
 @group(0) @binding(3) var<storage, read_write> state: array<atomic<u32>>;
 const ROW: u32 = 5u; // as in solver_params
 
-// The inverse of each element; an element that is not positive is told to the solver.
+// The inverse of each element. The state records an element that is not positive.
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn diagonal_invert(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = workgroup_index(group) * WORKGROUP_SIZE + lane;

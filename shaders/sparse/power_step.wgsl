@@ -1,5 +1,5 @@
-// A step of the power method from q = A x. Without RANK: x = q / |q|, and how far x is from an eigenvector. With
-// RANK: x = damping q + rest, the rest handed out evenly or as `start` says (PERSONAL), and how far x has moved.
+// Power iteration, from q = A x. Without RANK: x = q / |q|, and the distance of x from an eigenvector. With RANK: x =
+// damping q + rest, the rest spread evenly or as `start` says (PERSONAL), and the change of x.
 #import sparse/solver_params
 
 const X_BINDING: u32 = 4u;
@@ -14,7 +14,7 @@ fn share(i: u32) -> f32 { return 1.0 / f32(params.n); }
 #endif
 
 #if BEGIN
-// x = where walks begin.
+// x = the restart distribution.
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn power_step_start(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
@@ -59,7 +59,7 @@ fn power_step(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     }
 }
 
-// One workgroup: whether there is another step.
+// One workgroup: decides whether to go on.
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn power_step_judge(@builtin(local_invocation_index) lane: u32) {
     let dots = total_of(0u, lane);

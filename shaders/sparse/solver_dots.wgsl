@@ -1,5 +1,5 @@
-// Of x and y = A x: parts of y y, x y, the sum of y, and x x. The first kernel of an iteration, behind the
-// product: it also keeps what the last one has come to, which the kernels behind it read and replace.
+// Partial sums of y y, x y, y and x x, with y = A x: the first kernel of an iteration after the product. It also saves
+// the result of the last iteration, which later kernels read and replace.
 #import sparse/solver_params
 
 @group(0) @binding(3) var<storage, read> x: array<f32>;

@@ -1,6 +1,6 @@
-// What the kernels of solvers know of the work, the state that lies on the device, and sums over vectors: a
-// workgroup puts its part of each sum among `partials`, and every workgroup of the next kernel adds up all of them,
-// in the same order. Sums of dots come first there, those of what follows behind `parts`.
+// Parameters, device state and vector sums of the solvers. Each workgroup stores its partial sums in `partials`, and
+// each workgroup of the next kernel adds up all of them in the same order. Sums of dots come first, later ones after
+// `parts`.
 #import op/add as op
 #import workgroup/index
 #import workgroup/reduce_sequential
@@ -10,23 +10,23 @@ alias Acc = vec4<f32>;
 
 struct Params {
     n: u32,        // elements of a vector
-    parts: u32,    // workgroups that share it
-    slots: u32,    // residuals that the state has room for
-    limit: u32,    // iterations after which it ends
-    relative: f32, // tolerances; of conjugate gradients their squares
+    parts: u32,    // workgroups that share a vector
+    slots: u32,    // residuals in the state
+    limit: u32,    // maximum number of iterations
+    relative: f32, // tolerances; squared for conjugate gradients
     absolute: f32,
     damping: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// What the host reads.
+// Words that the host reads.
 const STATUS: u32 = 0u;
 const ITERATIONS: u32 = 1u;
 const RESIDUAL: u32 = 2u;
 const SCALE: u32 = 3u; // the square of the norm of b
 const VALUE: u32 = 4u; // the eigenvalue, or p A p where it stopped
-const ROW: u32 = 5u;   // n minus the first row whose diagonal element is not positive; 0 if there is none
-// What only kernels read: what STATUS was when the iteration began, and what it found since.
+const ROW: u32 = 5u;   // n minus the first row with a diagonal element that is not positive; 0 if none
+// Words that only kernels read: STATUS at the start of the iteration, and results since.
 const BEFORE: u32 = 6u;
 const FOUND: u32 = 7u;
 const THRESHOLD: u32 = 8u;
@@ -50,7 +50,7 @@ fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// The sum of all partials from `first` on, for every lane.
+// The sum of all partials from `first` on, in every lane.
 fn total_of(first: u32, lane: u32) -> Acc {
     var sum = op_identity();
     for (var i = lane; i < params.parts; i += WORKGROUP_SIZE) {
@@ -63,7 +63,7 @@ fn total_of(first: u32, lane: u32) -> Acc {
     return total;
 }
 
-// Ends an iteration whose residual is `residual`: by one invocation.
+// Ends an iteration with this residual. One thread calls it.
 fn judge(residual: f32, threshold: f32) {
     let iteration = state[ITERATIONS];
     state[ITERATIONS] = iteration + 1u;

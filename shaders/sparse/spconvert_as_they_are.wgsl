@@ -1,2 +1,2 @@
-// Entries keep their order; only their rows are written out.
+// Source: entries in the same order.
 fn source(row: u32, nth: u32) -> u32 { return ptrs[row] + nth; }

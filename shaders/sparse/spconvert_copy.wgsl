@@ -1,4 +1,4 @@
-// Lists as they are. One invocation takes a word.
+// Copies a list. One thread per word.
 #import sparse/spconvert_params
 
 @group(0) @binding(1) var<storage, read> from_words: array<u32>;

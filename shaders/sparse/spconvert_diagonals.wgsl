@@ -1,5 +1,4 @@
-// How many rows reach each diagonal, from keys of rows by falling length. One invocation takes a diagonal; the
-// last one has none.
+// The length of each diagonal, from keys of rows by falling length. One thread per diagonal; the last one is empty.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 

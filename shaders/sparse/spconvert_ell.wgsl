@@ -1,8 +1,8 @@
-// Fills the places of rows from compressed rows: one invocation takes a few places of a row, and neighbouring
-// invocations store neighbouring places.
+// Fills the slots of rows from compressed rows. One thread fills some slots of a row; neighbouring threads store
+// neighbouring slots.
 #import sparse/spconvert_params
 
-const PLACES: u32 = 16u; // of an invocation
+const PLACES: u32 = 16u; // of a thread
 
 @group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
 @group(0) @binding(2) var<storage, read> from_idxs: array<u32>;
@@ -12,7 +12,7 @@ const PLACES: u32 = 16u; // of an invocation
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spconvert_ell(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    // Workgroups first go over all rows, `segments` of them, then over the next places.
+    // The first `segments` workgroups cover all rows, the next ones the next slots.
     let index = workgroup_index(group);
     let row = index % params.segments * WORKGROUP_SIZE + lane;
     let begin = index / params.segments * PLACES;

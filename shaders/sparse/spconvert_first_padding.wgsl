@@ -1,4 +1,4 @@
-// Entries of a row before its first padding, by binary search: place k lies at `first + k * stride`.
+// The number of entries of a row before its first padding, by binary search. Slot k is at `first + k * stride`.
 fn before_padding(first: u32, stride: u32, width: u32) -> u32 {
     var low = 0u;
     var high = width;

@@ -1,4 +1,4 @@
-// Entry k of a row is in place k of it; with LIST, those behind the last place are in the list.
+// Source: entry k of a row is in slot k; with LIST, entries beyond the last slot are in the COO part.
 #if LIST
 @group(0) @binding(6) var<storage, read> list_ptrs: array<u32>;
 @group(0) @binding(7) var<storage, read> list_idxs: array<u32>;

@@ -1,4 +1,4 @@
-// Entry k of the row at a place of the order is number `place` of diagonal k.
+// Source: entry k of the row at position `place` is number `place` of diagonal k.
 @group(0) @binding(6) var<storage, read> places: array<u32>;
 @group(0) @binding(7) var<storage, read> diagonal_ptrs: array<u32>;
 

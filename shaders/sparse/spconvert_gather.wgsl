@@ -1,5 +1,5 @@
-// Entries in another order: each looks for the segment that it lies in, and `source` says from where it comes, or
-// nowhere. A workgroup makes a tile of entries, neighbouring invocations neighbouring ones.
+// Moves entries: each finds its segment, and `source` returns the index it comes from, or none. A workgroup writes a
+// tile of entries, neighbouring threads neighbouring ones.
 #import sparse/spconvert_params
 #import sparse/spconvert_segment
 #import sparse/spconvert_as_they_are as source

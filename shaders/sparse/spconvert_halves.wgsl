@@ -1,5 +1,4 @@
-// Values of 16 bits, two in a word, each in a word of its own; with NARROW the other way round. One invocation
-// takes two values.
+// Widens f16 values, two in a word, to a word each; with NARROW the reverse. One thread per two values.
 #import sparse/spconvert_params
 
 @group(0) @binding(1) var<storage, read> from_words: array<u32>;

@@ -1,4 +1,4 @@
-// Whether each sorted key is the first of its kind. One invocation takes a key.
+// Flags the first key of each run of equal sorted keys. One thread per key.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 

@@ -1,5 +1,4 @@
-// Puts entries, sorted by row, into the places behind those of their rows, unless some have none. One invocation
-// takes an entry.
+// Puts entries, sorted by row, into the free slots of their rows, unless slots are missing. One thread per entry.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 

@@ -1,9 +1,9 @@
-// Keys to sort entries by: a major index above a minor one, in a word, or in two, the low one first.
+// Sort keys: a major index above a minor one, in one word, or in two with the low word first.
 #if WIDE
 alias Key = vec2<u32>;
 
 fn pack(major: u32, minor: u32) -> Key {
-    // A shift by all 32 bits is not defined.
+    // A shift by 32 is undefined.
     if params.minor_bits > 31u {
         return vec2<u32>(minor, major);
     }

@@ -1,4 +1,4 @@
-// How many entries each row has: one invocation takes a row, or the row at a place of the order.
+// The number of entries of each row. One thread per row, or per position of the row order.
 #import sparse/spconvert_params
 #import sparse/spconvert_of_ell as length
 

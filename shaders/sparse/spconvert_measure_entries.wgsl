@@ -1,5 +1,5 @@
-// How far entries lie from the diagonal, and on which sides of it. A workgroup takes a tile of entries, and what it
-// saw goes to memory once.
+// The bandwidth, and the sides of the diagonal that hold entries. A workgroup takes a tile of entries and adds its
+// result to memory once.
 #import sparse/spconvert_params
 #import sparse/spconvert_measures
 #import sparse/spconvert_segment

@@ -1,4 +1,4 @@
-// Two lengths out of all in order, from keys of rows by falling length. One invocation does it.
+// The median and 80th-percentile row length, from keys of rows by falling length. One thread.
 #import sparse/spconvert_params
 #import sparse/spconvert_measures
 #import sparse/spconvert_key

@@ -1,5 +1,5 @@
-// The longest row, how many are empty, and the sum of squares of lengths. One invocation takes a few rows; what a
-// workgroup saw goes to memory once.
+// The longest row, the number of empty rows, and the sum of squared lengths. One thread takes a few rows; a workgroup
+// adds its result to memory once.
 #import sparse/spconvert_params
 #import sparse/spconvert_measures
 
@@ -13,7 +13,7 @@ fn spconvert_measure_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(loca
     let begin = workgroup_index(group) * WORKGROUP_SIZE * ITEMS_PER_THREAD;
     var longest = 0u;
     var empty = 0u;
-    // The sum of squares, the low word first.
+    // The sum of squares, low word first.
     var squares = vec2<u32>();
     for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
         let row = begin + i * WORKGROUP_SIZE + lane;
@@ -21,7 +21,7 @@ fn spconvert_measure_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(loca
             let length = row_ptrs[row + 1u] - row_ptrs[row];
             longest = max(longest, length);
             empty += u32(length == 0u);
-            // By halves: (a + 2^16 b)^2 = a^2 + 2^17 a b + 2^32 b^2, and what carries.
+            // In halves: (a + 2^16 b)^2 = a^2 + 2^17 a b + 2^32 b^2, with carries.
             let low_half = length & 0xffffu;
             let high_half = length >> 16u;
             let across = low_half * high_half;

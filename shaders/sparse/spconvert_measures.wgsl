@@ -1,10 +1,10 @@
-// What is measured of a matrix, a word each; all begin as 0.
+// The measures of a matrix, one word each, initially 0.
 const LONGEST: u32 = 0u;     // entries of the longest row
 const EMPTY: u32 = 1u;       // rows without entries
-const SQUARES: u32 = 2u;     // the sum of squares of lengths, the low word first
-const MEDIAN: u32 = 4u;      // length of the row in the middle of all by length
-const FOUR_FIFTHS: u32 = 5u; // of the row behind four fifths of them
-const BANDWIDTH: u32 = 6u;   // the most that row and column differ by
+const SQUARES: u32 = 2u;     // sum of squared lengths, low word first
+const MEDIAN: u32 = 4u;      // median row length
+const FOUR_FIFTHS: u32 = 5u; // row length at four fifths of the order
+const BANDWIDTH: u32 = 6u;   // largest |row - column|
 const SIDES: u32 = 7u;       // bit 0: an entry right of the diagonal, bit 1: left of it
 
 @group(0) @binding(1) var<storage, read_write> measures: array<atomic<u32>>;

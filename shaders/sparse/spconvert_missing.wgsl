@@ -1,4 +1,4 @@
-// How many places rows lack for entries that are to be inserted: a sum over all rows. One invocation takes a row.
+// The number of slots missing for entries to be inserted, summed over all rows. One thread per row.
 #import sparse/spconvert_params
 
 @group(0) @binding(1) var<storage, read> lengths: array<u32>;

@@ -1,4 +1,4 @@
-// Padding is behind the entries of a row; with LIST, further entries of it are listed.
+// Length: the slots before the first padding; with LIST, plus the entries in the COO part.
 #import sparse/spconvert_first_padding
 
 @group(0) @binding(2) var<storage, read> idxs: array<u32>;

@@ -1,4 +1,4 @@
-// Diagonals grow no longer: as many as are longer than the place reach the row there.
+// Length: the number of diagonals longer than the row's position. Their lengths never rise.
 @group(0) @binding(2) var<storage, read> row_order: array<u32>;
 @group(0) @binding(3) var<storage, read_write> places: array<u32>;
 @group(0) @binding(4) var<storage, read> diagonal_ptrs: array<u32>;

@@ -1,4 +1,4 @@
-// Entries of a row that do not fit into its places.
+// Length: the entries of a row that do not fit its slots.
 @group(0) @binding(2) var<storage, read> row_ptrs: array<u32>;
 
 fn length(row: u32) -> u32 {

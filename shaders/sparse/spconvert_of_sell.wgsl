@@ -1,4 +1,4 @@
-// Padding is behind the entries of a row of a slice.
+// Length: the slots before the first padding of a row in its slice.
 #import sparse/spconvert_first_padding
 
 @group(0) @binding(2) var<storage, read> row_order: array<u32>;

@@ -1,5 +1,4 @@
-// Keys that sort rows by falling length within their window, and rows in their own order. One invocation takes a
-// row.
+// Keys that sort rows by falling length within windows; rows of equal length keep their order. One thread per row.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 

@@ -1,5 +1,5 @@
-// Keys to sort entries by, from lists of indices; with SEGMENTS one of the two is the segment that the entry
-// lies in (with SEGMENTS_ABOVE the major one). A workgroup makes a tile of keys.
+// Sort keys from lists of indices. With SEGMENTS one index is the segment of the entry, the major one with
+// SEGMENTS_ABOVE. A workgroup makes a tile of keys.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 #import sparse/spconvert_segment

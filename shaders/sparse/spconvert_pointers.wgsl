@@ -1,5 +1,5 @@
-// Where each segment begins among `sources` entries in order, by binary search: of indices, with KEYS of sorted
-// keys. With RANKED pointers are the ranks of what was found. One invocation makes a pointer.
+// The start of each segment among `sources` sorted indices (with KEYS, sorted keys), by binary search. With RANKED a
+// pointer is the rank of what was found. One thread per pointer.
 #import sparse/spconvert_params
 #if KEYS
 #import sparse/spconvert_key

@@ -1,5 +1,5 @@
-// Where each run of equal keys begins, from the number of heads before each key, and how many runs there are. One
-// invocation takes a key; the one behind the last ends the last run.
+// The start of each run of equal keys, from the number of heads before each key, and the number of runs. One thread per
+// key, and one that ends the last run.
 #import sparse/spconvert_params
 
 @group(0) @binding(1) var<storage, read> ranks: array<u32>;

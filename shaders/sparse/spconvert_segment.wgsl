@@ -1,5 +1,5 @@
-// Which segment an item lies in, by binary search of rising pointers. A workgroup takes a tile of neighbouring
-// items: two of its invocations search them all, and the others between what these found.
+// The segment of an item, by binary search of rising pointers. A workgroup takes a tile of neighbouring items: two
+// threads search all segments, the others search between their results.
 const ITEMS_PER_THREAD: u32 = 4u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 const POINTERS_BINDING: u32 = 1u;
@@ -22,7 +22,7 @@ fn segment_between(at: u32, first: u32, last: u32) -> u32 {
     return low;
 }
 
-// Of the tile from `begin` on, for all invocations of the workgroup at once.
+// For the tile from `begin` on. All threads of the workgroup call it.
 fn find_bounds(lane: u32, begin: u32) {
     if lane < 2u {
         let at = select(begin, min(begin + TILE, params.count) - 1u, lane == 1u);

@@ -1,4 +1,4 @@
-// Where slices begin, from the widths before each, and the width of all together. One invocation takes a slice.
+// The start of each slice from the widths before it, and the total width. One thread per slice.
 #import sparse/spconvert_params
 
 @group(0) @binding(1) var<storage, read> widths: array<u32>;

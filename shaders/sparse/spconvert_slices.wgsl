@@ -1,5 +1,5 @@
-// The order of rows with padding behind the last one, and the longest row of each slice; `widths` begin as 0. One
-// invocation takes a place of the order.
+// The row order, padded after the last row, and the longest row of each slice; `widths` is 0 before. One thread per
+// position.
 #import sparse/spconvert_params
 
 @group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;

@@ -1,5 +1,4 @@
-// Sums of runs of equal keys, in the order of their entries, `begin` to `end` of each run. One invocation takes a
-// run.
+// Sums of runs of equal keys, in the order of their entries, `begin` to `end` of each run. One thread per run.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 
@@ -17,7 +16,7 @@ fn spconvert_sum(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocat
     }
     let first = min(starts[run], params.sources - 1u);
     let length = min(starts[run + 1u], params.sources) - first;
-    // Of a single entry every bit is kept: nothing is added to it.
+    // A single entry keeps its bits.
     var sum = from_values[first];
     var nth = 1u;
     if params.begin > 0u {

@@ -1,4 +1,4 @@
-// Diagonal k has entry k of the rows in their order.
+// Source: diagonal k has entry k of the rows in order.
 @group(0) @binding(6) var<storage, read> row_order: array<u32>;
 @group(0) @binding(7) var<storage, read> row_ptrs: array<u32>;
 

@@ -1,4 +1,4 @@
-// A slice has the first entries of its rows side by side, then the second ones.
+// Source: a slice has the first entries of its rows side by side, then the second ones.
 @group(0) @binding(6) var<storage, read> row_order: array<u32>;
 @group(0) @binding(7) var<storage, read> row_ptrs: array<u32>;
 

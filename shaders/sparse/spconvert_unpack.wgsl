@@ -1,4 +1,4 @@
-// Indices from sorted keys: the minor one, and with MAJORS the major one. One invocation takes a key.
+// Indices from sorted keys: the minor one, and with MAJORS the major one. One thread per key.
 #import sparse/spconvert_params
 #import sparse/spconvert_key
 

@@ -1,7 +1,7 @@
-// C += alpha A B, A by coordinates in the order of rows, without atomics: a team takes ITEMS entries, each lane a chunk
-// of columns, and adds the rows that end among them. What it has of the row that it ends in is a carry (row and sums)
-// for the next dispatch, whose entries the carries are (PRODUCTS: they have no column). A single team carries nothing.
-// ORDERED: columns and values are in another order, which `order` leads to.
+// C += alpha A B, A in COO sorted by row, without atomics: segmented sums (G. Blelloch et al. 1993). A team takes ITEMS
+// entries, each lane a chunk of columns, and adds the rows that end among them. Its unfinished row is a carry (row,
+// sums) for the next dispatch, whose terms are carries (PRODUCTS: without columns). A single team carries nothing. With
+// ORDERED, `order` gives the index of each column and value.
 #import sparse/spmm_params
 #import sparse/spmm_result
 #if !PRODUCTS
@@ -28,11 +28,11 @@ const CARRY_SUMS_BINDING: u32 = 7u;
 @group(0) @binding(CARRY_SUMS_BINDING) var<storage, read_write> carry_sums: array<Chunk>;
 #endif
 
-// The row that is summed, and what it has so far.
+// The current row and its sum so far.
 var<private> current: u32;
 var<private> sum: Chunk;
 
-// What an entry adds to its row.
+// The contribution of an entry to its row.
 fn term(i: u32) -> Chunk {
 #if PRODUCTS
     return sums[i * params.chunks + chunk];
@@ -52,7 +52,7 @@ fn add(row: u32, total: Chunk) {
     }
 }
 
-// Takes the next term.
+// Adds the next term.
 fn take(row: u32, next: Chunk) {
     if row != current {
         add(current, sum);
@@ -73,7 +73,7 @@ fn spmm_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     current = row_idxs[first];
     sum = Chunk();
     for (var i = first; i < end; i += 4u) {
-        // Four are on their way at once; what is behind the end is the last again, and adds nothing.
+        // Four loads in flight. Beyond the end, the last term is loaded again and ignored.
         let places = vec4<u32>(i, i + 1u, i + 2u, i + 3u);
         let at = min(places, vec4<u32>(end - 1u));
         let inside = places < vec4<u32>(end);

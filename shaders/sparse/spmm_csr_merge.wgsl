@@ -1,6 +1,6 @@
-// C = alpha A B + beta C, A by compressed rows, work shared evenly whatever the rows are: the ends of rows and the
-// entries are merged (D. Merrill, M. Garland 2016), and each ITEMS steps of that merge are a team's, each lane having a
-// chunk of columns. What a team has of the row that it ends in is a carry (row and sums) that spmm_coo adds.
+// C = alpha A B + beta C, A in CSR, shared evenly whatever the row lengths: row ends and entries are merged (D.
+// Merrill, M. Garland 2016), and a team takes ITEMS steps of the merge, each lane a chunk of columns. Its unfinished
+// row is a carry (row, sums), which spmm_coo adds.
 #import sparse/spmm_params
 #import sparse/spmv_rows
 #import sparse/spmm_dense
@@ -12,7 +12,7 @@ const ITEMS: u32 = 64u;
 
 @group(0) @binding(6) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(7) var<storage, read_write> carry_sums: array<Chunk>;
-// Rows that have ended before each team's steps, and before the end.
+// Rows that have ended before each team's steps, and at the end.
 @group(0) @binding(8) var<storage, read> bounds: array<u32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -1,5 +1,4 @@
-// C = alpha A B + beta C, A by compressed rows: one invocation sums an element of C, entry after entry.
-// Neighbouring invocations have neighbouring columns.
+// C = alpha A B + beta C, A in CSR. One thread sums an element of C; neighbouring threads have neighbouring columns.
 #import sparse/spmm_params
 #import sparse/spmv_rows
 #import sparse/spmm_dense

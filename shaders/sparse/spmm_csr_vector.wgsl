@@ -1,5 +1,4 @@
-// C = alpha A B + beta C, A by compressed rows: a team sums a row, each lane a chunk of its columns, so that rows of B
-// are read in one piece.
+// C = alpha A B + beta C, A in CSR. A team sums a row, each lane a chunk of columns, so that loads of B coalesce.
 #import sparse/spmm_params
 #import sparse/spmv_rows
 #import sparse/spmm_dense

@@ -1,5 +1,5 @@
-// The dense factor, as an entry sees it: a column beyond the last one is padding, which never multiplies. There is at
-// least one column. Loads do not wait for that test, so that many are on their way at once.
+// Reads a chunk of B for an entry. A column out of range is padding and never multiplies. There is at least one column.
+// Loads do not wait for the test, so that many are in flight.
 const DENSE_BINDING: u32 = 4u;
 @group(0) @binding(DENSE_BINDING) var<storage, read> b: array<Chunk>;
 

@@ -1,4 +1,4 @@
-// C = alpha A B + beta C, A with as many places in every row: a team sums a row, each lane a chunk of its columns.
+// C = alpha A B + beta C, A in ELL. A team sums a row, each lane a chunk of columns.
 #import sparse/spmm_params
 #import sparse/spmv_grid
 #import sparse/spmm_dense

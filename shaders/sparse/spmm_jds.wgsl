@@ -1,5 +1,4 @@
-// C = alpha A B + beta C, A by jagged diagonals: a team sums the row at a place of the order, each lane a chunk of its
-// columns.
+// C = alpha A B + beta C, A in JDS. A team sums the row at a position of the order, each lane a chunk of columns.
 #import sparse/spmm_params
 #import sparse/spmv_diagonals
 #import sparse/spmm_dense

@@ -1,5 +1,5 @@
-// What a sort by rows takes along for spmm_coo: the number of each entry; and with COLUMNS, for compressed columns,
-// the column that it is in, which is searched for. One invocation takes an entry.
+// Payload of the sort by row for spmm_coo: the index of each entry; with COLUMNS (CSC) also its column, by binary
+// search. One thread per entry.
 #import sparse/spmv_params
 
 @group(0) @binding(1) var<storage, read_write> numbers: array<u32>;
@@ -7,7 +7,7 @@
 @group(0) @binding(2) var<storage, read_write> col_idxs: array<u32>;
 @group(0) @binding(3) var<storage, read> col_ptrs: array<u32>;
 
-// The last column that begins at or before an entry.
+// The last column that starts at or before an entry.
 fn column_of(entry: u32) -> u32 {
     var low = 0u;
     var high = params.cols - 1u;

@@ -1,4 +1,4 @@
-// Where the sum of a row goes. Rows beyond the last one are padding.
+// Writes the sum of a row. Rows out of range are padding.
 alias Chunk = vec4<f32>;
 alias Sum = Chunk;
 

@@ -1,5 +1,4 @@
-// C = beta C: the beginning of a product whose sums are added to C, or all of one that has none.
-// A team takes a row, an invocation a chunk of it.
+// C = beta C: before a product that adds to C, or without any. A team takes a row, a thread a chunk of it.
 #import sparse/spmm_params
 #import sparse/spmm_result
 

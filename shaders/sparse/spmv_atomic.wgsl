@@ -1,4 +1,4 @@
-// Sums in y, of f32, by atomics on their bits.
+// Adds f32 to y by compare-exchange of its bits.
 #import workgroup/atomic_combine
 #import op/add as op
 

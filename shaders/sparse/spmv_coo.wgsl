@@ -1,16 +1,16 @@
-// y += alpha A x, A by coordinates in the order of rows, without atomics: a segmented sum over entries.
-// A tile of WORKGROUP_SIZE x ITEMS_PER_THREAD products is loaded side by side and summed by lanes, which hand the
-// row that they end in on; the last row of a tile is a carry (row and sum) for the next dispatch, whose entries
-// the carries are (PRODUCTS: they have no column). A single tile carries nothing. G. Blelloch et al. (1993).
+// y += alpha A x, A in COO sorted by row, without atomics: segmented sums (G. Blelloch et al. 1993). A tile of
+// WORKGROUP_SIZE x ITEMS_PER_THREAD products is loaded side by side and summed by lanes, which pass on their unfinished
+// row. That of a tile is a carry (row, sum) for the next dispatch, whose terms are carries (PRODUCTS: without columns).
+// A single tile carries nothing.
 #import sparse/spmv_params
 #import sparse/spmv_values
 
-// What lanes of a tile hand on to each other: the sum of the row that each ends in. Rows come in order.
+// The sum of each lane's unfinished row. Rows are sorted.
 var<workgroup> wg_rows: array<u32, WORKGROUP_SIZE>;
 var<workgroup> wg_tails: array<f32, WORKGROUP_SIZE>;
 
-// Makes each tail the sum over all lanes up to this one that end in the same row: a segmented scan in the
-// manner of P. Kogge and H. Stone (1973), always in the same order.
+// Makes each tail the sum over all lanes up to this one with the same unfinished row: a segmented scan (P. Kogge and
+// H. Stone 1973), always in the same order.
 fn scan_tails(lane: u32, row: u32, tail: f32) -> f32 {
     var sum = tail;
     wg_rows[lane] = row;
@@ -27,7 +27,7 @@ fn scan_tails(lane: u32, row: u32, tail: f32) -> f32 {
     return sum;
 }
 
-// What the lanes before hand on to `row`; after the scan.
+// The sum that earlier lanes pass on to `row`, after the scan.
 fn carried_into(lane: u32, row: u32) -> f32 {
     if lane > 0u && wg_rows[lane - 1u] == row {
         return wg_tails[lane - 1u];
@@ -42,7 +42,7 @@ fn carried_into(lane: u32, row: u32) -> f32 {
 
 const ITEMS_PER_THREAD: u32 = 5u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
-// The row of what is beyond the last entry.
+// The row of terms beyond the end.
 const NO_ROW: u32 = 0xffffffffu;
 const CARRY_ROWS_BINDING: u32 = 6u;
 const CARRY_SUMS_BINDING: u32 = 7u;
@@ -71,7 +71,7 @@ fn spmv_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     if tile >= params.parts {
         return;
     }
-    // Behind the last entry it is loaded again, so that no load waits for a test.
+    // Beyond the end, the last entry is loaded again, so that no load waits for a test.
     for (var i = lane; i < TILE; i += WORKGROUP_SIZE) {
         let at = min(tile * TILE + i, params.entries - 1u);
         let inside = tile * TILE + i < params.entries;
@@ -87,7 +87,7 @@ fn spmv_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
     let first = lane * ITEMS_PER_THREAD;
     var row = wg_item_rows[first];
     var sum = 0.0;
-    // The row that the lane begins in, if it ends here.
+    // The lane's first row, if it ends here.
     var head_row = NO_ROW;
     var head = 0.0;
     var heads = 0u;
@@ -111,7 +111,7 @@ fn spmv_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
         add(head_row, carried_into(lane, head_row) + head);
     }
     if lane + 1u < WORKGROUP_SIZE {
-        // Who begins in another row leaves this one to its last lane.
+        // The last lane of a row writes it.
         if wg_item_rows[first + ITEMS_PER_THREAD] != row {
             add(row, tail);
         }

@@ -1,4 +1,4 @@
-// y += alpha A x, A by coordinates in any order, by atomics: for comparison. One invocation takes an entry.
+// y += alpha A x, A in COO in any order, by atomics; for comparison. One thread per entry.
 #import sparse/spmv_params
 #import sparse/spmv_values
 #import sparse/spmv_vector

@@ -1,5 +1,4 @@
-// The product of each entry with its element of x, where entries are in no order: what a sort by rows and
-// spmv_coo make sums of. One invocation takes an entry.
+// The product of each unsorted entry with its element of x, for a sort by row and spmv_coo. One thread per entry.
 #import sparse/spmv_params
 #import sparse/spmv_values
 #import sparse/spmv_vector

@@ -1,5 +1,4 @@
-// y += alpha A x, A by compressed columns, by atomics: for comparison. One invocation walks a column, unless
-// its element of x is 0.
+// y += alpha A x, A in CSC, by atomics; for comparison. One thread walks a column, unless its element of x is 0.
 #import sparse/spmv_columns
 #import sparse/spmv_atomic
 

@@ -1,5 +1,5 @@
-// The product of each entry with its element of x, in the order of columns: what a sort by rows and spmv_coo
-// make sums of. One invocation walks a column.
+// The product of each entry with its element of x, column by column, for a sort by row and spmv_coo. One thread walks a
+// column.
 #import sparse/spmv_columns
 
 @group(0) @binding(4) var<storage, read_write> products: array<f32>;

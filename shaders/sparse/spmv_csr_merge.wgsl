@@ -1,7 +1,7 @@
-// y = alpha A x + beta y, A by compressed rows, work shared evenly whatever the rows are: the ends of rows and
-// the entries are merged (D. Merrill, M. Garland 2016), and each tile of TILE steps of that merge is a
-// workgroup's. Products go to workgroup memory, where lanes sum rows, more of them the longer rows of the tile are:
-// with SUBGROUPS by shuffles, else by a tree. The last row of a tile is a carry (row and sum) for spmv_csr_merge_join.
+// y = alpha A x + beta y, A in CSR, shared evenly whatever the row lengths: row ends and entries are merged (D.
+// Merrill, M. Garland 2016), and a workgroup takes a tile of TILE steps of the merge. Products go to workgroup memory,
+// where teams of lanes sum rows: larger teams for longer rows, by shuffles with SUBGROUPS, else by a tree. The
+// unfinished row of a tile is a carry (row, sum) for spmv_csr_merge_join.
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector
@@ -13,19 +13,19 @@
 #endif
 
 const ITEMS_PER_THREAD: u32 = 8u;
-// Lanes that may join their sums: those of a subgroup, or of a workgroup.
+// Maximum lanes of a team: a subgroup, or a workgroup.
 const MAX_LANES: u32 = 32u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 
 @group(0) @binding(6) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(7) var<storage, read_write> carry_sums: array<f32>;
-// Rows that have ended before each tile, and before the end.
+// Rows that have ended before each tile, and at the end.
 @group(0) @binding(8) var<storage, read> bounds: array<u32>;
 
-// Ends of the tile's rows, then bits of its products.
+// Row ends of the tile, then bits of its products.
 var<workgroup> wg_items: array<u32, TILE>;
 
-// Behind the ends of `rows` rows; nothing for what is no entry.
+// Stored after the ends of `rows` rows; skipped beyond the end.
 fn keep(entry: u32, term: f32, rows: u32, entries: u32) {
     if entry < entries {
         wg_items[rows + entry] = bitcast<u32>(term);
@@ -58,7 +58,7 @@ fn spmv_csr_merge(
 #else
     let invocation = lane;
 #endif
-    // Loads do not wait for tests: what is behind the last entry is that again, and is not kept.
+    // Loads do not wait for tests: beyond the end, the last entry is loaded again and dropped.
     let first_end = row_ptrs[min(first_row + lane + 1u, params.rows)];
     let last = min(first_entry + max(entries, 1u), params.entries) - 1u;
     for (var i = lane; i < TILE; i += 4u * WORKGROUP_SIZE) {
@@ -79,8 +79,8 @@ fn spmv_csr_merge(
         wg_items[i] = max(end, first_entry) - first_entry;
     }
     workgroupBarrier();
-    // Lanes for each row, so that each has four to eight of its entries in the mean (on an H100 two to four take 10 %
-    // longer for 16 entries a row, 25 % for 64); what is behind the last end is one more row.
+    // A lane for every four to eight entries of the mean row. On an H100 two to four take 10 % longer for rows of 16
+    // entries, 25 % for 64. The unfinished row counts as one more.
     let mean = entries / (rows + 1u);
     var bits = 0u;
     while (1u << bits) < MAX_LANES && (4u << bits) <= mean {

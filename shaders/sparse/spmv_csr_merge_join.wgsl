@@ -1,5 +1,5 @@
-// Adds what tiles of spmv_csr_merge carry, whose rows do not fall: LANES neighbouring invocations take a carry, and, if
-// it is the first of its row, sum all those of the row and join their sums, as spmv_csr_vector does.
+// Adds the carries of spmv_csr_merge, sorted by row. LANES neighbouring threads take a carry; if it is the first of its
+// row, they sum all carries of the row, as spmv_csr_vector does.
 #import sparse/spmv_params
 #import sparse/spmv_result
 #if SUBGROUPS
@@ -30,12 +30,12 @@ fn spmv_csr_merge_join(
 #endif
     let carry = workgroup_index(group) * (WORKGROUP_SIZE / LANES) + invocation / LANES;
     let member = invocation % LANES;
-    // Of no row, unless it is the first of one.
+    // No row, unless it is the first carry of one.
     var row = params.rows;
     var sum = 0.0;
     if carry < params.parts && (carry == 0u || carry_rows[carry - 1u] != carry_rows[carry]) {
         row = carry_rows[carry];
-        // Four at once, since a long row has many; what is behind the last carry is that again, and does not count.
+        // Four loads in flight: long rows have many carries. Beyond the end, the last is loaded again and ignored.
         for (var i = carry + member; i < params.parts; i += 4u * LANES) {
             let places = i + LANES * vec4<u32>(0u, 1u, 2u, 3u);
             let at = min(places, vec4<u32>(params.parts - 1u));

@@ -1,19 +1,19 @@
-// Where the tiles of spmv_csr_merge begin: how many rows have ended before each, and before the end.
-// One invocation searches for one of them.
+// The tiles of spmv_csr_merge: the number of rows that have ended before each, and at the end. One thread per tile
+// searches for it.
 #import sparse/spmv_params
 
-// Steps of the merge in a tile.
+// Merge steps of a tile.
 const TILE: u32 = 2048u;
 
 @group(0) @binding(1) var<storage, read> row_ptrs: array<u32>;
 @group(0) @binding(2) var<storage, read_write> bounds: array<u32>;
 
-// How many rows end within the first `steps` of the merge.
+// The number of rows that end within the first `steps` of the merge.
 fn rows_before(steps: u32) -> u32 {
     var low = max(steps, params.entries) - params.entries;
     var high = min(steps, params.rows);
     while low < high {
-        // Four places at once, so that there are half as many rounds to wait for.
+        // Four probes at once halve the number of rounds.
         let stride = (high - low + 3u) / 4u;
         let at = low + stride * vec4<u32>(0u, 1u, 2u, 3u);
         let next = min(at, vec4<u32>(high - 1u)) + 1u;

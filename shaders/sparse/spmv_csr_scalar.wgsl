@@ -1,5 +1,4 @@
-// y = alpha A x + beta y, A by compressed rows: one invocation sums a row.
-// Loads of neighbouring invocations coalesce only where rows are very short.
+// y = alpha A x + beta y, A in CSR. One thread sums a row. Loads coalesce only if rows are very short.
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector

@@ -1,8 +1,7 @@
-// y = alpha A x + beta y, A by compressed rows, work shared evenly whatever the rows are: the ends of rows and the
-// entries are merged (D. Merrill, M. Garland 2016), and each tile of TILE steps of that merge is a workgroup's. Products
-// go to workgroup memory side by side, each invocation sums neighbours of them up to the ends of rows, and a segmented
-// scan (G. Blelloch et al. 1993) joins what a row has with several. The last row of a tile is a carry (row and sum) for
-// spmv_csr_merge_join.
+// y = alpha A x + beta y, A in CSR, shared evenly whatever the row lengths: row ends and entries are merged (D.
+// Merrill, M. Garland 2016), and a workgroup takes a tile of TILE steps of the merge. Products go to workgroup memory,
+// each thread sums neighbouring ones up to row ends, and a segmented scan (G. Blelloch et al. 1993) joins rows of
+// several threads. The unfinished row of a tile is a carry (row, sum) for spmv_csr_merge_join.
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector
@@ -21,10 +20,10 @@ const WORDS: u32 = (TILE + 31u) / 32u;
 
 @group(0) @binding(6) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(7) var<storage, read_write> carry_sums: array<f32>;
-// Rows that have ended before each tile, and before the end.
+// Rows that have ended before each tile, and at the end.
 @group(0) @binding(8) var<storage, read> bounds: array<u32>;
 
-// What neighbours hand on: the sum behind the last end of a row among them, and whether there is such an end.
+// Passed on by neighbours: the sum after their last row end, and whether there is a row end.
 struct Item {
     value: f32,
     head: u32,
@@ -43,16 +42,16 @@ fn join(a: Item, b: Item) -> Item {
     return Item(select(a.value + b.value, b.value, b.head != 0u), a.head | b.head);
 }
 
-// Products, then, in the place of each row's last one, its sum.
+// Products; then the last product of each row holds the row's sum.
 var<workgroup> wg_terms: array<vec4<f32>, TILE / 4u>;
-// A bit for each product: whether it is its row's last one.
+// A bit for each product: whether it is the last of its row.
 var<workgroup> wg_ends: array<atomic<u32>, WORDS>;
 
 fn store(at: u32, term: f32) {
     wg_terms[at / 4u][at % 4u] = term;
 }
 
-// The sum behind the last end that an invocation has seen, the one up to the first, and the place of that.
+// A thread's sum after its last row end, its sum up to the first, and the position of the first.
 var<private> sum: f32;
 var<private> head: f32;
 var<private> head_at: u32;
@@ -100,7 +99,7 @@ fn spmv_csr_segmented(
         atomicStore(&wg_ends[i], 0u);
     }
     workgroupBarrier();
-    // Loads do not wait for tests: what is behind the last entry is that again, and does not count.
+    // Loads do not wait for tests: beyond the end, the last entry is loaded again and ignored.
     let first_end = row_ptrs[min(first_row + lane + 1u, params.rows)];
     let last = min(first + max(entries, 1u), params.entries) - 1u;
     for (var i = 0u; i < TILE; i += 4u * WORKGROUP_SIZE) {
@@ -151,7 +150,7 @@ fn spmv_csr_segmented(
         let row = first_row + i;
         let end = row_ptrs[row + 1u];
         var total = 0.0;
-        // Of entries in this tile.
+        // Rows with entries in this tile.
         if end > max(row_ptrs[row], first) {
             let at = min(end - first, TILE) - 1u;
             total = wg_terms[at / 4u][at % 4u];

@@ -1,6 +1,6 @@
-// y = alpha A x + beta y, A by compressed rows: LANES neighbouring invocations sum a row and join their sums.
-// By shuffles with SUBGROUPS (LANES is then at most the smallest subgroup), else by a tree in workgroup memory.
-// N. Bell and M. Garland (2009). A workgroup takes WORKGROUP_SIZE / LANES rows.
+// y = alpha A x + beta y, A in CSR (N. Bell and M. Garland 2009). LANES neighbouring threads sum a row and join their
+// sums: by shuffles with SUBGROUPS (LANES is at most the smallest subgroup), else by a tree in workgroup memory. A
+// workgroup takes WORKGROUP_SIZE / LANES rows.
 #import sparse/spmv_params
 #import sparse/spmv_rows
 #import sparse/spmv_vector

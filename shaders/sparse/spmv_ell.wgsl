@@ -1,5 +1,5 @@
-// y = alpha A x + beta y, A with as many places in every row: one invocation sums a row, and neighbouring
-// invocations load neighbouring places. A row ends at its first padding.
+// y = alpha A x + beta y, A in ELL. One thread sums a row up to its first padding; neighbouring threads load
+// neighbouring slots.
 #import sparse/spmv_params
 #import sparse/spmv_grid
 #import sparse/spmv_vector

@@ -1,4 +1,4 @@
-// A matrix with as many places in every row, down the columns. A row ends at its first padding.
+// ELL: every row has the same number of slots, column-major. A row ends at its first padding.
 #import sparse/spmv_values
 #import sparse/spmv_walk
 
@@ -6,7 +6,7 @@ const PADDED: bool = true;
 
 @group(0) @binding(1) var<storage, read> col_idxs: array<u32>;
 
-// The sum of products of a row.
+// The sum of a row's products.
 fn walk_row(row: u32) -> Sum {
     return walk(params.begin * params.rows + row, params.end * params.rows, params.rows);
 }

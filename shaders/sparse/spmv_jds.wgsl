@@ -1,5 +1,5 @@
-// y = alpha A x + beta y, A by jagged diagonals: one invocation sums the row at a place of the order, down the
-// diagonals that reach it; neighbouring invocations load neighbouring entries.
+// y = alpha A x + beta y, A in JDS. One thread sums the row at a position of the order; neighbouring threads load
+// neighbouring entries.
 #import sparse/spmv_params
 #import sparse/spmv_diagonals
 #import sparse/spmv_vector

@@ -1,4 +1,4 @@
-// The sum over each team of `lanes` neighbouring lanes of a subgroup, a power of two.
+// The sum over each team of `lanes` neighbouring lanes of a subgroup. `lanes` is a power of two.
 enable subgroups;
 
 fn join_lanes(x: f32, invocation: u32, lanes: u32) -> f32 {

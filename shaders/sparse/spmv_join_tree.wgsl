@@ -1,8 +1,8 @@
-// The sum over each team of `lanes` neighbouring invocations, a power of two, for the first of them.
+// The sum over each team of `lanes` neighbouring threads, for the first of them. `lanes` is a power of two.
 var<workgroup> wg_sums: array<f32, WORKGROUP_SIZE>;
 
 fn join_lanes(x: f32, invocation: u32, lanes: u32) -> f32 {
-    // Others may still read what a call before has left.
+    // Other threads may still read the result of an earlier call.
     workgroupBarrier();
     wg_sums[invocation] = x;
     for (var stride = lanes / 2u; stride > 0u; stride /= 2u) {

@@ -1,4 +1,4 @@
-// What every kernel of the product of a sparse matrix and a vector knows of the work.
+// Parameters of every kernel of sparse times vector.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -6,12 +6,12 @@ const WORKGROUP_SIZE: u32 = 256u;
 struct Params {
     rows: u32,
     cols: u32,
-    entries: u32, // entries, or places
+    entries: u32, // entries, or slots
     parts: u32,   // workgroups, slices or diagonals
-    slice: u32,   // rows of a slice
-    begin: u32,   // first place of each row (column) that this dispatch takes
-    end: u32,     // the place behind the last one of these
-    read_y: u32,  // whether y is read; false for beta = 0, so that a NaN in y does not reach the result
+    slice: u32,   // rows in a slice
+    begin: u32,   // first slot of each row (column) in this dispatch
+    end: u32,     // end of its slots
+    read_y: u32,  // whether y is read; 0 if beta = 0, so that a NaN in y does not matter
     alpha: f32,
     beta: f32,
 }

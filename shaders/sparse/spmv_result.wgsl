@@ -1,4 +1,4 @@
-// Where the sum of a row goes. Rows beyond the last one are padding.
+// Writes the sum of a row. Rows out of range are padding.
 const RESULT_BINDING: u32 = 5u;
 @group(0) @binding(RESULT_BINDING) var<storage, read_write> y: array<f32>;
 

@@ -1,5 +1,4 @@
-// y = beta y: the beginning of a product whose sums are added to y, or all of one that has none.
-// One invocation takes an element.
+// y = beta y: before a product that adds to y, or without any. One thread per element.
 #import sparse/spmv_params
 #import sparse/spmv_result
 

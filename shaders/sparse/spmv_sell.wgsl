@@ -1,5 +1,5 @@
-// y = alpha A x + beta y, A by slices of `slice` rows as wide as their longest row (SELL-C-sigma, M. Kreutzer
-// et al. 2014): one invocation sums a row, and neighbouring invocations load neighbouring places.
+// y = alpha A x + beta y, A in SELL-C-sigma (M. Kreutzer et al. 2014). One thread sums a row of a slice; neighbouring
+// threads load neighbouring slots.
 #import sparse/spmv_params
 #import sparse/spmv_slices
 #import sparse/spmv_vector
@@ -8,7 +8,7 @@
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn spmv_sell(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let place = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    // There are as many places as slices have rows, some of them behind the last row.
+    // Slices may have more positions than there are rows.
     if place >= params.rows {
         return;
     }

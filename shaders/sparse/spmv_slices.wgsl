@@ -1,4 +1,4 @@
-// A matrix by slices of `slice` rows as wide as their longest row.
+// Slices of `slice` rows, each as wide as its longest row.
 #import sparse/spmv_values
 #import sparse/spmv_walk
 
@@ -8,7 +8,7 @@ const PADDED: bool = true;
 @group(0) @binding(2) var<storage, read> slice_ptrs: array<u32>;
 @group(0) @binding(3) var<storage, read> col_idxs: array<u32>;
 
-// The sum of products of the row at a place of the order.
+// The sum of products of the row at a position of the order.
 fn walk_slice(place: u32) -> Sum {
     let slice = place / params.slice;
     let first = min(slice_ptrs[slice], params.entries);

@@ -1,4 +1,4 @@
-// The values of a matrix: of f32, or with HALF of f16, two in a word, so that no device feature is needed.
+// The values of a matrix: f32, or with HALF f16, two in a word, so that no device feature is needed.
 const VALUES_BINDING: u32 = 3u;
 #if HALF
 @group(0) @binding(VALUES_BINDING) var<storage, read> values: array<u32>;

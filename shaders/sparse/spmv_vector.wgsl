@@ -1,5 +1,5 @@
-// The vector, as an entry sees it: a column beyond the last one is padding, which never multiplies. There is at
-// least one column. Loads do not wait for that test, so that many are on their way at once.
+// Reads x for an entry. A column out of range is padding and never multiplies. There is at least one column. Loads do
+// not wait for the test, so that many are in flight.
 const VECTOR_BINDING: u32 = 4u;
 @group(0) @binding(VECTOR_BINDING) var<storage, read> x: array<f32>;
 

@@ -1,5 +1,5 @@
-// The sum of products over places that lie evenly apart, four of them on their way at once. An importer says what a
-// sum is, how four products are added up, and whether the first padding ends the walk (PADDED).
+// The sum of products over evenly spaced slots, four loads in flight. The importer defines a sum, how to add four
+// products, and whether the first padding ends the walk (PADDED).
 fn walk(first: u32, end: u32, stride: u32) -> Sum {
     var sum = Sum();
     var i = first;
@@ -12,7 +12,7 @@ fn walk(first: u32, end: u32, stride: u32) -> Sum {
         }
     }
     if i < end {
-        // What is behind the end is the first again, and multiplies as padding.
+        // Beyond the end, the first slot is loaded again and counts as padding.
         let inside = vec2<bool>(end - i > stride, end - i > 2u * stride);
         let at = select(vec2<u32>(i), vec2<u32>(i + stride, i + 2u * stride), inside);
         let cols = select(vec2<u32>(params.cols), vec2<u32>(col_idxs[at.x], col_idxs[at.y]), inside);

@@ -33,9 +33,7 @@ fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item {
     var scanned = x;
     for (var delta = 1u; delta < size; delta *= 2u) {
         let below = item_from_below(scanned, delta);
-        if lane >= delta {
-            scanned = join(below, scanned);
-        }
+        if lane >= delta { scanned = join(below, scanned); }
     }
     return scanned;
 #endif
@@ -44,8 +42,6 @@ fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item {
 // From an inclusive scan: what lies before the lane.
 fn subgroup_before(scanned: Item, lane: u32) -> Item {
     var below = item_from_below(scanned, 1u);
-    if lane == 0u {
-        below = nothing();
-    }
+    if lane == 0u { below = nothing(); }
     return below;
 }

@@ -15,9 +15,7 @@ fn atomic_combine(at: u32, x: Acc) {
     loop {
         let combined = bitcast<u32>(op_combine(bitcast<Acc>(old), x));
         let swapped = atomicCompareExchangeWeak(&totals[at], old, combined);
-        if swapped.exchanged {
-            break;
-        }
+        if swapped.exchanged { break; }
         old = swapped.old_value;
     }
 #endif

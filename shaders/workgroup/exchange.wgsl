@@ -17,39 +17,27 @@ var<workgroup> wg_exchange: array<T, WORKGROUP_SIZE * ITEMS_PER_THREAD>;
 
 fn blocked_to_striped(items: array<T, ITEMS_PER_THREAD>, lane: u32) -> array<T, ITEMS_PER_THREAD> {
     var mine = items;
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        wg_exchange[lane * ITEMS_PER_THREAD + i] = mine[i];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { wg_exchange[lane * ITEMS_PER_THREAD + i] = mine[i]; }
     workgroupBarrier();
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        mine[i] = wg_exchange[i * WORKGROUP_SIZE + lane];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { mine[i] = wg_exchange[i * WORKGROUP_SIZE + lane]; }
     workgroupBarrier();
     return mine;
 }
 
 fn striped_to_blocked(items: array<T, ITEMS_PER_THREAD>, lane: u32) -> array<T, ITEMS_PER_THREAD> {
     var places: array<u32, ITEMS_PER_THREAD>;
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        places[i] = i * WORKGROUP_SIZE + lane;
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { places[i] = i * WORKGROUP_SIZE + lane; }
     return scatter_to_blocked(items, places, lane);
 }
 
 fn scatter_to_blocked(
-    items: array<T, ITEMS_PER_THREAD>,
-    places: array<u32, ITEMS_PER_THREAD>,
-    lane: u32,
+    items: array<T, ITEMS_PER_THREAD>, places: array<u32, ITEMS_PER_THREAD>, lane: u32,
 ) -> array<T, ITEMS_PER_THREAD> {
     var mine = items;
     var to = places;
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        wg_exchange[to[i]] = mine[i];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { wg_exchange[to[i]] = mine[i]; }
     workgroupBarrier();
-    for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
-        mine[i] = wg_exchange[lane * ITEMS_PER_THREAD + i];
-    }
+    for (var i = 0u; i < ITEMS_PER_THREAD; i++) { mine[i] = wg_exchange[lane * ITEMS_PER_THREAD + i]; }
     workgroupBarrier();
     return mine;
 }

@@ -14,18 +14,12 @@ var<workgroup> wg_bins: array<atomic<u32>, BINS>;
 
 fn histogram_clear(lane: u32) {
     workgroupBarrier();
-    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) {
-        atomicStore(&wg_bins[bin], 0u);
-    }
+    for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { atomicStore(&wg_bins[bin], 0u); }
     workgroupBarrier();
 }
 
 fn histogram_add(bin: u32) {
-    if bin < BINS {
-        atomicAdd(&wg_bins[bin], 1u);
-    }
+    if bin < BINS { atomicAdd(&wg_bins[bin], 1u); }
 }
 
-fn histogram_count(bin: u32) -> u32 {
-    return atomicLoad(&wg_bins[bin]);
-}
+fn histogram_count(bin: u32) -> u32 { return atomicLoad(&wg_bins[bin]); }

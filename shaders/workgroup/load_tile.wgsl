@@ -16,9 +16,7 @@ fn load_tile(first: u32, end: u32, rest: T, lane: u32) -> array<T, ITEMS_PER_THR
     for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
         let at = first + i * WORKGROUP_SIZE + lane;
         striped[i] = rest;
-        if at < end {
-            striped[i] = load_element(at);
-        }
+        if at < end { striped[i] = load_element(at); }
     }
     return striped_to_blocked(striped, lane);
 }

@@ -40,8 +40,6 @@ fn workgroup_radix_rank(digit: u32, lane: u32) -> u32 {
     workgroupBarrier();
     // Lanes of this digit before this one, then those of smaller digits.
     var rank = count_of(mine, digit) - 1u;
-    for (var smaller = 0u; smaller < digit; smaller++) {
-        rank += count_of(all, smaller);
-    }
+    for (var smaller = 0u; smaller < digit; smaller++) { rank += count_of(all, smaller); }
     return rank;
 }

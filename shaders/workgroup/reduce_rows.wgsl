@@ -61,9 +61,7 @@ fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32
     let count = LANES / size;
     let first = base + lane / LANES * count;
     total = wg_totals[first];
-    for (var i = 1u; i < count; i++) {
-        total = combine(total, wg_totals[first + i], largest);
-    }
+    for (var i = 1u; i < count; i++) { total = combine(total, wg_totals[first + i], largest); }
 #endif
     return total;
 #else
@@ -72,9 +70,7 @@ fn row_total(four: vec4<f32>, largest: bool, slot: u32, lane: u32, sub_size: u32
     wg_totals[mine] = half;
     for (var stride = LANES / 2u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
-        if column < stride {
-            wg_totals[mine] = combine(wg_totals[mine], wg_totals[mine + stride], largest);
-        }
+        if column < stride { wg_totals[mine] = combine(wg_totals[mine], wg_totals[mine + stride], largest); }
     }
     workgroupBarrier();
     return wg_totals[mine - column];

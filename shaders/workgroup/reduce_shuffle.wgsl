@@ -8,9 +8,7 @@ fn workgroup_reduce(x: Acc, lane: u32, sub_lane: u32, sub_size: u32, sub_id: u32
     wg_acc[lane] = x;
     for (var stride = WORKGROUP_SIZE / 2u; stride >= sub_size; stride /= 2u) {
         workgroupBarrier();
-        if lane < stride {
-            wg_acc[lane] = op_combine(wg_acc[lane], wg_acc[lane + stride]);
-        }
+        if lane < stride { wg_acc[lane] = op_combine(wg_acc[lane], wg_acc[lane + stride]); }
     }
     workgroupBarrier();
     return subgroup_reduce(wg_acc[sub_lane], sub_size);

@@ -21,17 +21,13 @@ fn workgroup_scan(x: Acc, lane: u32) -> Prefix {
     wg_scan[lane] = mine;
     for (var stride = 1u; stride < WORKGROUP_SIZE; stride *= 2u) {
         workgroupBarrier();
-        if lane >= stride {
-            mine = op_combine(wg_scan[lane - stride], mine);
-        }
+        if lane >= stride { mine = op_combine(wg_scan[lane - stride], mine); }
         workgroupBarrier();
         wg_scan[lane] = mine;
     }
     workgroupBarrier();
     var before = op_identity();
-    if lane > 0u {
-        before = wg_scan[lane - 1u];
-    }
+    if lane > 0u { before = wg_scan[lane - 1u]; }
     let total = wg_scan[WORKGROUP_SIZE - 1u];
     // The next call may write only when all have read.
     workgroupBarrier();

@@ -7,9 +7,7 @@ fn workgroup_scan(x: Item, lane: u32) -> Span {
     for (var stride = 1u; stride < WORKGROUP_SIZE; stride *= 2u) {
         workgroupBarrier();
         let right = 2u * stride * (lane + 1u) - 1u;
-        if right < WORKGROUP_SIZE {
-            wg_items[right] = join(wg_items[right - stride], wg_items[right]);
-        }
+        if right < WORKGROUP_SIZE { wg_items[right] = join(wg_items[right - stride], wg_items[right]); }
     }
     for (var stride = WORKGROUP_SIZE / 4u; stride > 0u; stride /= 2u) {
         workgroupBarrier();
@@ -20,8 +18,6 @@ fn workgroup_scan(x: Item, lane: u32) -> Span {
     }
     workgroupBarrier();
     var before = nothing();
-    if lane > 0u {
-        before = wg_items[lane - 1u];
-    }
+    if lane > 0u { before = wg_items[lane - 1u]; }
     return Span(before, wg_items[WORKGROUP_SIZE - 1u]);
 }

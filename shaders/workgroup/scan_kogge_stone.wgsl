@@ -7,16 +7,12 @@ fn workgroup_scan(x: Item, lane: u32) -> Span {
     wg_items[lane] = mine;
     for (var stride = 1u; stride < WORKGROUP_SIZE; stride *= 2u) {
         workgroupBarrier();
-        if lane >= stride {
-            mine = join(wg_items[lane - stride], mine);
-        }
+        if lane >= stride { mine = join(wg_items[lane - stride], mine); }
         workgroupBarrier();
         wg_items[lane] = mine;
     }
     workgroupBarrier();
     var before = nothing();
-    if lane > 0u {
-        before = wg_items[lane - 1u];
-    }
+    if lane > 0u { before = wg_items[lane - 1u]; }
     return Span(before, wg_items[WORKGROUP_SIZE - 1u]);
 }

@@ -8,16 +8,12 @@ fn workgroup_scan(x: Item, lane: u32) -> Span {
     wg_items[lane] = mine;
     for (var stride = 1u; stride < WORKGROUP_SIZE; stride *= 2u) {
         workgroupBarrier();
-        if lane >= stride {
-            mine = join(wg_items[origin + lane - stride], mine);
-        }
+        if lane >= stride { mine = join(wg_items[origin + lane - stride], mine); }
         origin = WORKGROUP_SIZE - origin;
         wg_items[origin + lane] = mine;
     }
     workgroupBarrier();
     var before = nothing();
-    if lane > 0u {
-        before = wg_items[origin + lane - 1u];
-    }
+    if lane > 0u { before = wg_items[origin + lane - 1u]; }
     return Span(before, wg_items[origin + WORKGROUP_SIZE - 1u]);
 }

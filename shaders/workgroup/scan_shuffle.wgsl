@@ -8,21 +8,15 @@ var<workgroup> wg_items: array<Item, MAX_SUBGROUPS>;
 
 // Of subgroups that have `total` each. All have read what an earlier call left before the next one begins.
 fn join_subgroups(total: Item, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Span {
-    if sub_lane == 0u {
-        wg_items[sub_id] = total;
-    }
+    if sub_lane == 0u { wg_items[sub_id] = total; }
     workgroupBarrier();
     var span = Span(nothing(), nothing());
     for (var base = 0u; base < sub_count; base += sub_size) {
         var x = nothing();
-        if base + sub_lane < sub_count {
-            x = wg_items[base + sub_lane];
-        }
+        if base + sub_lane < sub_count { x = wg_items[base + sub_lane]; }
         let scanned = subgroup_scan(x, sub_lane, sub_size);
         let before = item_of_lane(scanned, min(max(sub_id, base + 1u) - base, sub_size) - 1u);
-        if sub_id > base {
-            span.before = join(span.all, before);
-        }
+        if sub_id > base { span.before = join(span.all, before); }
         span.all = join(span.all, item_of_lane(scanned, sub_size - 1u));
     }
     return span;

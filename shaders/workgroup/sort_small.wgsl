@@ -25,9 +25,7 @@ fn workgroup_sort(x: Entry, lane: u32) -> Entry {
             // Equal entries stay where they are.
             let other_first = goes_before(other, mine);
             let mine_first = goes_before(mine, other);
-            if select(mine_first, other_first, is_first == in_order) {
-                mine = other;
-            }
+            if select(mine_first, other_first, is_first == in_order) { mine = other; }
         }
     }
     // The next call may write only when all have read.

@@ -14,8 +14,6 @@ fn store_tile(first: u32, end: u32, items: array<T, ITEMS_PER_THREAD>, lane: u32
     var striped = blocked_to_striped(items, lane);
     for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
         let at = first + i * WORKGROUP_SIZE + lane;
-        if at < end {
-            store_element(at, striped[i]);
-        }
+        if at < end { store_element(at, striped[i]); }
     }
 }

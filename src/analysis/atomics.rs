@@ -1,9 +1,9 @@
-//! Atomics that hit or miss the cache.
+//! Cache misses of atomics.
 
-/// The share of atomics that went to memory, from the rate that was seen.
+/// Returns the share of atomics that missed the cache, from a measured rate.
 ///
-/// A unit of work is `atomics` atomics and `flop` operations of `flop_seconds` each; an atomic takes
-/// `cache_seconds` or `memory_seconds`; `flops` operations a second were measured.
+/// Each unit of work does `atomics` atomics and `flop` operations of `flop_seconds` each. An atomic takes
+/// `cache_seconds` or `memory_seconds`. `flops` is the measured rate, in operations per second.
 ///
 /// ```
 /// use tilework::analysis::misses_of_atomics;

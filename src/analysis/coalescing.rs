@@ -1,33 +1,42 @@
-//! What memory moves for what a warp asks.
+//! Bytes that memory moves for the accesses of a warp.
 
+use crate::error::{Result, err};
 use std::collections::BTreeSet;
 
-/// Aligned segments of `segment` bytes that accesses of `size` bytes at `addresses` touch.
+/// Counts the aligned segments of `segment` bytes that accesses of `size` bytes at `addresses` touch.
 ///
 /// ```
 /// use tilework::analysis::segments;
 ///
 /// let neighbours = || (0..32).map(|lane| 4 * lane);
-/// assert_eq!((segments(neighbours(), 4, 128), segments(neighbours(), 4, 32)), (1, 4));
+/// assert_eq!((segments(neighbours(), 4, 128)?, segments(neighbours(), 4, 32)?), (1, 4));
+/// # Ok::<(), tilework::Error>(())
 /// ```
-pub fn segments(addresses: impl IntoIterator<Item = u64>, size: u64, segment: u64) -> u64 {
-    let touched = addresses.into_iter().flat_map(|a| a / segment..=(a + size.max(1) - 1) / segment);
-    touched.collect::<BTreeSet<_>>().len() as u64
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `segment` is 0.
+pub fn segments(addresses: impl IntoIterator<Item = u64>, size: u64, segment: u64) -> Result<u64> {
+    if segment == 0 {
+        return Err(err!(InvalidArgument, "segments: segments of 0 bytes; take at least 1"));
+    }
+    let last = |a: u64| a.saturating_add(size.max(1) - 1) / segment;
+    let touched = addresses.into_iter().flat_map(|a| a / segment..=last(a));
+    Ok(touched.collect::<BTreeSet<_>>().len() as u64)
 }
 
-/// A memory bus and the banks behind it.
+/// A DRAM channel and its banks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dram {
-    /// Bits that it moves at once.
+    /// Width of the bus in bits.
     pub bus_bits: u32,
-    /// Clocks a second, of which each moves two words.
+    /// Clock rate in hertz. Each clock moves two words.
     pub clock: f64,
-    /// Times that an access waits longer than it transfers.
+    /// Latency of an access divided by its transfer time.
     pub latency_to_transfer: f64,
 }
 
 impl Dram {
-    /// Bytes a second of a channel that never waits.
+    /// Returns the peak bytes per second of the channel.
     ///
     /// ```
     /// use tilework::analysis::Dram;
@@ -40,63 +49,75 @@ impl Dram {
         f64::from(self.bus_bits) / 8.0 * 2.0 * self.clock
     }
 
-    /// Channels that carry `bandwidth` bytes a second.
+    /// Returns the number of channels for `bandwidth` bytes per second.
     pub fn channels_for(&self, bandwidth: f64) -> u64 {
         (bandwidth / self.bandwidth()).ceil() as u64
     }
 
-    /// The share of the channel that `banks` banks keep busy.
+    /// Returns the share of the peak that `banks` banks reach.
     pub fn busy(&self, banks: u32) -> f64 {
         (f64::from(banks) / (self.latency_to_transfer + 1.0)).min(1.0)
     }
 
-    /// Banks that keep it busy all the time.
+    /// Returns the number of banks that reach the peak.
     pub fn banks_to_fill(&self) -> u64 {
         (self.latency_to_transfer + 1.0).ceil() as u64
     }
 
-    /// The share that is used of bursts of `burst` bytes, of which `used` bytes in `stride` are wanted.
+    /// Returns the used share of bursts of `burst` bytes, if `used` bytes of every `stride` are needed.
     pub fn burst_efficiency(used: u64, stride: u64, burst: u64) -> f64 {
         let wanted = (burst / stride.max(used)).max(1) * used;
         wanted.min(burst) as f64 / burst as f64
     }
 }
 
-/// How addresses are spread: burst after burst over the channels, then over their banks.
+/// The layout of addresses in DRAM: consecutive bursts alternate between channels, then between their banks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interleaving {
-    /// Bytes of a burst.
+    /// Bytes per burst.
     pub burst: u64,
-    /// Channels.
+    /// Number of channels.
     pub channels: u64,
-    /// Banks of a channel.
+    /// Banks per channel.
     pub banks: u64,
 }
 
 impl Interleaving {
-    /// Channel and bank of an address.
-    pub fn place(&self, address: u64) -> (u64, u64) {
-        let burst = address / self.burst;
-        (burst % self.channels, burst / self.channels % self.banks)
+    /// Returns the channel and the bank of an address.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a field is 0.
+    pub fn place(&self, address: u64) -> Result<(u64, u64)> {
+        let Self { burst, channels, banks } = *self;
+        if [burst, channels, banks].contains(&0) {
+            return Err(err!(
+                InvalidArgument,
+                "bursts of {burst} bytes over {channels} channels of {banks} banks; take at least 1 of each"
+            ));
+        }
+        Ok((address / burst % channels, address / burst / channels % banks))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn warps() {
         let row_bytes = 4 * 1000;
-        assert_eq!(segments((0..32).map(|lane| lane * row_bytes), 4, 128), 32);
-        assert_eq!(segments((0..32).map(|lane| 512 + 4 * lane), 4, 128), 1);
-        assert_eq!(segments([126], 4, 128), 2);
-        assert_eq!(segments([], 4, 128), 0);
+        assert_eq!(segments((0..32).map(|lane| lane * row_bytes), 4, 128).unwrap(), 32);
+        assert_eq!(segments((0..32).map(|lane| 512 + 4 * lane), 4, 128).unwrap(), 1);
+        assert_eq!(segments([126], 4, 128).unwrap(), 2);
+        assert_eq!(segments([], 4, 128).unwrap(), 0);
+        assert_eq!(segments([u64::MAX], 4, 128).unwrap(), 1);
+        assert_eq!(segments([126], 4, 0).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
 
     #[test]
     fn bursts_and_banks() {
-        // Pairs of words, and of each four words one pair.
+        // First all words, then every second pair of words.
         assert_eq!(240.0 * Dram::burst_efficiency(8, 16, 512), 120.0);
         let channel = Dram { bus_bits: 64, clock: 1e9, latency_to_transfer: 20.0 };
         assert!((channel.busy(1) * 16.0 - 0.762).abs() < 5e-4);
@@ -108,9 +129,16 @@ mod tests {
         let memory = Interleaving { burst: 8, channels: 4, banks: 2 };
         let tile = |column: u64| -> BTreeSet<u64> {
             let cells = (0..2).flat_map(|row| (0..2).map(move |c| 4 * (4 * row + 2 * column + c)));
-            cells.map(|address| memory.place(address).0).collect()
+            cells.map(|address| memory.place(address).unwrap().0).collect()
         };
         assert_eq!((tile(0), tile(1)), (BTreeSet::from([0, 2]), BTreeSet::from([1, 3])));
-        assert_eq!(memory.place(32), (0, 1));
+        assert_eq!(memory.place(32).unwrap(), (0, 1));
+        for none in [
+            Interleaving { burst: 0, ..memory },
+            Interleaving { channels: 0, ..memory },
+            Interleaving { banks: 0, ..memory },
+        ] {
+            assert_eq!(none.place(32).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        }
     }
 }

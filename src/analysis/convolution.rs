@@ -1,23 +1,23 @@
-//! How often a tiled convolution uses what it loaded. Tiles and masks are products over their axes.
+//! Reuse of loaded elements in tiled convolutions. Tiles and masks are products over their axes.
 
-/// One axis of a tile of outputs under a mask of odd length.
+/// One axis of a tile of outputs, under a mask of odd length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// Outputs of the tile.
+    /// Outputs along the axis.
     pub tile: u64,
-    /// Length of the mask: 2 r + 1.
+    /// Length of the mask: `2 r + 1`.
     pub mask: u64,
-    /// Whether the tile lies at the array's end, where the mask hangs over.
+    /// Whether the tile is at the end of the array, where part of the mask is outside.
     pub boundary: bool,
 }
 
 impl Axis {
-    /// Inside the array.
+    /// Makes an axis inside the array.
     pub fn inside(tile: u64, mask: u64) -> Self {
         Self { tile, mask, boundary: false }
     }
 
-    /// At the array's end.
+    /// Makes an axis at the end of the array.
     pub fn at_boundary(tile: u64, mask: u64) -> Self {
         Self { tile, mask, boundary: true }
     }
@@ -26,19 +26,23 @@ impl Axis {
         self.mask / 2
     }
 
-    /// Elements that the tile's outputs read, one by one.
+    /// Returns the elements that the outputs read, with repetitions.
     pub fn reads(&self) -> u64 {
-        let r = self.radius();
-        // Beyond the end the outputs read 1, 2, ... r elements less.
-        self.tile * self.mask - if self.boundary { r * (r + 1) / 2 } else { 0 }
+        self.tile * self.mask - if self.boundary { self.beyond_an_end() } else { 0 }
     }
 
-    /// Elements that lie under the tile and its halo.
+    /// Reads beyond one end of the tile: r, r - 1, ... of the outputs from that end on.
+    fn beyond_an_end(&self) -> u64 {
+        let (r, outputs) = (self.radius(), self.tile.min(self.radius()));
+        (2 * r + 1 - outputs) * outputs / 2
+    }
+
+    /// Returns the elements of the tile and its halo.
     pub fn loads(&self) -> u64 {
         self.tile + self.radius() * if self.boundary { 1 } else { 2 }
     }
 
-    /// How often an element that was loaded is read, over all axes.
+    /// Returns the number of reads per loaded element, over all axes.
     ///
     /// ```
     /// use tilework::analysis::Axis;
@@ -50,8 +54,8 @@ impl Axis {
         product(Axis::reads) / product(Axis::loads)
     }
 
-    /// Bytes that are loaded for each operation, of two for each element that an output reads. Outputs that load for
-    /// themselves are tiles of 1.
+    /// Returns the bytes loaded per operation, with two operations per element read. A tile of 1 stands for outputs
+    /// that load for themselves.
     ///
     /// ```
     /// use tilework::analysis::Axis;
@@ -63,9 +67,9 @@ impl Axis {
     }
 }
 
-/// Reads that find their element in the tile itself, where the halo is left to the cache (strategy 3).
+/// Returns the reads that find their element in the tile, if the halo is left to the cache (strategy 3).
 pub fn reads_from_shared(axes: &[Axis]) -> u64 {
-    axes.iter().map(|a| a.tile * a.mask - a.radius() * (a.radius() + 1)).product()
+    axes.iter().map(|a| a.tile * a.mask - 2 * a.beyond_an_end()).product()
 }
 
 #[cfg(test)]
@@ -86,6 +90,22 @@ mod tests {
     }
 
     #[test]
+    fn tiles_smaller_than_the_radius_match_a_count() {
+        let count = |tile: i64, mask: i64, inside: &dyn Fn(i64) -> bool| -> u64 {
+            let reads = (0..tile).flat_map(|i| (0..mask).map(move |j| i + j - mask / 2));
+            reads.filter(|at| inside(*at)).count() as u64
+        };
+        for (tile, mask) in [(16, 65), (16, 101), (1, 3), (1, 65), (5, 11), (6, 11), (0, 3)] {
+            let sizes = (tile as u64, mask as u64);
+            let shared = reads_from_shared(&[Axis::inside(sizes.0, sizes.1)]);
+            assert_eq!(shared, count(tile, mask, &|at| (0..tile).contains(&at)), "{sizes:?}");
+            let boundary = Axis::at_boundary(sizes.0, sizes.1).reads();
+            assert_eq!(boundary, count(tile, mask, &|at| at < tile), "{sizes:?}");
+        }
+        assert_eq!(Axis::at_boundary(16, 65).reads(), 648);
+    }
+
+    #[test]
     fn bytes_of_an_operation() {
         for mask in [1, 3, 25] {
             let untiled: Vec<_> = (0..3).map(|n| vec![Axis::inside(1, mask); n + 1]).collect();
@@ -100,7 +120,7 @@ mod tests {
         let side = axis.loads();
         assert_eq!((side, 2048 / (side * side), 2048 / (side * side) * side * side * 4), (24, 3, 6912));
         assert_eq!(Axis::reuse(&[axis; 2]), 36.0);
-        // Four loads a thread: twice the side.
+        // Four loads per thread: twice the side.
         assert_eq!(Axis::reuse(&[Axis::inside(2 * side - 8, 9); 2]), 56.25);
     }
 
@@ -110,7 +130,7 @@ mod tests {
         let (reads, shared) = (ratio(&axes).0, reads_from_shared(&axes));
         assert_eq!((reads, shared, reads - shared), (11_520, 9176, 2344));
         assert!((shared as f64 / 256.0 - 35.84).abs() < 5e-3);
-        // What both strategies read from memory.
+        // Reads from memory under both strategies.
         let global = |axes: &[Axis]| {
             let tile: u64 = axes.iter().map(|a| a.tile).product();
             (tile + ratio(axes).0 - reads_from_shared(axes), ratio(axes).1)

@@ -1,36 +1,37 @@
-//! Branches on which the lanes of a warp disagree. Threads are counted x fastest, then y, then z.
+//! Branches on which the lanes of a warp disagree. Threads are numbered x fastest, then y, then z.
 
 use std::collections::BTreeSet;
 
-/// Warps of a launch, and those whose lanes take several ways.
+/// Warps of a launch, and how many diverge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Divergence {
     /// All warps.
     pub warps: u64,
-    /// Those whose lanes take several ways.
+    /// Warps whose lanes take more than one way.
     pub divergent: u64,
-    /// Ways taken, summed over the warps: what the warps execute.
+    /// Ways taken, summed over the warps: the passes that they run.
     pub passes: u64,
-    /// Lanes of warps that no thread has.
+    /// Lanes without a thread.
     pub idle_lanes: u64,
-    /// Threads.
+    /// All threads.
     pub threads: u64,
 }
 
 impl Divergence {
-    /// Lanes that work, of those that the passes occupy.
+    /// Returns the share of lanes that work, over all passes.
     pub fn efficiency(&self, warp: u32) -> f64 {
         self.threads as f64 / (self.passes as f64 * f64::from(warp))
     }
 }
 
-/// Where thread `index` of a block of x, y, z threads stands.
+/// Returns the position of thread `index` in a block of x, y, z threads.
 pub fn lane_position(block: [u32; 3], index: u32) -> [u32; 3] {
     let [x, y, _] = block.map(|d| d.max(1));
     [index % x, index / x % y, index / (x * y)]
 }
 
-/// Counts the warps of `grid` blocks of `block` threads in which `way`, of a thread's global position, differs.
+/// Counts the divergent warps in `grid` blocks of `block` threads, where `way` maps a thread's global position to its
+/// way.
 ///
 /// ```
 /// use tilework::analysis::divergence;
@@ -66,15 +67,15 @@ pub fn divergence(grid: [u32; 3], block: [u32; 3], warp: u32, way: impl Fn([u32;
     all
 }
 
-/// Passes of a warp through a loop whose lanes iterate differently often: from the first lane that is done, each
-/// iteration is one for those that go on and one for those that left.
+/// Returns the passes of a warp through a loop, given each lane's iterations. After the first lane leaves, each
+/// iteration takes two passes: one for the lanes that go on, one for those that left.
 pub fn loop_passes(iterations: &[u32]) -> u32 {
     let least = iterations.iter().min().copied().unwrap_or(0);
     let most = iterations.iter().max().copied().unwrap_or(0);
     least + 2 * (most - least)
 }
 
-/// Seconds of a warp whose lanes take several branches, which it runs one after the other.
+/// Returns the seconds of a warp whose lanes take several branches, one after another.
 ///
 /// ```
 /// use tilework::analysis::branch_seconds;

@@ -1,4 +1,6 @@
-//! What a matrix product reads and does.
+//! Operations and memory traffic of a matrix product.
+
+use crate::error::{Result, err};
 
 /// The product of an m x k and a k x n matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub struct Matmul {
 }
 
 impl Matmul {
-    /// Multiplications and additions that the result needs.
+    /// Returns the multiplications and additions of the result.
     ///
     /// ```
     /// use tilework::analysis::Matmul;
@@ -23,30 +25,36 @@ impl Matmul {
         2 * self.m * self.n * self.k
     }
 
-    /// Operations of blocks that compute whole `tile` x `tile` tiles in whole steps of `tile` terms.
-    pub fn flop_executed(&self, tile: u64) -> u64 {
+    /// Returns the operations of blocks that compute full `tile` x `tile` tiles in full steps of `tile` terms.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `tile` is 0.
+    pub fn flop_executed(&self, tile: u64) -> Result<u64> {
+        if tile == 0 {
+            return Err(err!(InvalidArgument, "flop_executed: tiles of 0 x 0; take at least 1 x 1"));
+        }
         let blocks = self.m.div_ceil(tile) * self.n.div_ceil(tile);
-        2 * blocks * tile * tile * self.k.div_ceil(tile) * tile
+        Ok(2 * blocks * tile * tile * self.k.div_ceil(tile) * tile)
     }
 
-    /// Elements that blocks read which compute `rows` x `columns` of the result each: a row of tiles reads its
-    /// part of A for every column of tiles, and B likewise. One by one is the naive kernel.
+    /// Returns the elements read by blocks that each compute `rows` x `columns` of the result: A is read once per
+    /// column of tiles, B once per row of tiles. 1 x 1 is the naive kernel.
     pub fn elements_read(&self, rows: u64, columns: u64) -> u64 {
         let (rows, columns) = (rows.max(1), columns.max(1));
         self.m * self.k * self.n.div_ceil(columns) + self.k * self.n * self.m.div_ceil(rows)
     }
 
-    /// Operations for each element that such blocks read or write.
+    /// Returns the operations per element that such blocks read or write.
     pub fn operations_per_access(&self, rows: u64, columns: u64) -> f64 {
         self.flop() as f64 / (self.elements_read(rows, columns) + self.m * self.n) as f64
     }
 
-    /// Operations for each byte, of elements of `element_bytes`: where the kernel stands on the roofline.
+    /// Returns the operations per byte, for elements of `element_bytes`: the kernel's intensity on the roofline.
     pub fn intensity(&self, rows: u64, columns: u64, element_bytes: u64) -> f64 {
         self.operations_per_access(rows, columns) / element_bytes as f64
     }
 
-    /// The same if every element were read once.
+    /// Returns the intensity if every element were read once.
     pub fn best_intensity(&self, element_bytes: u64) -> f64 {
         self.intensity(self.m, self.n, element_bytes)
     }
@@ -60,7 +68,9 @@ mod tests {
     fn known_answers() {
         assert_eq!(4 * Matmul { m: 40, n: 33, k: 31 }.elements_read(1, 1), 327_360);
         assert_eq!(4 * Matmul { m: 80, n: 69, k: 41 }.elements_read(16, 16), 122_180);
-        assert_eq!(Matmul { m: 100, n: 92, k: 141 }.flop_executed(32), 3_932_160);
+        assert_eq!(Matmul { m: 100, n: 92, k: 141 }.flop_executed(32).unwrap(), 3_932_160);
+        let of_nothing = Matmul { m: 1, n: 1, k: 1 }.flop_executed(0).unwrap_err();
+        assert_eq!(of_nothing.kind(), crate::ErrorKind::InvalidArgument);
         let cube = |n| Matmul { m: n, n, k: n };
         assert_eq!(cube(8192).flop(), 1_099_511_627_776);
         // 2 n operations for 2 n loads and a store.

@@ -2,22 +2,22 @@
 //!
 //! | question | take |
 //! |---|---|
-//! | the maximum gain of parallel work | [`amdahl`] |
-//! | whether memory or arithmetic is the bound, and how much reuse it would take | [`Roofline`], [`reuse_for_peak`] |
-//! | how many workgroups a multiprocessor holds, and why no more | [`occupancy`], [`Multiprocessor::of_adapter`] |
+//! | how much faster parallel work can get | [`amdahl`] |
+//! | whether memory or arithmetic limits a kernel, and how much reuse would change that | [`Roofline`], [`reuse_for_peak`] |
+//! | how many workgroups fit on a multiprocessor, and what limits them | [`occupancy`], [`Multiprocessor::of_adapter`] |
 //! | which subgroups run both sides of a branch | [`divergence`], [`branch_seconds`] |
-//! | what a matrix product reads and does | [`Matmul`] |
-//! | how often a convolution uses what it loaded | [`Axis`] |
-//! | how much of what memory delivers is used | [`segments`], [`Dram`] |
+//! | how much a matrix product reads and computes | [`Matmul`] |
+//! | how often a convolution uses each loaded element | [`Axis`] |
+//! | how many of the moved bytes are used | [`segments`], [`Dram`] |
 //! | operations and steps of scans and reductions | [`reduction_operations`], [`kogge_stone_operations`], [`brent_kung_operations`] |
-//! | how slow atomics are that now and then miss the cache | [`misses_of_atomics`] |
-//! | what a bus carries, what a model remembers | [`pcie3_bytes_per_second`], [`kv_cache_bytes`], [`perplexity`] |
+//! | how much cache misses slow down atomics | [`misses_of_atomics`] |
+//! | bandwidth of a bus, size of a KV cache, perplexity | [`pcie3_bytes_per_second`], [`kv_cache_bytes`], [`perplexity`] |
 //!
-//! They are models. WGSL does not promise how threads map to subgroups, and wgpu does not report how large a
-//! multiprocessor is, which is known for some cards by name. Unknown results are reported as such.
+//! These are models. WGSL does not define how threads map to subgroups, and wgpu does not report a multiprocessor's
+//! resources; they are known for some cards by name. Unknown results are reported as unknown.
 //!
-//! [`Plan::report`](crate::Plan::report) gives their results for a plan; the `explain` example, for every variant of
-//! an op.
+//! [`Plan::report`](crate::Plan::report) applies the formulas to a plan; the `explain` example applies them to every
+//! variant of an op.
 
 mod atomics;
 mod coalescing;

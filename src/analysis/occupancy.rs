@@ -1,26 +1,26 @@
-//! How many workgroups a multiprocessor holds.
+//! How many workgroups fit on a multiprocessor.
 
-/// Threads of a warp.
+/// Threads per warp.
 const WARP: u32 = 32;
 
-/// What a multiprocessor has. wgpu does not report it; `None` is not known, and bounds nothing.
+/// The resources of a multiprocessor. wgpu does not report them; `None` is unknown and limits nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Multiprocessor {
-    /// Threads at a time.
+    /// Resident threads.
     pub threads: Option<u32>,
-    /// Blocks at a time.
+    /// Resident blocks.
     pub blocks: Option<u32>,
     /// Bytes of shared memory.
     pub shared_bytes: Option<u32>,
-    /// Registers.
+    /// Number of registers.
     pub registers: Option<u32>,
-    /// Bytes of shared memory that the system takes for each block.
+    /// Bytes of shared memory reserved per block.
     pub shared_bytes_reserved: u32,
 }
 
-/// Multiprocessors of NVIDIA's cards: words that one of must be in the name, then threads, blocks, KiB of shared
-/// memory, and KiB reserved for each block, of the CUDA programming guide's table of compute capabilities. All have
-/// 65536 registers.
+/// NVIDIA's multiprocessors: words of which the name contains one, then threads, blocks, KiB of shared memory, and
+/// reserved KiB per block, from the table of compute capabilities in the CUDA programming guide. All have 65536
+/// registers.
 const NVIDIA: &[(&[&str], [u32; 4])] = &[
     // 10.0
     (&["B100", "B200", "GB200"], [2048, 32, 228, 1]),
@@ -43,8 +43,7 @@ const NVIDIA: &[(&[&str], [u32; 4])] = &[
 ];
 
 impl Multiprocessor {
-    /// That of the adapter of this name: known of NVIDIA's cards from 2017 on, as far as they are in a table, and of no
-    /// others.
+    /// Returns the multiprocessor of an adapter, if its name is that of an NVIDIA card from 2017 or later in the table.
     ///
     /// ```
     /// use tilework::analysis::Multiprocessor;
@@ -69,44 +68,44 @@ impl Multiprocessor {
         })
     }
 
-    /// Whether nothing is known.
+    /// Returns whether nothing is known.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a block (a workgroup) takes.
+/// Resources of a block (a workgroup).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Block {
     /// Threads.
     pub threads: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
-    /// Registers of all its threads.
+    /// Registers of all threads.
     pub registers: u32,
 }
 
-/// Blocks that a multiprocessor holds by each of its limits, and by all of them.
+/// Blocks per multiprocessor, by each resource and by all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupancy {
-    /// By the number of blocks.
+    /// Limit by blocks.
     pub by_blocks: Option<u32>,
-    /// By the number of threads.
+    /// Limit by threads.
     pub by_threads: Option<u32>,
-    /// By shared memory.
+    /// Limit by shared memory.
     pub by_shared: Option<u32>,
-    /// By registers.
+    /// Limit by registers.
     pub by_registers: Option<u32>,
-    /// The least of them; `None` if no limit is known.
+    /// The smallest limit; `None` if none is known.
     pub blocks: Option<u32>,
-    /// Warps of one block.
+    /// Warps per block.
     pub warps_per_block: u32,
     block: Block,
     most_threads: Option<u32>,
 }
 
 impl Occupancy {
-    /// What bounds it, of the limits that are known: the first of those that give the least.
+    /// Names the resource with the smallest known limit; the first of equal ones.
     pub fn bound(&self) -> Option<&'static str> {
         let limits = [
             (self.by_threads, "threads"),
@@ -117,42 +116,45 @@ impl Occupancy {
         limits.into_iter().find(|(fit, _)| fit.is_some() && *fit == self.blocks).map(|(_, name)| name)
     }
 
-    /// Threads at a time.
+    /// Returns the resident threads.
     pub fn threads(&self) -> Option<u32> {
         Some(self.blocks? * self.block.threads)
     }
 
-    /// Warps at a time.
+    /// Returns the resident warps.
     pub fn warps(&self) -> Option<u32> {
         Some(self.blocks? * self.warps_per_block)
     }
 
-    /// Bytes of shared memory in use.
+    /// Returns the bytes of shared memory in use.
     pub fn shared_bytes(&self) -> Option<u32> {
         Some(self.blocks? * self.block.shared_bytes)
     }
 
-    /// Warps in use, of those that there is room for.
+    /// Returns the share of the possible warps in use.
     pub fn fraction(&self) -> Option<f64> {
         Some(f64::from(self.warps()?) / f64::from(self.most_threads? / WARP))
     }
 }
 
-/// How many of `block` a multiprocessor holds. What a block does not need does not bound it.
+/// Returns how many of `block` fit on a multiprocessor. A resource that the block does not use limits nothing.
 ///
 /// ```
 /// use tilework::analysis::{Block, Multiprocessor, occupancy};
 ///
-/// let multiprocessor = Multiprocessor { threads: Some(1536), blocks: Some(8), registers: Some(16384), ..Default::default() };
+/// let (threads, blocks, registers) = (Some(1536), Some(8), Some(16384));
+/// let multiprocessor = Multiprocessor { threads, blocks, registers, ..Default::default() };
 /// let twelve = occupancy(&multiprocessor, &Block { threads: 256, registers: 12 * 256, ..Default::default() });
 /// assert_eq!((twelve.blocks, twelve.threads(), twelve.by_shared), (Some(5), Some(1280), None));
 /// ```
 pub fn occupancy(multiprocessor: &Multiprocessor, block: &Block) -> Occupancy {
     let fit = |room: Option<u32>, each: u32| room?.checked_div(each);
     let by_blocks = multiprocessor.blocks;
-    let by_threads = fit(multiprocessor.threads, block.threads);
+    let warps_per_block = block.threads.div_ceil(WARP);
+    // A block takes whole warps.
+    let by_threads = fit(multiprocessor.threads.map(|threads| threads / WARP), warps_per_block);
     let reserved = if block.shared_bytes > 0 { multiprocessor.shared_bytes_reserved } else { 0 };
-    let by_shared = fit(multiprocessor.shared_bytes, block.shared_bytes + reserved);
+    let by_shared = fit(multiprocessor.shared_bytes, block.shared_bytes.saturating_add(reserved));
     let by_registers = fit(multiprocessor.registers, block.registers);
     let blocks = [by_blocks, by_threads, by_shared, by_registers].into_iter().flatten().min();
     Occupancy {
@@ -161,7 +163,7 @@ pub fn occupancy(multiprocessor: &Multiprocessor, block: &Block) -> Occupancy {
         by_shared,
         by_registers,
         blocks,
-        warps_per_block: block.threads.div_ceil(WARP),
+        warps_per_block,
         block: *block,
         most_threads: multiprocessor.threads,
     }
@@ -218,11 +220,15 @@ mod tests {
         let m = Multiprocessor { threads: Some(2048), shared_bytes: Some(64 << 10), ..Default::default() };
         let o = occupancy(&m, &of(256, 2 << 10, 0));
         assert_eq!((o.by_shared, o.by_threads, o.by_registers), (Some(32), Some(8), None));
-        // A tile 16 wide of each of two matrices: two loads a thread.
+        // A 16-wide tile of each matrix: two loads per thread.
         assert_eq!(o.threads().unwrap() * 2, 4096);
         let m = Multiprocessor { threads: Some(1536), blocks: Some(16), ..Default::default() };
         let o = occupancy(&m, &of(1536 / 16, 0, 0));
         assert_eq!((o.by_blocks, o.by_threads, o.warps_per_block), (Some(16), Some(16), 3));
+        // 100 threads take 4 warps: 8 blocks fill 32.
+        let m = Multiprocessor { threads: Some(1024), ..Default::default() };
+        let o = occupancy(&m, &of(100, 0, 0));
+        assert_eq!((o.blocks, o.warps(), o.fraction()), (Some(8), Some(32), Some(1.0)));
         let unknown = occupancy(&Multiprocessor::default(), &of(64, 0, 0));
         assert_eq!((unknown.blocks, unknown.bound(), unknown.fraction()), (None, None, None));
     }
@@ -238,7 +244,7 @@ mod tests {
         for other in ["", "NVIDIA", "NVIDIA GeForce GTX 950", "llvmpipe (LLVM 15.0.6, 256 bits)", "H100"] {
             assert_eq!(known(other), None, "{other}");
         }
-        // 48 KiB and the system's 1 KiB: four blocks of 49 in 228.
+        // 48 KiB plus the reserved 1 KiB: four blocks of 49 KiB fit in 228.
         let h100 = Multiprocessor::of_adapter("NVIDIA H100 PCIe").unwrap();
         let large = occupancy(&h100, &of(256, 48 << 10, 0));
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Amdahl's law and the roofline.
 
-/// How many times faster a program gets of which the fraction `parallel` becomes `speedup` times faster.
+/// Returns the speedup of a program if the fraction `parallel` of it becomes `speedup` times faster (Amdahl's law).
 ///
 /// ```
 /// use tilework::analysis::{amdahl, amdahl_bound};
@@ -13,33 +13,33 @@ pub fn amdahl(parallel: f64, speedup: f64) -> f64 {
     1.0 / (1.0 - parallel + parallel / speedup)
 }
 
-/// What [`amdahl`] approaches as the speedup grows.
+/// Returns the limit of [`amdahl`] for an infinite speedup.
 pub fn amdahl_bound(parallel: f64) -> f64 {
     1.0 / (1.0 - parallel)
 }
 
-/// Operations a second that `bandwidth` bytes a second feed, where each element of `element_bytes` that is loaded
+/// Returns the operations per second that `bandwidth` bytes per second allow, if each loaded element of `element_bytes`
 /// serves `reuse` operations.
 pub fn flops_at(bandwidth: f64, element_bytes: f64, reuse: f64) -> f64 {
     bandwidth / element_bytes * reuse
 }
 
-/// The reuse that takes `peak` operations a second out of `bandwidth`.
+/// Returns the reuse for which `bandwidth` allows `peak` operations per second.
 pub fn reuse_for_peak(peak: f64, bandwidth: f64, element_bytes: f64) -> f64 {
     peak / (bandwidth / element_bytes)
 }
 
-/// The roofline, a device's maximum rates: S. Williams, A. Waterman, D. Patterson (2009).
+/// The maximum rates of a device: the roofline of S. Williams, A. Waterman and D. Patterson (2009).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Roofline {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bandwidth: f64,
-    /// Operations a second.
+    /// Operations per second.
     pub peak: f64,
 }
 
 impl Roofline {
-    /// Operations a second at `intensity` operations a byte.
+    /// Returns the maximum operations per second at `intensity` operations per byte.
     ///
     /// ```
     /// use tilework::analysis::Roofline;
@@ -53,12 +53,12 @@ impl Roofline {
         (self.bandwidth * intensity).min(self.peak)
     }
 
-    /// The least intensity that reaches the peak.
+    /// Returns the smallest intensity that reaches the peak.
     pub fn ridge(&self) -> f64 {
         self.peak / self.bandwidth
     }
 
-    /// Seconds that `flop` operations on `bytes` bytes take at the least.
+    /// Returns the minimum seconds for `flop` operations on `bytes` bytes.
     pub fn seconds(&self, flop: f64, bytes: f64) -> f64 {
         (flop / self.peak).max(bytes / self.bandwidth)
     }

@@ -1,16 +1,16 @@
-//! Operations and steps of reductions and scans of `n` elements, a power of two where logarithms are taken.
+//! Operations and steps of reductions and scans of `n` elements. Formulas with logarithms need a power of two.
 
-/// Of a reduction.
+/// Returns the operations of a reduction.
 pub fn reduction_operations(n: u64) -> u64 {
     n.saturating_sub(1)
 }
 
-/// Of a scan after Kogge and Stone, in log2 n steps.
+/// Returns the operations of a Kogge-Stone scan, which takes log2 n steps.
 pub fn kogge_stone_operations(n: u64) -> u64 {
     n * log2(n) - n.saturating_sub(1)
 }
 
-/// Of a scan after Brent and Kung.
+/// Returns the operations of a Brent-Kung scan.
 ///
 /// ```
 /// use tilework::analysis::{brent_kung_operations, brent_kung_steps};
@@ -22,18 +22,18 @@ pub fn brent_kung_operations(n: u64) -> u64 {
     2 * n.saturating_sub(1) - log2(n)
 }
 
-/// Steps of a scan after Brent and Kung.
+/// Returns the steps of a Brent-Kung scan.
 pub fn brent_kung_steps(n: u64) -> u64 {
     (2 * log2(n)).saturating_sub(1)
 }
 
-/// Steps and barriers of a block that reduces `factor` times `n` elements, `n` being two a thread, if threads first
-/// add up their own.
+/// Returns the steps and barriers of a block that reduces `factor * n` elements, two per thread for each `n`, if each
+/// thread first adds its own elements.
 pub fn coarsened_steps(n: u64, factor: u64) -> (u64, u64) {
     (2 * factor.saturating_sub(1) + log2(n), log2(n))
 }
 
-/// The same of `factor` blocks one after the other.
+/// Returns the same for `factor` blocks that run one after another.
 pub fn uncoarsened_steps(n: u64, factor: u64) -> (u64, u64) {
     (factor * log2(n), factor * log2(n))
 }

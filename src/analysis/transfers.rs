@@ -1,6 +1,6 @@
-//! What a bus carries, and what a language model keeps.
+//! Bandwidth of a bus, and memory and quality of language models.
 
-/// Bytes a second each way of a PCI Express 3 slot: 8 GT/s a lane, of 130 bits 128 for data.
+/// Returns the bytes per second each way of a PCI Express 3 slot: 8 GT/s per lane, 128 of 130 bits for data.
 ///
 /// ```
 /// use tilework::analysis::pcie3_bytes_per_second;
@@ -14,7 +14,7 @@ pub fn pcie3_bytes_per_second(lanes: u32) -> f64 {
     f64::from(lanes) * 8e9 * 128.0 / 130.0 / 8.0
 }
 
-/// Bytes of the keys and values of `tokens` tokens.
+/// Returns the bytes of keys and values of `tokens` tokens.
 ///
 /// ```
 /// use tilework::analysis::kv_cache_bytes;
@@ -25,7 +25,7 @@ pub fn kv_cache_bytes(layers: u64, heads: u64, head_size: u64, tokens: u64, elem
     2 * layers * heads * head_size * tokens * element_bytes
 }
 
-/// The perplexity of the negative log-likelihoods of a text's tokens; NaN for an empty text.
+/// Returns the perplexity of a text, from its tokens' negative log-likelihoods; NaN for an empty text.
 ///
 /// ```
 /// use tilework::analysis::perplexity;

@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::error::{Result, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::When;
-use crate::program::{Ask, Form, Operation, Settings, Supply};
+use crate::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
 use crate::reference;
 use crate::sparse::{
     ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
@@ -23,6 +23,8 @@ pub struct MatrixJob<'a> {
     pub settings: &'a Settings,
     /// The variant, or `auto`.
     pub variant: &'a str,
+    /// The device whose time decides the format, if none is requested.
+    pub profile: &'a DeviceProfile,
 }
 
 /// The result of a driven op.
@@ -38,7 +40,7 @@ impl MatrixJob<'_> {
     /// Builds the op on the matrix, in the requested format or the one that suits it. `supply` makes missing inputs.
     ///
     /// # Errors
-    /// Those of [`Operation::form`](crate::program::Operation::form) and the conversion.
+    /// As [`Operation::form`](crate::program::Operation::form) and the conversion.
     pub fn form(&self, supply: Option<&mut dyn Supply>) -> Result<Form> {
         let op = self.settings.op();
         let mut statistics = None;
@@ -49,8 +51,7 @@ impl MatrixJob<'_> {
             (csr, to)
         } else {
             let found = self.matrix.analyse();
-            let wanted = wanted_format(self.settings, self.variant)?;
-            let format = wanted.or_else(|| Target::named(found.format().0)).unwrap_or(Target::Csr);
+            let format = wanted_format(self.settings, self.variant, &found, self.profile)?;
             statistics = Some(found);
             (reference::spconvert(&HostMatrix::Csr(self.matrix.try_clone(op.name)?), format)?, None)
         };
@@ -91,15 +92,14 @@ impl Gpu {
     /// A starting vector that is not passed is zeros, or ones for an eigenvector.
     ///
     /// # Errors
-    /// Those of the solver, of [`convert_matrix`](Self::convert_matrix), and inputs of the wrong shape.
+    /// As the solver, of [`convert_matrix`](Self::convert_matrix), and inputs of the wrong shape.
     pub fn drive(&self, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Option<Driven>> {
         let op = job.settings.op();
         let Some((_, drive)) = DRIVERS.iter().find(|(name, _)| *name == op.name) else { return Ok(None) };
-        let (most, least) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
+        let (max, min) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
         let given = job.inputs.len();
-        if !(least..=most).contains(&given) {
-            let text =
-                format!("{}: {given} inputs after the matrix; the op wants {least} to {most}", op.name);
+        if !(min..=max).contains(&given) {
+            let text = format!("{}: {given} inputs after the matrix; the op wants {min} to {max}", op.name);
             return Err(err!(InvalidArgument, "{text}"));
         }
         drive(self, job, progress).map(Some)

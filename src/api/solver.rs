@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// after the last one needed change nothing, and [`progress`](Self::progress) returns the state.
 ///
 /// # Errors
-/// Those of [`Plan`](crate::Plan). A solver that does not converge returns no error, but an [`Outcome`].
+/// As [`Plan`](crate::Plan). A solver that does not converge returns no error, but an [`Outcome`].
 #[derive(Debug)]
 pub struct Solver<M> {
     method: M,
@@ -28,7 +28,7 @@ impl Gpu {
     /// Plans a solver of linear systems: [`ConjugateGradient`].
     ///
     /// # Errors
-    /// Those of [`ConjugateGradient`], of compiling its kernels, and [`Gpu::alloc`].
+    /// As [`ConjugateGradient`], of compiling its kernels, and [`Gpu::alloc`].
     pub fn conjugate_gradient(&self, method: &ConjugateGradient) -> Result<Solver<ConjugateGradient>> {
         let engine = Engine::new(self, method.phases(&self.planning_profile())?, 2)?;
         Ok(Solver { method: method.clone(), engine })
@@ -37,7 +37,7 @@ impl Gpu {
     /// Plans a search for an eigenvalue: [`PowerIteration`].
     ///
     /// # Errors
-    /// Those of [`PowerIteration`], of compiling its kernels, and [`Gpu::alloc`].
+    /// As [`PowerIteration`], of compiling its kernels, and [`Gpu::alloc`].
     pub fn power_iteration(&self, method: &PowerIteration) -> Result<Solver<PowerIteration>> {
         let engine = Engine::new(self, method.phases(&self.planning_profile())?, 1)?;
         Ok(Solver { method: method.clone(), engine })
@@ -46,7 +46,7 @@ impl Gpu {
     /// Plans the ranking of a graph's nodes: [`PageRank`].
     ///
     /// # Errors
-    /// Those of [`PageRank`], of compiling its kernels, and [`Gpu::alloc`].
+    /// As [`PageRank`], of compiling its kernels, and [`Gpu::alloc`].
     pub fn page_rank(&self, method: &PageRank) -> Result<Solver<PageRank>> {
         let given = 1 + usize::from(method.personalised);
         let engine = Engine::new(self, method.phases(&self.planning_profile())?, given)?;
@@ -54,7 +54,37 @@ impl Gpu {
     }
 }
 
+/// Declares `record_start` and `record_steps` of a solver with these vectors.
+macro_rules! recorders {
+    ($this:ident, $matrix:ident, $($vector:ident: $ty:ty),+; $vectors:expr) => {
+        /// Records the start. Errors: as [`Plan`](crate::Plan).
+        pub fn record_start<'a, Enc: Encoder>(
+            &$this,
+            rec: &mut Recorder<Enc>,
+            $matrix: &'a DeviceMatrix,
+            $($vector: $ty),+
+        ) -> Result<()> {
+            $this.engine.record_start(rec, $matrix, &$vectors)
+        }
+
+        /// Records a batch of iterations, as many as `check_every` says. Errors: as [`Plan`](crate::Plan).
+        pub fn record_steps<'a, Enc: Encoder>(
+            &$this,
+            rec: &mut Recorder<Enc>,
+            $matrix: &'a DeviceMatrix,
+            $($vector: $ty),+
+        ) -> Result<()> {
+            $this.engine.record(&$this.engine.steps, rec, $matrix, &$vectors)
+        }
+    };
+}
+
 impl<M> Solver<M> {
+    /// Returns the method and its options.
+    pub fn method(&self) -> &M {
+        &self.method
+    }
+
     /// Returns the program of a batch of iterations, as plain data.
     pub fn program(&self) -> &Program {
         self.engine.steps.program()
@@ -75,7 +105,7 @@ impl Solver<ConjugateGradient> {
     /// the device has finished it.
     ///
     /// # Errors
-    /// See [`Solver`].
+    /// As [`Solver`].
     pub fn solve<'a>(
         &self,
         a: &'a DeviceMatrix,
@@ -134,46 +164,16 @@ impl Solver<ConjugateGradient> {
         }
     }
 
-    /// Records the start: the preconditioner, and the residual of the guess in `x`.
-    ///
-    /// # Errors
-    /// See [`Plan`](crate::Plan).
-    pub fn record_start<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        a: &'a DeviceMatrix,
-        b: impl Into<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        self.engine.record_start(rec, a, &[b.into().untyped(), x.into().untyped()])
-    }
-
-    /// Records a batch of [`check_every`](ConjugateGradient::check_every) iterations.
-    ///
-    /// # Errors
-    /// See [`Plan`](crate::Plan).
-    pub fn record_steps<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        a: &'a DeviceMatrix,
-        b: impl Into<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        self.engine.record(&self.engine.steps, rec, a, &[b.into().untyped(), x.into().untyped()])
-    }
-
-    /// Returns the method and its options.
-    pub fn method(&self) -> &ConjugateGradient {
-        &self.method
-    }
+    recorders!(self, a, b: impl Into<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>;
+        [b.into().untyped(), x.into().untyped()]);
 }
 
 impl Solver<PowerIteration> {
-    /// Finds the eigenvalue and its vector, starting from `x`. `progress` gets each iteration and its residual, in
+    /// Finds the eigenvalue and its eigenvector, starting from `x`. `progress` gets each iteration and its residual, in
     /// order, after the device has finished it.
     ///
     /// # Errors
-    /// See [`Solver`].
+    /// As [`Solver`].
     pub fn run<'a>(
         &self,
         a: &'a DeviceMatrix,
@@ -184,44 +184,15 @@ impl Solver<PowerIteration> {
         Ok((last.value, solution))
     }
 
-    /// Records the start.
-    ///
-    /// # Errors
-    /// See [`Plan`](crate::Plan).
-    pub fn record_start<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        a: &'a DeviceMatrix,
-        x: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        self.engine.record_start(rec, a, &[x.into().untyped()])
-    }
-
-    /// Records a batch of [`check_every`](PowerIteration::check_every) iterations.
-    ///
-    /// # Errors
-    /// See [`Plan`](crate::Plan).
-    pub fn record_steps<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        a: &'a DeviceMatrix,
-        x: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        self.engine.record(&self.engine.steps, rec, a, &[x.into().untyped()])
-    }
-
-    /// Returns the method and its options.
-    pub fn method(&self) -> &PowerIteration {
-        &self.method
-    }
+    recorders!(self, a, x: impl Into<Slice<'a, f32>>; [x.into().untyped()]);
 }
 
 impl Solver<PageRank> {
-    /// Computes the ranks into `x`. `start` holds where walks begin, if planned as personalised. `progress` gets each
-    /// iteration and how far the ranks moved, in order, after the device has finished it.
+    /// Computes the ranks into `x`. `start` is the restart distribution, if planned as personalised.
+    /// `progress` gets each iteration and the change of the ranks, in order, after the device has finished it.
     ///
     /// # Errors
-    /// See [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or
+    /// As [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or
     /// a planned one that is missing.
     pub fn run<'a>(
         &self,
@@ -233,46 +204,18 @@ impl Solver<PageRank> {
         Ok(self.engine.whole(t, &self.vectors(start, x.into())?, progress)?.1)
     }
 
-    /// Records the start.
-    ///
-    /// # Errors
-    /// See [`run`](Self::run).
-    pub fn record_start<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        t: &'a DeviceMatrix,
-        start: Option<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        self.engine.record_start(rec, t, &self.vectors(start, x.into())?)
-    }
-
-    /// Records a batch of [`check_every`](PageRank::check_every) iterations.
-    ///
-    /// # Errors
-    /// See [`run`](Self::run).
-    pub fn record_steps<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        t: &'a DeviceMatrix,
-        start: Option<Slice<'a, f32>>,
-        x: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        self.engine.record(&self.engine.steps, rec, t, &self.vectors(start, x.into())?)
-    }
-
-    /// Returns the method and its options.
-    pub fn method(&self) -> &PageRank {
-        &self.method
-    }
+    recorders!(self, t, start: Option<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>; self.vectors(start, x.into())?);
 
     fn vectors<'a>(&self, start: Option<Slice<'a, f32>>, x: Slice<'a, f32>) -> Result<Vec<RawSlice<'a>>> {
         if start.is_some() != self.method.personalised {
             return Err(err!(
                 InvalidArgument,
-                "page-rank: the vector `start` {}; plan with `personalised({})`",
-                if start.is_some() { "was passed and not planned" } else { "was planned and is missing" },
-                start.is_some()
+                "page-rank: the vector `start` {}",
+                if start.is_some() {
+                    "was not planned; plan with `personalised()`, or leave it out"
+                } else {
+                    "is missing; pass it, or plan without `personalised()`"
+                }
             ));
         }
         Ok(start.iter().map(Slice::untyped).chain([x.untyped()]).collect())

@@ -9,12 +9,12 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Requires,
-    Translation, Variant, choose, operands,
+    Translation, Variant, choose, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// How keys and values are stored.
+/// The element type of stored keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KvType {
@@ -22,17 +22,17 @@ pub enum KvType {
     F32,
     /// 16-bit floats.
     F16,
-    /// Signed bytes with a factor for each row: what `Quantize` makes of rows.
+    /// Signed bytes with a scale for each row, as `Quantize` writes them by rows.
     Int8,
-    /// 8-bit floats (E4M3) in unsigned bytes, with a factor for each row.
+    /// 8-bit floats (E4M3) in unsigned bytes, with a scale for each row.
     Fp8,
 }
 
 impl KvType {
-    /// Every one.
+    /// Lists all types.
     pub const ALL: [Self; 4] = [Self::F32, Self::F16, Self::Int8, Self::Fp8];
 
-    /// Of the elements in a buffer.
+    /// Returns the element type of the buffer.
     pub const fn dtype(self) -> DType {
         match self {
             Self::F32 => DType::F32,
@@ -42,12 +42,12 @@ impl KvType {
         }
     }
 
-    /// Whether rows have factors.
+    /// Tells whether each row has a scale.
     pub const fn is_scaled(self) -> bool {
         matches!(self, Self::Int8 | Self::Fp8)
     }
 
-    /// `f32`, `f16`, `int8` or `fp8`.
+    /// Returns `f32`, `f16`, `int8` or `fp8`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -58,83 +58,91 @@ impl KvType {
     }
 }
 
-/// The pages that a cache is kept in.
+/// The page layout of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    /// Tokens of a page.
+    /// Tokens in a page.
     pub tokens: usize,
-    /// Pages of the cache.
+    /// Pages in the cache.
     pub pages: usize,
 }
 
-/// Attention of each head: `output = softmax(scale Q K^T + mask) V` over the keys that a query sees.
+/// Computes attention of each head, `output = softmax(scale Q K^T + mask) V`, over the keys that each query may see.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::attention::Attention;
+/// use tilework::prelude::*;
+///
+/// // One head of size 8, two queries, two keys of equal score: the mean of the visible values.
+/// let gpu = Gpu::new()?;
+/// let (q, k) = (gpu.upload(&[0.0f32; 16])?, gpu.upload(&[1.0f32; 16])?);
+/// let v = gpu.upload(&[[1.0f32; 8], [3.0; 8]].concat())?;
+/// let output = gpu.alloc::<f32>(16)?;
+/// let plan = Attention::new([1, 1, 2, 8], [1, 2]).causal().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &q, &k, &v, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [[1.0; 8], [2.0; 8]].concat());
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
 /// `q` and `output` are (batch, heads, queries, head size), `k` and `v` (batch, kv heads, keys, head size), dense and
-/// row-major. Heads are a multiple of kv heads: kv head g serves `heads / kv_heads` heads, one after another. Head sizes
-/// are multiples of 8 up to 256. None of the extents may be 0. Operands are `q`, `k`, `v`, then those of what was asked
-/// for, in this order: `scales` ([`kv`](Self::kv)), `table` ([`paged`](Self::paged)), `lengths`
-/// ([`lengths`](Self::lengths)), `mask` ([`masked`](Self::masked)), and last `output`, which shares no buffer with
+/// row-major. The number of heads is a multiple of kv heads: `heads / kv_heads` consecutive heads share one kv head.
+/// Head sizes are multiples of 8 up to 256. Every extent is at least 1. Operands are `q`, `k`, `v`, then those of the
+/// options in this order: `scales` ([`kv`](Self::kv)), `table` ([`paged`](Self::paged)), `lengths`
+/// ([`lengths`](Self::lengths)), `mask` ([`masked`](Self::masked)); last `output`, which must not share a buffer with
 /// the others.
 ///
-/// # What a query sees
-/// Of n keys (`keys`, or the length of the sequence) query i of T stands at p = i + n - T: the last query beside the
-/// last key. All keys; with [`causal`](Self::causal) those up to p; with [`window`](Self::window) W those with
-/// |p - j| < W. A query that sees nothing, or whose scores are all -infinity, gets zeros.
+/// # Visible keys
+/// The last query is aligned with the last key: of n keys (`keys`, or the length of the sequence), query i of T has
+/// position p = i + n - T. It sees all keys; with [`causal`](Self::causal) keys j <= p; with [`window`](Self::window)
+/// W keys with |p - j| < W. A query that sees no key, or only scores of -infinity, returns zeros.
 ///
 /// # Types
-/// `q` and `output` of f32 or f16; `k` and `v` of either, or quantised ([`KvType`]), whatever q is. Arithmetic is in
-/// f32, but for the weights of `coop`; no device feature is needed, but by `coop`.
+/// `q` and `output` are f32 or f16. `k` and `v` have any [`KvType`], independently of `q`. Only `coop` needs a device
+/// feature.
 ///
 /// # Precision and determinism
-/// Scores, their exponentials, sums and weighted sums of values are of f32. Same device, same inputs, same variant: same
-/// bits. A score that is NaN or +infinity makes its row NaN, as the softmax does; a weight of 0 beside an infinite
-/// value may. A key that a query does not see has no effect on it, whatever `k` and `v` hold there; one whose mask is
-/// -infinity is seen with a weight of 0. [`reference::attention_bound`](crate::reference::attention_bound) is the bound of the error. `coop`, which `auto`
-/// takes for f16 where it can, rounds weights to f16 before it multiplies the values by them: that adds up to 2^-10 times the
-/// mean of the values' magnitudes, as much as the rounding of the output to f16; and its hardware cuts sums off instead of
-/// rounding, four times that bound.
+/// Scores, exponentials and sums are f32; [`reference::attention_bound`](crate::reference::attention_bound) bounds the
+/// error. `coop`, which `auto` takes for f16 where it can, rounds weights to f16 before it multiplies them by values.
+/// That adds up to 2^-10 times the weighted mean of the values' magnitudes, as much as the rounding of an f16 output;
+/// hardware that truncates sums needs four times the bound. The same device, inputs and variant give the same bits.
+///
+/// A score of NaN or +infinity makes its row NaN, as in softmax. A weight of 0 times an infinite value may be NaN. Keys
+/// that a query does not see have no effect on it, whatever `k` and `v` hold there. A key with a mask of -infinity is
+/// visible and has weight 0.
 ///
 /// # Cost
-/// 4 heads x queries x keys x head size operations for each sequence, half of it where causal; with a window W the
-/// time grows with queries x W. `flash` and `coop`: one dispatch, no scratch; keys and values are read once for each tile of
-/// queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of q that share them, and each part of
-/// the keys leaves head size + 4 numbers of a row in scratch. `naive`: three dispatches and 4 bytes of scratch a score, as
-/// many rows at a time as one binding holds.
+/// 4 heads x queries x keys x head size flop for each sequence, half of that if causal; with a window W the time grows
+/// with queries x W. `flash` and `coop`: one dispatch, no scratch; keys and values are read once for each tile of
+/// queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of `q` that share them; each
+/// part of the keys takes head size + 4 numbers of scratch for each row. `naive`: three dispatches for as many rows as
+/// one binding holds, and 4 bytes of scratch for each score.
 ///
 /// # Variants
-/// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` walks over the keys a tile at a
-/// time with scores in registers and an online softmax ([`tile`](Self::tile) sets its sides); `coop` does so on cooperative matrices, for q, k and v of f16, heads of a multiple of
-/// 16 up to 128, not in pages ([`coop_tile`](Self::coop_tile)). `split-kv` is for few
-/// queries against many keys, as in decoding. `auto`, the default, chooses by shape and device. Planned on a CUDA device, q, k,
-/// v and `output` are all of f16 or all of bf16, and the variants are others: `wgmma` and `mma`.
+/// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` keeps scores in registers,
+/// with an online softmax over tiles of keys ([`tile`](Self::tile)). `coop` does the same on cooperative matrices,
+/// for f16 `q`, `k` and `v`, head sizes that are multiples of 16 up to 128, without pages
+/// ([`coop_tile`](Self::coop_tile)). `split-kv` suits few queries and many keys, as in decoding. `auto`, the default,
+/// chooses by shape and device. On a CUDA device `q`, `k`, `v` and `output` are all f16 or all bf16, and the variants
+/// are `wgmma` and `mma`.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are no multiple of kv heads, a mask of another shape.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): a head size that is no multiple of 8 up to 256; what `coop` does not take.
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, pages of fewer than
-/// 16 or more than 256 tokens, a tile that contradicts itself, an unknown variant. [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what a
-/// buffer, or the keys of a head above what a binding holds.
+/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are not a multiple of kv heads, a mask of another
+///   shape.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): another head size; inputs or a device that `coop` cannot use.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, pages of fewer
+///   than 16 or more than 256 tokens, an invalid tile, an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, keys of a head above the largest
+///   binding, or a tile above the workgroup limits.
 ///
 /// # Algorithm
-/// Vaswani et al., *Attention is all you need*, 2017: `shaders/attention/attention_scores.wgsl`,
-/// `attention_softmax.wgsl`, `attention_values.wgsl`. `attention_flash.wgsl` is the kernel of `flash` (Dao,
-/// *FlashAttention-2*, 2023), `attention_coop.wgsl` that of `coop`, `attention_split.wgsl` that of `split-kv` (Dao et
-/// al., *Flash-Decoding*, 2023), whose
-/// parts `attention_merge.wgsl` joins. Pages as in Kwon et al., *PagedAttention*, 2023.
-///
-/// # Example
-/// ```
-/// use tilework::attention::Attention;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// // 32 heads that share 8 of keys and values, a prompt of 1024 tokens.
-/// let op = Attention::new([1, 32, 1024, 128], [8, 1024]).causal();
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// assert_eq!(program.operands[1].len, 8 * 1024 * 128);
-/// assert!(Op::<f32>::lower(&Attention::new([1, 32, 1, 128], [5, 1]), &DeviceProfile::h100()).is_err());
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// Vaswani et al., *Attention Is All You Need*, 2017: `shaders/attention/attention_scores.wgsl`,
+/// `attention_softmax.wgsl`, `attention_values.wgsl`. Dao, *FlashAttention-2*, 2023: `attention_flash.wgsl` and
+/// `attention_coop.wgsl`. Dao et al., *Flash-Decoding*, 2023: `attention_split.wgsl`, `attention_merge.wgsl`. Pages as
+/// in Kwon et al., *PagedAttention*, 2023.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attention {
     pub(crate) batch: usize,
@@ -163,25 +171,25 @@ const VARIANTS: &[Variant] = &[
     ),
     Variant::portable(
         "flash",
-        "one kernel, an online softmax: scores stay in registers, keys are read a tile at a time",
+        "one kernel with an online softmax: scores stay in registers, keys are read tile by tile",
     ),
     Variant::portable(
         "split-kv",
-        "keys split over workgroups that read them once for all heads that share them; parts merged by a second kernel",
+        "keys split over workgroups, each read once for the heads that share it; a second kernel merges",
     ),
     Variant {
         name: "coop",
-        about: "`flash` on cooperative matrices, q, k and v of f16: weights are rounded to f16, sums are of f32",
+        about: "`flash` on cooperative matrices, for f16 q, k and v: weights are rounded to f16, sums are f32",
         requires: Requires { subgroups: true, f16: true, cooperative: true },
-        // naga has cooperative matrices for no other that has 16 x 16; Tint and WGSL proper have none.
+        // naga translates matrices of 16 x 16 to SPIR-V only; Tint and standard WGSL have none.
         translations: &[Translation::SpirV],
         any_order: false,
     },
 ];
 
 impl Attention {
-    /// `q` has the shape (batch, heads, queries, head size), `k` and `v` (batch, `kv_heads`, `keys`, head size).
-    /// `heads` is a multiple of `kv_heads`.
+    /// Takes the shape of `q`, (batch, heads, queries, head size). `k` and `v` are (batch, `kv_heads`, `keys`, head
+    /// size). `heads` must be a multiple of `kv_heads`.
     pub fn new([batch, heads, queries, head_size]: [usize; 4], [kv_heads, keys]: [usize; 2]) -> Self {
         Self {
             batch,
@@ -203,103 +211,93 @@ impl Attention {
         }
     }
 
-    /// Query i sees no key after i + keys - queries: the last query is aligned with the last key.
+    /// Hides keys after i + keys - queries from query i: the last query is aligned with the last key.
     #[must_use]
     pub fn causal(mut self) -> Self {
         self.causal = true;
         self
     }
 
-    /// Queries see keys less than `window` away; with [`causal`](Self::causal) these are the last `window` keys. A window
-    /// of at least `keys` has no effect.
+    /// Hides keys at a distance of `window` or more; with [`causal`](Self::causal) a query sees the last `window` keys.
+    /// A window of at least `keys` has no effect.
     #[must_use]
     pub fn window(mut self, window: usize) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// Factor of the products of q and k; 1 over the root of the head size by default.
+    /// Sets the factor of the products of q and k. The default is 1 / sqrt(head size).
     #[must_use]
     pub fn scale(mut self, scale: f32) -> Self {
         self.scale = Some(scale);
         self
     }
 
-    /// With an operand `mask` of f32, (batch, heads, queries, keys), which is added to the scores. `batch` and `heads`
-    /// of it are those of q, or 1 for one mask for all.
+    /// Adds a mask to the scores: an operand `mask` of f32, (batch, heads, queries, keys). Its `batch` and `heads` are
+    /// those of `q`, or 1 to share it.
     #[must_use]
     pub fn masked(mut self, [batch, heads]: [usize; 2]) -> Self {
         self.mask = Some([batch, heads]);
         self
     }
 
-    /// With an operand `lengths` of u32: how many of the keys of each sequence are used, the first ones, at most
-    /// `keys`. One plan serves a cache that grows.
+    /// Uses only the first keys of each sequence: an operand `lengths` of u32 has their number, at most `keys`. So one
+    /// plan serves a growing cache.
     #[must_use]
     pub fn lengths(mut self) -> Self {
         self.lengths = true;
         self
     }
 
-    /// How `k` and `v` are stored; as `q` by default. Quantised ones come with an operand `scales` of f32: the factors of
-    /// the rows of k, then those of v.
+    /// Sets the type of `k` and `v`. The default is that of `q`. Quantised types add an operand `scales` of f32: a
+    /// scale for each row of `k`, then for each row of `v`.
     #[must_use]
     pub fn kv(mut self, kv: KvType) -> Self {
         self.kv = Some(kv);
         self
     }
 
-    /// `k` and `v` lie in pages, (pages, kv heads, tokens of a page, head size). The operand `table` of u32, (batch,
-    /// ceil(keys / tokens of a page)), lists the pages of each sequence in the order of its keys. Sequences may share
-    /// pages. Keys of a page that does not exist are hidden.
+    /// Reads `k` and `v` from pages, (pages, kv heads, tokens in a page, head size). An operand `table` of u32, (batch,
+    /// ceil(keys / tokens in a page)), lists the pages of each sequence in the order of its keys. Sequences may share
+    /// pages. Keys in a page that does not exist are hidden.
     #[must_use]
     pub fn paged(mut self, paging: Paging) -> Self {
         self.paging = Some(paging);
         self
     }
 
-    /// The tile of `flash`. The default follows the device and the head size.
+    /// Sets the tile of `flash`. The default depends on the device and the head size.
     #[must_use]
     pub fn tile(mut self, tile: FlashTile) -> Self {
         self.tile = Some(tile);
         self
     }
 
-    /// The tile of `coop`. The default follows the head size.
+    /// Sets the tile of `coop`. The default depends on the head size.
     #[must_use]
     pub fn coop_tile(mut self, tile: CoopTile) -> Self {
         self.coop_tile = Some(tile);
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    /// Heads that share keys and values.
+    /// Returns the number of heads that share a kv head.
     pub(crate) fn group(&self) -> usize {
         self.heads / self.kv_heads.max(1)
     }
 
-    /// Pages of a sequence.
+    /// Returns the number of pages of a sequence.
     pub(crate) fn pages_each(&self) -> usize {
         self.paging.map_or(0, |p| self.keys.div_ceil(p.tokens.max(1)))
     }
 
-    /// What the products are multiplied by.
+    /// Returns the scale.
     pub(crate) fn factor(&self) -> f32 {
         self.scale.unwrap_or(1.0 / (self.head_size as f32).sqrt())
     }
 
-    /// Rows of k.
+    /// Returns the number of rows of `k`.
     fn kv_rows(&self, op: &str) -> Result<usize> {
         match self.paging {
             None => elements(op, "k", &[self.batch, self.kv_heads, self.keys]),
@@ -307,13 +305,13 @@ impl Attention {
         }
     }
 
-    /// The shape, for texts.
+    /// Returns the op and its shape, for errors.
     pub(crate) fn name(&self, op: &str) -> String {
         let Self { batch, heads, kv_heads, queries, keys, head_size, .. } = self;
         format!("{op} B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}")
     }
 
-    /// Holds the extents against each other.
+    /// Fails if extents or options contradict each other.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let Self { heads, kv_heads, .. } = *self;
         for (what, extent) in [
@@ -334,21 +332,21 @@ impl Attention {
         if !heads.is_multiple_of(kv_heads) {
             return Err(err!(
                 Shape,
-                "{name}: {heads} heads are no multiple of {kv_heads} kv heads; each kv head serves as many heads"
+                "{name}: {heads} heads are not a multiple of {kv_heads} kv heads; each kv head must serve equally many"
             ));
         }
         if !self.head_size.is_multiple_of(8) || !(8..=256).contains(&self.head_size) {
             return Err(err!(
                 Unsupported,
-                "{name}: a head size of {}; supported are the multiples of 8 from 8 to 256; pad q, k and v with zeros and \
-                 give the scale",
+                "{name}: the head size is {}; it must be a multiple of 8 from 8 to 256; pad q, k and v with zeros and \
+                 set the scale",
                 self.head_size
             ));
         }
         if self.window == Some(0) {
             return Err(err!(
                 InvalidArgument,
-                "{name}: a window of 0 keys; take at least 1, or none to see all keys"
+                "{name}: the window is 0 keys; it must be at least 1; leave it out to see all keys"
             ));
         }
         if !self.factor().is_finite() {
@@ -359,7 +357,7 @@ impl Attention {
         {
             return Err(err!(
                 Shape,
-                "{name}: a mask of {batch} x {heads} x {} x {}; its first extent must be 1 or {}, its second 1 or {}",
+                "{name}: the mask is {batch} x {heads} x {} x {}; its first extent must be 1 or {}, its second 1 or {}",
                 self.queries,
                 self.keys,
                 self.batch,
@@ -368,16 +366,19 @@ impl Attention {
         }
         if let Some(Paging { tokens, pages }) = self.paging {
             if !(16..=256).contains(&tokens) {
-                return Err(err!(InvalidArgument, "{name}: pages of {tokens} tokens; they have 16 to 256"));
+                return Err(err!(
+                    InvalidArgument,
+                    "{name}: pages have {tokens} tokens; they must have 16 to 256"
+                ));
             }
             if pages == 0 {
-                return Err(err!(Shape, "{name}: a cache of 0 pages; it must have at least 1"));
+                return Err(err!(Shape, "{name}: the cache has 0 pages; it must have at least 1"));
             }
         }
         Ok(())
     }
 
-    /// In the order of the call.
+    /// Lists the operands in the order of the call.
     pub(crate) fn operands(&self, op: &str, dtype: DType, kv: KvType) -> Result<Vec<Operand>> {
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
         let q = elements(op, "q", &[self.batch, self.heads, self.queries, self.head_size])?;
@@ -406,20 +407,20 @@ impl Attention {
         Ok(operands)
     }
 
-    /// Pairs of a query and a key that it sees, of one head: all lengths taken as `keys`.
+    /// Returns the number of visible (query, key) pairs of one head, if all lengths are `keys`.
     fn pairs(&self) -> f64 {
         let (t, s) = (self.queries as f64, self.keys as f64);
         let window = self.window.map_or(f64::INFINITY, |w| w as f64);
-        // Of the queries at p = s - t to s - 1 the sum of keys, the triangles at both ends cut off.
-        let seen = |p: f64| {
+        // The keys that the query at position p sees.
+        let visible = |p: f64| {
             let above = if self.causal { p + 1.0 } else { (p + window).min(s) };
             (above.clamp(0.0, s) - (p - window + 1.0).clamp(0.0, s)).max(0.0)
         };
         if self.causal || self.window.is_some() {
-            // Counted at up to 1024 places: the function is straight between few bends.
+            // The mean of up to 1024 samples: the function is piecewise linear.
             let steps = self.queries.min(1024);
             let mean: f64 =
-                (0..steps).map(|i| seen(s - t + ((i as f64 + 0.5) * t / steps as f64 - 0.5))).sum::<f64>()
+                (0..steps).map(|i| visible(s - t + ((i as f64 + 0.5) * t / steps as f64 - 0.5))).sum::<f64>()
                     / steps as f64;
             mean * t
         } else {
@@ -432,7 +433,7 @@ impl Attention {
         Cost { flop, bytes: operands.iter().map(|o| o.bytes() as f64).sum() }
     }
 
-    /// Checks everything but the variant; the operands of an attention.
+    /// Checks everything except the variant, and lists the operands.
     pub(super) fn prepare<'a>(
         &'a self,
         op: &'static str,
@@ -443,7 +444,7 @@ impl Attention {
         self.check(&name)?;
         let kv = self.kv.unwrap_or(if dtype == DType::F16 { KvType::F16 } else { KvType::F32 });
         let operands = self.operands(&name, dtype, kv)?;
-        let remedy = "take fewer sequences or heads at a time";
+        let remedy = "split the batch or the heads";
         profile.check_buffers(&name, &operands, remedy)?;
         for operand in &operands {
             if matches!(operand.name, "scales" | "table" | "lengths") {
@@ -471,51 +472,41 @@ impl Attention {
     }
 }
 
-/// Which variant, and why.
+/// Chooses a variant, with the reason.
 fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
     let rows = of.rows_of_pair();
     if of.op.queries <= 4 || rows <= 16 {
-        ("split-kv", format!("{rows} rows share keys: reading these is the work"))
+        ("split-kv", format!("{rows} rows share keys: reading keys takes the time"))
     } else if coop::missing(of).is_none() {
-        ("coop", "cooperative matrices multiply f16".to_owned())
+        ("coop", "the device multiplies f16 on cooperative matrices".to_owned())
     } else if flash::fits(of) {
-        ("flash", "no scores in memory".to_owned())
+        ("flash", "scores stay in registers".to_owned())
     } else {
-        ("naive", "more keys than one invocation can walk through here".to_owned())
+        ("naive", "too many keys for the loops of `flash` on this device".to_owned())
     }
 }
 
 operands! {
     impl[T: Element,] Attention, T [cuda] {
         fn record<K>(q: T, k: K, v: K, output: T);
-        /// Factors of the rows of quantised k, then of those of v.
+        /// Takes the scales of quantised rows: those of `k`, then those of `v`.
         optional with_scales(scales: f32);
-        /// The pages of each sequence.
+        /// Takes the pages of each sequence.
         optional with_table(table: u32);
-        /// How many keys each sequence uses.
+        /// Takes the number of keys of each sequence.
         optional with_lengths(lengths: u32);
-        /// What is added to the scores.
+        /// Takes the mask, which is added to the scores.
         optional with_mask(mask: f32);
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Attention {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(Attention: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: form::ATTENTION_INPUTS,
+    outputs: &[("output", "(B, H, T, D)")],
     types: &[DType::F32, DType::F16],
     options: form::ATTENTION_OPTIONS,
     make: Some(form::make),

@@ -1,4 +1,4 @@
-//! Flash attention on cooperative matrices of f16: `shaders/attention/attention_coop.wgsl` for a head size and a tile.
+//! The variant `coop`, flash attention on cooperative matrices of f16: `shaders/attention/attention_coop.wgsl`.
 
 use super::attention::{Attention, KvType};
 use super::layout::{AttentionLowering, AttentionOperand};
@@ -6,44 +6,45 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
 
-/// Rows and columns of a cooperative matrix.
+/// The rows and columns of a cooperative matrix.
 const SIDE: u32 = 16;
-/// Invocations of a subgroup.
+/// Threads in a subgroup.
 const LANES: u32 = 32;
-/// Elements that a row of `f16` in workgroup memory is longer than the tile, as the kernel has it.
+/// Elements of padding after each f16 row in workgroup memory, as in the kernel.
 const PAD: u32 = 8;
-/// The same for rows of `f32`.
+/// Elements of padding after each f32 row.
 const PAD_SCORES: u32 = 4;
 
-/// Sides of the tiles of `coop`.
+/// The tile of `coop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CoopTile {
-    /// Subgroups of a workgroup.
+    /// Subgroups in a workgroup, 1 to 16.
     pub teams: u32,
-    /// Rows of q of a subgroup: 16 or 32.
+    /// Rows of `q` of each subgroup: 16 or 32.
     pub rows: u32,
-    /// Keys of a tile: a multiple of 16.
+    /// Keys in a tile: a multiple of 16 up to 128.
     pub keys: u32,
 }
 
 impl CoopTile {
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         (1..=16).contains(&self.teams)
             && [16, 32].contains(&self.rows)
             && self.keys.is_multiple_of(SIDE)
             && (SIDE..=128).contains(&self.keys)
     }
 
-    fn invocations(&self) -> u32 {
+    fn threads(&self) -> u32 {
         self.teams * LANES
     }
 
-    /// Rows of q of a workgroup.
+    /// Returns the rows of `q` of a workgroup.
     fn all_rows(&self) -> u32 {
         self.teams * self.rows
     }
 
-    /// For heads of `dims`: weights, a tile of k and one of v, scores, and a word of each subgroup.
+    /// Returns the workgroup memory for heads of `dims` elements: weights, tiles of k and v, scores, and a word for
+    /// each subgroup.
     fn workgroup_bytes(&self, dims: u32) -> u32 {
         2 * self.all_rows() * (self.keys + PAD)
             + 4 * self.keys * (dims + PAD)
@@ -61,9 +62,9 @@ const INPUTS: [AttentionOperand; 6] = [
     AttentionOperand::Output,
 ];
 
-/// The tile for heads of this size. On an H100 (Vulkan, driver 580.159.04), B4 H16 T4096, TFLOP/s by subgroups x rows and
-/// keys: of 64 134 by 4 x 32 and 16, 126 by 8 x 16 and 16, 121 by 4 x 16 and 32, 108 by 4 x 32 and 32, 97 by 4 x 16 and 64;
-/// of 128 174 by 8 x 16 and 32, 134 by 4 x 32 and 32, 132 by 8 x 16 and 16, 124 by 4 x 32 and 16.
+/// Chooses the tile for a head size. TFLOP/s on an H100 (Vulkan, driver 580.159.04), B4 H16 T4096, with subgroups x
+/// rows, keys: head size 64: 134 with 4 x 32, 16; 126 with 8 x 16, 16; 121 with 4 x 16, 32; 108 with 4 x 32, 32; 97
+/// with 4 x 16, 64. Head size 128: 174 with 8 x 16, 32; 134 with 4 x 32, 32; 132 with 8 x 16, 16; 124 with 4 x 32, 16.
 fn policy(head_size: usize) -> CoopTile {
     if head_size <= 64 {
         CoopTile { teams: 4, rows: 32, keys: 16 }
@@ -72,23 +73,23 @@ fn policy(head_size: usize) -> CoopTile {
     }
 }
 
-/// What is wanted and is not there, in words.
+/// Returns what `coop` needs and the inputs or the device do not meet, if anything.
 pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
     let Attention { head_size, paging, .. } = *of.op;
     if of.dtype != DType::F16 || of.kv != KvType::F16 {
-        return Some(format!("q of {} and keys of {}; it takes both of f16", of.dtype, of.kv.name()));
+        return Some(format!("f16 q, k and v; q is {}, k and v are {}", of.dtype, of.kv.name()));
     }
     if paging.is_some() {
-        return Some("a cache in pages; it takes keys that lie one after another".into());
+        return Some("a cache without pages".into());
     }
     if !head_size.is_multiple_of(SIDE as usize) || head_size > 128 {
-        return Some(format!("a head size of {head_size}; it takes multiples of 16 up to 128"));
+        return Some(format!("a head size that is a multiple of 16 up to 128, not {head_size}"));
     }
     let DeviceProfile { subgroup_sizes, .. } = *of.profile;
     if subgroup_sizes != (LANES, LANES) || of.profile.cooperative_side() != Some(SIDE) {
         return Some(format!(
-            "subgroups of {} to {} invocations; it is written for cooperative matrices of 16 x 16 in subgroups of 32",
-            subgroup_sizes.0, subgroup_sizes.1
+            "cooperative matrices of 16 x 16 and subgroups of 32 threads; {} has subgroups of {} to {}",
+            of.profile.name, subgroup_sizes.0, subgroup_sizes.1
         ));
     }
     None
@@ -96,17 +97,17 @@ pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
 
 pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     if let Some(missing) = missing(of) {
-        return Err(err!(Unsupported, "{}: `coop` does not take {missing}; take `auto`", of.name));
+        return Err(err!(Unsupported, "{}: the variant `coop` needs {missing}; use `auto`", of.name));
     }
     let tile = of.op.coop_tile.unwrap_or_else(|| policy(of.op.head_size));
-    if !tile.is_sound() {
+    if !tile.is_valid() {
         return Err(err!(
             InvalidArgument,
-            "{}: {tile:?} is no tile of `coop`: 16 or 32 rows, up to 16 subgroups, a multiple of 16 keys up to 128",
+            "{}: {tile:?} is invalid; `coop` needs 1 to 16 teams, 16 or 32 rows, and a multiple of 16 keys up to 128",
             of.name
         ));
     }
-    of.check_room(&tile, tile.invocations(), tile.workgroup_bytes(of.op.head_size as u32))?;
+    of.check_room(&tile, tile.threads(), tile.workgroup_bytes(of.op.head_size as u32))?;
     let spec = of
         .spec(&INPUTS)
         .flag("EIGHTS", true)
@@ -127,7 +128,7 @@ mod tests {
     use half::f16;
 
     #[test]
-    fn kernels_take_the_memory_that_tiles_say() {
+    fn kernels_use_the_memory_of_their_tile() {
         for (teams, rows, keys, dims) in [(4, 32, 16, 64), (8, 16, 32, 128), (1, 16, 48, 80), (2, 32, 64, 16)]
         {
             let tile = CoopTile { teams, rows, keys };
@@ -135,18 +136,18 @@ mod tests {
             let program = Op::<f16>::lower(&op, &DeviceProfile::h100()).unwrap();
             let module = program.kernels[0].expand(Target::Naga).unwrap().validate().unwrap();
             let interface = module.interface("attention_coop").unwrap();
-            assert_eq!(interface.workgroup_size, [tile.invocations(), 1, 1], "{tile:?}");
+            assert_eq!(interface.workgroup_size, [tile.threads(), 1, 1], "{tile:?}");
             assert_eq!(interface.workgroup_bytes, tile.workgroup_bytes(dims as u32), "{tile:?}");
         }
     }
 
     #[test]
-    fn samples_validate_and_stay_short() {
+    fn samples_are_valid_and_short() {
         for program in (OPS[0].samples)(&DeviceProfile::h100(), "coop").unwrap() {
             for kernel in &program.kernels {
                 let text = kernel.expand(Target::Naga).unwrap();
                 text.validate().unwrap();
-                // The driver takes long for long ones.
+                // The driver compiles long kernels slowly.
                 assert!(text.text().lines().count() < 1000);
             }
         }

@@ -1,29 +1,28 @@
-//! One kernel with scores that are never in memory: tiles of `shaders/attention/attention_flash.wgsl`, and which device
-//! takes which.
+//! The variant `flash`, which keeps scores in registers: `shaders/attention/attention_flash.wgsl` and its tiles.
 
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 
-/// Sides of the tiles of `flash`, and how they are spread.
+/// The tile of `flash`, and its split over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlashTile {
-    /// Rows of q of a workgroup.
+    /// Rows of `q` of a workgroup.
     pub rows: u32,
-    /// Keys of a tile: a multiple of 4 `lanes`.
+    /// Keys in a tile: a multiple of `4 * lanes`.
     pub keys: u32,
-    /// Invocations that share a row: a power of two.
+    /// Threads that share a row: a power of two.
     pub lanes: u32,
-    /// Rows of an invocation. `rows` over it is a power of two.
+    /// Rows of a thread; `rows / thread_rows` is a power of two.
     pub thread_rows: u32,
-    /// Dimensions of q and k that are staged at once: 4 times a power of two.
+    /// Dimensions of `q` and `k` staged at once: 4 times a power of two.
     pub dims: u32,
-    /// Keys whose weights are staged at once: 4 times a power of two, a multiple of 4 `lanes`, part of `keys`.
+    /// Keys whose weights are staged at once: a power of two, a multiple of `4 * lanes`, a divisor of `keys`.
     pub weights: u32,
-    /// Keys whose values are staged at once: a multiple of 4, part of `weights`.
+    /// Keys whose values are staged at once: a multiple of 4, a divisor of `weights`.
     pub values: u32,
-    /// Whether the next loads are on their way, to registers, while what was loaded before is used.
+    /// Loads the next data to registers while the current data is used.
     pub ahead: bool,
 }
 
@@ -32,27 +31,27 @@ impl FlashTile {
         Self { rows, keys, lanes, thread_rows, dims, weights, values, ahead: false }
     }
 
-    /// Rows of invocations.
+    /// Returns the number of threads in a column of the tile.
     const fn groups(self) -> u32 {
         self.rows / self.thread_rows
     }
 
-    const fn invocations(self) -> u32 {
+    const fn threads(self) -> u32 {
         self.groups() * self.lanes
     }
 
-    /// Fours in workgroup memory for vectors of `fours`.
-    fn staged(self, fours: u32) -> u32 {
+    /// Returns the vec4s in workgroup memory for heads of `vec4s`.
+    fn staged(self, vec4s: u32) -> u32 {
         let scores = (self.rows + self.keys) * self.dims / 4;
-        let values = self.rows * self.weights / 4 + self.values * fours;
+        let values = self.rows * self.weights / 4 + self.values * vec4s;
         scores.max(values)
     }
 
-    fn workgroup_bytes(self, fours: u32, subgroups: bool) -> u32 {
-        16 * self.staged(fours) + if subgroups { 0 } else { 4 * self.invocations() * self.thread_rows }
+    fn workgroup_bytes(self, vec4s: u32, subgroups: bool) -> u32 {
+        16 * self.staged(vec4s) + if subgroups { 0 } else { 4 * self.threads() * self.thread_rows }
     }
 
-    /// The spec, with the tile.
+    /// Adds the tile's constants to `spec`.
     fn specialise(self, spec: Spec) -> Spec {
         spec.constant("TILE_ROWS", self.rows)
             .constant("TILE_KEYS", self.keys)
@@ -64,7 +63,7 @@ impl FlashTile {
             .constant("AHEAD", self.ahead)
     }
 
-    fn is_sound(self) -> bool {
+    fn is_valid(self) -> bool {
         let Self { rows, keys, lanes, thread_rows, dims, weights, values, ahead: _ } = self;
         let all = [rows, keys, lanes, thread_rows, dims, weights, values];
         all.iter().all(|&x| (1..=1024).contains(&x))
@@ -81,25 +80,25 @@ impl FlashTile {
     }
 }
 
-/// The tile for vectors of this many vec4s.
-pub(super) fn policy(profile: &DeviceProfile, fours: u32) -> FlashTile {
+/// Chooses the tile for heads of `vec4s`.
+pub(super) fn policy(profile: &DeviceProfile, vec4s: u32) -> FlashTile {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {
         return FlashTile::new([16, 32, 8, 2], [16, 32, 8]);
     }
     if limits.max_workgroup_bytes < 32 << 10 {
-        // WebGPU's 16 KiB.
-        return match fours {
+        // WebGPU guarantees 16 KiB.
+        return match vec4s {
             0..=16 => FlashTile::new([64, 32, 8, 8], [32, 32, 16]),
             17..=32 => FlashTile::new([64, 32, 8, 4], [32, 32, 8]),
             _ => FlashTile::new([32, 32, 8, 4], [32, 32, 8]),
         };
     }
-    // TFLOP/s on an H100 (Vulkan, driver 580.159.04) of f32, B4 H16 T4096: D64 36.0, 34.5 with loads ahead, 32.8 with 256
-    // rows, 31.1 with 64, 29.6 and 30.7 with 64 and 16 dimensions at once; D128 34.4, 31.7 without loads ahead, 32.8 with 64
-    // rows and keys, 29.7 with 8 lanes.
+    // TFLOP/s on an H100 (Vulkan, driver 580.159.04), f32, B4 H16 T4096. D64: 36.0; 34.5 with loads ahead, 32.8 with
+    // 256 rows, 31.1 with 64, 29.6 with 64 dimensions at once, 30.7 with 16. D128: 34.4; 31.7 without loads ahead,
+    // 32.8 with 64 rows and keys, 29.7 with 8 lanes.
     let large = limits.max_workgroup_bytes >= 48 << 10;
-    match fours {
+    match vec4s {
         0..=16 => FlashTile::new([128, 64, 8, 8], [32, 32, 32]),
         17..=32 if large => FlashTile { ahead: true, ..FlashTile::new([128, 128, 16, 8], [32, 64, 16]) },
         17..=32 => FlashTile::new([64, 64, 16, 8], [32, 64, 16]),
@@ -119,55 +118,55 @@ const INPUTS: [AttentionOperand; 8] = [
     AttentionOperand::Output,
 ];
 
-/// Keys that `flash` can walk through before the driver ends the loops of an invocation.
-fn most_keys(profile: &DeviceProfile, tile: FlashTile, fours: u32) -> u64 {
-    let threads = tile.invocations();
+/// Returns the largest number of keys for which no driver ends a thread's loops early.
+fn max_keys(profile: &DeviceProfile, tile: FlashTile, vec4s: u32) -> u64 {
+    let threads = tile.threads();
     let loads = |count: u32| count.div_ceil(threads) + 1;
     let chunk = loads(tile.rows * tile.dims / 4) + loads(tile.keys * tile.dims / 4) + tile.dims / 4 + 1;
-    let values = loads(tile.values * fours) + tile.values / 4 + 1;
-    let rounds = fours.div_ceil(tile.dims / 4) * chunk + tile.keys / tile.values * values + 1;
-    // Tiles at either end of what rows see: their values are looked at, and may be taken one key at a time.
+    let values = loads(tile.values * vec4s) + tile.values / 4 + 1;
+    let rounds = vec4s.div_ceil(tile.dims / 4) * chunk + tile.keys / tile.values * values + 1;
+    // Tiles at an edge of the visible keys: their values are checked, and may be added one key at a time.
     let edges = 2 * (tile.rows / tile.keys + 2);
-    let spoiled = loads(tile.keys * fours) + threads.ilog2() + 2 + tile.keys + tile.keys / tile.weights;
+    let spoiled = loads(tile.keys * vec4s) + threads.ilog2() + 2 + tile.keys + tile.keys / tile.weights;
     let room = profile.max_rounds().saturating_sub(u64::from(edges * spoiled));
     (room / u64::from(rounds)).saturating_mul(tile.keys.into())
 }
 
-/// Whether `flash` can take an attention on this device.
+/// Tells whether `flash` can run on this device.
 pub(super) fn fits(of: &AttentionLowering<'_>) -> bool {
-    let tile = policy(of.profile, of.fours());
-    of.op.keys as u64 <= most_keys(of.profile, tile, of.fours())
+    let tile = policy(of.profile, of.vec4s());
+    of.op.keys as u64 <= max_keys(of.profile, tile, of.vec4s())
 }
 
 pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
-    let (profile, fours) = (of.profile, of.fours());
-    let tile = of.op.tile.unwrap_or_else(|| policy(profile, fours));
-    let lanes_fit = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
-    if !tile.is_sound() {
+    let (profile, vec4s) = (of.profile, of.vec4s());
+    let tile = of.op.tile.unwrap_or_else(|| policy(profile, vec4s));
+    let in_subgroup = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
+    if !tile.is_valid() {
         return Err(err!(
             InvalidArgument,
-            "{}: {tile:?} is no tile of `flash`: see the rules at its fields",
+            "{}: {tile:?} is invalid; the fields of `FlashTile` have the rules",
             of.name
         ));
     }
-    let (invocations, bytes) = (tile.invocations(), tile.workgroup_bytes(fours, lanes_fit));
-    of.check_room(&tile, invocations, bytes)?;
-    let most = most_keys(profile, tile, fours);
-    if of.op.keys as u64 > most {
+    let (threads, bytes) = (tile.threads(), tile.workgroup_bytes(vec4s, in_subgroup));
+    of.check_room(&tile, threads, bytes)?;
+    let max = max_keys(profile, tile, vec4s);
+    if of.op.keys as u64 > max {
         return Err(err!(
             TooLarge,
-            "{}: `flash` takes up to {most} keys on {}, which ends longer loops; take `auto`",
+            "{}: the variant `flash` takes at most {max} keys on {}, which ends longer loops early; use `auto`",
             of.name,
             profile.name
         ));
     }
-    // Rows that see the same keys hide those behind the last alone, and those of missing pages.
+    // If all rows see the same keys, only keys after the last and in missing pages are hidden.
     let all_alike = !of.op.causal && of.op.window.is_none();
     let may_end = of.op.lengths || of.op.paging.is_some() || !of.op.keys.is_multiple_of(tile.keys as usize);
     let spec = tile
         .specialise(of.spec(&INPUTS))
         .flag("HIDES_ENDS", all_alike && may_end)
-        .flag("SUBGROUPS", lanes_fit)
+        .flag("SUBGROUPS", in_subgroup)
         .flag("CAREFUL", profile.quirks.exp_drops_nan);
     let kernel = Kernel::library("attention/attention_flash", "attention_flash", spec);
     of.dispatch_rows(program, kernel, tile.rows, &INPUTS)
@@ -193,19 +192,19 @@ mod tests {
             of_32_kib,
         ];
         for profile in profiles {
-            for fours in (2..=64).step_by(2) {
-                let tile = policy(&profile, fours);
+            for vec4s in (2..=64).step_by(2) {
+                let tile = policy(&profile, vec4s);
                 let subgroups = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
                 let limits = &profile.limits;
-                assert!(tile.is_sound(), "{tile:?}");
-                assert!(tile.invocations() <= limits.max_invocations, "{tile:?}");
-                assert!(tile.workgroup_bytes(fours, subgroups) <= limits.max_workgroup_bytes, "{tile:?}");
+                assert!(tile.is_valid(), "{tile:?}");
+                assert!(tile.threads() <= limits.max_invocations, "{tile:?}");
+                assert!(tile.workgroup_bytes(vec4s, subgroups) <= limits.max_workgroup_bytes, "{tile:?}");
             }
         }
     }
 
     #[test]
-    fn swizzles_are_the_same_for_all_rows_of_an_invocation_and_spread_neighbours() {
+    fn swizzles_are_constant_in_a_thread_and_spread_neighbours() {
         for (chunk, groups) in [(4, 8), (8, 8), (8, 16), (16, 8), (2, 8), (4, 4), (8, 2), (16, 1)] {
             let lanes = groups.clamp(4, 8);
             let tile = FlashTile::new([4 * groups, 32, lanes, 4], [4 * chunk, 32, 8]);
@@ -221,16 +220,16 @@ mod tests {
                     ref other => panic!("{name} is {other:?}"),
                 }
             };
-            for (what, fours, apart) in [("Q", chunk, groups), ("K", chunk, lanes), ("P", 8, groups)] {
+            for (what, vec4s, apart) in [("Q", chunk, groups), ("K", chunk, lanes), ("P", 8, groups)] {
                 let shift = constant(&format!("SHIFT_{what}"));
                 let mask = constant(&format!("MASK_{what}"));
                 let of = |row: u32| row >> shift & mask;
-                let is_sound = |row: u32| of(row) == of(row + apart) && of(row) < fours;
-                assert!((0..64).all(is_sound), "{what} {fours} {apart}");
-                // Eight fours of 16 bytes are as wide as the banks.
+                let is_valid = |row: u32| of(row) == of(row + apart) && of(row) < vec4s;
+                assert!((0..64).all(is_valid), "{what} {vec4s} {apart}");
+                // Eight vec4s of 16 bytes are as wide as the banks.
                 let banks: std::collections::BTreeSet<_> =
-                    (0..apart.min(8)).map(|row| (row * fours + of(row)) % 8).collect();
-                assert_eq!(banks.len() as u32, apart.min(8), "{what} {fours} {apart}");
+                    (0..apart.min(8)).map(|row| (row * vec4s + of(row)) % 8).collect();
+                assert_eq!(banks.len() as u32, apart.min(8), "{what} {vec4s} {apart}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Attention and its cache by names.
+//! Forms the ops of this family from inputs and options given by name.
 
 use super::{Attention, CoopTile, FlashTile, KvAppend, KvType};
 use crate::array::{HostArray, HostData};
@@ -31,7 +31,7 @@ pub(super) const APPEND_INPUTS: &[Input] = &[
     Input::new("new_k", "(B, G, N, D)"),
     Input::new("new_v", "(B, G, N, D)"),
     Input::new("lengths", "u32 (B)"),
-    Input::new("k", "(B, G, S, D); with a table (pages, G, tokens, D)"),
+    Input::new("k", "(B, G, S, D); (pages, G, tokens, D) with table"),
     Input::new("v", "as k"),
 ];
 
@@ -41,30 +41,30 @@ pub(super) const APPEND_OPTIONS: &[Setting] = &[
     Setting::array("scales", "f32 (2, rows of k)"),
 ];
 
-/// How keys and values are stored; as the first input where it is not given.
+/// The type of keys and values. The default is that of the first input.
 const KV_TYPE: Setting = Setting::text("kv-type", "f32/f16/int8/fp8", "");
 
 fn kv_type(asked: &Asked<'_>, own: DType) -> Result<KvType> {
     let name = asked.settings().word(KV_TYPE.name).unwrap_or(own.name());
     KvType::ALL.into_iter().find(|kv| kv.name() == name).ok_or_else(|| {
         let (op, names) = (asked.name(), KvType::ALL.map(KvType::name).join(", "));
-        err!(InvalidArgument, "{op}: --kv-type {name}; there are: {names}")
+        err!(InvalidArgument, "{op}: --kv-type is {name}; it must be one of {names}")
     })
 }
 
-/// The tile of `flash`; `ahead` is an option of its own.
+/// The tile of `flash`, except for `ahead`.
 const TILE: Setting = Setting::text("tile", "ROWS,KEYS,LANES,THREAD-ROWS,DIMS,WEIGHTS,VALUES", "");
 
 const COOP_TILE: Setting = Setting::text("coop-tile", "TEAMS,ROWS,KEYS", "");
 
-/// The tiles that are asked for.
+/// Sets the tiles that the options ask for.
 fn tiled(mut op: Attention, asked: &Asked<'_>) -> Result<Attention> {
     let settings = asked.settings();
     let ahead = settings.has("ahead");
     if let Some([rows, keys, lanes, thread_rows, dims, weights, values]) = settings.given_numbers(&TILE)? {
         op = op.tile(FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead });
     } else if ahead {
-        return Err(err!(InvalidArgument, "attention: --ahead is of a tile; give --tile as well"));
+        return Err(err!(InvalidArgument, "attention: --ahead needs --tile"));
     }
     if let Some([teams, rows, keys]) = settings.given_numbers(&COOP_TILE)? {
         op = op.coop_tile(CoopTile { teams, rows, keys });
@@ -97,12 +97,15 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let mut table = None;
     if let Some(tokens) = settings.maybe::<usize>("page")? {
         if !(16..=256).contains(&tokens) {
-            return Err(err!(InvalidArgument, "attention: --page {tokens}; pages have 16 to 256 tokens"));
+            return Err(err!(
+                InvalidArgument,
+                "attention: --page is {tokens}; pages must have 16 to 256 tokens"
+            ));
         }
         let each = s.div_ceil(tokens);
         let count = b.saturating_mul(each);
         op = op.paged(Paging { tokens, pages: count });
-        // Nothing is laid out of what is not looked at, or of no elements, which the op refuses.
+        // Contents are laid out in pages only if they are known and not empty; the op rejects empty caches.
         if caches.iter().all(|cache| cache.data().is_seen() && !cache.is_empty()) {
             let pages = shuffled(count)?;
             for cache in &mut caches {
@@ -120,7 +123,7 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let mut operands = vec![Role::Given(q)];
     let mut scales = Vec::new();
     for cache in caches {
-        let (codes, factors) = stored(kv, cache.data(), d);
+        let (codes, factors) = encode(kv, cache.data(), d);
         operands.push(Role::Given(HostArray::new(&[rows, d], codes)?));
         scales.extend(factors);
     }
@@ -170,6 +173,7 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
     }
     operands.push(Role::Given(lengths));
     let rows = k.len() / d.max(1);
+    asked.set("rows", &[rows]);
     operands.extend([Role::Updated(k), Role::Updated(v)]);
     if kv.is_scaled() {
         let none = HostArray::zeros(&[2, rows], DType::F32)?;
@@ -180,10 +184,10 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
-/// Tokens that a cache has room for besides the new ones, where it is made up.
+/// Tokens that a generated cache holds besides the new ones.
 const ROOM: usize = 64;
 
-/// 0 to n - 1 in an order that is always the same, and none that a table could be without.
+/// Returns 0 to n - 1 in a fixed shuffled order.
 fn shuffled(n: usize) -> Result<Vec<u32>> {
     let mut pages = with_room("attention: the pages", n)?;
     pages.extend(0..n as u32);
@@ -195,7 +199,7 @@ fn shuffled(n: usize) -> Result<Vec<u32>> {
     Ok(pages)
 }
 
-/// Rows of (B, G, S, D) in the pages that sequences have in turn: (pages, G, tokens, D).
+/// Lays out the rows of (B, G, S, D) in the given pages: (pages, G, tokens, D).
 fn in_pages(cache: &HostArray, [b, g, s, d]: [usize; 4], tokens: usize, pages: &[u32]) -> Result<HostArray> {
     let shape = [pages.len(), g, tokens, d];
     let (each, x) = (s.div_ceil(tokens), cache.data().to_f32());
@@ -210,15 +214,15 @@ fn in_pages(cache: &HostArray, [b, g, s, d]: [usize; 4], tokens: usize, pages: &
     HostArray::new(&shape, out)
 }
 
-/// Rows of `d` elements as a cache has them, and the factors of quantised ones.
-fn stored(kv: KvType, cache: &HostData, d: usize) -> (HostData, Vec<f32>) {
+/// Encodes rows of `d` elements for a cache, with the scales of quantised rows.
+fn encode(kv: KvType, cache: &HostData, d: usize) -> (HostData, Vec<f32>) {
     if !cache.is_seen() {
         return (HostData::Unseen(kv.dtype(), cache.len()), Vec::new());
     }
     let x = cache.to_f32();
-    let factors = |most: f32| -> Vec<f32> {
-        let largest = |row: &[f32]| row.iter().fold(0f32, |most, x| most.max(x.abs()));
-        x.chunks(d.max(1)).map(|row| largest(row) / most).collect()
+    let factors = |max_code: f32| -> Vec<f32> {
+        let largest = |row: &[f32]| row.iter().fold(0f32, |max, x| max.max(x.abs()));
+        x.chunks(d.max(1)).map(|row| largest(row) / max_code).collect()
     };
     let quotient = |i: usize, factors: &[f32]| {
         let factor = factors[i / d.max(1)];

@@ -1,5 +1,4 @@
-//! New keys and values to their places in a cache.
-
+//! Appending to a key-value cache.
 use super::attention::{Attention, KvType, Paging};
 use super::form;
 use super::layout::{AttentionLowering, AttentionOperand};
@@ -7,76 +6,83 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
     Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
-    element_fragment, operands,
+    element_fragment, lowered_as, operands,
 };
 use half::f16;
 
-/// Writes keys and values of new tokens behind those that a cache holds: rows `lengths[b]` and on of sequence b.
+/// Appends the keys and values of new tokens to a cache in place: row `lengths[b] + i` of sequence b becomes new row i.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::attention::KvAppend;
+/// use tilework::prelude::*;
+///
+/// // One sequence, one head of size 8, one new token; the cache holds one of two tokens.
+/// let gpu = Gpu::new()?;
+/// let (new_k, new_v) = (gpu.upload(&[1.0f32; 8])?, gpu.upload(&[2.0f32; 8])?);
+/// let (k, v) = (gpu.alloc_zeroed::<f32>(16)?, gpu.alloc_zeroed::<f32>(16)?);
+/// let lengths = gpu.upload(&[1u32])?;
+/// let plan = KvAppend::new([1, 1, 1, 8], 2).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &new_k, &new_v, &lengths, &k, &v)?;
+/// rec.submit()?;
+/// assert_eq!(k.read()?, [[0.0; 8], [1.0; 8]].concat());
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `new_k` and `new_v` are (batch, kv heads, tokens, head size), the caches `k` and `v` what an
-/// [`Attention`](super::Attention) over `keys` keys reads: (batch, kv heads, keys, head size), or pages
-/// ([`paged`](Self::paged)). Operands are `new_k`, `new_v`, `table` where there are pages, `lengths` (u32: tokens in the
-/// cache of each sequence before), `k`, `v`, and `scales` where the cache is quantised. Tokens beyond `keys`, and those
-/// whose page does not exist, are not written; nor is anything else but their rows.
+/// `new_k` and `new_v` are (batch, kv heads, tokens, head size). The caches `k` and `v` are those of an
+/// [`Attention`](super::Attention) over `keys` keys: (batch, kv heads, keys, head size), or pages
+/// ([`paged`](Self::paged)). Operands are `new_k`, `new_v`, `table` (with pages), `lengths` (u32: the tokens that each
+/// sequence had before), `k`, `v`, `scales` (with a quantised cache). Tokens beyond `keys`, or in a page that does not
+/// exist, are dropped. Other rows of the cache do not change.
 ///
 /// # Types
-/// `new_k` and `new_v` of f32 or f16; caches of any [`KvType`]. Quantised rows x have the factor
-/// `max |x| / 127` (int8) or `max |x| / 448` (fp8), 0 for a row of zeros, and the codes of `x / factor`, to nearest, ties
-/// to even.
+/// `new_k` and `new_v` are f32 or f16, caches any [`KvType`]. A quantised row x has the scale `max |x| / 127` (int8) or
+/// `max |x| / 448` (fp8), 0 for a row of zeros, and the codes of `x / scale`, rounded to nearest, ties to even.
 ///
 /// # Precision and determinism
-/// Floats are rounded once. Codes are those of a quotient in f32, which devices may round to either side: where that
-/// lies between two codes, either may come. Same device, same bits.
-/// NaN, infinities, zeros of both signs and subnormal numbers are moved as they are.
+/// Floats are rounded once; NaN, infinities, zeros of both signs and subnormal numbers are kept. The quotient of a code
+/// is computed in f32 and may differ between devices in the last bit, so that a value midway between two codes may get
+/// either. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// Every element is read and written once; one dispatch for keys, one for values. No scratch.
+/// Each new element is read and written once. Two dispatches, one for keys and one for values; no scratch.
+///
+/// # Variants
+/// `rows`, the only one.
 ///
 /// # Errors
 /// Those of [`Attention`](super::Attention) for its shapes, pages and sizes, and for an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/attention/kv_append.wgsl`; pages as in Kwon et al., *Efficient memory management for large language model
-/// serving with PagedAttention*, 2023.
-///
-/// # Example
-/// ```
-/// use tilework::attention::{KvAppend, KvType};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// // One token for each of 16 sequences, 8 heads of 128, at most 4096 tokens.
-/// let op = KvAppend::new([16, 8, 1, 128], 4096).kv(KvType::Int8);
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// assert_eq!(program.operands[0].len, 16 * 8 * 128);
-/// assert_eq!(program.operands[5].len, 2 * 16 * 8 * 4096);
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `shaders/attention/kv_append.wgsl`. Pages as in Kwon et al., *Efficient Memory Management for Large Language Model
+/// Serving with PagedAttention*, 2023.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KvAppend {
-    /// An attention of the new tokens over the cache.
+    /// An attention whose queries are the new tokens, over the cache.
     pub(crate) over: Attention,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("rows", "lanes of a workgroup share a row, four elements each")];
+const VARIANTS: &[Variant] = &[Variant::portable("rows", "threads share a row, four elements each")];
 
 const WORKGROUP_SIZE: u32 = 64;
 
 impl KvAppend {
-    /// New keys and values of shape (batch, kv heads, tokens, head size), for a cache of `keys` tokens a sequence.
+    /// Takes the shape of the new keys and values, (batch, kv heads, tokens, head size), and the `keys` that the cache
+    /// holds for each sequence.
     pub fn new([batch, kv_heads, tokens, head_size]: [usize; 4], keys: usize) -> Self {
         Self { over: Attention::new([batch, kv_heads, tokens, head_size], [kv_heads, keys]).lengths() }
     }
 
-    /// How the caches are stored; as the new tokens by default.
+    /// Sets the type of the caches. The default is that of the new tokens.
     #[must_use]
     pub fn kv(mut self, kv: KvType) -> Self {
         self.over = self.over.kv(kv);
         self
     }
 
-    /// The caches lie in pages: see [`Attention::paged`](super::Attention::paged). No two sequences may append to one
+    /// Appends to pages: see [`Attention::paged`](super::Attention::paged). Two sequences must not append to the same
     /// page.
     #[must_use]
     pub fn paged(mut self, paging: Paging) -> Self {
@@ -84,22 +90,12 @@ impl KvAppend {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        self.over = self.over.variant(name);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(over.variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (of, read) = self.over.prepare("kv-append", dtype, profile)?;
         let (_, decision) = choose("kv-append", &self.over.variant, VARIANTS, profile, || {
-            ("rows", "reads and writes every element once".to_owned())
+            ("rows", "the only variant".to_owned())
         })?;
         let mut program = Program::new("kv-append", decision);
         let named = |name| read.iter().find(|o: &&Operand| o.name == name).cloned();
@@ -124,17 +120,17 @@ impl KvAppend {
     }
 
     fn dispatch(&self, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
-        let lanes = of.fours().next_power_of_two();
+        let lanes = of.vec4s().next_power_of_two();
         let bytes = of.kv.is_scaled();
         let stored = if of.kv == KvType::F16 { DType::F16 } else { DType::F32 };
         let wanted = [AttentionOperand::Q, AttentionOperand::Table, AttentionOperand::Lengths];
-        let behind = of.count(&wanted) as u32;
+        let bound = of.count(&wanted) as u32;
         let mut spec = of
             .spec(&wanted)
             .slot("element", element_fragment(stored))
             .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
             .constant("LANES", lanes)
-            .constant("CACHE_BINDING", behind + 1)
+            .constant("CACHE_BINDING", bound + 1)
             .flag("LENGTHS", true)
             .flag("PAGED", of.op.paging.is_some())
             .flag("BYTES", bytes)
@@ -147,7 +143,7 @@ impl KvAppend {
             spec = spec
                 .flag("FP8", fp8)
                 .constant("LARGEST", if fp8 { "448.0" } else { "127.0" })
-                .constant("SCALES_BINDING", behind + 2);
+                .constant("SCALES_BINDING", bound + 2);
         }
         let kernel = program.kernel(Kernel::library("attention/kv_append", "kv_append", spec));
         let rows_of_pair = of.op.queries;
@@ -156,7 +152,7 @@ impl KvAppend {
                 let mut params = of.params(&chunk);
                 params.first_row = (chunk.first * rows_of_pair) as u32;
                 params.rows = (chunk.pairs * rows_of_pair) as u32;
-                // Factors of v lie behind those of k.
+                // Scales of `v` follow those of `k`.
                 params.kv_rows = if cache == "k" { 0 } else { params.kv_rows };
                 let mut bindings = vec![of.binding(program, &chunk, AttentionOperand::Q, new)];
                 bindings.extend(of.bindings(program, &chunk, &wanted[1..]));
@@ -176,30 +172,20 @@ impl KvAppend {
 operands! {
     impl[T: Element,] KvAppend, T {
         fn record<K>(new_k: T, new_v: T, lengths: u32, k: K, v: K);
-        /// The pages of each sequence.
+        /// Takes the pages of each sequence.
         optional with_table(table: u32);
-        /// Factors of the rows of quantised k, then of those of v.
+        /// Takes the scales of quantised rows: those of `k`, then those of `v`.
         optional with_scales(scales: f32);
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for KvAppend {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(KvAppend: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "kv-append",
-    about: "new keys and values to their places in a cache",
+    about: "keys and values of new tokens, appended to a cache",
     inputs: form::APPEND_INPUTS,
+    outputs: &[("k", "as k"), ("v", "as k"), ("[scales]", "f32 (2, rows)")],
     types: &[DType::F32, DType::F16],
     options: form::APPEND_OPTIONS,
     make: Some(form::make_append),

@@ -1,4 +1,4 @@
-//! What the kernels of attention share: parameters, and where operands lie.
+//! The parameters, bindings and chunks that the kernels of attention share.
 
 use super::attention::{Attention, KvType, Paging};
 use crate::element::DType;
@@ -11,7 +11,7 @@ use crate::shader::{Fragment, Spec};
 use std::fmt;
 
 kernel_params! {
-    /// Of every kernel of attention.
+    /// The parameters of every kernel of attention.
     pub(super) struct AttentionParams {
         heads: u32,
         kv_heads: u32,
@@ -36,19 +36,19 @@ kernel_params! {
     }
 }
 
-/// An attention that is being lowered.
+/// A checked attention, ready to lower.
 pub(super) struct AttentionLowering<'a> {
     pub(super) op: &'a Attention,
     pub(super) name: String,
     pub(super) dtype: DType,
     pub(super) kv: KvType,
-    /// Rows of k.
+    /// The number of rows of `k`.
     pub(super) rows: usize,
     pub(super) profile: &'a DeviceProfile,
 }
 
-/// Heads of keys and values, each of a sequence, that the bindings of a dispatch show. Heads of all sequences are counted
-/// in a row: they, and the rows of q that belong to them, lie one after another.
+/// A run of (sequence, kv head) pairs that fits the bindings of a dispatch. The rows of `k`, `v` and `q` of consecutive
+/// pairs are consecutive in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeadChunk {
     pub(super) first: usize,
@@ -57,7 +57,7 @@ pub(super) struct HeadChunk {
     kv: BoundSpan,
 }
 
-/// What a kernel binds of the operands.
+/// An operand that a kernel binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttentionOperand {
     Q,
@@ -84,7 +84,7 @@ impl AttentionOperand {
         }
     }
 
-    /// The constant of its number.
+    /// Returns the name of its binding constant.
     fn constant(self) -> &'static str {
         match self {
             Self::Q => "Q_BINDING",
@@ -100,7 +100,7 @@ impl AttentionOperand {
 }
 
 impl AttentionLowering<'_> {
-    pub(super) fn fours(&self) -> u32 {
+    pub(super) fn vec4s(&self) -> u32 {
         self.op.head_size as u32 / 4
     }
 
@@ -108,12 +108,12 @@ impl AttentionLowering<'_> {
         self.op.batch * self.op.kv_heads
     }
 
-    /// Rows of q that belong to one head of keys and values.
+    /// Returns the number of rows of `q` that share a kv head.
     pub(super) fn rows_of_pair(&self) -> usize {
         self.op.group() * self.op.queries
     }
 
-    /// Bytes of q of the heads that share keys, and of k of one head.
+    /// Returns the bytes of `q` of the heads that share a kv head, and of `k` of one head.
     fn bytes_of_pair(&self) -> [u64; 2] {
         let d = self.op.head_size as u64;
         let q = self.rows_of_pair() as u64 * d * self.dtype.size() as u64;
@@ -121,7 +121,7 @@ impl AttentionLowering<'_> {
         [q, if self.op.paging.is_some() { 0 } else { kv }]
     }
 
-    /// Fails unless what cannot be cut fits a binding.
+    /// Fails if an indivisible part does not fit a binding.
     fn check_chunks(&self) -> Result<()> {
         let (name, profile, pairs) = (&self.name, self.profile, self.pairs() as u64);
         let [q, kv] = self.bytes_of_pair();
@@ -131,14 +131,14 @@ impl AttentionLowering<'_> {
                 name,
                 format_args!("{what}"),
                 q.max(kv),
-                "take fewer queries or keys at a time",
+                "use fewer queries or keys at a time",
             )?;
         }
         if let Some(Paging { tokens, pages }) = self.op.paging {
             let len = pages * self.op.kv_heads * tokens * self.op.head_size;
             let access = Access::ReadWrite;
             let pages = Operand { name: "k in pages", dtype: self.kv.dtype(), len, access };
-            profile.check_bindings(name, &[pages], "take fewer pages")?;
+            profile.check_bindings(name, &[pages], "use fewer pages")?;
         }
         if let Some([batch, heads]) = self.op.mask {
             let len = batch * heads * self.op.queries * self.op.keys;
@@ -146,13 +146,13 @@ impl AttentionLowering<'_> {
             profile.check_bindings(
                 name,
                 &[mask],
-                "take fewer queries at a time, or one mask for all heads",
+                "use fewer queries at a time, or one mask for all heads",
             )?;
         }
         Ok(())
     }
 
-    /// All work, in as few chunks as bindings allow.
+    /// Splits the work into as few chunks as bindings allow.
     pub(super) fn chunks(&self) -> Result<Vec<HeadChunk>> {
         self.check_chunks()?;
         let [q, kv] = self.bytes_of_pair();
@@ -171,7 +171,7 @@ impl AttentionLowering<'_> {
             let each = op.queries * op.keys;
             [if batch > 1 { heads * each } else { 0 }, if heads > 1 { each } else { 0 }]
         });
-        // Vectors of four elements before a binding.
+        // Vec4s before a binding.
         let base = |span: BoundSpan, dtype: DType| (span.offset / (4 * dtype.size() as u64)) as u32;
         AttentionParams {
             heads: op.heads as u32,
@@ -197,17 +197,18 @@ impl AttentionLowering<'_> {
         }
     }
 
-    /// Refuses a tile that takes more than the device has.
-    pub(super) fn check_room(&self, tile: &dyn fmt::Debug, invocations: u32, bytes: u32) -> Result<()> {
+    /// Fails if a tile needs more threads or workgroup memory than the device has.
+    pub(super) fn check_room(&self, tile: &dyn fmt::Debug, threads: u32, bytes: u32) -> Result<()> {
         let limits = &self.profile.limits;
-        if invocations <= limits.max_invocations.min(limits.max_workgroup_size[0])
+        if threads <= limits.max_invocations.min(limits.max_workgroup_size[0])
             && bytes <= limits.max_workgroup_bytes
         {
             return Ok(());
         }
         Err(err!(
             TooLarge,
-            "{}: {tile:?} takes {invocations} invocations and {bytes} bytes of workgroup memory; {} has {} and {}",
+            "{}: {tile:?} needs {threads} threads and {bytes} bytes of workgroup memory; {} has {} and {}; \
+             use a smaller tile",
             self.name,
             self.profile.name,
             limits.max_invocations,
@@ -215,7 +216,7 @@ impl AttentionLowering<'_> {
         ))
     }
 
-    /// Dispatches a kernel of which each workgroup takes `rows` rows of q of a head.
+    /// Dispatches a kernel whose workgroups each compute `rows` rows of `q` of a head.
     pub(super) fn dispatch_rows(
         &self,
         program: &mut Program,
@@ -235,9 +236,9 @@ impl AttentionLowering<'_> {
         Ok(())
     }
 
-    /// Which of `wanted` there are, in the order in which kernels bind them.
+    /// Returns the operands of `wanted` that the options ask for, in the order of their bindings.
     fn present(&self, wanted: &[AttentionOperand]) -> Vec<AttentionOperand> {
-        let there = |bound: &AttentionOperand| match bound {
+        let asked = |bound: &AttentionOperand| match bound {
             AttentionOperand::Scales => self.kv.is_scaled(),
             AttentionOperand::Table => self.op.paging.is_some(),
             AttentionOperand::Lengths => self.op.lengths,
@@ -246,15 +247,15 @@ impl AttentionLowering<'_> {
                 true
             }
         };
-        wanted.iter().copied().filter(there).collect()
+        wanted.iter().copied().filter(asked).collect()
     }
 
-    /// How many of `wanted` there are.
+    /// Counts the operands of `wanted` that the options ask for.
     pub(super) fn count(&self, wanted: &[AttentionOperand]) -> usize {
         self.present(wanted).len()
     }
 
-    /// Bindings of those of `wanted` that there are.
+    /// Returns the bindings of `present(wanted)`.
     pub(super) fn bindings(
         &self,
         program: &Program,
@@ -265,7 +266,7 @@ impl AttentionLowering<'_> {
         self.present(wanted).into_iter().map(of).collect()
     }
 
-    /// The operand `name`, bound as `bound` is.
+    /// Binds the operand `name` like `bound`.
     pub(super) fn binding(
         &self,
         program: &Program,
@@ -283,11 +284,11 @@ impl AttentionLowering<'_> {
         }
     }
 
-    /// How a kernel that binds `wanted` of the operands is specialised.
+    /// Returns the spec of a kernel that binds `wanted`.
     pub(super) fn spec(&self, wanted: &[AttentionOperand]) -> Spec {
         let op = self.op;
         let has = |bound: AttentionOperand| wanted.contains(&bound);
-        let mut spec = Spec::new().constant("FOURS", self.fours());
+        let mut spec = Spec::new().constant("VEC4S", self.vec4s());
         if has(AttentionOperand::K) || has(AttentionOperand::V) {
             spec = spec
                 .flag("CAUSAL", op.causal)

@@ -1,11 +1,11 @@
-//! Attention, and the cache of keys and values that decoding grows.
+//! Attention, and the key-value cache that grows while decoding.
 //!
 //! | want | take |
 //! |---|---|
-//! | softmax(Q K^T) V over heads: whole, causal, windowed, masked, over a cache in pages or quantised | [`Attention`] |
-//! | the keys and values of new tokens in such a cache | [`KvAppend`] |
+//! | softmax(Q K^T) V of each head: causal, windowed, masked, over a paged or quantised cache | [`Attention`] |
+//! | append the keys and values of new tokens to the cache | [`KvAppend`] |
 //!
-//! A head of a query sees the keys of its group: `heads` must be a multiple of `kv_heads`.
+//! With grouped queries `heads / kv_heads` consecutive heads share one kv head.
 
 #[expect(clippy::module_inception, reason = "the family is named after its op")]
 mod attention;

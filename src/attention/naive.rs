@@ -1,4 +1,4 @@
-//! Three kernels: all scores, their softmax, the product with the values.
+//! The variant `naive`: three kernels for all scores, their softmax, and the product with the values.
 
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
@@ -6,29 +6,29 @@ use crate::program::{Binding, Grid, Kernel, Program};
 
 const WORKGROUP_SIZE: u32 = 256;
 
-/// Keys whose values an invocation sums on their own.
+/// Keys that a thread sums separately, to bound rounding errors.
 const RUN: u64 = 1024;
 
-/// Bytes of scores at a time, where memory is plenty.
-const SCORES: u64 = 1 << 30;
+/// The largest scratch for scores, in bytes.
+const MAX_SCORE_BYTES: u64 = 1 << 30;
 
 pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let keys = of.op.keys as u64;
-    let limit = of.profile.limits.max_storage_binding.min(SCORES);
-    // An invocation walks through all keys, in runs.
+    let limit = of.profile.limits.max_storage_binding.min(MAX_SCORE_BYTES);
+    // A thread walks over all keys, in runs.
     if !of.profile.runs_rounds(keys + keys.div_ceil(RUN)) {
         return Err(err!(
             TooLarge,
-            "{}: `naive` takes up to {} keys on {}, which ends longer loops; take `auto`",
+            "{}: the variant `naive` takes at most {} keys on {}, which ends longer loops early; use `auto`",
             of.name,
             of.profile.max_rounds() / (RUN + 1) * RUN,
             of.profile.name
         ));
     }
-    of.profile.check_scratch(&of.name, format_args!("the scores of {keys} keys"), 4 * keys, "take `auto`")?;
-    let most = (limit / 4 / keys).max(1);
+    of.profile.check_scratch(&of.name, format_args!("the scores of {keys} keys"), 4 * keys, "use `auto`")?;
+    let max_rows = (limit / 4 / keys).max(1);
     let rows = (of.pairs() * of.rows_of_pair()) as u64;
-    let scratch = program.scratch(4 * keys * most.min(rows));
+    let scratch = program.scratch(4 * keys * max_rows.min(rows));
     let score_inputs = [
         AttentionOperand::Q,
         AttentionOperand::K,
@@ -44,8 +44,8 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         AttentionOperand::Lengths,
         AttentionOperand::Output,
     ];
-    // Scores and probabilities lie behind the operands that a kernel binds.
-    let behind = |wanted: &[AttentionOperand]| {
+    // Scores and probabilities come after the operands.
+    let spec_of = |wanted: &[AttentionOperand]| {
         let bound = of.spec(wanted).constant("WORKGROUP_SIZE", WORKGROUP_SIZE);
         let count = of.count(wanted) as u32;
         bound.constant("SCORES_BINDING", count + 1)
@@ -53,37 +53,37 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
     let scores = program.kernel(Kernel::library(
         "attention/attention_scores",
         "attention_scores",
-        behind(&score_inputs),
+        spec_of(&score_inputs),
     ));
     let softmax = program.kernel(Kernel::library(
         "attention/attention_softmax",
         "attention_softmax",
-        behind(&[]).constant("LANES", WORKGROUP_SIZE),
+        spec_of(&[]).constant("LANES", WORKGROUP_SIZE),
     ));
     let values = program.kernel(Kernel::library(
         "attention/attention_values",
         "attention_values",
-        behind(&value_inputs).constant("RUN", RUN as u32),
+        spec_of(&value_inputs).constant("RUN", RUN as u32),
     ));
     for chunk in of.chunks()? {
         let first = (chunk.first * of.rows_of_pair()) as u64;
         let end = first + (chunk.pairs * of.rows_of_pair()) as u64;
         let mut begin = first;
         while begin < end {
-            let count = most.min(end - begin);
+            let count = max_rows.min(end - begin);
             let mut params = of.params(&chunk);
             params.first_row = begin as u32;
             params.rows = count as u32;
             let part = Binding { size: 4 * keys * count, ..scratch };
             let mut bindings = of.bindings(program, &chunk, &score_inputs);
             bindings.push(part);
-            let invocations = u64::from(WORKGROUP_SIZE);
-            program.dispatch(scores, &params, bindings, Grid::fold((count * keys).div_ceil(invocations)));
+            let threads = u64::from(WORKGROUP_SIZE);
+            program.dispatch(scores, &params, bindings, Grid::fold((count * keys).div_ceil(threads)));
             program.dispatch(softmax, &params, vec![part], Grid::fold(count));
             let mut bindings = of.bindings(program, &chunk, &value_inputs);
             bindings.push(part);
-            let fours = count * u64::from(of.fours());
-            program.dispatch(values, &params, bindings, Grid::fold(fours.div_ceil(invocations)));
+            let vec4s = count * u64::from(of.vec4s());
+            program.dispatch(values, &params, bindings, Grid::fold(vec4s.div_ceil(threads)));
             begin += count;
         }
     }

@@ -1,34 +1,33 @@
-//! Few rows of q against many keys: keys split over workgroups, partial results merged by their largest scores and sums.
-//! `shaders/attention/attention_split.wgsl` says how.
+//! The variant `split-kv`, for few queries and many keys: keys split over workgroups, then partial results merged.
 
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Grid, Kernel, Program};
 
-/// Constants that depend on the device.
+/// The constants that depend on the device.
 struct SplitPolicy {
-    invocations: u32,
-    /// Most rows of q that share a read of keys.
+    threads: u32,
+    /// The largest number of rows of `q` that share a read of keys.
     rows: u32,
-    /// Times four keys that a team has in flight.
+    /// Groups of four keys that a team has in flight.
     blocks: u32,
-    /// Workgroups that fill the device.
+    /// The number of workgroups that fill the device.
     workgroups: u64,
-    /// Whether lanes of a team are of one subgroup.
+    /// Whether each team lies in one subgroup.
     subgroups: bool,
 }
 
 fn policy(profile: &DeviceProfile, lanes: u32) -> SplitPolicy {
     let subgroups = profile.features.subgroups && profile.subgroup_sizes.0 >= lanes;
     if profile.quirks.serial_workgroups {
-        SplitPolicy { invocations: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
+        SplitPolicy { threads: 64, rows: 2, blocks: 1, workgroups: 16, subgroups }
     } else if subgroups {
-        // Sixteen workgroups a multiprocessor of an H100. GB/s of keys and values there (Vulkan, driver 580.159.04) at
-        // B16 S8192 and B1 S131072, H32 G8 D128 of f16: 2646 and 2612; of 256 invocations 1981 and 1980, of 64 2365 and
-        // 2630; with eight keys in flight 2076 and 2059; of twice as many workgroups 2522 and 2444.
-        SplitPolicy { invocations: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
+        // Sixteen workgroups for each multiprocessor of an H100. GB/s of keys and values there (Vulkan, driver
+        // 580.159.04), f16, H32 G8 D128, B16 S8192 and B1 S131072: 2646 and 2612; with 256 threads 1981 and 1980, with
+        // 64 2365 and 2630; with eight keys in flight 2076 and 2059; with twice as many workgroups 2522 and 2444.
+        SplitPolicy { threads: 128, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     } else {
-        SplitPolicy { invocations: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }
+        SplitPolicy { threads: 64, rows: 4, blocks: 1, workgroups: 2112, subgroups }
     }
 }
 
@@ -42,36 +41,36 @@ const INPUTS: [AttentionOperand; 7] = [
     AttentionOperand::Mask,
 ];
 
-/// Invocations of the workgroup that merges a row.
+/// Threads in a workgroup that merges a row.
 const MERGE_SIZE: u32 = 256;
 
-/// Keys that one part may have where the driver ends long loops.
+/// The largest number of keys in a part, for drivers that end long loops.
 const MAX_PART_KEYS: u64 = 1 << 16;
 
 pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, op) = (of.profile, of.op);
-    let lanes = (of.fours() / 2).next_power_of_two();
+    let lanes = (of.vec4s() / 2).next_power_of_two();
     let policy = policy(profile, lanes);
     let rows_of_pair = of.rows_of_pair();
     let row_tile = policy.rows.min((rows_of_pair as u32).next_power_of_two());
     let chunks = of.chunks()?;
     let row_tiles = rows_of_pair.div_ceil(row_tile as usize) as u64;
-    // Keys that the queries of a head see together.
+    // The keys that any query of a head sees.
     let keys = op.window.map_or(op.keys, |w| {
         let sides = if op.causal { w } else { w.saturating_mul(2) };
         op.keys.min(sides.saturating_add(op.queries))
     }) as u64;
-    let step = u64::from(policy.invocations / lanes * 4 * policy.blocks);
-    let most_pairs = chunks.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
-    let each = 16 * u64::from(of.fours() + 1);
+    let step = u64::from(policy.threads / lanes * 4 * policy.blocks);
+    let max_pairs = chunks.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
+    let each = 16 * u64::from(of.vec4s() + 1);
     let limit = profile.limits.max_storage_binding;
-    let rows = most_pairs * rows_of_pair as u64;
+    let rows = max_pairs * rows_of_pair as u64;
     let room = limit / each / rows;
     let what = format_args!("partial results of {rows} rows");
-    profile.check_scratch(&of.name, what, each * rows, "take `flash` or `auto`")?;
-    let wanted = policy.workgroups.div_ceil(most_pairs * row_tiles).min(room);
+    profile.check_scratch(&of.name, what, each * rows, "use `flash` or `auto`")?;
+    let wanted = policy.workgroups.div_ceil(max_pairs * row_tiles).min(room);
     let mut part_keys = keys.div_ceil(wanted).next_multiple_of(step);
-    // A step is a round, and without subgroups a loop over the lanes of a team.
+    // A step is one round, and without subgroups a loop over the lanes of a team.
     let rounds = if policy.subgroups { 1 } else { u64::from(lanes) + 2 };
     if !profile.runs_rounds(rounds.saturating_mul(keys)) {
         part_keys = part_keys.min(MAX_PART_KEYS.min(step * profile.loop_steps(rounds, MAX_PART_KEYS)));
@@ -80,18 +79,18 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
     if parts > room {
         return Err(err!(
             TooLarge,
-            "{}: {keys} keys in {parts} parts do not fit on {}; take fewer rows at a time",
+            "{}: partial results of {keys} keys in {parts} parts do not fit a binding of {}; use fewer rows at a time",
             of.name,
             profile.name
         ));
     }
     let partials = program.scratch(each * rows * parts);
-    let behind = of.count(&INPUTS) as u32 + 1;
+    let partials_at = of.count(&INPUTS) as u32 + 1;
     let spec = of
         .spec(&INPUTS)
         .flag("EIGHTS", true)
-        .constant("PARTIALS_BINDING", behind)
-        .constant("WORKGROUP_SIZE", policy.invocations)
+        .constant("PARTIALS_BINDING", partials_at)
+        .constant("WORKGROUP_SIZE", policy.threads)
         .constant("LANES", lanes)
         .constant("ROWS", row_tile)
         .constant("KEY_BLOCKS", policy.blocks)
@@ -103,7 +102,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         .spec(&[AttentionOperand::Output])
         .constant("WORKGROUP_SIZE", MERGE_SIZE)
         .constant("LANES", MERGE_SIZE)
-        .constant("COLUMNS", of.fours().next_power_of_two())
+        .constant("COLUMNS", of.vec4s().next_power_of_two())
         .constant("PARTIALS_BINDING", 2);
     let merge = program.kernel(Kernel::library("attention/attention_merge", "attention_merge", spec));
     for chunk in chunks {
@@ -134,13 +133,13 @@ mod tests {
     use half::f16;
 
     #[test]
-    fn parts_are_short_enough_for_drivers_that_end_loops() {
+    fn parts_respect_the_loop_limit() {
         let mut mesa = DeviceProfile::mesa();
         mesa.features.subgroups = false;
         for d in [8, 128, 256] {
             let op = Attention::new([16, 1, 1, d], [1, 1 << 17]).variant("split-kv");
             let part = Op::<f16>::lower(&op, &mesa).unwrap().param(0, "part_keys");
-            // Of 64 invocations a team has a lane for eight elements, and takes four keys at a time.
+            // 64 threads form teams with a lane for each eight elements; a team takes four keys at a time.
             let lanes = (d as u64 / 8).next_power_of_two();
             let rounds = part / (4 * 64 / lanes) * (lanes + 2);
             assert!(rounds <= 65535, "{rounds} rounds for {part} keys of {d}");

@@ -2,11 +2,12 @@
 
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use super::winograd;
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program};
-use crate::program::{Variant, by_type, operands};
+use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program};
+use crate::program::{by_type, operands};
 
 /// Applies a convolution layer:
 /// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad,
@@ -139,17 +140,11 @@ impl Conv2d {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    /// The op's name.
+    #[cfg(feature = "nn")]
+    pub(crate) const NAME: &'static str = INFO.name;
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the shape of the output: N, M, P, Q.
     ///
@@ -166,8 +161,7 @@ impl Conv2d {
 
     /// The layer, its activation, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
-        let auto = self.variant == "auto" || self.variant == "winograd";
-        (&self.layer, self.activation, auto)
+        (&self.layer, self.activation, winograd::may_run(&self.variant))
     }
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
@@ -182,6 +176,7 @@ impl Conv2d {
         let [x, w, output] = self.layer.lengths()?;
         let whole = Whole {
             c: self.layer.forward()?,
+            names: ["x", "w", "output"],
             x,
             w,
             bias: biased.then_some(self.layer.filters),
@@ -202,12 +197,8 @@ operands! {
     }
 }
 
-impl Op<f32> for Conv2d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(self.bias, profile)
-    }
+crate::program::lowers! {
+    impl[] Conv2d as [f32], |op, _, profile| op.lower_as(op.bias, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -218,6 +209,11 @@ pub(super) const INFO: Operation = Operation {
         Input::new("w", "(M, C/groups, R, S)"),
         Input::optional("bias", "(M)"),
     ],
+    outputs: &[(
+        "output",
+        "(N, M, (H + pads - dilation * (R - 1) - 1) / stride + 1, \
+             (W + pads - dilation * (S - 1) - 1) / stride + 1)",
+    )],
     types: &[DType::F32],
     options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Activation::SETTING, Precision::SETTING],
     make: Some(make),
@@ -271,7 +267,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     };
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
-    let plain = layers.into_iter().map(|layer| of(layer, Activation::None).lower_as(false, profile));
+    // Slices of channels, where the driver ends loops.
+    let is_long = variant == "tiled" && profile.ends_loops();
+    let widths: &[usize] = if is_long { &[4, 3] } else { &[] };
+    let long = widths.iter().map(|w| Layer::new("conv", [1, 70_000, 1, *w], 2, [1, 1]));
+    let plain =
+        layers.into_iter().chain(long).map(|layer| of(layer, Activation::None).lower_as(false, profile));
     // The epilogue is the same text in all variants.
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
     let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));
@@ -281,6 +282,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Op;
     use crate::{Conv2dBackwardWeights, ErrorKind};
 
     #[test]

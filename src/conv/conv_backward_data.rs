@@ -1,14 +1,15 @@
 //! The gradient of a convolution layer with respect to its input.
 
 use super::conv::{Conv2d, sample_layers};
-use super::correlate::{self, ConvJob, VARIANTS};
-use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, add_operands};
+use super::correlate::{VARIANTS, Whole};
+use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};
+use super::winograd;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Input, Op, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, operands,
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type,
+    operands,
 };
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
@@ -67,21 +68,11 @@ impl Conv2dBackwardData {
         Self { layer: Layer { op: "conv-backward-data", ..layer.layer.clone() }, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
-        (&self.layer, self.variant == "auto" || self.variant == "winograd")
+        (&self.layer, winograd::may_run(&self.variant))
     }
 }
 
@@ -96,24 +87,18 @@ impl Op<f32> for Conv2dBackwardData {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [dx, w, dy] = self.layer.lengths()?;
-        let c = self.layer.backward()?;
-        let (variant, decision) = correlate::variant(&self.variant, &c, profile)?;
-        let mut program = Program::new(c.op, decision);
-        let operands = [("dy", dy, Access::Read), ("w", w, Access::Read), ("dx", dx, Access::Write)];
-        add_operands(&mut program, &operands, profile)?;
-        program.cost =
-            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
-        let job = ConvJob {
-            c,
-            activation: Activation::None,
-            x: Resource::Operand(0),
-            weights: Binding::operand(1, &program.operands),
+        let whole = Whole {
+            c: self.layer.backward()?,
+            names: ["dy", "w", "dx"],
+            x: dy,
+            w,
             bias: None,
-            output: Resource::Operand(2),
-            profile,
+            output: dx,
+            flop: self.layer.flop()?,
+            activation: Activation::None,
+            asked: &self.variant,
         };
-        job.lower(&mut program, variant)?;
-        Ok(program)
+        whole.program(profile)
     }
 }
 
@@ -121,6 +106,7 @@ pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
     inputs: &[Input::new("dy", "(N, M, P, Q)"), Input::new("w", "(M, C/groups, R, S)")],
+    outputs: &[("dx", "(shape)")],
     types: &[DType::F32],
     options: &[Setting::text("shape", SHAPE, ""), STRIDE, PAD, PAD_EACH, DILATION, GROUPS],
     make: Some(make),
@@ -145,6 +131,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("dy", &dy, &layer.output_shape()?, DType::F32)?;
     asked.check("w", &w, &layer.weights_shape(), DType::F32)?;
     let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
+    asked.set("shape", &shape);
     let dx = Role::Result(shape.to_vec());
     by_type!(asked, dy.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }

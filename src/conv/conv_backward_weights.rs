@@ -1,6 +1,7 @@
 //! The gradient of a convolution layer with respect to its weights and its bias.
 
 use super::conv::{Conv2d, sample_layers};
+use super::correlate::unfit;
 use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
 use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
@@ -8,8 +9,8 @@ use crate::array::shape_text;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op,
-    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -79,10 +80,15 @@ const VARIANTS: &[Variant] = &[
 
 kernel_params! {
     struct SumParams {
-        len: u32,
-        slabs: u32,
-        first: u32,
+        len: u32, slabs: u32, first: u32,
     }
+}
+
+/// How the gradient is computed.
+enum GradientWay {
+    Direct,
+    Implicit,
+    Winograd,
 }
 
 /// Outputs that a thread of `direct` adds.
@@ -108,21 +114,11 @@ impl Conv2dBackwardWeights {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The layer, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, bool) {
-        (&self.layer, self.variant == "auto" || self.variant == "winograd")
+        (&self.layer, winograd::may_run(&self.variant))
     }
 
     fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
@@ -140,17 +136,13 @@ impl Conv2dBackwardWeights {
                 ("implicit", "each loaded window serves several filters".to_owned())
             }
         })?;
-        if variant.name == "winograd" && !winograd::fits(&c) {
-            let [r, s] = c.kernel;
-            return Err(err!(
-                Unsupported,
-                "{}: the variant `winograd` takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} \
-                 with stride {:?} and dilation {:?}; take `implicit` or `auto`",
-                c.op,
-                c.stride,
-                c.dilation
-            ));
-        }
+        let way = match variant.name {
+            "direct" => GradientWay::Direct,
+            "winograd" => winograd::check(&c)
+                .map(|()| GradientWay::Winograd)
+                .map_err(|wrong| unfit(&c, variant, &wrong))?,
+            _ => GradientWay::Implicit,
+        };
         let mut program = Program::new(c.op, decision);
         let mut operands = vec![("x", x, Access::Read), ("dy", dy, Access::Read), ("dw", dw, Access::Write)];
         if biased {
@@ -162,156 +154,133 @@ impl Conv2dBackwardWeights {
         let chunks = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
-        let mut slabs = None;
-        match variant.name {
-            "winograd" => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
-            "direct" => {
-                for chunk in &chunks {
-                    direct(&mut program, &c, chunk, whole, &mut slabs, profile)?;
-                }
-            }
-            _ => {
-                for chunk in &chunks {
-                    implicit(&mut program, &c, chunk, whole, &mut slabs, profile)?;
-                }
-            }
+        let slabs = |output| GradientSlabs { c: &c, output, held: None, profile };
+        let mut all = slabs(whole);
+        match way {
+            GradientWay::Direct => chunks.iter().try_for_each(|chunk| all.direct(&mut program, chunk))?,
+            GradientWay::Implicit => chunks.iter().try_for_each(|chunk| all.implicit(&mut program, chunk))?,
+            GradientWay::Winograd => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
         }
         if let Some(bias) = bias {
-            let mut slabs = None;
-            for chunk in &chunks {
-                planes(&mut program, &c, chunk, bias, &mut slabs, profile)?;
-            }
+            let mut all = slabs(bias);
+            chunks.iter().try_for_each(|chunk| all.planes(&mut program, chunk))?;
         }
         Ok(program)
     }
 }
 
-/// Returns scratch of `size` bytes: that of the chunk before, if it is as large.
-fn scratch(program: &mut Program, held: &mut Option<Binding>, size: u64) -> Binding {
-    let binding = held.filter(|held| held.size >= size).unwrap_or_else(|| program.scratch(size));
-    *held = Some(binding);
-    Binding { size, ..binding }
+/// Slabs of a gradient, each the sum over a slice of the outputs, and the gradient that they add up to.
+struct GradientSlabs<'a> {
+    c: &'a Correlation,
+    output: Binding,
+    /// The scratch of the chunk before.
+    held: Option<Binding>,
+    profile: &'a DeviceProfile,
 }
 
-/// Adds `count` slabs to `output`, overwriting it if they are the `first`. A thread walks over all slabs, in as
-/// many dispatches as its loop needs.
-fn sum(
-    program: &mut Program,
-    slabs: Binding,
-    output: Binding,
-    count: usize,
-    first: bool,
-    profile: &DeviceProfile,
-) -> Result<()> {
-    let kernel = Kernel::library("conv/conv_backward_weights_sum", "conv_backward_weights_sum", Spec::new());
-    let kernel = program.kernel(kernel);
-    let grid = Grid::fold((output.size / 4).div_ceil(256));
-    // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
-    for Range { start, end } in program.bands(count as u64, profile.loop_steps(1, 1 << 31))? {
-        let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
-        let first = first && start == 0;
-        let params =
-            SumParams { len: (output.size / 4) as u32, slabs: (end - start) as u32, first: first.into() };
-        program.dispatch(kernel, &params, vec![Binding { offset, size, ..slabs }, output], grid);
+impl GradientSlabs<'_> {
+    /// Returns scratch of `size` bytes: that of the chunk before, if it is as large.
+    fn scratch(&mut self, program: &mut Program, size: u64) -> Binding {
+        let binding = self.held.filter(|held| held.size >= size).unwrap_or_else(|| program.scratch(size));
+        self.held = Some(binding);
+        Binding { size, ..binding }
     }
-    Ok(())
-}
 
-fn direct(
-    program: &mut Program,
-    c: &Correlation,
-    chunk: &ImageChunk,
-    output: Binding,
-    held: &mut Option<Binding>,
-    profile: &DeviceProfile,
-) -> Result<()> {
-    let (weights, all) = ((output.size / 4) as usize, chunk.images * c.pixels());
-    let most = (profile.limits.max_storage_binding.min(SLABS) / output.size).max(1) as usize;
-    let slice = SLICE.max(all.div_ceil(most));
-    if !profile.runs_rounds(2 * slice as u64) {
-        return Err(err!(
-            TooLarge,
-            "{}: slabs of {} bytes leave slices of {slice} outputs, but {} adds at most {}; take `implicit` or fewer \
-             images",
-            c.op,
-            output.size,
-            profile.name,
-            profile.max_rounds() / 2
-        ));
+    /// Adds `count` slabs to the output, overwriting it if they are the `first`. A thread walks over all slabs, in as
+    /// many dispatches as its loop needs.
+    fn sum(&self, program: &mut Program, slabs: Binding, count: usize, first: bool) -> Result<()> {
+        let Self { output, profile, .. } = *self;
+        let kernel = Kernel::of_file("conv/conv_backward_weights_sum", Spec::new());
+        let kernel = program.kernel(kernel);
+        let grid = Grid::fold((output.size / 4).div_ceil(256));
+        // A multiple of 64 slabs, so that bindings begin at multiples of 256 bytes.
+        for Range { start, end } in program.chunks(count as u64, profile.loop_steps(1, 1 << 31))? {
+            let (offset, size) = (slabs.offset + start * output.size, (end - start) * output.size);
+            let first = first && start == 0;
+            let params =
+                SumParams { len: (output.size / 4) as u32, slabs: (end - start) as u32, first: first.into() };
+            program.dispatch(kernel, &params, vec![Binding { offset, size, ..slabs }, output], grid);
+        }
+        Ok(())
     }
-    let slices = all.div_ceil(slice);
-    let slabs = scratch(program, held, output.size * slices as u64);
-    let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
-    let kernel = Kernel::library("conv/conv_backward_weights_direct", "conv_backward_weights_direct", spec);
-    let kernel = program.kernel(kernel);
-    let count = weights * slices;
-    let bindings = vec![chunk.x, chunk.y, slabs];
-    // Threads of a bounded time.
-    let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
-    for Range { start, end } in program.bands(count as u64, each)? {
-        let mut params = c.params(chunk, end as usize);
-        params.first = start as u32;
-        program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
-    }
-    sum(program, slabs, output, slices, chunk.first == 0, profile)
-}
 
-fn implicit(
-    program: &mut Program,
-    c: &Correlation,
-    chunk: &ImageChunk,
-    output: Binding,
-    held: &mut Option<Binding>,
-    profile: &DeviceProfile,
-) -> Result<()> {
-    let product = LayerProduct::weights(c, chunk, profile);
-    let all = chunk.images * c.pixels();
-    let slice = product.slice(output.size, profile);
-    let slices = all.div_ceil(slice);
-    if chunk.first == 0 {
-        program.decision.because(format_args!("{}, {slices} slices", product.text()));
+    fn direct(&mut self, program: &mut Program, chunk: &ImageChunk) -> Result<()> {
+        let Self { c, output, profile, .. } = *self;
+        let (weights, all) = ((output.size / 4) as usize, chunk.images * c.pixels());
+        let most = (profile.limits.max_storage_binding.min(SLABS) / output.size).max(1) as usize;
+        let slice = SLICE.max(all.div_ceil(most));
+        if !profile.runs_rounds(2 * slice as u64) {
+            return Err(err!(
+                TooLarge,
+                "{}: slabs of {} bytes leave slices of {slice} outputs, but {} adds at most {}; take `implicit` or fewer \
+                 images",
+                c.op,
+                output.size,
+                profile.name,
+                profile.max_rounds() / 2
+            ));
+        }
+        let slices = all.div_ceil(slice);
+        let slabs = self.scratch(program, output.size * slices as u64);
+        let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
+        let kernel = Kernel::of_file("conv/conv_backward_weights_direct", spec);
+        let kernel = program.kernel(kernel);
+        let count = weights * slices;
+        let bindings = vec![chunk.x, chunk.y, slabs];
+        // Threads of a bounded time.
+        let each = (crate::dense::dispatch_flop(profile.class) / 8 / slice as u64).max(256) / 256 * 256;
+        for Range { start, end } in program.chunks(count as u64, each)? {
+            let mut params = c.params(chunk, end as usize);
+            params.first = start as u32;
+            program.dispatch(kernel, &params, bindings.clone(), Grid::fold((end - start).div_ceil(256)));
+        }
+        self.sum(program, slabs, slices, chunk.first == 0)
     }
-    let bound = |c| ProductBindings { a: chunk.y, b: chunk.x, c: vec![c] };
-    if slices == 1 && chunk.first == 0 && chunk.images == c.images {
-        return product.gradients(program, (c, chunk, slice), bound(output), profile);
-    }
-    let bytes = output.size * slices as u64;
-    let what = format_args!("the slabs of {slices} slices");
-    profile.check_scratch(c.op, what, bytes, "take fewer images at a time")?;
-    let slabs = scratch(program, held, bytes);
-    product.gradients(program, (c, chunk, slice), bound(slabs), profile)?;
-    sum(program, slabs, output, slices, chunk.first == 0, profile)
-}
 
-/// Writes the gradient with respect to the bias: each plane of dy adds to a slab of its image.
-fn planes(
-    program: &mut Program,
-    c: &Correlation,
-    chunk: &ImageChunk,
-    output: Binding,
-    held: &mut Option<Binding>,
-    profile: &DeviceProfile,
-) -> Result<()> {
-    let count = chunk.images * c.groups * c.to;
-    // A workgroup of 256 walks over a plane.
-    let rounds = (c.pixels() as u64).div_ceil(256) + 16;
-    if !profile.runs_rounds(rounds) {
-        return Err(err!(
-            TooLarge,
-            "{}: planes of {} outputs need {rounds} loop rounds to add; {} ends the loops of a thread after {}; \
-             split the planes",
-            c.op,
-            c.pixels(),
-            profile.name,
-            profile.max_rounds()
-        ));
+    fn implicit(&mut self, program: &mut Program, chunk: &ImageChunk) -> Result<()> {
+        let Self { c, output, profile, .. } = *self;
+        let product = LayerProduct::weights(c, chunk, profile);
+        let all = chunk.images * c.pixels();
+        let slice = product.slice(output.size, profile);
+        let slices = all.div_ceil(slice);
+        if chunk.first == 0 {
+            program.decision.because(format_args!("{}, {slices} slices", product.text()));
+        }
+        let bound = |c| ProductBindings { a: chunk.y, b: chunk.x, c: vec![c] };
+        if slices == 1 && chunk.first == 0 && chunk.images == c.images {
+            return product.gradients(program, (c, chunk, slice), bound(output), profile);
+        }
+        let bytes = output.size * slices as u64;
+        let what = format_args!("the slabs of {slices} slices");
+        profile.check_scratch(c.op, what, bytes, "take fewer images at a time")?;
+        let slabs = self.scratch(program, bytes);
+        product.gradients(program, (c, chunk, slice), bound(slabs), profile)?;
+        self.sum(program, slabs, slices, chunk.first == 0)
     }
-    let slabs = scratch(program, held, 4 * count as u64);
-    let kernel =
-        Kernel::library("conv/conv_backward_weights_bias", "conv_backward_weights_bias", Spec::new());
-    let kernel = program.kernel(kernel);
-    program.dispatch(kernel, &c.params(chunk, count), vec![chunk.y, slabs], Grid::fold(count as u64));
-    sum(program, slabs, output, chunk.images, chunk.first == 0, profile)
+
+    /// Writes the gradient with respect to the bias: each plane of dy adds to a slab of its image.
+    fn planes(&mut self, program: &mut Program, chunk: &ImageChunk) -> Result<()> {
+        let Self { c, profile, .. } = *self;
+        let count = chunk.images * c.groups * c.to;
+        // A workgroup of 256 walks over a plane.
+        let rounds = (c.pixels() as u64).div_ceil(256) + 16;
+        if !profile.runs_rounds(rounds) {
+            return Err(err!(
+                TooLarge,
+                "{}: planes of {} outputs need {rounds} loop rounds to add; {} ends the loops of a thread after {}; \
+                 split the planes",
+                c.op,
+                c.pixels(),
+                profile.name,
+                profile.max_rounds()
+            ));
+        }
+        let slabs = self.scratch(program, 4 * count as u64);
+        let kernel = Kernel::of_file("conv/conv_backward_weights_bias", Spec::new());
+        let kernel = program.kernel(kernel);
+        program.dispatch(kernel, &c.params(chunk, count), vec![chunk.y, slabs], Grid::fold(count as u64));
+        self.sum(program, slabs, chunk.images, chunk.first == 0)
+    }
 }
 
 operands! {
@@ -322,18 +291,15 @@ operands! {
     }
 }
 
-impl Op<f32> for Conv2dBackwardWeights {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(self.bias, profile)
-    }
+crate::program::lowers! {
+    impl[] Conv2dBackwardWeights as [f32], |op, _, profile| op.lower_as(op.bias, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, M, P, Q)")],
+    outputs: &[("dw", "(shape)"), ("[db]", "(M)")],
     types: &[DType::F32],
     options: &[
         Setting::text("shape", SHAPE, ""),
@@ -375,6 +341,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op =
         Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
     let dtype = x.dtype();
+    asked.set("shape", &weights);
     let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(weights.to_vec())];
     if op.bias {
         operands.push(Role::Result(vec![filters]));

@@ -3,13 +3,12 @@
 use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
 use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use super::winograd;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Setting,
-};
-use crate::program::{Variant, by_type, operands};
+use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Setting};
+use crate::program::{by_type, operands};
 
 /// Applies a transposed convolution layer, which enlarges: each element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, j stride + b dilation - pad]`, then
@@ -104,17 +103,7 @@ impl ConvTranspose2d {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the shape of the output: N, M, P, Q.
     ///
@@ -172,7 +161,7 @@ impl ConvTranspose2d {
 
     /// The activation, and if Winograd's sums are allowed.
     pub(crate) fn end(&self) -> (Activation, bool) {
-        (self.activation, self.variant == "auto" || self.variant == "winograd")
+        (self.activation, winograd::may_run(&self.variant))
     }
 
     /// The extents of x.
@@ -191,6 +180,7 @@ impl ConvTranspose2d {
         let [_, per_cell @ ..] = self.weights_shape();
         let whole = Whole {
             c,
+            names: ["x", "w", "output"],
             x,
             w,
             bias: biased.then_some(self.given.filters),
@@ -211,12 +201,8 @@ operands! {
     }
 }
 
-impl Op<f32> for ConvTranspose2d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(self.bias, profile)
-    }
+crate::program::lowers! {
+    impl[] ConvTranspose2d as [f32], |op, _, profile| op.lower_as(op.bias, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -227,6 +213,11 @@ pub(super) const INFO: Operation = Operation {
         Input::new("w", "(C, M/groups, R, S)"),
         Input::optional("bias", "(M)"),
     ],
+    outputs: &[(
+        "output",
+        "(N, M, (H - 1) * stride + dilation * (R - 1) + 1 - pads + output-padding, \
+             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding)",
+    )],
     types: &[DType::F32],
     options: &[
         STRIDE,

@@ -49,6 +49,8 @@ pub(super) struct ConvJob<'a> {
 /// A layer as an op of its own.
 pub(super) struct Whole<'a> {
     pub(super) c: Correlation,
+    /// Names of x, the weights and the output.
+    pub(super) names: [&'static str; 3],
     /// Elements of x, of the weights, of a bias if there is one, and of the output.
     pub(super) x: usize,
     pub(super) w: usize,
@@ -62,12 +64,12 @@ pub(super) struct Whole<'a> {
 
 impl Whole<'_> {
     pub(super) fn program(self, profile: &DeviceProfile) -> Result<Program> {
-        let Self { c, x, w, bias, output, flop, activation, asked } = self;
-        let (variant, decision) = variant(asked, &c, profile)?;
+        let Self { c, names, x, w, bias, output, flop, activation, asked } = self;
+        let (way, decision) = CorrelationWay::of(asked, &c, profile)?;
         let mut program = Program::new(c.op, decision);
-        let mut operands = vec![("x", x, Access::Read), ("w", w, Access::Read)];
+        let mut operands = vec![(names[0], x, Access::Read), (names[1], w, Access::Read)];
         operands.extend(bias.map(|len| ("bias", len, Access::Read)));
-        operands.push(("output", output, Access::Write));
+        operands.push((names[2], output, Access::Write));
         add_operands(&mut program, &operands, profile)?;
         program.cost = Cost { flop, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         let job = ConvJob {
@@ -79,50 +81,44 @@ impl Whole<'_> {
             output: Resource::Operand(program.operands.len() - 1),
             profile,
         };
-        job.lower(&mut program, variant)?;
+        job.lower(&mut program, &way)?;
         Ok(program)
     }
 }
 
-/// Returns the requested variant, or one that suits, and says why.
-pub(super) fn variant(
-    asked: &str,
-    c: &Correlation,
-    profile: &DeviceProfile,
-) -> Result<(&'static str, Decision)> {
-    let (variant, decision) = choose(c.op, asked, VARIANTS, profile, || policy(c, profile))?;
-    let [r, s] = c.kernel;
-    let wrong = match variant.name {
-        "direct" if c.terms() > DIRECT => {
-            format!("takes windows of at most {DIRECT} cells with their channels, these have {}", c.terms())
-        }
-        "winograd" if !winograd::fits(c) => format!(
-            "takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
-            c.stride, c.dilation
-        ),
-        "tiled" if !Tiled::fits(c) => format!(
-            "takes windows of up to {} cells with stride and dilation 1; these are {r} x {s} with stride {:?} and \
-             dilation {:?}",
-            Tiled::MAX_CELLS,
-            c.stride,
-            c.dilation
-        ),
-        "tiled" if !profile.runs_rounds(Tiled::rounds(c, profile)) => format!(
-            "adds {} channels under {r} x {s} in {} loop rounds; {} ends the loops of a thread after {}",
-            c.from,
-            Tiled::rounds(c, profile),
-            profile.name,
-            profile.max_rounds()
-        ),
-        "depthwise" if !Depthwise::fits(c) => format!(
-            "takes one channel a group, windows of up to {} cells and no gradient of strides; these are {r} x {s} of \
-             {} channels",
-            Depthwise::MAX_CELLS,
-            c.from
-        ),
-        _ => return Ok((variant.name, decision)),
-    };
-    Err(err!(Unsupported, "{}: the variant `{}` {wrong}; take `implicit` or `auto`", c.op, variant.name))
+/// How a correlation runs, with the constants of its kernel.
+enum CorrelationWay {
+    Direct,
+    Im2col,
+    Implicit,
+    Tiled(Tiled),
+    Winograd,
+    Depthwise(Depthwise),
+}
+
+impl CorrelationWay {
+    /// Resolves the requested variant, or one that suits, and says why. Rejects what it or the device cannot run.
+    fn of(asked: &str, c: &Correlation, profile: &DeviceProfile) -> Result<(Self, Decision)> {
+        let (variant, decision) = choose(c.op, asked, VARIANTS, profile, || policy(c, profile))?;
+        let way = match variant.name {
+            "direct" if c.terms() > DIRECT => Err(format!(
+                "takes windows of at most {DIRECT} cells with their channels, these have {}",
+                c.terms()
+            )),
+            "direct" => Ok(Self::Direct),
+            "im2col" => Ok(Self::Im2col),
+            "tiled" => Tiled::check(c).map(|()| Self::Tiled(Tiled::new(c, profile))),
+            "winograd" => winograd::check(c).map(|()| Self::Winograd),
+            "depthwise" => Depthwise::check(c, profile).map(Self::Depthwise),
+            _ => Ok(Self::Implicit),
+        };
+        Ok((way.map_err(|wrong| unfit(c, variant, &wrong))?, decision))
+    }
+}
+
+/// The error for a variant that does not take a layer, and why.
+pub(super) fn unfit(c: &Correlation, variant: &Variant, wrong: &str) -> crate::Error {
+    err!(Unsupported, "{}: the variant `{}` {wrong}; take `implicit` or `auto`", c.op, variant.name)
 }
 
 fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
@@ -136,20 +132,18 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if Tiled::check(c).is_ok() && c.terms() as u64 / 4 > profile.max_rounds() {
+        let why = "products for an output, in slices of channels: the driver ends long loops";
+        ("tiled", format!("{} {why}", c.terms()))
     } else if !profile.quirks.serial_workgroups
-        && Tiled::fits(c)
         && c.to <= 32
         && c.kernel.iter().product::<usize>() >= 25
-        && profile.runs_rounds(Tiled::rounds(c, profile))
+        && Tiled::check(c).is_ok()
     {
         // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
         ("tiled", format!("{} filters a group are few for each gathered cell of a product", c.to))
-    } else if profile.quirks.serial_workgroups {
-        if c.terms() < 16 && c.terms() <= DIRECT {
-            ("direct", format!("{} products an output are too few for tiles", c.terms()))
-        } else {
-            ("implicit", "each loaded window serves several filters".to_owned())
-        }
+    } else if profile.quirks.serial_workgroups && c.terms() < 16 {
+        ("direct", format!("{} products an output are too few for tiles", c.terms()))
     } else {
         ("implicit", "each loaded window serves several filters".to_owned())
     }
@@ -157,17 +151,19 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
 
 impl ConvJob<'_> {
     /// Writes the dispatches to `program`.
-    pub(super) fn lower(&self, program: &mut Program, variant: &'static str) -> Result<()> {
+    fn lower(&self, program: &mut Program, way: &CorrelationWay) -> Result<()> {
         let chunks = self.c.chunks(self.x, self.output, self.profile)?;
-        match variant {
-            "direct" => self.direct(program, &chunks)?,
-            "winograd" => winograd::lower(self, program, &chunks)?,
-            "tiled" => Tiled::new(&self.c, self.profile).lower(self, program, &chunks)?,
-            "depthwise" => Depthwise::new(&self.c, self.profile).lower(self, program, &chunks),
-            "im2col" => self.im2col(program, &chunks)?,
-            _ => self.implicit(program, &chunks)?,
+        match way {
+            CorrelationWay::Direct => self.direct(program, &chunks),
+            CorrelationWay::Im2col => self.im2col(program, &chunks),
+            CorrelationWay::Implicit => self.implicit(program, &chunks),
+            CorrelationWay::Tiled(tiled) => tiled.lower(self, program, &chunks),
+            CorrelationWay::Winograd => winograd::lower(self, program, &chunks),
+            CorrelationWay::Depthwise(depthwise) => {
+                depthwise.lower(self, program, &chunks);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// The epilogue of a kernel: bias and output from binding `next` on.
@@ -197,12 +193,12 @@ impl ConvJob<'_> {
 
     fn direct(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let spec = self.spread(self.weigh(self.end(3, "OUTPUT_BINDING")));
-        let kernel = program.kernel(Kernel::library("conv/conv_direct", "conv_direct", spec));
+        let kernel = program.kernel(Kernel::of_file("conv/conv_direct", spec));
         // Threads of a bounded time.
         let each = (dispatch_flop(self.profile.class) / 8 / self.c.terms() as u64).max(256) / 256 * 256;
         for chunk in chunks {
             let outputs = (chunk.images * self.c.image()[1]) as u64;
-            for Range { start, end } in program.bands(outputs, each)? {
+            for Range { start, end } in program.chunks(outputs, each)? {
                 let mut params = self.c.params(chunk, end as usize);
                 params.first = start as u32;
                 let bindings = [vec![chunk.x, self.weights], self.ends(chunk.y)].concat();
@@ -220,7 +216,7 @@ impl ConvJob<'_> {
         let count = self.c.groups * self.c.to * self.c.terms();
         let turned = program.scratch(4 * count as u64);
         let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
-        let kernel = Kernel::library("conv/conv_transpose_turn", "conv_transpose_turn", spec);
+        let kernel = Kernel::of_file("conv/conv_transpose_turn", spec);
         let kernel = program.kernel(kernel);
         let none = ImageChunk { first: 0, images: 0, x: turned, y: turned, x_at: 0, y_at: 0 };
         let params = self.c.params(&none, count);
@@ -265,10 +261,10 @@ impl ConvJob<'_> {
             columns.size,
             product.text()
         ));
-        let unroll = Kernel::library("conv/conv_im2col", "conv_im2col", self.spread(Spec::new()));
+        let unroll = Kernel::of_file("conv/conv_im2col", self.spread(Spec::new()));
         let unroll = program.kernel(unroll);
         for chunk in chunks {
-            for Range { start, .. } in program.bands((chunk.images * c.pixels()) as u64, width as u64)? {
+            for Range { start, .. } in program.chunks((chunk.images * c.pixels()) as u64, width as u64)? {
                 let mut params = c.params(chunk, rows);
                 (params.first, params.columns) = (start as u32, width as u32);
                 let grid = Grid::fold(((width * rows) as u64).div_ceil(256));

@@ -4,7 +4,7 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 
 /// Filters an image: `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, with
@@ -88,12 +88,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Filter2d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.stencil.lower(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Filter2d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -101,8 +97,10 @@ pub(super) const INFO: Operation = Operation {
     aliases: &["conv2d"],
     about: "each element becomes a weighted sum of its neighbours over an image",
     inputs: &[Input::new("input", "(h, w)"), Input::new("filter", "f32 (fh, fw), odd extents")],
+    outputs: &[("output", "as input")],
     types: &[DType::F32, DType::U8],
     options: super::stencil::OPTIONS,
+    domains: &[("filter", Domain::Eighths)],
     make: Some(make),
     variants: Filter2d::variants,
     samples,

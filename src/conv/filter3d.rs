@@ -4,7 +4,8 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type,
+    operands,
 };
 
 /// Filters a volume:
@@ -33,36 +34,11 @@ use crate::program::{
 /// the input's, and belongs to the descriptor: for other weights of the same shape plan again, which reuses the
 /// compiled kernels. An empty input gives an empty output. The operands must be different wgpu buffers.
 ///
-/// # Boundary
-/// Outside the input lies 0, or by [`boundary`](Self::boundary) the nearest element or the other side's.
-///
-/// # Precision and determinism
-/// Elements are f32. A sum of `t` products is computed by fused multiply-adds in an order that depends only on the
-/// variant: the same device gives the same bits.
-///
-/// # Cost
-/// `2 t` flop for each output. With `register` each input is read about once. One dispatch, no scratch; `separable`
-/// may take more.
+/// # Boundary, precision, cost, errors, algorithm
+/// As [`Filter2d`](super::Filter2d), for elements of f32.
 ///
 /// # Variants
-/// `naive`, `constant`, `strategy1`, `strategy2`, `strategy3`, `register`, `separable`: see [the
-/// family](crate::conv). `auto` (the default) takes `register` up to 256 weights, then `strategy1` while a tile
-/// with its halo fits workgroup memory, then `constant` up to 16376 weights (WebGPU's 64 KiB), then `naive`; on
-/// processors `register` up to 64 weights, then `constant`. `separable` is described at
-/// [`Filter2d`](super::Filter2d).
-///
-/// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even extent of the filter; a filter larger than the
-///   input; a weight that is not finite; an unknown variant.
-/// - [`Shape`](crate::ErrorKind::Shape): a number of weights that does not match the filter's extents.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an input above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type; a variant that does not suit this filter
-///   or device.
-///
-/// # Algorithm
-/// Tiles as in Kirk and Hwu, *Programming Massively Parallel Processors*: `shaders/conv/stencil_*.wgsl`. `register`
-/// loads each row of inputs once by vec4s, with its neighbours, and adds it to every sum of the thread that it is
-/// part of.
+/// Those of [`Filter2d`](super::Filter2d).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter3d {
     stencil: Stencil,
@@ -83,12 +59,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Filter3d {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.stencil.lower(T::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[T: Element] Filter3d as [T], |op, dtype, profile| op.stencil.lower(dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
@@ -96,8 +68,10 @@ pub(super) const INFO: Operation = Operation {
     aliases: &["conv3d"],
     about: "each element becomes a weighted sum of its neighbours in a volume",
     inputs: &[Input::new("input", "(d, h, w)"), Input::new("filter", "f32 (fd, fh, fw), odd extents")],
+    outputs: &[("output", "as input")],
     types: &[DType::F32],
     options: super::stencil::OPTIONS,
+    domains: &[("filter", Domain::Eighths)],
     make: Some(make),
     variants: Filter3d::variants,
     samples,

@@ -255,30 +255,10 @@ pub(crate) struct Correlation {
 kernel_params! {
     /// Parameters of the kernels that walk over images.
     pub(crate) struct ConvParams {
-        count: u32,
-        first: u32,
-        images: u32,
-        groups: u32,
-        channels_in: u32,
-        channels_out: u32,
-        h: u32,
-        w: u32,
-        p: u32,
-        q: u32,
-        r: u32,
-        s: u32,
-        stride_h: u32,
-        stride_w: u32,
-        bound_h: u32,
-        bound_w: u32,
-        pad_h: u32,
-        pad_w: u32,
-        dilation_h: u32,
-        dilation_w: u32,
-        x_at: u32,
-        y_at: u32,
-        columns: u32,
-        all_images: u32,
+        count: u32, first: u32, images: u32, groups: u32, channels_in: u32, channels_out: u32, h: u32, w: u32,
+        p: u32, q: u32, r: u32, s: u32, stride_h: u32, stride_w: u32, bound_h: u32, bound_w: u32, pad_h: u32,
+        pad_w: u32, dilation_h: u32, dilation_w: u32, x_at: u32, y_at: u32, columns: u32, all_images: u32,
+        first_channel: u32, end_channel: u32,
     }
 }
 
@@ -360,6 +340,8 @@ impl Correlation {
             y_at: chunk.y_at,
             columns: 0,
             all_images: chunk.images as u32,
+            first_channel: 0,
+            end_channel: self.from as u32,
         }
     }
 }

@@ -309,7 +309,7 @@ impl FilterLines {
         let spec = Self::source(Self::target(self.boundary(self.finish.clone()), dtype, self.whole()), dtype)
             .flag("LINES", true)
             .constant("ROWS", all as u32);
-        let kernel = Kernel::library("conv/lines_tiled", "lines_tiled", spec);
+        let kernel = Kernel::of_file("conv/lines_tiled", spec);
         let [d, h, _] = self.extents;
         let (tiles_x, tiles_y) = (self.groups().div_ceil(TILE_WIDTH), h.div_ceil(own));
         let params = LinesParams {
@@ -343,14 +343,14 @@ impl FilterLines {
         let sums = program.scratch(self.scratch());
         Self::note(program, "1 x 1 x 4 outputs for each thread", &self.axes([1, 1, 4])[2..]);
         let spec = Self::source(self.boundary(Spec::new()), dtype).flag("LINES", true);
-        let kernel = Kernel::library("conv/lines_x", "lines_x", spec);
+        let kernel = Kernel::of_file("conv/lines_x", spec);
         let work = self.groups() * h * d;
         launch(program, kernel, self.params(), work, WORKGROUP_SIZE, &self.lines[2], vec![input, sums]);
         let across = |depth: bool, dtype: DType, finish: &Spec| {
             // Sums between passes are whole vec4s, whatever the rows.
             let whole = self.whole() || depth != deep;
             let spec = Self::target(self.boundary(finish.clone()), dtype, whole);
-            Kernel::library("conv/lines_yz", "lines_yz", spec.flag("LINES", true).flag("DEPTH", depth))
+            Kernel::of_file("conv/lines_yz", spec.flag("LINES", true).flag("DEPTH", depth))
         };
         let blocks = self.groups() * h.div_ceil(4) * d;
         if !deep {

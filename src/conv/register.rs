@@ -42,7 +42,7 @@ impl Registers {
             .constant("ROWS", self.rows as u32)
             .constant("PLANES", self.planes as u32);
         let Some(step) = self.lines else {
-            return Kernel::library("conv/stencil_register", "stencil_register", spec);
+            return Kernel::of_file("conv/stencil_register", spec);
         };
         let [z, y, x] = self.filter.map(|line| line as u32);
         let spec = spec
@@ -50,7 +50,7 @@ impl Registers {
             .constant("LINE_Y", y)
             .constant("LINE_Z", z)
             .constant("APART", step as u32);
-        Kernel::library("conv/lines_register", "lines_register", spec)
+        Kernel::of_file("conv/lines_register", spec)
     }
 }
 

@@ -2,9 +2,10 @@
 //! `shaders/conv/conv_tiled.wgsl`.
 
 use super::correlate::ConvJob;
-use super::layer::{Correlation, ImageChunk};
+use super::layer::{ConvParams, Correlation, ImageChunk};
 use crate::dense::dispatch_chunks;
 use crate::error::Result;
+use crate::program::fit::BoundChunk;
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 use std::ops::Range;
@@ -14,6 +15,9 @@ const WIDE: usize = 8;
 
 /// Approximate cells of windows, over all channels that are staged at once.
 const STAGED_CELLS: usize = 36;
+
+/// Cells of the largest window.
+const MAX_CELLS: usize = 121;
 
 /// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy)]
@@ -34,23 +38,27 @@ pub(super) struct Tiled {
 }
 
 impl Tiled {
-    /// Cells of the largest window.
-    pub(super) const MAX_CELLS: usize = 121;
-
-    pub(super) fn fits(c: &Correlation) -> bool {
+    /// Fails with the reason if the kernel cannot compute this layer.
+    pub(super) fn check(c: &Correlation) -> Result<(), String> {
         let [r, s] = c.kernel;
-        [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= Self::MAX_CELLS && r.max(s) <= 16
+        if [c.stride, c.up, c.dilation] == [[1, 1]; 3] && r * s <= MAX_CELLS && r.max(s) <= 16 {
+            return Ok(());
+        }
+        Err(format!(
+            "takes windows of up to {MAX_CELLS} cells with stride and dilation 1; these are {r} x {s} with stride \
+             {:?} and dilation {:?}",
+            c.stride, c.dilation
+        ))
     }
 
-    /// Rounds of all loops of a thread: two loops stage the channels that are staged at once, and one walks over
-    /// rows of windows. The round that ends a loop counts.
-    pub(super) fn rounds(c: &Correlation, profile: &DeviceProfile) -> u64 {
-        let tiled = Self::new(c, profile);
-        let [r, s] = c.kernel;
-        let lanes = tiled.lanes();
-        let weights = tiled.staged * r * s * tiled.tile()[0];
-        let each = tiled.cells().div_ceil(lanes) + weights.div_ceil(lanes) + tiled.staged * r + 4;
-        (c.from.div_ceil(tiled.staged) as u64).saturating_mul(each as u64) + 1
+    /// The most channels of a dispatch, whole steps of the channels that are staged at once. In each step two loops
+    /// stage channels, and one walks over rows of windows. The round that ends a loop counts.
+    fn longest_slice(&self, profile: &DeviceProfile) -> u64 {
+        let [r, s] = self.kernel;
+        let lanes = self.lanes();
+        let weights = self.staged * r * s * self.tile()[0];
+        let each = self.cells().div_ceil(lanes) + weights.div_ceil(lanes) + self.staged * r + 4;
+        ((profile.max_rounds() - 1) / each as u64).max(1).saturating_mul(self.staged as u64)
     }
 
     pub(super) fn new(c: &Correlation, profile: &DeviceProfile) -> Self {
@@ -133,27 +141,40 @@ impl Tiled {
     }
 
     pub(super) fn lower(
-        mut self,
+        &self,
         job: &ConvJob<'_>,
         program: &mut Program,
         chunks: &[ImageChunk],
     ) -> Result<()> {
         let c = &job.c;
-        self.stores &= chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
+        let stores = self.stores && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
         let tiles = c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across) * c.groups;
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
-        let kernel = program.kernel(self.kernel(spec));
+        let slices = BoundChunk::full(c.from as u64, self.longest_slice(job.profile));
+        let spec = spec.flag("SLICED", slices.clone().count() > 1);
+        let kernel = program.kernel(Self { stores, ..*self }.kernel(spec));
         program.decision.because(format_args!("tile of {m} channels x {down} x {across}"));
         let flop = 2 * (m * down * across * c.terms()) as u64;
         for chunk in chunks {
             let all = (chunk.images * tiles) as u64;
             let bindings = [vec![chunk.x, job.weights], job.ends(chunk.y)].concat();
-            dispatch_chunks(program, kernel, &bindings, all, flop, job.profile, |Range { start, end }| {
-                let mut params = c.params(chunk, end as usize);
-                params.first = start as u32;
-                params
-            })?;
+            for slice in slices.clone() {
+                dispatch_chunks(
+                    program,
+                    kernel,
+                    &bindings,
+                    all,
+                    flop,
+                    job.profile,
+                    |Range { start, end }| ConvParams {
+                        first: start as u32,
+                        first_channel: slice.first as u32,
+                        end_channel: (slice.first + slice.count) as u32,
+                        ..c.params(chunk, end as usize)
+                    },
+                )?;
+            }
         }
         Ok(())
     }
@@ -170,6 +191,6 @@ impl Tiled {
             .constant("DOWN", self.down as u32)
             .constant("ACROSS", self.across as u32)
             .constant("STAGED", self.staged as u32);
-        Kernel::library("conv/conv_tiled", "conv_tiled", spec)
+        Kernel::of_file("conv/conv_tiled", spec)
     }
 }

@@ -27,6 +27,23 @@ pub(super) fn fits(c: &Correlation) -> bool {
     c.kernel == [3, 3] && c.stride == [1, 1] && c.up == [1, 1] && c.dilation == [1, 1]
 }
 
+/// Says why there are no kernels for this layer, if so.
+pub(super) fn check(c: &Correlation) -> Result<(), String> {
+    let [r, s] = c.kernel;
+    if fits(c) {
+        return Ok(());
+    }
+    Err(format!(
+        "takes windows of 3 x 3 with stride and dilation 1; these are {r} x {s} with stride {:?} and dilation {:?}",
+        c.stride, c.dilation
+    ))
+}
+
+/// Says if the requested variant may compute by sums and differences of cells, which have a larger error.
+pub(super) fn may_run(asked: &str) -> bool {
+    matches!(asked, "auto" | "winograd")
+}
+
 /// The largest number from 1 to `end` with room, by bisection; 1 if none has.
 fn largest_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
     let (mut largest, mut end) = (1, end.max(1));
@@ -84,22 +101,21 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChu
         .decision
         .because(format_args!("{images} images at a time, {} bytes of scratch", program.scratch_bytes()));
 
-    let kernel = program.kernel(Kernel::library(
+    let kernel = program.kernel(Kernel::of_file(
         "conv/conv_winograd_weights",
-        "conv_winograd_weights",
         job.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32)),
     ));
     let count = to * c.from;
     let grid = Grid::fold((count as u64).div_ceil(256));
     program.dispatch(kernel, &c.params(&chunks[0], count), vec![job.weights, weights], grid);
 
-    let input = Kernel::library("conv/conv_winograd_input", "conv_winograd_input", Spec::new());
+    let input = Kernel::of_file("conv/conv_winograd_input", Spec::new());
     let vectors = q.is_multiple_of(4) && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
     let spec = job.end(2, "OUTPUT_BINDING").flag("VECTORS", vectors);
-    let output = Kernel::library("conv/conv_winograd_output", "conv_winograd_output", spec);
+    let output = Kernel::of_file("conv/conv_winograd_output", spec);
     let mut products = HashMap::new();
     for chunk in chunks {
-        for Range { start, end } in program.bands(chunk.images as u64, images as u64)? {
+        for Range { start, end } in program.chunks(chunk.images as u64, images as u64)? {
             let (first, count) = (start as usize, (end - start) as usize);
             let columns = (count * tiles).next_multiple_of(4);
             let part = |binding: Binding, channels| Binding { size: bytes(columns, channels), ..binding };
@@ -182,13 +198,12 @@ pub(super) fn weights(
         program.scratch_bytes()
     ));
 
-    let cells_kernel =
-        program.kernel(Kernel::library("conv/conv_winograd_input", "conv_winograd_input", Spec::new()));
+    let cells_kernel = program.kernel(Kernel::of_file("conv/conv_winograd_input", Spec::new()));
     let name = "conv/conv_backward_weights_tiles";
     let gradients_kernel = program.kernel(Kernel::library(name, "conv_backward_weights_tiles", Spec::new()));
     let (mut adds, mut products) = (0, HashMap::new());
     for chunk in chunks {
-        for Range { start, .. } in program.bands(chunk.images as u64, (images * slices) as u64)? {
+        for Range { start, .. } in program.chunks(chunk.images as u64, (images * slices) as u64)? {
             let first = start as usize;
             let rest = chunk.images - first;
             let slices = rest.div_ceil(images).min(slices);

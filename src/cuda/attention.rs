@@ -1,4 +1,4 @@
-//! Attention on tensor cores: [`Attention`] of f16 or bf16, whole, causal or windowed, over dense keys and values.
+//! Attention on tensor cores: [`Attention`] of f16 or bf16 with dense keys and values; full, causal or windowed.
 
 use super::variant::choose;
 use super::{
@@ -12,23 +12,23 @@ use half::{bf16, f16};
 const VARIANTS: &[CudaVariant] = &[
     CudaVariant {
         name: "mma",
-        about: "FlashAttention by the matrix instructions of sm_80; tiles copied asynchronously while others are multiplied",
+        about: "FlashAttention by mma instructions; tiles are copied asynchronously during products",
         arch: Arch::Sm80,
     },
     CudaVariant {
         name: "wgmma",
-        about: "FlashAttention by products of warpgroups on Hopper, whose tiles the copy engine brings; heads up to 128",
+        about: "FlashAttention by warpgroup products on Hopper, fed by the bulk copy engine; heads up to 128",
         arch: Arch::Sm90a,
     },
 ];
 
-/// The longest heads of `wgmma`.
+/// The largest head size of `wgmma`.
 const WIDEST: usize = 128;
 /// Keys of a tile of `wgmma`.
 const TILE_KEYS: u32 = 128;
 
 impl Attention {
-    /// Every way to run it on CUDA.
+    /// Lists the CUDA variants.
     pub fn cuda_variants() -> &'static [CudaVariant] {
         VARIANTS
     }
@@ -38,22 +38,19 @@ impl Attention {
         self.check(&name)?;
         let extras = [
             (self.mask.is_some(), "a mask"),
-            (self.lengths, "lengths"),
-            (self.paging.is_some(), "pages"),
-            (self.kv.is_some_and(|kv| kv.dtype() != dtype), "keys and values of another type than q"),
+            (self.lengths, "a length for each sequence"),
+            (self.paging.is_some(), "a paged cache"),
+            (self.kv.is_some_and(|kv| kv.dtype() != dtype), "a key and value type other than that of q"),
         ];
         if let Some((_, what)) = extras.iter().find(|(asked, _)| *asked) {
-            return Err(err!(
-                Unsupported,
-                "{name}: {what} on CUDA; plan it on a `Gpu`, whose variants take all of them"
-            ));
+            return Err(err!(Unsupported, "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"));
         }
-        let most = i32::MAX as usize / 4;
-        if self.queries.max(self.keys) > most || self.batch * self.heads > 65535 {
+        let max = i32::MAX as usize / 4;
+        if self.queries.max(self.keys) > max || self.batch * self.heads > 65535 {
             return Err(err!(
                 TooLarge,
-                "{name}: on CUDA there are at most {most} queries and keys, and 65535 heads of all sequences; take fewer \
-                 sequences at a time"
+                "{name}: CUDA allows at most {max} queries and keys, and 65535 heads over all sequences; use fewer sequences \
+                 in one call"
             ));
         }
         let mut operands = self.operands(&name, dtype, KvType::F16)?;
@@ -67,7 +64,7 @@ impl Attention {
             "wgmma" if self.head_size > WIDEST => {
                 return Err(err!(
                     Unsupported,
-                    "{name}: the variant `wgmma` takes heads of up to {WIDEST}; take `mma`, which takes 256"
+                    "{name}: the variant `wgmma` takes heads of at most {WIDEST}; use `mma`, which takes 256"
                 ));
             }
             "wgmma" => self.wgmma(dtype),
@@ -84,29 +81,29 @@ impl Attention {
         args.extend(
             [self.heads, self.kv_heads, self.queries, self.keys, self.head_size].map(|x| Arg::U32(x as u32)),
         );
-        // A window as wide as all keys and queries leaves nothing out; 0 is none.
+        // A window of keys + queries has no effect; 0 is no window.
         args.push(Arg::U32(self.window.map_or(0, |w| w.min(self.keys + self.queries)) as u32));
-        // Not 0, whose product with -infinity is none.
+        // Not 0, because 0 * -infinity is NaN.
         args.push(Arg::F32(self.factor().abs().max(f32::MIN_POSITIVE)));
         program.launches.push(Launch { kernel, grid, args, ..launch });
         program.check(profile).map_err(|e| e.context(&name))?;
         Ok(program)
     }
 
-    /// Which variant, and why.
+    /// Returns the variant that suits, and why.
     fn policy(&self, profile: &CudaProfile) -> (&'static str, String) {
         if profile.runs(Arch::Sm90a) && self.head_size <= WIDEST {
-            ("wgmma", "products of warpgroups are the fastest that Hopper has".into())
+            ("wgmma", "warpgroup products are the fastest on Hopper".into())
         } else {
             ("mma", format!("heads of {} on sm_{}{}", self.head_size, profile.compute.0, profile.compute.1))
         }
     }
 
-    /// Kernel, queries of a block, and the launch but for grid and numbers.
+    /// Returns the kernel, the queries of a block, and the launch without grid and numbers.
     fn wgmma(&self, dtype: DType) -> (CudaKernel, u32, Launch) {
         let head = if self.head_size <= 64 { 64 } else { 128 };
-        // Measured on an H100 with 4096 and 16384 queries: two warpgroups of 128 wide heads and three of 64 wide ones are
-        // faster by turns, but for causal heads of 64.
+        // H100, 4096 and 16384 queries: two warpgroups for heads of 128, three for heads of 64. Taking turns is faster,
+        // except for causal heads of 64.
         let consumers = if head == 64 { 3 } else { 2 };
         let turns = head == 128 || !self.causal;
         let (stages, queries) = (2, 64 * consumers);
@@ -134,7 +131,7 @@ impl Attention {
             of(2, self.kv_heads, self.keys, TILE_KEYS),
         ];
         let tiles = 2 * head * (queries + 2 * stages * TILE_KEYS);
-        // Results leave through 16 rows of 72 for each warp.
+        // Results are written out through 16 rows of 72 for each warp.
         let shared = tiles + 4 * consumers * 16 * 72 * 2;
         (kernel, queries, Launch { shared, ..Launch::new(0, [1; 3], 128 * (consumers + 1), args) })
     }
@@ -166,7 +163,7 @@ macro_rules! op {
 }
 op!(f16, bf16);
 
-/// Programs that together reach every kernel in every form that the device has.
+/// Returns programs that together use every kernel of the device, in every form.
 pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let mut programs = Vec::new();
     for variant in VARIANTS.iter().filter(|v| profile.runs(v.arch)) {
@@ -188,7 +185,7 @@ mod tests {
     use crate::attention::Paging;
 
     #[test]
-    fn every_form_is_valid_where_it_runs() {
+    fn samples_are_valid() {
         for (profile, count) in
             [(CudaProfile::sm(75), 0), (CudaProfile::sm(80), 6), (CudaProfile::h100(), 10)]
         {
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_and_device_choose_the_variant() {
+    fn head_size_and_device_determine_the_variant() {
         let of = |head, profile: &CudaProfile| {
             CudaOp::<f16>::lower(&Attention::new([2, 8, 100, head], [2, 300]), profile)
                 .map(|p| (p.variant(), p.launches[0].grid))
@@ -214,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cuda_has_not_is_refused_with_the_remedy() {
+    fn unsupported_options_name_the_remedy() {
         let refusal = |op: Attention| {
             let e = CudaOp::<f16>::lower(&op, &CudaProfile::h100()).unwrap_err();
             (e.kind(), e.to_string())
@@ -230,7 +227,7 @@ mod tests {
             assert!(kind == ErrorKind::Unsupported && text.contains("plan it on a `Gpu`"), "{text}");
         }
         let (kind, text) = refusal(Attention::new([1, 2, 8, 256], [2, 8]).variant("wgmma"));
-        assert!(kind == ErrorKind::Unsupported && text.contains("take `mma`"), "{text}");
+        assert!(kind == ErrorKind::Unsupported && text.contains("use `mma`"), "{text}");
         let (kind, _) = refusal(Attention::new([70000, 1, 1, 8], [1, 1]));
         assert_eq!(kind, ErrorKind::TooLarge);
         let (kind, text) = refusal(op.variant("flash"));

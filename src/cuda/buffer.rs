@@ -14,22 +14,22 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex};
 
-/// Memory of a device.
+/// Device memory.
 pub(super) struct CudaMemory {
     gpu: CudaGpu,
     pub(super) address: u64,
     pub(super) bytes: u64,
-    /// What keeps the memory alive, if it is not ours to free.
+    /// Keeps the memory alive if it is not ours to free.
     owner: Option<Box<dyn Any + Send + Sync>>,
     written: Written,
 }
 
 impl CudaMemory {
-    /// New memory, which holds anything. No bytes have an address too.
+    /// Allocates memory with undefined contents. An empty allocation has an address too.
     pub(super) fn new(gpu: &CudaGpu, bytes: u64) -> Result<Self> {
         let mut address = 0;
-        // Kernels copy pieces of 16 bytes, of the last of which the hardware drops what lies behind the end: memory is there,
-        // so that compute-sanitizer, which counts the whole piece, has nothing to say.
+        // Kernels copy chunks of 16 bytes, and the hardware drops the part of the last chunk beyond the end. The size
+        // is rounded up for compute-sanitizer, which checks the whole chunk.
         let size = bytes.max(1).saturating_add(15) as usize / 16 * 16;
         gpu.call(&format!("alloc: {bytes} bytes on {}", gpu.profile().name), || {
             // SAFETY: the pointer is valid.
@@ -41,7 +41,7 @@ impl CudaMemory {
 
 impl Drop for CudaMemory {
     fn drop(&mut self) {
-        // Work that was given to a stream may use the memory still. A lost device has no work.
+        // Enqueued work may still use the memory. A lost device has no work.
         let waited = self.gpu.wait();
         if self.owner.is_none() && waited.is_ok() {
             // SAFETY: allocated by `new`, freed once; nothing is running.
@@ -50,11 +50,11 @@ impl Drop for CudaMemory {
     }
 }
 
-/// Elements of type `T` in a CUDA device's memory, tagged with their [`CudaGpu`].
+/// Elements of type `T` in CUDA device memory, tagged with their [`CudaGpu`].
 ///
-/// Cheap to clone; clones are the same memory. Dropping the last clone waits for all work of the device and frees the
-/// memory, so programs keep their buffers. What one stream writes and another reads is the caller's to order:
-/// [`CudaStream::record`], [`CudaStream::wait_for`].
+/// Clones are cheap and share the memory. Dropping the last one waits for all device work and frees the memory, so keep
+/// buffers for reuse. If one stream writes and another reads, order them with [`CudaStream::record`] and
+/// [`CudaStream::wait_for`].
 #[derive(Clone)]
 pub struct CudaBuffer<T: Element> {
     gpu: CudaGpu,
@@ -63,7 +63,7 @@ pub struct CudaBuffer<T: Element> {
     element: PhantomData<T>,
 }
 
-/// A range of a [`CudaBuffer`]. Ops take slices that start at a multiple of 16 bytes.
+/// A range of a [`CudaBuffer`]. Ops require slices that start at a multiple of 16 bytes.
 #[derive(Clone, Copy)]
 pub struct CudaSlice<'a, T: Element> {
     buffer: &'a CudaBuffer<T>,
@@ -71,7 +71,7 @@ pub struct CudaSlice<'a, T: Element> {
     len: usize,
 }
 
-/// A [`CudaSlice`] whose element type is a value.
+/// A [`CudaSlice`] with the element type as a value.
 #[derive(Clone, Copy)]
 pub struct RawCudaSlice<'a> {
     pub(super) gpu: &'a CudaGpu,
@@ -87,13 +87,13 @@ impl fmt::Debug for RawCudaSlice<'_> {
     }
 }
 
-/// Refuses to read memory that nothing was written to.
+/// Rejects reads of memory that was never written.
 pub(super) fn check_written(op: &str, uses: &[Use<'_>]) -> Result<()> {
     check_read(op, uses, "CudaStream::clear")
 }
 
 impl<'a> RawCudaSlice<'a> {
-    /// The slice as what an op calls `name`.
+    /// Returns the slice as the operand `name` of an op.
     pub(super) fn used(&self, name: &'a str, access: Access) -> Use<'a> {
         Use { name, access, written: self.written, dtype: self.dtype, len: self.len }
     }
@@ -102,7 +102,7 @@ impl<'a> RawCudaSlice<'a> {
         (self.len * self.dtype.size()) as u64
     }
 
-    /// Whether some byte is in both.
+    /// Returns whether the two share a byte.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.address < other.address + other.bytes() && other.address < self.address + self.bytes()
     }
@@ -126,49 +126,55 @@ impl<'a, T: Element> From<&'a CudaBuffer<T>> for CudaSlice<'a, T> {
     }
 }
 
-/// Bytes of `n` elements.
+macro_rules! lengths {
+    () => {
+        /// Returns the number of elements.
+        pub fn len(&self) -> usize {
+            self.len
+        }
+
+        /// Returns whether there are no elements.
+        pub fn is_empty(&self) -> bool {
+            self.len == 0
+        }
+    };
+}
+
+/// Returns the bytes of `n` elements.
 fn bytes_of<T: Element>(n: usize) -> Result<u64> {
     let bytes = n.checked_mul(T::DTYPE.size()).filter(|b| isize::try_from(*b).is_ok());
     bytes.map(|b| b as u64).ok_or_else(|| {
-        err!(
-            TooLarge,
-            "alloc: {n} elements of {} are more than this machine can address; split the data",
-            T::DTYPE
-        )
+        err!(TooLarge, "alloc: {n} elements of {} exceed the address space; split the data", T::DTYPE)
     })
 }
 
 impl CudaGpu {
-    /// Allocates `n` elements, which hold anything. An op that is only to read from them is refused before something has
-    /// been written to any part: see [`Gpu::alloc`](crate::Gpu::alloc).
+    /// Allocates `n` elements with undefined contents. Ops refuse to read the buffer before something was written to
+    /// it: see [`Gpu::alloc`](crate::Gpu::alloc).
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory), after which everything else stays usable;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) above what can be addressed; device lost.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) above the address space; device lost.
     pub fn alloc<T: Element>(&self, n: usize) -> Result<CudaBuffer<T>> {
         let memory = Arc::new(CudaMemory::new(self, bytes_of::<T>(n)?)?);
         Ok(CudaBuffer { gpu: self.clone(), memory, len: n, element: PhantomData })
     }
 
-    /// Copies `data` into a new buffer.
-    ///
-    /// # Errors
-    /// As [`CudaGpu::alloc`].
+    /// Copies `data` into a new buffer. Fails like [`CudaGpu::alloc`].
     pub fn upload<T: Element>(&self, data: &[T]) -> Result<CudaBuffer<T>> {
         let buffer = self.alloc(data.len())?;
         buffer.write(data)?;
         Ok(buffer)
     }
 
-    /// Takes memory of the caller's: of another library of CUDA, or of another API. It is kept alive by `owner`, which is
-    /// dropped with the last clone of the buffer, after a wait for all work of the device.
+    /// Wraps memory of another CUDA library or another API. `owner` keeps it alive; it is dropped with the last clone
+    /// of the buffer, after a wait for all device work.
     ///
     /// # Safety
-    /// At `address` there are `len` elements of type `T` in memory that this device reaches, at least until `owner` is
-    /// dropped.
+    /// Memory at `address` holds `len` elements of type `T`, accessible to this device, until `owner` is dropped.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if `address` is no multiple of an element's size.
+    /// [`Buffer`](crate::ErrorKind::Buffer) if `address` is not a multiple of the element size.
     pub unsafe fn wrap<T: Element>(
         &self,
         address: u64,
@@ -177,17 +183,15 @@ impl CudaGpu {
     ) -> Result<CudaBuffer<T>> {
         let bytes = bytes_of::<T>(len)?;
         if !address.is_multiple_of(T::DTYPE.size() as u64) {
-            return Err(err!(Buffer, "wrap: {address:#x} is no address of elements of {}", T::DTYPE));
+            return Err(err!(Buffer, "wrap: {address:#x} is not aligned for {}", T::DTYPE));
         }
         let (owner, written) = (Some(Box::new(owner) as _), Written::already());
         let memory = CudaMemory { gpu: self.clone(), address, bytes, owner, written };
         Ok(CudaBuffer { gpu: self.clone(), memory: Arc::new(memory), len, element: PhantomData })
     }
 
-    /// Allocates `n` elements of host memory that the device copies to and from by itself. They are all zero.
-    ///
-    /// # Errors
-    /// As [`CudaGpu::alloc`].
+    /// Allocates `n` zeroed elements of host memory that the device can copy from and to asynchronously. Fails like
+    /// [`CudaGpu::alloc`].
     pub fn pinned<T: Element>(&self, n: usize) -> Result<PinnedBuffer<T>> {
         let bytes = bytes_of::<T>(n)?;
         let mut at: *mut c_void = std::ptr::null_mut();
@@ -202,81 +206,58 @@ impl CudaGpu {
 }
 
 impl<T: Element> CudaBuffer<T> {
-    /// Elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
+    lengths!();
 
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The `CudaGpu` that the buffer lives on.
+    /// Returns the `CudaGpu` of the buffer.
     pub fn gpu(&self) -> &CudaGpu {
         &self.gpu
     }
 
-    /// Address of the first element on the device, `CUdeviceptr`, for other libraries. The buffer counts as written to
-    /// from then on.
+    /// Returns the device address, `CUdeviceptr`, for other libraries. The buffer counts as written from then on.
     pub fn address(&self) -> u64 {
         self.memory.written.set();
         self.memory.address
     }
 
-    /// The elements of `range`.
+    /// Returns the elements of `range`.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the buffer.
+    /// [`Shape`](crate::ErrorKind::Shape) if the range exceeds the buffer.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<CudaSlice<'_, T>> {
         CudaSlice::from(self).slice(range)
     }
 
     /// As [`CudaSlice::write`], for the whole buffer.
-    ///
-    /// # Errors
-    /// As [`CudaSlice::write`].
     pub fn write(&self, data: &[T]) -> Result<()> {
         CudaSlice::from(self).write(data)
     }
 
-    /// As [`CudaSlice::read`], for the whole buffer.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// As [`CudaSlice::read`], for the whole buffer. Fails if the device is lost.
     pub fn read(&self) -> Result<Vec<T>> {
         CudaSlice::from(self).read()
     }
 }
 
 impl<'a, T: Element> CudaSlice<'a, T> {
-    /// Elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
+    lengths!();
 
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The elements of `range`, counted from the start of this slice.
+    /// Returns the elements of `range`, relative to this slice.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the slice.
+    /// [`Shape`](crate::ErrorKind::Shape) if the range exceeds the slice.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<CudaSlice<'a, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
         Ok(CudaSlice { buffer: self.buffer, start: self.start + start, len })
     }
 
-    /// The slice without its type.
+    /// Returns the slice without its type.
     pub fn untyped(&self) -> RawCudaSlice<'a> {
         let address = self.buffer.memory.address + (self.start * T::DTYPE.size()) as u64;
         let CudaBuffer { gpu, memory, .. } = self.buffer;
         RawCudaSlice { gpu, dtype: T::DTYPE, address, len: self.len, written: &memory.written }
     }
 
-    /// Waits for all work of the device, then writes `data` over the slice, and waits until it is there.
+    /// Waits for all device work, then writes `data` over the slice, and waits for the copy.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; device lost.
@@ -293,24 +274,21 @@ impl<'a, T: Element> CudaSlice<'a, T> {
         gpu.call("write", || unsafe {
             sys::cuMemcpyHtoD_v2(to.address, data.as_ptr().cast(), to.bytes() as usize)
         })?;
-        // The driver may return once the data is staged, and our streams do not wait for the one that it uses.
-        // SAFETY: the null stream is always there.
+        // The driver may return once the data is staged, on a stream that ours do not wait for.
+        // SAFETY: the null stream always exists.
         gpu.call("write", || unsafe { sys::cuStreamSynchronize(std::ptr::null_mut()) })?;
         to.written.set();
         Ok(())
     }
 
-    /// Waits for all work of the device, and copies the elements to the host.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for all device work and copies the elements to the host. Fails if the device is lost.
     pub fn read(&self) -> Result<Vec<T>> {
         let mut data = filled("read", self.len, T::default())?;
         self.read_into(&mut data)?;
         Ok(data)
     }
 
-    /// As [`read`](Self::read), into memory that is there already.
+    /// As [`read`](Self::read), into existing memory.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; device lost.
@@ -330,10 +308,9 @@ impl<'a, T: Element> CudaSlice<'a, T> {
     }
 }
 
-/// Host memory that the device copies to and from by itself, so that copies run beside kernels: see
-/// [`CudaStream::upload`].
+/// Host memory that the device copies from and to asynchronously, while kernels run: see [`CudaStream::upload`].
 ///
-/// While copies are under way the host may not touch it: [`get`](Self::get) and [`get_mut`](Self::get_mut) wait for them.
+/// [`get`](Self::get) and [`get_mut`](Self::get_mut) wait for pending copies.
 pub struct PinnedBuffer<T: Element> {
     gpu: CudaGpu,
     at: *mut T,
@@ -363,17 +340,9 @@ impl<T: Element> Drop for PinnedBuffer<T> {
 }
 
 impl<T: Element> PinnedBuffer<T> {
-    /// Elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
+    lengths!();
 
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Waits for the copies that are under way.
+    /// Waits for pending copies.
     fn settle(&self) -> Result<()> {
         for (_, event) in lock(&self.pending).drain(..) {
             event.wait()?;
@@ -381,29 +350,23 @@ impl<T: Element> PinnedBuffer<T> {
         Ok(())
     }
 
-    /// Waits for copies that are under way, and gives the elements. It takes the buffer mutably so that none begins
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for pending copies and returns the elements. It borrows mutably so that no copy starts meanwhile. Fails if
+    /// the device is lost.
     pub fn get(&mut self) -> Result<&[T]> {
         self.get_mut().map(|elements| &*elements)
     }
 
-    /// Waits for copies that are under way, and gives the elements, to be changed.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for pending copies and returns the elements for writing. Fails if the device is lost.
     pub fn get_mut(&mut self) -> Result<&mut [T]> {
         self.settle()?;
         // SAFETY: the memory is ours, holds that many elements, and no copy is under way nor can begin.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.at, self.len) })
     }
 
-    /// The elements of `range`, for copies.
+    /// Returns the elements of `range`, for copies.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the buffer.
+    /// [`Shape`](crate::ErrorKind::Shape) if the range exceeds the buffer.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<PinnedSlice<'_, T>> {
         let (start, len) = within(range, self.len, T::DTYPE)?;
         Ok(PinnedSlice { buffer: self, start, len })
@@ -424,7 +387,7 @@ impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedSlice<'a, T> {
     }
 }
 
-/// Which way a copy goes.
+/// The direction of a copy.
 #[derive(Clone, Copy)]
 enum Transfer {
     ToDevice,
@@ -432,11 +395,11 @@ enum Transfer {
 }
 
 impl CudaStream {
-    /// Begins to copy pinned memory to the device, after what the stream was given before. Returns at once.
+    /// Enqueues a copy from pinned memory to the device. Returns at once.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer) if one of them
-    /// lives on another `CudaGpu`; device lost.
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Buffer`](crate::ErrorKind::Buffer) if either side
+    /// belongs to another `CudaGpu`; device lost.
     pub fn upload<'a, T: Element>(
         &self,
         from: impl Into<PinnedSlice<'a, T>>,
@@ -445,10 +408,7 @@ impl CudaStream {
         self.transfer("upload", from.into(), to.into(), Transfer::ToDevice)
     }
 
-    /// Begins to copy from the device to pinned memory, after what the stream was given before. Returns at once.
-    ///
-    /// # Errors
-    /// As [`CudaStream::upload`].
+    /// Enqueues a copy from the device to pinned memory. Returns at once. Fails like [`CudaStream::upload`].
     pub fn download<'a, T: Element>(
         &self,
         from: impl Into<CudaSlice<'a, T>>,
@@ -467,7 +427,7 @@ impl CudaStream {
         if host.len != device.len {
             return Err(err!(
                 Shape,
-                "{doing}: {} elements on the host and {} on the device; slice the longer",
+                "{doing}: {} elements on the host, {} on the device; slice the longer",
                 host.len,
                 device.len
             ));
@@ -475,7 +435,11 @@ impl CudaStream {
         let place = device.untyped();
         for (what, gpu) in [("the host's memory", &host.buffer.gpu), ("the device's memory", place.gpu)] {
             if gpu != self.gpu() {
-                return Err(err!(Buffer, "{doing}: {what} is of {gpu:?}, the stream of {:?}", self.gpu()));
+                return Err(err!(
+                    Buffer,
+                    "{doing}: {what} belongs to {gpu:?}, the stream to {:?}",
+                    self.gpu()
+                ));
             }
         }
         let mut pending = lock(&host.buffer.pending);
@@ -486,15 +450,15 @@ impl CudaStream {
             return Ok(());
         }
         let event = self.event()?;
-        // SAFETY: both sides have that many bytes. The host's are not touched and not freed before `event`, and freeing the
-        // device's waits for all work.
+        // SAFETY: both sides have that many bytes. The host side is not touched or freed before `event`, and freeing
+        // the device side waits for all work.
         let code = self.gpu().call(doing, || unsafe {
             match way {
                 Transfer::ToDevice => sys::cuMemcpyHtoDAsync_v2(place.address, at, bytes, self.handle()),
                 Transfer::ToHost => sys::cuMemcpyDtoHAsync_v2(at, place.address, bytes, self.handle()),
             }
         });
-        // Whatever was begun must be waited for, so nothing may fail between the copy and the event unseen.
+        // A copy without an event could not be awaited later: wait for it now.
         let recorded = code.and_then(|()| event.record_on(self));
         if recorded.is_err() {
             let _ = self.wait();
@@ -508,12 +472,13 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Begins to copy from one slice to another, after what the stream was given before. Returns at once.
+    /// Enqueues a copy between slices. Returns at once.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; [`Aliasing`](crate::ErrorKind::Aliasing) if they overlap;
-    /// [`Buffer`](crate::ErrorKind::Buffer) if one of them lives on another `CudaGpu`, or nothing was ever written to the
-    /// source; device lost.
+    /// - [`Shape`](crate::ErrorKind::Shape): the lengths differ.
+    /// - [`Aliasing`](crate::ErrorKind::Aliasing): the slices overlap.
+    /// - [`Buffer`](crate::ErrorKind::Buffer): a slice of another `CudaGpu`, or a source that was never written.
+    /// - Device lost.
     pub fn copy<'a, T: Element>(
         &self,
         from: impl Into<CudaSlice<'a, T>>,
@@ -526,7 +491,7 @@ impl CudaStream {
         if from.gpu != self.gpu() || to.gpu != self.gpu() {
             return Err(err!(
                 Buffer,
-                "copy: from {:?} to {:?} by a stream of {:?}; go through the host",
+                "copy: from {:?} to {:?} on a stream of {:?}; copy through the host",
                 from.gpu,
                 to.gpu,
                 self.gpu()
@@ -546,19 +511,15 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Begins to set all bytes of a slice to zero.
+    /// Enqueues zeroing a slice. Returns at once.
     ///
     /// # Errors
-    /// [`Buffer`](crate::ErrorKind::Buffer) if it lives on another `CudaGpu`; device lost.
+    /// [`Buffer`](crate::ErrorKind::Buffer) if it belongs to another `CudaGpu`; device lost.
     pub fn clear<'a, T: Element>(&self, what: impl Into<CudaSlice<'a, T>>) -> Result<()> {
         let what = what.into().untyped();
         if what.gpu != self.gpu() {
-            return Err(err!(
-                Buffer,
-                "clear: the buffer is of {:?}, the stream of {:?}",
-                what.gpu,
-                self.gpu()
-            ));
+            let (buffer, stream) = (what.gpu, self.gpu());
+            return Err(err!(Buffer, "clear: the buffer belongs to {buffer:?}, the stream to {stream:?}"));
         }
         self.clear_bytes(what.address, what.bytes())?;
         what.written.set();

@@ -1,4 +1,4 @@
-//! Devices: finding them, describing them, opening them.
+//! Finding, describing and opening devices.
 
 use super::executable::Modules;
 use super::nvrtc::Nvrtc;
@@ -13,36 +13,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// The oldest driver taken, as the newest CUDA that it knows: the first with all of Hopper's instructions.
+/// The oldest supported driver, by CUDA version: the first with all of Hopper's instructions.
 const OLDEST: c_int = 12000;
 
-/// Which device to take.
+/// The device to open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CudaFilter {
     /// The first, which the driver makes the fastest.
     #[default]
     First,
-    /// The one at this place of [`CudaGpu::devices`].
+    /// The device at this index of [`CudaGpu::devices`].
     Ordinal(usize),
-    /// The one in this place of the machine, as `0000:01:00.0`.
+    /// The device at this PCI address, as `0000:01:00.0`.
     PciBusId(String),
 }
 
-/// How to open a device.
+/// Options for opening a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CudaOptions {
-    /// Which device.
+    /// The device to open.
     pub device: CudaFilter,
-    /// The file of NVRTC, or the folder that holds it; without it, it is looked for: see [`Nvrtc`].
+    /// The NVRTC library, or its folder. By default it is searched for: see [`Nvrtc`].
     pub nvrtc: Option<PathBuf>,
-    /// Where compiled kernels are kept.
+    /// Where to keep compiled kernels.
     pub cache: CacheDir,
 }
 
-/// An NVIDIA device with what tilework keeps for it: the twin of [`Gpu`](crate::Gpu) on CUDA.
+/// An open NVIDIA device: the counterpart of [`Gpu`](crate::Gpu) on CUDA.
 ///
-/// Cheap to clone; clones share everything. It works in the device's primary context, as CUDA's runtime and its libraries
-/// do, so memory and streams can be exchanged with them.
+/// Clones are cheap and share everything. It uses the device's primary context, as the CUDA runtime and its libraries
+/// do, so they can share memory and streams.
 ///
 /// ```
 /// # if tilework::cuda::CudaGpu::devices().is_ok_and(|d| !d.is_empty()) && tilework::cuda::Nvrtc::find(None).is_ok() {
@@ -62,7 +62,7 @@ pub struct CudaGpu {
     pub(super) inner: Arc<CudaInner>,
 }
 
-/// Everything behind a [`CudaGpu`].
+/// The shared state of a [`CudaGpu`].
 pub(super) struct CudaInner {
     device: sys::CUdevice,
     context: sys::CUcontext,
@@ -71,13 +71,13 @@ pub(super) struct CudaInner {
     options: CudaOptions,
     store: Store,
     pub(super) modules: Modules,
-    /// Set by the first error after which the context is of no use.
+    /// Set by the first error that makes the context unusable.
     lost: AtomicBool,
-    /// When a measurement last ended: until then the device was busy.
+    /// When the last measurement ended; the device was busy until then.
     pub(super) measured: Mutex<Option<Instant>>,
 }
 
-// SAFETY: the driver's handles may be used from every thread that has made their context current, which `call` sees to.
+// SAFETY: the driver's handles may be used from every thread whose current context is theirs; `call` sets it.
 unsafe impl Send for CudaInner {}
 // SAFETY: as above; the driver locks what it must.
 unsafe impl Sync for CudaInner {}
@@ -102,16 +102,16 @@ impl Drop for CudaInner {
     }
 }
 
-/// Locks, also after a thread panicked while holding the lock: what is behind our locks is never left half-changed.
+/// Locks even if a thread panicked while holding the lock: the data behind our locks is always consistent.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The driver, initialised once: the newest CUDA that it knows, as 12080.
+/// Initialises the driver once. Returns the CUDA version it supports, as 12080.
 fn driver() -> Result<c_int> {
     static DRIVER: OnceLock<Result<c_int>> = OnceLock::new();
     let found = DRIVER.get_or_init(|| {
-        // SAFETY: loading the driver's library runs its initialisers, which do nothing that other code could notice.
+        // SAFETY: the initialisers of the driver's library have no visible effects.
         if !unsafe { sys::is_culib_present() } {
             return usable(None, sys::CUresult::CUDA_SUCCESS);
         }
@@ -127,41 +127,40 @@ fn driver() -> Result<c_int> {
     found.clone()
 }
 
-/// Whether a driver, if there is one, of this version, that answered so, will do.
+/// Checks the driver's version and its answer to initialisation.
 fn usable(version: Option<c_int>, code: sys::CUresult) -> Result<c_int> {
     let number = |v: c_int| format!("{}.{}", v / 1000, v % 1000 / 10);
     match (version, code) {
         (None, _) => Err(err!(
             NoAdapter,
-            "cuda: no driver: {} was not found; install NVIDIA's driver, or use Gpu, which needs none of CUDA",
+            "cuda: no driver: {} was not found; install NVIDIA's driver, or use Gpu, which does not need CUDA",
             if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" }
         )),
         (Some(version), sys::CUresult::CUDA_SUCCESS) if version < OLDEST => Err(err!(
             Unsupported,
-            "cuda: the driver is too old: it knows CUDA {}, and {} or newer is needed; update NVIDIA's driver",
+            "cuda: the driver is too old: it supports CUDA {}, but {} or newer is needed; update NVIDIA's driver",
             number(version),
             number(OLDEST)
         )),
         (Some(version), sys::CUresult::CUDA_SUCCESS) => Ok(version),
         (Some(_), sys::CUresult::CUDA_ERROR_NO_DEVICE) => Err(err!(
             NoAdapter,
-            "cuda: the driver finds no device; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES \
-                 hides none"
+            "cuda: the driver finds no device; check that nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none"
         )),
         (Some(version), code) => Err(err!(
             NoAdapter,
-            "cuda: the driver for CUDA {} does not start: {}; see whether nvidia-smi does",
+            "cuda: the driver for CUDA {} does not start: {}; check that nvidia-smi runs",
             number(version),
             describe(code)
         )),
     }
 }
 
-/// The driver's words for a code.
+/// Returns the driver's text for a code.
 fn describe(code: sys::CUresult) -> String {
-    // Words of its own for what happens without a driver.
+    // Without a driver there is no text.
     if code == sys::CUresult::CUDA_ERROR_STUB_LIBRARY {
-        return format!("only a stub of the driver's library was found ({code:?})");
+        return format!("only a stub of the driver library was found ({code:?})");
     }
     let mut text: *const c_char = std::ptr::null();
     // SAFETY: the pointer is valid; the text is the driver's own, ended by a 0, and never freed.
@@ -173,28 +172,28 @@ fn describe(code: sys::CUresult) -> String {
     format!("{code:?}")
 }
 
-/// The error that a code means.
+/// Converts a driver code to an error.
 pub(super) fn check(code: sys::CUresult, doing: &str) -> Result<()> {
     use sys::CUresult as R;
     let (kind, remedy) = match code {
         R::CUDA_SUCCESS => return Ok(()),
-        R::CUDA_ERROR_OUT_OF_MEMORY => (ErrorKind::OutOfMemory, "; free buffers, or work in smaller pieces"),
+        R::CUDA_ERROR_OUT_OF_MEMORY => (ErrorKind::OutOfMemory, "; free buffers, or split the work"),
         R::CUDA_ERROR_NO_DEVICE | R::CUDA_ERROR_INVALID_DEVICE => (ErrorKind::NoAdapter, ""),
         R::CUDA_ERROR_NOT_SUPPORTED | R::CUDA_ERROR_NO_BINARY_FOR_GPU | R::CUDA_ERROR_INVALID_IMAGE => {
             (ErrorKind::Unsupported, "")
         }
         R::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | R::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
-            (ErrorKind::TooLarge, "; take another variant")
+            (ErrorKind::TooLarge, "; use another variant")
         }
         code if loses(code) => {
-            (ErrorKind::DeviceLost, "; nothing of this process runs on the device again: start another")
+            (ErrorKind::DeviceLost, "; this process cannot use the device again: start a new one")
         }
         _ => (ErrorKind::Validation, ""),
     };
     Err(Error::new(kind, format!("{doing}: {}{remedy}", describe(code))))
 }
 
-/// Whether the context is of no use after such an error.
+/// Returns whether the error makes the context unusable.
 fn loses(code: sys::CUresult) -> bool {
     use sys::CUresult as R;
     matches!(
@@ -215,7 +214,7 @@ fn loses(code: sys::CUresult) -> bool {
     )
 }
 
-/// One device of the driver's list, described.
+/// Reads the profile of a device.
 fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile> {
     use sys::CUdevice_attribute_enum as A;
     let attribute = |which| {
@@ -224,7 +223,7 @@ fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile>
         check(unsafe { sys::cuDeviceGetAttribute(&mut value, which, device) }, "describing a device")?;
         Ok::<_, Error>(value.max(0) as u32)
     };
-    // Newer drivers leave the clocks out.
+    // Newer drivers do not report clocks.
     let clock = |which| attribute(which).unwrap_or(0);
     let text = |what: &dyn Fn(*mut c_char, c_int) -> sys::CUresult| {
         let mut bytes: [c_char; 256] = [0; 256];
@@ -267,10 +266,10 @@ fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile>
 }
 
 impl CudaGpu {
-    /// What devices there are, in the driver's order.
+    /// Lists the devices, in the driver's order.
     ///
     /// # Errors
-    /// [`NoAdapter`](ErrorKind::NoAdapter) without a driver, or where it finds no device or does not start;
+    /// [`NoAdapter`](ErrorKind::NoAdapter) if there is no driver, or it finds no device or does not start;
     /// [`Unsupported`](ErrorKind::Unsupported) for a driver older than CUDA 12.0.
     pub fn devices() -> Result<Vec<CudaProfile>> {
         let version = driver()?;
@@ -280,10 +279,7 @@ impl CudaGpu {
         (0..count).map(|ordinal| describe_device(device_at(ordinal)?, version)).collect()
     }
 
-    /// Opens the first device.
-    ///
-    /// # Errors
-    /// As [`CudaGpu::open`].
+    /// Opens the first device. Fails like [`CudaGpu::open`].
     pub fn new() -> Result<Self> {
         Self::open(CudaOptions::default())
     }
@@ -291,8 +287,8 @@ impl CudaGpu {
     /// Opens a device.
     ///
     /// # Errors
-    /// As [`CudaGpu::devices`]; [`NoAdapter`](ErrorKind::NoAdapter) if there is no such device. That NVRTC is missing is
-    /// said by the first plan that needs it.
+    /// As [`CudaGpu::devices`]; [`NoAdapter`](ErrorKind::NoAdapter) if there is no such device. A missing NVRTC is
+    /// reported by the first plan that compiles.
     pub fn open(options: CudaOptions) -> Result<Self> {
         let version = driver()?;
         let list = || {
@@ -300,8 +296,7 @@ impl CudaGpu {
             let found = found.iter().map(|p| format!("{} at {}", p.name, p.pci_bus_id));
             found.collect::<Vec<_>>().join(", ")
         };
-        let none =
-            |wanted: String| err!(NoAdapter, "cuda: there is no device {wanted}; there are: {}", list());
+        let none = |wanted: String| err!(NoAdapter, "cuda: no device {wanted}; available: {}", list());
         let device = match &options.device {
             CudaFilter::First => device_at(0).map_err(|_| none("at all".into()))?,
             CudaFilter::Ordinal(n) => c_int::try_from(*n)
@@ -328,7 +323,7 @@ impl CudaGpu {
                 context,
                 profile,
                 nvrtc: OnceLock::new(),
-                // Machine code depends on the target and NVRTC's version, which are in its key.
+                // Machine code depends on the target and the NVRTC version; its key holds both.
                 store: Store::new(&options.cache, "cuda", &[]),
                 options,
                 modules: Modules::default(),
@@ -338,44 +333,38 @@ impl CudaGpu {
         })
     }
 
-    /// What this device is.
+    /// Returns the properties of the device.
     pub fn profile(&self) -> &CudaProfile {
         &self.inner.profile
     }
 
-    /// The compiler, found when first asked for.
-    ///
-    /// # Errors
-    /// As [`Nvrtc::find`].
+    /// Returns the compiler, which is searched for on first use. Fails like [`Nvrtc::find`].
     pub fn nvrtc(&self) -> Result<&Nvrtc> {
         let found = self.inner.nvrtc.get_or_init(|| Nvrtc::find(self.inner.options.nvrtc.as_deref()));
         found.as_ref().map_err(Clone::clone)
     }
 
-    /// What was found and kept on disk so far.
+    /// Returns the hits and misses of the disk cache so far.
     pub fn cache(&self) -> CacheReport {
         self.inner.store.report()
     }
 
-    /// Removes the compiled kernels that are kept on disk, those of other CUDA devices too. What is loaded stays in use.
+    /// Removes all compiled CUDA kernels from disk, of other devices too. Loaded kernels stay in use.
     pub fn clear_cache(&self) {
         self.inner.store.clear();
     }
 
-    /// Files of compiled kernels.
+    /// Returns the store of compiled kernels.
     pub(super) fn store(&self) -> &Store {
         &self.inner.store
     }
 
-    /// The driver's handle of the context, `CUcontext`, for other libraries.
+    /// Returns the driver's context handle, `CUcontext`, for other libraries.
     pub fn context(&self) -> *mut c_void {
         self.inner.context.cast()
     }
 
-    /// Bytes of memory that are free, and that there are.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Returns the free and the total bytes of device memory. Fails if the device is lost.
     pub fn memory(&self) -> Result<(u64, u64)> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the pointers are valid.
@@ -383,10 +372,7 @@ impl CudaGpu {
         Ok((free as u64, total as u64))
     }
 
-    /// Waits until everything that was given to the device is done.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits for all device work. Fails if the device is lost.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: no preconditions but a current context.
         self.call("wait", || unsafe { sys::cuCtxSynchronize() })
@@ -397,7 +383,7 @@ impl CudaGpu {
         if self.inner.lost.load(Ordering::Relaxed) {
             return Err(err!(
                 DeviceLost,
-                "{doing}: {} was lost to an earlier error; nothing of this process runs on it again: start another",
+                "{doing}: {} was lost to an earlier error; this process cannot use it again: start a new one",
                 self.profile().name
             ));
         }
@@ -423,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named_with_the_remedy() {
+    fn driver_errors_name_the_cause_and_the_remedy() {
         use sys::CUresult as R;
         let of = |version, code| usable(version, code).map_err(|e| (e.kind(), e.to_string()));
         assert_eq!(of(Some(12000), R::CUDA_SUCCESS), Ok(12000));
@@ -433,7 +419,7 @@ mod tests {
                 Some(11040),
                 R::CUDA_SUCCESS,
                 ErrorKind::Unsupported,
-                "knows CUDA 11.4, and 12.0 or newer is needed",
+                "supports CUDA 11.4, but 12.0 or newer is needed",
             ),
             (Some(12040), R::CUDA_ERROR_NO_DEVICE, ErrorKind::NoAdapter, "finds no device"),
             (Some(12040), R::CUDA_ERROR_STUB_LIBRARY, ErrorKind::NoAdapter, "only a stub"),

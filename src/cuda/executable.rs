@@ -1,4 +1,4 @@
-//! A [`CudaProgram`] with the resources of a device: compiled kernels, checked launches.
+//! A [`CudaProgram`] prepared for a device: compiled kernels and checked launches.
 
 use super::buffer::{CudaSlice, RawCudaSlice, check_written};
 use super::device::{CudaGpu, check, lock};
@@ -13,13 +13,13 @@ use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Every operand starts at a multiple of this many bytes, for vector loads and the bulk copy engine.
+/// Operands start at a multiple of this many bytes, for vector loads and the bulk copy engine.
 const ALIGNMENT: u64 = 16;
 
-/// Dynamic shared memory that a block has without opting in.
+/// Dynamic shared memory of a block without opting in.
 const SHARED_DEFAULT: u32 = 48 << 10;
 
-/// A loaded kernel. Modules stay loaded as long as the context does.
+/// A loaded kernel. Modules stay loaded as long as the context.
 #[derive(Debug, Clone, Copy)]
 struct Function(sys::CUfunction);
 
@@ -28,16 +28,16 @@ unsafe impl Send for Function {}
 // SAFETY: as above; the driver locks what it must.
 unsafe impl Sync for Function {}
 
-/// One place a kernel; the lock of a place is held while it compiles, so that nobody does it twice.
+/// A slot for a kernel. It is locked while the kernel compiles, so that no kernel compiles twice.
 type FunctionSlot = Arc<Mutex<Option<Function>>>;
 
-/// Kernels in memory.
+/// Loaded kernels.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     slots: Mutex<HashMap<CudaKernel, FunctionSlot>>,
 }
 
-/// A program made ready for a device. Untyped; [`CudaPlan`](crate::CudaPlan) is the typed form.
+/// A program prepared for a device. Untyped; [`CudaPlan`](crate::CudaPlan) is the typed form.
 pub struct CudaExecutable {
     gpu: CudaGpu,
     program: CudaProgram,
@@ -79,20 +79,21 @@ impl fmt::Debug for CudaExecutable {
 }
 
 impl CudaGpu {
-    /// Makes a program ready: kernels compiled, or found compiled, and launches held against the device's limits.
+    /// Prepares a program: compiles its kernels or loads them from the cache, and checks launches against device
+    /// limits.
     ///
     /// # Safety
-    /// The kernels stay within the operands and scratch that their launches give them. Those of the library do, with what
-    /// an op's `lower` made: [`Plannable::plan`](crate::Plannable::plan) is the safe way.
+    /// Kernels must stay within the operands and scratch of their launches. Programs from an op's `lower` do; the safe
+    /// way to prepare those is [`Plannable::plan`](crate::Plannable::plan).
     ///
     /// # Errors
-    /// As [`CudaProgram::check`]; those of [`Nvrtc`](super::Nvrtc); [`TooLarge`](crate::ErrorKind::TooLarge) for a launch
-    /// with a barrier of the grid whose blocks do not run at once; out of memory; device lost.
+    /// As [`CudaProgram::check`] and [`Nvrtc`](super::Nvrtc); [`TooLarge`](crate::ErrorKind::TooLarge) if a launch has
+    /// a grid-wide barrier and its blocks do not fit at once; out of memory; device lost.
     pub unsafe fn prepare(&self, program: CudaProgram) -> Result<CudaExecutable> {
         self.prepare_lowered(program)
     }
 
-    /// As [`CudaGpu::prepare`], for a program as an op lowered it.
+    /// As [`CudaGpu::prepare`], for a program from an op's `lower`.
     pub(crate) fn prepare_lowered(&self, program: CudaProgram) -> Result<CudaExecutable> {
         program.check(self.profile())?;
         let functions =
@@ -104,7 +105,7 @@ impl CudaGpu {
         Ok(CudaExecutable { gpu: self.clone(), program, functions })
     }
 
-    /// The kernel, compiled and loaded.
+    /// Returns the kernel, compiled and loaded.
     fn function(&self, kernel: &CudaKernel) -> Result<Function> {
         let slot = lock(&self.inner.modules.slots).entry(kernel.clone()).or_default().clone();
         let mut slot = lock(&slot);
@@ -113,9 +114,10 @@ impl CudaGpu {
         }
         let code = self.nvrtc()?.load_or_compile(kernel, &self.profile().target(), self.store())?;
         let label = kernel.label();
-        let entry = CString::new(kernel.entry).map_err(|_| err!(Shader, "{label}: a 0 within the name"))?;
+        let entry = CString::new(kernel.entry)
+            .map_err(|_| err!(Shader, "{label}: the entry name contains a 0 byte"))?;
         let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the code is a whole one of NVRTC's, which says itself how long it is; the name ends with a 0.
+        // SAFETY: the code is a complete image from NVRTC, which holds its length; the name ends with a 0.
         self.call(&format!("{label}: loading"), || unsafe {
             let code = sys::cuModuleLoadData(&mut module, code.as_ptr().cast());
             if code == sys::CUresult::CUDA_SUCCESS {
@@ -128,7 +130,7 @@ impl CudaGpu {
         Ok(Function(function))
     }
 
-    /// Lets a kernel have what a launch asks beyond the default, and asks the driver whether it can.
+    /// Grants a kernel what a launch needs beyond the defaults, or fails if the driver cannot.
     fn opt_in(&self, program: &CudaProgram, launch: &Launch, function: Function) -> Result<()> {
         use sys::CUfunction_attribute_enum as A;
         let label = program.kernels[launch.kernel].label();
@@ -142,11 +144,11 @@ impl CudaGpu {
             // SAFETY: the kernel is loaded.
             self.call(&label, || unsafe { sys::cuFuncSetAttribute(function.0, which, value as c_int) })
         };
-        let most = attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
-        if launch.block > most {
+        let max = attribute(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        if launch.block > max {
             return Err(err!(
                 TooLarge,
-                "{label} takes blocks of {} threads; its registers leave room for {most}; take another variant",
+                "{label} has {} threads in a block; registers allow {max}; use another variant",
                 launch.block
             ));
         }
@@ -155,13 +157,13 @@ impl CudaGpu {
         if fixed + launch.shared > optin {
             return Err(err!(
                 TooLarge,
-                "{label} takes {fixed} + {} bytes of shared memory; a block of {} has {optin}; take another variant",
+                "{label} needs {fixed} + {} bytes of shared memory; a block of {} has {optin}; use another variant",
                 launch.shared,
                 self.profile().name
             ));
         }
         if fixed + launch.shared > SHARED_DEFAULT {
-            // For all launches of the kernel at once, in whatever order they are prepared.
+            // Enough for all launches of the kernel, in any order of preparation.
             set(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin - fixed)?;
         }
         if launch.cluster.iter().product::<u32>() > 8 {
@@ -183,7 +185,7 @@ impl CudaGpu {
             if blocks > room {
                 return Err(err!(
                     TooLarge,
-                    "{label} has {blocks} blocks that wait for each other; {} runs {room} at once; take another variant",
+                    "{label} has {blocks} blocks that wait for each other; {} runs {room} at once; use another variant",
                     self.profile().name
                 ));
             }
@@ -192,26 +194,26 @@ impl CudaGpu {
     }
 }
 
-/// An argument as the driver reads it: numbers and addresses at the beginning, or the whole of a tensor map.
+/// An argument as the driver reads it: a number or address at the start, or a whole tensor map.
 #[repr(C, align(128))]
 #[derive(Clone, Copy)]
 struct CudaValue([u64; 16]);
 
 impl CudaExecutable {
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &CudaProgram {
         &self.program
     }
 
-    /// The device it is ready for.
+    /// Returns the device.
     pub fn gpu(&self) -> &CudaGpu {
         &self.gpu
     }
 
-    /// Gives the program with these operands, in the order of [`CudaProgram::operands`], to a stream. Returns at once.
+    /// Enqueues the program with these operands, in the order of [`CudaProgram::operands`]. Returns at once.
     ///
     /// # Errors
-    /// See [`CudaPlan`](crate::CudaPlan). Nothing runs then, unless the device is lost.
+    /// As [`CudaPlan`](crate::CudaPlan). After an error nothing runs, unless the device is lost.
     pub fn run(&self, stream: &CudaStream, operands: &[RawCudaSlice<'_>]) -> Result<()> {
         self.check(stream, operands)?;
         stream.with_scratch(&self.program.scratch, |scratch| {
@@ -240,12 +242,8 @@ impl CudaExecutable {
         let op = self.program.op;
         let wanted = &self.program.operands;
         if stream.gpu() != &self.gpu {
-            return Err(err!(
-                Buffer,
-                "{op}: the stream is of {:?}, the plan for {:?}",
-                stream.gpu(),
-                self.gpu
-            ));
+            let (stream, plan) = (stream.gpu(), &self.gpu);
+            return Err(err!(Buffer, "{op}: the stream belongs to {stream:?}, the plan to {plan:?}"));
         }
         Operand::check_count(op, operands.len(), wanted)?;
         for (given, want) in operands.iter().zip(wanted) {
@@ -263,7 +261,7 @@ impl CudaExecutable {
                 return Err(err!(
                     Buffer,
                     "{op}: {name} starts at {:#x}, which is not a multiple of {ALIGNMENT} bytes; slice at multiples of {} \
-                     elements or copy it",
+                     elements, or copy it",
                     given.address,
                     ALIGNMENT as usize / given.dtype.size()
                 ));
@@ -299,7 +297,7 @@ impl CudaExecutable {
         let word = match arg {
             Arg::Operand(i) => address(Place::Operand(*i)),
             Arg::Scratch(i) => address(Place::Scratch(*i)),
-            // Little-endian, as every machine with a CUDA device is: the first bytes are the number's.
+            // Machines with CUDA are little-endian: the number's bytes come first.
             Arg::U32(n) => u64::from(*n),
             Arg::U64(n) => *n,
             Arg::F32(x) => u64::from(x.to_bits()),
@@ -351,9 +349,8 @@ impl CudaExecutable {
         };
         let label = || format!("{}: {}", self.program.op, self.program.kernels[launch.kernel].label());
         let function = self.functions[launch.kernel].0;
-        // SAFETY: the lists live until the call returns, and the driver copies the arguments. The kernel was written for
-        // arguments of these kinds, and stays within what the op's `lower` made for it, of the sizes checked above; freeing
-        // memory waits for all work.
+        // SAFETY: the lists live until the call returns, and the driver copies the arguments. The op's `lower` made
+        // arguments of the kernel's types and sizes, which were checked above. Freeing memory waits for all work.
         let launched = self.gpu.call("", || unsafe {
             sys::cuLaunchKernelEx(&config, function, pointers.as_mut_ptr(), std::ptr::null_mut())
         });
@@ -361,7 +358,7 @@ impl CudaExecutable {
     }
 }
 
-/// What the bulk copy engine reads of a map.
+/// Encodes a map for the bulk copy engine.
 fn encode(map: &TensorMap, address: u64) -> Result<CudaValue> {
     use sys::CUtensorMapDataType_enum as D;
     let dtype = match map.dtype {
@@ -382,8 +379,8 @@ fn encode(map: &TensorMap, address: u64) -> Result<CudaValue> {
     };
     let mut value = CudaValue([0; 16]);
     let steps = [1u32; 5];
-    // SAFETY: `Value` has the size of a map and more than its alignment; the lists have as many entries as the rank asks, which
-    // `CudaProgram::check` saw to; the address is only written down.
+    // SAFETY: `CudaValue` has the size of a map and more than its alignment. `CudaProgram::check` has checked that the
+    // lists match the rank. The address is only stored.
     let code = unsafe {
         sys::cuTensorMapEncodeTiled(
             std::ptr::from_mut(&mut value).cast(),

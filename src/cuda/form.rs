@@ -1,4 +1,4 @@
-//! Ops by names, on CUDA: which of them it has, and of which element types.
+//! Ops by name on CUDA: the ops and element types that have kernels.
 
 use super::{CudaExecutable, CudaGpu, CudaOp, CudaProfile, CudaProgram};
 #[cfg(feature = "attention")]
@@ -15,7 +15,7 @@ use crate::primitives::{Max, Min, Prod, Scan, Sum};
 use crate::program::Form;
 use half::f16;
 
-/// The program, if the form is of the op `D` for elements of `T`.
+/// Lowers the form if its op is `D` and its element type `T`.
 fn lowered<T: Element, D: CudaOp<T> + 'static>(
     form: &Form,
     profile: &CudaProfile,
@@ -24,68 +24,46 @@ fn lowered<T: Element, D: CudaOp<T> + 'static>(
     Some(op.lower(profile))
 }
 
-/// One for each op and type.
-type Try = fn(&Form, &CudaProfile) -> Option<Result<CudaProgram>>;
+/// A function for each op and element type.
+type LowerForm = fn(&Form, &CudaProfile) -> Option<Result<CudaProgram>>;
 
 macro_rules! all {
-    ($($(#[$on:meta])? $op:ty: $t:ty;)+) => { &[$($(#[$on])? lowered::<$t, $op>),+] };
+    ($(#[$on:meta] $op:ty: $($t:ty),+;)+) => { &[$($(#[$on] lowered::<$t, $op>),+),+] };
 }
 
-const ALL: &[Try] = all! {
+const ALL: &[LowerForm] = all! {
     #[cfg(feature = "dense")]
-    Gemm: f32;
+    Gemm: f32, f16;
     #[cfg(feature = "dense")]
-    Gemm: f16;
-    #[cfg(feature = "dense")]
-    GemmBatched: f32;
-    #[cfg(feature = "dense")]
-    GemmBatched: f16;
+    GemmBatched: f32, f16;
     #[cfg(feature = "attention")]
     Attention: f16;
     #[cfg(feature = "conv")]
     Conv2d: f32;
-    Zip: f32;
-    Zip: f16;
-    Zip: i32;
-    Zip: u32;
+    #[cfg(feature = "cuda")]
+    Zip: f32, f16, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Sum>: f32;
+    Scan<Sum>: f32, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Sum>: i32;
+    Scan<Prod>: f32, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Sum>: u32;
+    Scan<Min>: f32, i32, u32;
     #[cfg(feature = "primitives")]
-    Scan<Prod>: f32;
-    #[cfg(feature = "primitives")]
-    Scan<Prod>: i32;
-    #[cfg(feature = "primitives")]
-    Scan<Prod>: u32;
-    #[cfg(feature = "primitives")]
-    Scan<Min>: f32;
-    #[cfg(feature = "primitives")]
-    Scan<Min>: i32;
-    #[cfg(feature = "primitives")]
-    Scan<Min>: u32;
-    #[cfg(feature = "primitives")]
-    Scan<Max>: f32;
-    #[cfg(feature = "primitives")]
-    Scan<Max>: i32;
-    #[cfg(feature = "primitives")]
-    Scan<Max>: u32;
+    Scan<Max>: f32, i32, u32;
 };
 
 impl Form {
-    /// What will run on CUDA: as [`CudaOp::lower`].
+    /// Lowers the op for CUDA, as [`CudaOp::lower`].
     ///
     /// # Errors
-    /// Those of the op; [`Unsupported`](crate::ErrorKind::Unsupported) for an op or a type that has no kernel on CUDA.
+    /// As the op; [`Unsupported`](crate::ErrorKind::Unsupported) for an op or element type without a CUDA kernel.
     pub fn lower_on_cuda(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let found = ALL.iter().find_map(|lowered| lowered(self, profile));
         found.unwrap_or_else(|| {
             let op = self.settings().map_or("this op", |settings| settings.op().name);
             Err(err!(
                 Unsupported,
-                "{op}: no kernel on CUDA for it with {}; run it on another backend, such as vulkan",
+                "{op}: no CUDA kernel for {}; use another backend, such as vulkan",
                 self.dtype()
             ))
         })
@@ -93,10 +71,10 @@ impl Form {
 }
 
 impl CudaGpu {
-    /// Plans an op that was formed by names: as [`plan`](crate::Plannable::plan).
+    /// Plans an op that was formed by name, as [`plan`](crate::Plannable::plan).
     ///
     /// # Errors
-    /// As [`Form::lower_on_cuda`], and those of compiling its kernels.
+    /// As [`Form::lower_on_cuda`]; compilation errors.
     pub fn plan_form(&self, form: &Form) -> Result<CudaExecutable> {
         self.prepare_lowered(form.lower_on_cuda(self.profile())?)
     }

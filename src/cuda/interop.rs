@@ -1,4 +1,4 @@
-//! Memory and order shared with wgpu: a program that lives on wgpu calls CUDA on its own buffers. Linux only.
+//! Memory and ordering shared with wgpu, so that a wgpu program can call CUDA on its own buffers. Linux only.
 
 use super::buffer::CudaBuffer;
 use super::device::{CudaFilter, CudaGpu, CudaOptions, lock};
@@ -13,19 +13,19 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::Mutex;
 
 impl CudaProfile {
-    /// Which piece of hardware this is.
+    /// Returns the identity of the hardware.
     pub fn identity(&self) -> DeviceIdentity {
         DeviceIdentity { name: self.name.clone(), pci_bus_id: self.pci_bus_id.clone(), uuid: self.uuid }
     }
 }
 
 impl CudaGpu {
-    /// Opens the CUDA device that is the same hardware as `gpu`, so that both can share memory: see [`Bridge`].
+    /// Opens the CUDA device on the same hardware as `gpu`, so that both can share memory: see [`Bridge`].
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) if `gpu` is not open through Vulkan;
-    /// [`NoAdapter`](ErrorKind::NoAdapter) if no CUDA device is that hardware (the text names all); otherwise as
-    /// [`CudaGpu::open`].
+    /// - [`Unsupported`](ErrorKind::Unsupported): `gpu` does not use Vulkan.
+    /// - [`NoAdapter`](ErrorKind::NoAdapter): no CUDA device is that hardware; the text names all.
+    /// - As [`CudaGpu::open`].
     pub fn beside(gpu: &Gpu, options: CudaOptions) -> Result<Self> {
         let wanted = gpu.identity()?;
         let found = Self::devices()?;
@@ -35,8 +35,8 @@ impl CudaGpu {
                 let names: Vec<_> = found.iter().map(|p| p.identity().to_string()).collect();
                 Err(err!(
                     NoAdapter,
-                    "beside: no CUDA device is the {wanted} that wgpu has open; there are: {}; open another adapter by \
-                     Gpu::request, or open a CUDA device by CudaGpu::open and copy",
+                    "beside: no CUDA device is wgpu's {wanted}; available: {}; open another adapter by Gpu::request, or a \
+                     CUDA device by CudaGpu::open and copy",
                     names.join(", ")
                 ))
             }
@@ -44,21 +44,21 @@ impl CudaGpu {
     }
 }
 
-/// Memory of a wgpu buffer, mapped into the address space of CUDA.
+/// Memory of a wgpu buffer, mapped into the CUDA address space.
 struct Mapped {
     gpu: CudaGpu,
     memory: sys::CUexternalMemory,
     address: sys::CUdeviceptr,
 }
 
-// SAFETY: the driver's handles may be used from every thread that has made their context current, which `call` sees to.
+// SAFETY: the driver's handles may be used from every thread whose current context is theirs; `call` sets it.
 unsafe impl Send for Mapped {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
     fn new(gpu: &CudaGpu, exported: ExportedMemory) -> Result<Self> {
-        let op = format!("opening {} bytes of wgpu in CUDA", exported.buffer_bytes);
+        let op = format!("importing {} bytes from wgpu", exported.buffer_bytes);
         let handle = sys::CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
             type_: sys::CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
             handle: sys::CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1 { fd: exported.fd.as_raw_fd() },
@@ -69,7 +69,7 @@ impl Mapped {
         let mut memory = std::ptr::null_mut();
         // SAFETY: an open descriptor of a dedicated allocation of that many bytes.
         gpu.call(&op, || unsafe { sys::cuImportExternalMemory(&mut memory, &handle) })?;
-        // The driver has taken the descriptor over.
+        // The driver now owns the descriptor.
         let _ = exported.fd.into_raw_fd();
         let mut mapped = Self { gpu: gpu.clone(), memory, address: 0 };
         let range = sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
@@ -79,7 +79,7 @@ impl Mapped {
             reserved: [0; 16],
         };
         let address = &mut mapped.address;
-        // SAFETY: the buffer lies at the beginning of the memory just opened.
+        // SAFETY: the buffer starts the memory imported above.
         gpu.call(&op, || unsafe { sys::cuExternalMemoryGetMappedBuffer(address, memory, &range) })?;
         Ok(mapped)
     }
@@ -89,15 +89,17 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         if self.address != 0 {
             // SAFETY: mapped by `new` and freed once; the buffer that owned it has waited for all work.
-            let _ = self.gpu.call("closing memory of wgpu", || unsafe { sys::cuMemFree_v2(self.address) });
+            let _ =
+                self.gpu.call("releasing memory from wgpu", || unsafe { sys::cuMemFree_v2(self.address) });
         }
         // SAFETY: as above; nothing is mapped any more.
-        let _ =
-            self.gpu.call("closing memory of wgpu", || unsafe { sys::cuDestroyExternalMemory(self.memory) });
+        let _ = self
+            .gpu
+            .call("releasing memory from wgpu", || unsafe { sys::cuDestroyExternalMemory(self.memory) });
     }
 }
 
-/// A counting semaphore that both sides know. Its value rises with each handing over.
+/// A timeline semaphore that both sides share. Its value rises with each hand-over.
 struct Semaphore {
     cuda: CudaGpu,
     handle: sys::CUexternalSemaphore,
@@ -123,36 +125,36 @@ impl Semaphore {
         };
         let mut handle = std::ptr::null_mut();
         // SAFETY: an open descriptor of a timeline semaphore.
-        cuda.call("opening a semaphore of wgpu in CUDA", || unsafe {
+        cuda.call("importing a semaphore from wgpu", || unsafe {
             sys::cuImportExternalSemaphore(&mut handle, &desc)
         })?;
-        // The driver has taken the descriptor over.
+        // The driver now owns the descriptor.
         let _ = fd.into_raw_fd();
         Ok(Self { cuda: cuda.clone(), handle, wgpu, value: Mutex::new(0) })
     }
 
-    /// The queue of wgpu signals, `stream` waits.
+    /// Makes `stream` wait for the wgpu queue.
     fn to_cuda(&self, stream: &CudaStream) -> Result<()> {
         let mut value = lock(&self.value);
         *value += 1;
         self.wgpu.signal(*value)?;
-        // SAFETY: a structure of numbers, of which all but the value are to be zero.
+        // SAFETY: a structure of numbers, all zero but the value.
         let mut wait: sys::CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS = unsafe { std::mem::zeroed() };
         wait.params.fence.value = *value;
-        // SAFETY: semaphore and stream live; the signal is under way.
+        // SAFETY: semaphore and stream are alive; the signal is submitted.
         self.cuda.call("waiting for wgpu", || unsafe {
             sys::cuWaitExternalSemaphoresAsync(&self.handle, &wait, 1, stream.handle())
         })
     }
 
-    /// `stream` signals, the queue of wgpu waits.
+    /// Makes the wgpu queue wait for `stream`.
     fn to_wgpu(&self, stream: &CudaStream) -> Result<()> {
         let mut value = lock(&self.value);
         *value += 1;
-        // SAFETY: a structure of numbers, of which all but the value are to be zero.
+        // SAFETY: a structure of numbers, all zero but the value.
         let mut signal: sys::CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS = unsafe { std::mem::zeroed() };
         signal.params.fence.value = *value;
-        // SAFETY: semaphore and stream live.
+        // SAFETY: semaphore and stream are alive.
         self.cuda.call("signalling wgpu", || unsafe {
             sys::cuSignalExternalSemaphoresAsync(&self.handle, &signal, 1, stream.handle())
         })?;
@@ -163,20 +165,20 @@ impl Semaphore {
 impl Drop for Semaphore {
     fn drop(&mut self) {
         // SAFETY: opened by `new` and closed once; the bridge has waited for its stream.
-        let _ = self
-            .cuda
-            .call("closing a semaphore of wgpu", || unsafe { sys::cuDestroyExternalSemaphore(self.handle) });
+        let _ = self.cuda.call("releasing a semaphore from wgpu", || unsafe {
+            sys::cuDestroyExternalSemaphore(self.handle)
+        });
     }
 }
 
 /// How one side waits for the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// On the device, by semaphores that both know. Nothing blocks the host.
+    /// On the device, by shared semaphores. The host does not block.
     Semaphores,
-    /// On the host, which waits until one side is done before the other begins.
+    /// On the host, which waits for one side before the other starts.
     HostWaits {
-        /// Why not by semaphores.
+        /// Why semaphores are not used.
         why: String,
     },
 }
@@ -190,19 +192,19 @@ impl fmt::Display for Order {
     }
 }
 
-/// Two semaphores: one a direction, so that the values of each rise in the order of its one signaller.
+/// One semaphore for each direction, so that the values of each rise in the order of its one signaller.
 struct Semaphores {
     to_cuda: Semaphore,
     to_wgpu: Semaphore,
 }
 
-/// A [`Gpu`] and a stream of CUDA on the same hardware, for calls of CUDA on buffers of wgpu.
+/// A [`Gpu`] and a CUDA stream on the same hardware, for CUDA calls on wgpu buffers.
 ///
-/// Buffers that both use come from [`Gpu::alloc_shared`]; [`open`](Self::open) gives CUDA's view of one, without a copy.
-/// Neither side sees when the other works on it: [`to_cuda`](Self::to_cuda) puts what the stream is given from then on
-/// after all that was submitted to wgpu, [`to_wgpu`](Self::to_wgpu) the other way round.
+/// Buffers for both come from [`Gpu::alloc_shared`]; [`open`](Self::open) returns the CUDA view of one, without a copy.
+/// Neither side sees when the other uses it. [`to_cuda`](Self::to_cuda) orders later stream work after everything
+/// submitted to wgpu; [`to_wgpu`](Self::to_wgpu) does the reverse.
 ///
-/// Where sharing is refused, [`CudaBuffer::copy_from_wgpu`] and [`CudaBuffer::copy_to_wgpu`] copy through the host.
+/// If sharing is refused, [`CudaBuffer::copy_from_wgpu`] and [`CudaBuffer::copy_to_wgpu`] copy through the host.
 ///
 /// ```no_run
 /// use tilework::cuda::{Bridge, CudaGpu, CudaOptions};
@@ -239,19 +241,19 @@ impl fmt::Debug for Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        // The stream may have signals and waits to come. A lost device has none.
+        // Signals and waits may be pending on the stream. A lost device has none.
         let _ = self.stream.wait();
     }
 }
 
 impl Bridge {
-    /// A bridge, ordered by semaphores where the driver exports them and tilework opened the device of wgpu, otherwise
-    /// by waits on the host.
+    /// Creates a bridge. It uses semaphores if the driver exports them and tilework opened the wgpu device, else host
+    /// waits.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) if wgpu is not open through Vulkan;
-    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if both are not the same hardware (the text names both); device
-    /// lost, out of memory.
+    /// - [`Unsupported`](ErrorKind::Unsupported): wgpu does not use Vulkan.
+    /// - [`InvalidArgument`](ErrorKind::InvalidArgument): the two are different hardware; the text names both.
+    /// - Device lost; out of memory.
     pub fn new(gpu: &Gpu, stream: &CudaStream) -> Result<Self> {
         let mut bridge = Self::with_host_waits(gpu, stream, "")?;
         let semaphore = || Semaphore::new(gpu, stream.gpu());
@@ -268,17 +270,15 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// A bridge that waits on the host whatever the driver has, for a reason that [`order`](Self::order) repeats.
-    ///
-    /// # Errors
-    /// As [`Bridge::new`].
+    /// Creates a bridge that always waits on the host. [`order`](Self::order) repeats the reason `why`. Fails like
+    /// [`Bridge::new`].
     pub fn with_host_waits(gpu: &Gpu, stream: &CudaStream, why: &str) -> Result<Self> {
         let (wgpu, cuda) = (gpu.identity()?, stream.gpu().profile().identity());
         if !wgpu.is_same(&cuda) {
             return Err(err!(
                 InvalidArgument,
-                "bridge: wgpu has the {wgpu} open and CUDA the {cuda}; only one and the same device shares memory: open \
-                 it by CudaGpu::beside, or copy through the host"
+                "bridge: wgpu uses the {wgpu}, CUDA the {cuda}; to share memory, open the same device by CudaGpu::beside, \
+                 or copy through the host"
             ));
         }
         Ok(Self {
@@ -289,27 +289,30 @@ impl Bridge {
         })
     }
 
-    /// How one side waits for the other.
+    /// Returns how one side waits for the other.
     pub fn order(&self) -> &Order {
         &self.order
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub fn stream(&self) -> &CudaStream {
         &self.stream
     }
 
-    /// The same memory as a buffer of CUDA, without a copy. It keeps the buffer of wgpu alive.
+    /// Returns a CUDA buffer on the same memory, without a copy. It keeps the wgpu buffer alive.
     ///
-    /// It may be opened any number of times; all are the same memory. Opening takes some tens of microseconds: programs
-    /// keep what they opened.
+    /// A buffer can be opened several times. Opening takes some tens of microseconds, so keep what you opened.
     ///
     /// # Errors
-    /// [`Buffer`](ErrorKind::Buffer) if it does not come from [`Gpu::alloc_shared`], or of another `Gpu`; out of memory,
-    /// device lost.
+    /// [`Buffer`](ErrorKind::Buffer) if the buffer belongs to another `Gpu`, or does not come from
+    /// [`Gpu::alloc_shared`]; out of memory; device lost.
     pub fn open<T: Element>(&self, buffer: &Buffer<T>) -> Result<CudaBuffer<T>> {
         if *buffer.gpu() != self.gpu {
-            return Err(err!(Buffer, "open: {buffer:?} is of another Gpu than the bridge's {:?}", self.gpu));
+            return Err(err!(
+                Buffer,
+                "open: {buffer:?} belongs to another Gpu than the bridge, {:?}",
+                self.gpu
+            ));
         }
         let cuda = self.stream.gpu();
         let mapped = Mapped::new(cuda, buffer.export()?)?;
@@ -318,12 +321,8 @@ impl Bridge {
         unsafe { cuda.wrap(address, buffer.len(), (mapped, buffer.clone())) }
     }
 
-    /// Has what the stream is given from now on run after all work that was submitted to wgpu.
-    ///
-    /// Work that is recorded and not submitted is not waited for.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Orders later stream work after everything submitted to wgpu. Recorded work that is not submitted does not count.
+    /// Fails if the device is lost.
     pub fn to_cuda(&self) -> Result<()> {
         match &self.semaphores {
             Some(semaphores) => semaphores.to_cuda.to_cuda(&self.stream),
@@ -331,10 +330,8 @@ impl Bridge {
         }
     }
 
-    /// Has all work that is submitted to wgpu from now on, reads too, run after what the stream was given.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Orders everything submitted to wgpu later, reads too, after the stream's work so far. Fails if the device is
+    /// lost.
     pub fn to_wgpu(&self) -> Result<()> {
         match &self.semaphores {
             Some(semaphores) => semaphores.to_wgpu.to_wgpu(&self.stream),
@@ -344,7 +341,7 @@ impl Bridge {
 }
 
 impl<T: Element> CudaBuffer<T> {
-    /// Copies elements of wgpu, of any device and backend, over this buffer, through the host. Waits for both sides.
+    /// Copies wgpu elements, of any device and backend, over this buffer, through the host. Waits for both sides.
     ///
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if the lengths differ; as [`Buffer::read`] and [`CudaBuffer::write`].
@@ -354,8 +351,7 @@ impl<T: Element> CudaBuffer<T> {
         self.write(&from.read()?)
     }
 
-    /// Copies this buffer over elements of wgpu, of any device and backend, through the host. Waits for all work of
-    /// this device.
+    /// Copies this buffer over wgpu elements, of any device and backend, through the host. Waits for all device work.
     ///
     /// # Errors
     /// [`Shape`](ErrorKind::Shape) if the lengths differ; as [`CudaBuffer::read`] and [`Buffer::write`].

@@ -1,7 +1,8 @@
-//! The executor on CUDA, for NVIDIA's cards, behind the feature `cuda`.
+//! The CUDA executor for NVIDIA cards, behind the feature `cuda`.
 //!
-//! Its kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op that has one implements [`CudaOp`]:
-//! descriptor and [`CudaProfile`] make a [`CudaProgram`], plain data that is tested without a device.
+//! Kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op with CUDA kernels implements [`CudaOp`]:
+//! it lowers a descriptor for a [`CudaProfile`] to a [`CudaProgram`]. That is plain data, which tests check without a
+//! device.
 
 #[cfg(feature = "attention")]
 mod attention;
@@ -42,15 +43,15 @@ pub use variant::CudaVariant;
 
 use crate::error::Result;
 
-/// Names of all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
+/// Lists all embedded CUDA C++ files under `shaders/`: `primitives/scan_grid.cu`, `cuda/barrier.cuh`, ...
 pub fn sources() -> impl Iterator<Item = &'static str> {
     source::names()
 }
 
-/// Programs that together reach every kernel in every form that such a device has: what a test compiles.
+/// Returns programs that together use every kernel that such a device can run, in every form. A test compiles them.
 ///
 /// # Errors
-/// None, unless a sample is not what its op takes.
+/// None, unless a sample is invalid.
 pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     type Samples = fn(&CudaProfile) -> Result<Vec<CudaProgram>>;
     let families: &[Samples] = &[

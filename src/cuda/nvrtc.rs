@@ -1,4 +1,4 @@
-//! NVIDIA's compiler as a library, found when the program runs, and its results kept on disk.
+//! NVIDIA's runtime compiler, loaded as a library, and its disk cache.
 
 use super::program::CudaKernel;
 use crate::error::{Result, err, filled};
@@ -11,17 +11,17 @@ use std::time::Instant;
 use std::{env, fmt, fs, ptr};
 use xxhash_rust::xxh3::Xxh3;
 
-/// What machine code is called in the store.
+/// The kind of machine code in the store.
 const KIND: &str = "cubin";
 
-/// NVIDIA's runtime compiler, which makes machine code of our CUDA C++ kernels. It needs no GPU.
+/// NVIDIA's runtime compiler, which compiles our CUDA C++ kernels to machine code. It needs no GPU.
 ///
-/// The library (`libnvrtc.so.13` or `.12`, on Windows `nvrtc64_130_0.dll` or `nvrtc64_120_0.dll`) is looked for, in this
-/// order, where [`Nvrtc::find`] is told, at `TILEWORK_NVRTC` (a file or a folder), where the system looks for libraries, in
-/// the CUDA toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), and in Python's packages, where
-/// `pip install nvidia-cuda-nvrtc` puts it.
+/// The library (`libnvrtc.so.13` or `.12`; on Windows `nvrtc64_130_0.dll` or `nvrtc64_120_0.dll`) is searched for in
+/// this order: the path given to [`Nvrtc::find`]; `TILEWORK_NVRTC` (a file or a folder); the system's library paths;
+/// the CUDA toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`); Python packages, where `pip install
+/// nvidia-cuda-nvrtc` puts it.
 pub struct Nvrtc {
-    /// Never unloaded: it has threads and tables of its own.
+    /// Never unloaded, because it has threads and global state.
     library: ManuallyDrop<Library>,
     path: PathBuf,
     version: (u32, u32),
@@ -46,14 +46,14 @@ const NAMES: [&str; 3] = if cfg!(windows) {
     ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
 };
 
-/// The oldest version taken: the first with all of Hopper's instructions.
+/// The oldest supported version: the first with all of Hopper's instructions.
 const OLDEST: (u32, u32) = (12, 0);
 
 impl Nvrtc {
-    /// Loads the library: the one at `path`, a file or the folder that holds it, or the first that is found.
+    /// Loads the library at `path`, a file or its folder, or the first that is found.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) with the places that were looked at, and what to do.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported), naming the searched places and the remedy.
     pub fn find(path: Option<&Path>) -> Result<Self> {
         let told = path.map(Path::to_path_buf).or_else(|| env::var_os("TILEWORK_NVRTC").map(PathBuf::from));
         let places = match told {
@@ -65,7 +65,7 @@ impl Nvrtc {
         for place in &places {
             match Self::load(place) {
                 Ok(found) => return Ok(found),
-                // Only what is there is worth a word.
+                // Mention only files that exist.
                 Err(e) if place.exists() => refused.push(e.to_string()),
                 Err(_) => {}
             }
@@ -74,9 +74,9 @@ impl Nvrtc {
         let refused = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
         Err(err!(
             Unsupported,
-            "cuda: NVRTC, the compiler of CUDA's kernels, was not found{refused}; install the CUDA toolkit 12 or newer, or \
-             `pip install nvidia-cuda-nvrtc`, and if it lies elsewhere set TILEWORK_NVRTC (or CudaOptions::nvrtc) to the file \
-             {} or its folder; looked at {}",
+            "cuda: NVRTC, the CUDA compiler, was not found{refused}; install the CUDA toolkit 12 or newer, or run `pip \
+             install nvidia-cuda-nvrtc`; if it is elsewhere, set TILEWORK_NVRTC (or CudaOptions::nvrtc) to the file {} or \
+             its folder; searched {}",
             NAMES[0],
             looked.join(", ")
         ))
@@ -84,11 +84,11 @@ impl Nvrtc {
 
     fn load(path: &Path) -> Result<Self> {
         let name = path.display();
-        // The loader would wait for the other end of a pipe. What is not there it looks for itself.
+        // The loader would block on a pipe. It searches for missing files itself.
         if path.metadata().is_ok_and(|meta| !meta.is_file()) {
-            return Err(err!(Unsupported, "{name}: it is not a regular file"));
+            return Err(err!(Unsupported, "{name}: not a regular file"));
         }
-        // SAFETY: NVRTC's initialisers do nothing that other code could notice.
+        // SAFETY: NVRTC's initialisers have no visible effects.
         let library = unsafe { Library::new(path) }.map_err(|e| err!(Unsupported, "{name}: {e}"))?;
         let mut found = Self {
             library: ManuallyDrop::new(library),
@@ -108,7 +108,7 @@ impl Nvrtc {
         if found.version < OLDEST {
             return Err(err!(
                 Unsupported,
-                "{name} is NVRTC {major}.{minor}, and {}.{} or newer is needed",
+                "{name} is NVRTC {major}.{minor}; {}.{} or newer is needed",
                 OLDEST.0,
                 OLDEST.1
             ));
@@ -128,7 +128,7 @@ impl Nvrtc {
         Ok(found)
     }
 
-    /// A function of the library.
+    /// Looks up a function of the library.
     ///
     /// # Safety
     /// `F` is its type.
@@ -148,30 +148,30 @@ impl Nvrtc {
                 self.function::<unsafe extern "C" fn(c_int) -> *const c_char>(c"nvrtcGetErrorString")?;
             CStr::from_ptr(text(code)).to_string_lossy()
         };
-        Err(err!(Shader, "{doing}: {text} ({code}), says NVRTC {}.{}", self.version.0, self.version.1))
+        Err(err!(Shader, "{doing}: NVRTC {}.{} reports: {text} ({code})", self.version.0, self.version.1))
     }
 
-    /// Where the library was found.
+    /// Returns the path of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its version: major, minor.
+    /// Returns the version: major, minor.
     pub fn version(&self) -> (u32, u32) {
         self.version
     }
 
-    /// Whether it compiles for `target`, as `sm_80` or `sm_90a`.
+    /// Returns whether it compiles for `target`, such as `sm_80` or `sm_90a`.
     pub fn compiles_for(&self, target: &str) -> bool {
         let number = target.trim_start_matches("sm_").trim_end_matches('a');
         number.parse().is_ok_and(|n: u32| self.archs.contains(&n))
     }
 
-    /// Machine code of a kernel for `target`, as `sm_80` or `sm_90a`.
+    /// Compiles a kernel for `target`, such as `sm_80` or `sm_90a`, to machine code.
     ///
     /// # Errors
-    /// [`Shader`](crate::ErrorKind::Shader) with the compiler's own words;
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a target that this version does not know.
+    /// [`Shader`](crate::ErrorKind::Shader) with the compiler's log; [`Unsupported`](crate::ErrorKind::Unsupported) for
+    /// a target that this version does not know.
     pub fn compile(&self, kernel: &CudaKernel, target: &str) -> Result<Vec<u8>> {
         if !self.compiles_for(target) {
             return Err(err!(
@@ -185,7 +185,8 @@ impl Nvrtc {
         }
         let (text, headers) = kernel.texts()?;
         let label = kernel.label();
-        let c = |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: a 0 within the text"));
+        let c =
+            |text: &str| CString::new(text).map_err(|_| err!(Shader, "{label}: the text contains a 0 byte"));
         let (source, name) = (c(text)?, c(&format!("shaders/{}.cu", kernel.source))?);
         let names = headers.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>>>()?;
         let texts = headers.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>>>()?;
@@ -196,8 +197,8 @@ impl Nvrtc {
         type Create =
             unsafe extern "C" fn(*mut Handle, *const c_char, *const c_char, c_int, Strings, Strings) -> c_int;
         let mut program: Handle = ptr::null_mut();
-        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC copies
-        // what it keeps.
+        // SAFETY: the types are those of NVRTC's header; strings end with a 0, lists are as long as said, and NVRTC
+        // copies what it keeps.
         let compiled = unsafe {
             let create = self.function::<Create>(c"nvrtcCreateProgram")?;
             let compile = self
@@ -217,7 +218,7 @@ impl Nvrtc {
             // SAFETY: the program is alive until below.
             let log = unsafe { self.bytes(program, c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog") };
             let log = log.unwrap_or_default();
-            // The first errors; those that follow from them fill pages.
+            // Only the first errors: the rest usually follow from them.
             let log = String::from_utf8_lossy(&log);
             let first: Vec<_> = log.trim_end_matches(['\0', '\n']).lines().take(20).collect();
             e.context(&first.join("\n"))
@@ -234,7 +235,7 @@ impl Nvrtc {
         result
     }
 
-    /// What a pair of functions, of the size and of the bytes, says of a program.
+    /// Calls a pair of functions that return a size and that many bytes.
     ///
     /// # Safety
     /// The program is alive, and the functions are such a pair.
@@ -249,7 +250,7 @@ impl Nvrtc {
         }
     }
 
-    /// Machine code of a kernel, from disk or the compiler.
+    /// Loads the machine code of a kernel from disk, or compiles it.
     pub(super) fn load_or_compile(
         &self,
         kernel: &CudaKernel,
@@ -268,11 +269,11 @@ impl Nvrtc {
         Ok(code)
     }
 
-    /// What no other text, target or version of the compiler shares.
+    /// Returns a key that is unique to text, target and compiler version.
     fn key(&self, kernel: &CudaKernel, target: &str) -> Result<Vec<u8>> {
         let (text, headers) = kernel.texts()?;
         let mut hash = Xxh3::new();
-        // With their lengths, so that no two lists of parts run together alike.
+        // Each part with its length, so that different lists of parts differ.
         let mut part = |bytes: &[u8]| {
             hash.update(&(bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
@@ -297,9 +298,9 @@ fn options(kernel: &CudaKernel, target: &str) -> Vec<String> {
     fixed.into_iter().chain(defines).collect()
 }
 
-/// Where the library may be.
+/// Lists the paths to search.
 fn places() -> Vec<PathBuf> {
-    // Without a folder: wherever the system looks.
+    // A bare name: the system's library paths.
     let mut found: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
     let mut folders = Vec::new();
     let toolkits = ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(|name| env::var_os(name).map(PathBuf::from));
@@ -315,7 +316,7 @@ fn places() -> Vec<PathBuf> {
     found
 }
 
-/// Folders in which Python keeps packages.
+/// Lists the folders of Python packages.
 fn python_packages() -> Vec<PathBuf> {
     let home = |rest: &str| env::var_os("HOME").map(|home| Path::new(&home).join(rest));
     let environments =
@@ -333,6 +334,7 @@ fn python_packages() -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "primitives")] // what it compiles
 mod tests {
     use super::*;
     use crate::cuda::{CudaOp, CudaProfile};
@@ -340,7 +342,7 @@ mod tests {
     use crate::store::CacheDir;
 
     #[test]
-    fn a_library_that_is_none_is_named_with_the_remedy() {
+    fn a_missing_library_is_named_with_the_remedy() {
         for path in ["/nowhere/libnvrtc.so", "/"] {
             let message = Nvrtc::find(Some(Path::new(path))).unwrap_err().to_string();
             assert!(message.contains("pip install nvidia-cuda-nvrtc"), "{message}");
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn compiled_kernels_are_kept_and_bad_files_replaced() {
+    fn compiled_kernels_are_cached_by_text_and_target() {
         let Ok(nvrtc) = Nvrtc::find(None) else {
             eprintln!("skipped: no NVRTC on this machine");
             return;

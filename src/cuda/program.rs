@@ -1,48 +1,48 @@
-//! What will run on a CUDA device, as plain data: the twin of [`crate::program`].
+//! A CUDA program as plain data: the counterpart of [`crate::program`].
 
 use super::source;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Cost, Decision, Determinism, Operand};
 
-/// What a CUDA device is: read from a device, or written by hand.
+/// The properties of a CUDA device, read from a device or written by hand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CudaProfile {
-    /// Name, as the driver says it.
+    /// Name reported by the driver.
     pub name: String,
     /// Compute capability: major, minor.
     pub compute: (u32, u32),
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes of shared memory that one block may have after opting in.
+    /// Bytes of shared memory that a block can use after opting in.
     pub shared_per_block_optin: u32,
-    /// Bytes of shared memory of a multiprocessor.
+    /// Bytes of shared memory in a multiprocessor.
     pub shared_per_multiprocessor: u32,
-    /// 32-bit registers of a multiprocessor.
+    /// 32-bit registers in a multiprocessor.
     pub registers: u32,
-    /// Threads of a block, at most.
+    /// Maximum threads in a block.
     pub max_threads_per_block: u32,
-    /// Threads of a multiprocessor, at most.
+    /// Maximum threads on a multiprocessor.
     pub max_threads_per_multiprocessor: u32,
-    /// Bytes of memory of the device.
+    /// Bytes of device memory.
     pub total_memory: u64,
-    /// Bytes of the second-level cache.
+    /// Bytes of the L2 cache.
     pub l2_bytes: u64,
-    /// Highest clock of the multiprocessors.
+    /// Maximum clock of the multiprocessors.
     pub clock_khz: u32,
-    /// Highest clock of the memory.
+    /// Maximum clock of the memory.
     pub memory_clock_khz: u32,
-    /// Bits of the memory's bus.
+    /// Width of the memory bus in bits.
     pub memory_bus_bits: u32,
-    /// Engines that copy beside kernels: with two, both directions at once.
+    /// Engines that copy while kernels run. With two, copies run in both directions at once.
     pub copy_engines: u32,
-    /// Whether kernels with a grid-wide barrier can be launched.
+    /// Whether the device runs kernels with a grid-wide barrier.
     pub cooperative_launch: bool,
-    /// Where the card sits, as `0000:01:00.0`; empty in profiles written by hand.
+    /// PCI address, as `0000:01:00.0`; empty in profiles written by hand.
     pub pci_bus_id: String,
-    /// The driver's own number of the device, the same in Vulkan; zero in profiles written by hand.
+    /// The driver's UUID of the device, the same in Vulkan; zero in profiles written by hand.
     pub uuid: [u8; 16],
-    /// Newest version of CUDA that the driver knows: major, minor.
+    /// Newest CUDA version that the driver supports: major, minor.
     pub driver: (u32, u32),
 }
 
@@ -70,12 +70,13 @@ impl CudaProfile {
         }
     }
 
-    /// A short name in one word, as [`DeviceProfile::id`](crate::program::DeviceProfile::id): `cuda-nvidia-h100`.
+    /// Returns a short name in one word, as [`DeviceProfile::id`](crate::program::DeviceProfile::id):
+    /// `cuda-nvidia-h100`.
     pub fn id(&self) -> String {
         crate::program::short_name("cuda", &self.name)
     }
 
-    /// An H100 (SXM), written by hand.
+    /// Returns the profile of an H100 (SXM), written by hand.
     pub fn h100() -> Self {
         Self {
             l2_bytes: 50 << 20,
@@ -85,7 +86,8 @@ impl CudaProfile {
         }
     }
 
-    /// A typical card of compute capability `compute / 10`: 75 (T4), 80 (A100), 90 (H100), others as the next lower.
+    /// Returns a typical profile of compute capability `compute / 10`: 75 (T4), 80 (A100), 90 (H100). Other numbers
+    /// take the rest from the next lower of these.
     pub fn sm(compute: u32) -> Self {
         match compute {
             90.. => Self { compute: (compute / 10, compute % 10), ..Self::h100() },
@@ -106,32 +108,32 @@ impl CudaProfile {
         }
     }
 
-    /// Whether kernels for `arch` run here.
+    /// Returns whether kernels for `arch` run here.
     pub fn runs(&self, arch: Arch) -> bool {
         arch.runs_on(self.compute)
     }
 
-    /// What kernels are compiled for, as NVRTC names it.
+    /// Returns the target to compile for, as NVRTC names it.
     pub fn target(&self) -> String {
-        // The instructions of warpgroups are not in `sm_90`, and code for `sm_90a` runs on nothing else.
+        // `sm_90` lacks the warpgroup instructions. Code for `sm_90a` runs on nothing else.
         let suffix = if self.compute == (9, 0) { "a" } else { "" };
         format!("sm_{}{}{suffix}", self.compute.0, self.compute.1)
     }
 }
 
-/// The least that a kernel needs.
+/// The oldest architecture that runs a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arch {
-    /// Turing and all that came after.
+    /// Turing and later.
     Sm75,
-    /// Ampere and all that came after.
+    /// Ampere and later.
     Sm80,
-    /// Hopper, and nothing else: warpgroup instructions belong to it alone.
+    /// Hopper only, because of its warpgroup instructions.
     Sm90a,
 }
 
 impl Arch {
-    /// Whether a device of this compute capability runs such kernels.
+    /// Returns whether a device of this compute capability runs such kernels.
     pub fn runs_on(self, compute: (u32, u32)) -> bool {
         match self {
             Arch::Sm75 => compute >= (7, 5),
@@ -141,16 +143,16 @@ impl Arch {
     }
 }
 
-/// A `.cu` file, specialised, and one of its entry points.
+/// An entry point of a `.cu` file with its macros.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CudaKernel {
-    /// A file under `shaders/`, without its ending: `dense/gemm_wmma`.
+    /// A file under `shaders/`, without extension: `dense/gemm_wmma`.
     pub source: &'static str,
     /// Name of an `extern "C" __global__` function.
     pub entry: &'static str,
-    /// Macros, defined before the first line.
+    /// Macros defined before the first line.
     pub defines: Vec<(&'static str, String)>,
-    /// The least that it needs.
+    /// The oldest architecture that runs it.
     pub arch: Arch,
 }
 
@@ -160,7 +162,7 @@ impl CudaKernel {
         Self { source, entry, defines: Vec::new(), arch }
     }
 
-    /// Adds a macro. Its name is a word in capitals: NVRTC's own headers, which come after, use `T` and the like.
+    /// Defines a macro. Give it a name in capitals: NVRTC's own headers come later and use names such as `T`.
     #[must_use]
     #[allow(clippy::needless_pass_by_value, reason = "a number, or a word")]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
@@ -168,12 +170,12 @@ impl CudaKernel {
         self
     }
 
-    /// `family/file:entry`, for labels and reports.
+    /// Returns `family/file:entry`, for labels and reports.
     pub fn label(&self) -> String {
         format!("{}:{}", self.source, self.entry)
     }
 
-    /// The text of the file and of those that it includes, by the names they are included by.
+    /// Returns the text of the file, and the name and text of each file that it includes.
     ///
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader) if the library has no such file.
@@ -182,21 +184,21 @@ impl CudaKernel {
     }
 }
 
-/// Memory that a launch works on.
+/// The memory of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// One of the program's operands.
+    /// An operand of the program.
     Operand(usize),
-    /// One of the program's scratch areas.
+    /// A scratch area of the program.
     Scratch(usize),
 }
 
-/// How a tile lies in shared memory.
+/// The layout of a tile in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// Row after row.
+    /// Row by row.
     None,
-    /// 16-byte chunks exchanged within 32 bytes.
+    /// 16-byte chunks permuted within 32 bytes.
     B32,
     /// Within 64 bytes.
     B64,
@@ -204,43 +206,43 @@ pub enum Swizzle {
     B128,
 }
 
-/// How the bulk copy engine sees memory. What lies outside of it reads as zero and is not written.
+/// A tensor in memory, as the bulk copy engine sees it. Elements out of bounds read as zero and are not written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TensorMap {
     /// The memory.
     pub of: Place,
-    /// Bytes from its beginning, a multiple of 16.
+    /// Bytes from its start, a multiple of 16.
     pub offset: u64,
     /// Element type.
     pub dtype: DType,
-    /// Whether elements of f32 are rounded to tf32 on their way.
+    /// Whether f32 elements are rounded to tf32 during the copy.
     pub rounds_to_tf32: bool,
-    /// Elements along each dimension, innermost first; 1 to 5 of them.
+    /// Extents, innermost first; 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// Bytes from one element to the next, from dimension 1 on, multiples of 16.
+    /// Bytes between neighbours along dimension 1 and up, multiples of 16.
     pub strides: Vec<u64>,
-    /// Elements of a tile along each dimension, 1 to 256.
+    /// Extents of a tile, 1 to 256.
     pub box_dims: Vec<u32>,
-    /// How a tile lies in shared memory.
+    /// The layout of a tile in shared memory.
     pub swizzle: Swizzle,
 }
 
-/// An argument of a kernel.
+/// A kernel argument.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// Address of an operand.
     Operand(usize),
     /// Address of a scratch area.
     Scratch(usize),
-    /// A number.
+    /// A `u32`.
     U32(u32),
-    /// A number.
+    /// A `u64`.
     U64(u64),
-    /// A number.
+    /// A `float`.
     F32(f32),
-    /// 128 bytes, `const __grid_constant__ CUtensorMap`, made for the addresses of the call.
+    /// 128 bytes, `const __grid_constant__ CUtensorMap`, built for the addresses of the call.
     Tensor(TensorMap),
-    /// An address that is not used.
+    /// A null address.
     Null,
 }
 
@@ -251,11 +253,11 @@ pub struct Launch {
     pub kernel: usize,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
-    /// Blocks of a cluster along x, y, z; all 1 without clusters.
+    /// Blocks of a cluster along x, y, z; `[1; 3]` without clusters.
     pub cluster: [u32; 3],
-    /// Threads of a block.
+    /// Threads in a block.
     pub block: u32,
-    /// Bytes of dynamic shared memory; above 48 KiB the executor opts in.
+    /// Bytes of dynamic shared memory. Above 48 KiB the executor opts in.
     pub shared: u32,
     /// Arguments, in order.
     pub args: Vec<Arg>,
@@ -264,37 +266,37 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A launch without clusters, dynamic shared memory and barriers of the grid.
+    /// A launch without clusters, dynamic shared memory or a grid-wide barrier.
     pub fn new(kernel: usize, grid: [u32; 3], block: u32, args: Vec<Arg>) -> Self {
         Self { kernel, grid, cluster: [1; 3], block, shared: 0, args, cooperative: false }
     }
 }
 
-/// What will run on a CUDA device: plain data.
+/// A lowered op: kernels and launches for a CUDA device, as plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CudaProgram {
     /// Name of the op.
     pub op: &'static str,
-    /// The variant, who chose it and why.
+    /// The variant, and who chose it and why.
     pub decision: Decision,
-    /// Buffers of the caller, in the order of the call. Each starts at a multiple of 16 bytes.
+    /// The caller's buffers, in the order of the call. Each starts at a multiple of 16 bytes.
     pub operands: Vec<Operand>,
-    /// Kernels, each once.
+    /// Kernels, without duplicates.
     pub kernels: Vec<CudaKernel>,
-    /// Bytes of each scratch area. Each starts at a multiple of 256 bytes and holds anything.
+    /// Bytes of each scratch area. Each starts at a multiple of 256 bytes, with undefined contents.
     pub scratch: Vec<u64>,
-    /// Scratch areas that are set to zero before the first launch, all their bytes.
+    /// Scratch areas that are zeroed before the first launch.
     pub zeroed: Vec<usize>,
-    /// Launches, in order; each sees what those before it wrote.
+    /// Launches, in order. Each sees the writes of earlier ones.
     pub launches: Vec<Launch>,
-    /// What the work costs at the least.
+    /// The minimum cost.
     pub cost: Cost,
-    /// What can be said of the bits.
+    /// Whether the result is reproducible.
     pub determinism: Determinism,
 }
 
 impl CudaProgram {
-    /// A program that does nothing yet.
+    /// An empty program.
     pub fn new(op: &'static str, decision: Decision) -> Self {
         Self {
             op,
@@ -309,12 +311,12 @@ impl CudaProgram {
         }
     }
 
-    /// Name of the variant.
+    /// Returns the name of the variant.
     pub fn variant(&self) -> &'static str {
         self.decision.variant
     }
 
-    /// Adds a kernel, once, and returns its index.
+    /// Adds a kernel unless it is there. Returns its index.
     pub fn kernel(&mut self, kernel: CudaKernel) -> usize {
         self.kernels.iter().position(|k| *k == kernel).unwrap_or_else(|| {
             self.kernels.push(kernel);
@@ -322,25 +324,25 @@ impl CudaProgram {
         })
     }
 
-    /// Adds a scratch area and returns its index.
+    /// Adds a scratch area. Returns its index.
     pub fn scratch(&mut self, bytes: u64) -> usize {
         self.scratch.push(bytes);
         self.scratch.len() - 1
     }
 
-    /// Adds a scratch area that holds zeros before the first launch, and returns its index.
+    /// Adds a scratch area that is zeroed before the first launch. Returns its index.
     pub fn zeroed_scratch(&mut self, bytes: u64) -> usize {
         let area = self.scratch(bytes);
         self.zeroed.push(area);
         area
     }
 
-    /// Bytes of scratch in all.
+    /// Returns the total bytes of scratch.
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch.iter().sum()
     }
 
-    /// Bytes of the memory at `place`, if there is such.
+    /// Returns the bytes of the memory at `place`, if it exists.
     pub(super) fn bytes_of(&self, place: Place) -> Option<u64> {
         match place {
             Place::Operand(i) => self.operands.get(i).map(Operand::bytes),
@@ -348,20 +350,16 @@ impl CudaProgram {
         }
     }
 
-    /// Holds the program against itself and the device, without asking the device.
+    /// Checks the program for consistency and against the limits in the profile.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if it contradicts itself,
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a kernel of another architecture,
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) above a limit of the device.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the program contradicts itself.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported): a kernel for another architecture.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge): a launch above a limit of the device.
     pub fn check(&self, profile: &CudaProfile) -> Result<()> {
         if let Some(area) = self.zeroed.iter().find(|&&area| area >= self.scratch.len()) {
-            return Err(err!(
-                InvalidArgument,
-                "{}: scratch {area} of {} is to be zero",
-                self.op,
-                self.scratch.len()
-            ));
+            let areas = self.scratch.len();
+            return Err(err!(InvalidArgument, "{}: zeroes scratch area {area} of {areas}", self.op));
         }
         for (i, launch) in self.launches.iter().enumerate() {
             self.check_launch(launch, profile).map_err(|e| e.context(&format!("{}: launch {i}", self.op)))?;
@@ -369,15 +367,16 @@ impl CudaProgram {
         Ok(())
     }
 
+    /// Checks the map against the rules of the copy engine and the size of the memory.
     fn check_launch(&self, launch: &Launch, profile: &CudaProfile) -> Result<()> {
         let Some(kernel) = self.kernels.get(launch.kernel) else {
-            return Err(err!(InvalidArgument, "kernel {} of {}", launch.kernel, self.kernels.len()));
+            return Err(err!(InvalidArgument, "uses kernel {} of {}", launch.kernel, self.kernels.len()));
         };
         let label = kernel.label();
         if !profile.runs(kernel.arch) {
             return Err(err!(
                 Unsupported,
-                "{label} needs {:?}; {} is sm_{}{}; take another variant",
+                "{label} needs {:?}; {} is sm_{}{}; use another variant",
                 kernel.arch,
                 profile.name,
                 profile.compute.0,
@@ -388,7 +387,7 @@ impl CudaProgram {
         if *block == 0 || *block > profile.max_threads_per_block {
             return Err(err!(
                 TooLarge,
-                "{label} takes blocks of {block} threads; {} has 1 to {}",
+                "{label} has {block} threads in a block; {} allows 1 to {}",
                 profile.name,
                 profile.max_threads_per_block
             ));
@@ -396,33 +395,37 @@ impl CudaProgram {
         if *shared > profile.shared_per_block_optin {
             return Err(err!(
                 TooLarge,
-                "{label} takes {shared} bytes of shared memory; a block of {} has {}; take another variant",
+                "{label} needs {shared} bytes of shared memory; a block of {} has {}; use another variant",
                 profile.name,
                 profile.shared_per_block_optin
             ));
         }
-        let most = [i32::MAX as u32, 65535, 65535];
-        if grid.iter().zip(most).any(|(n, most)| *n == 0 || *n > most) {
+        let max = [i32::MAX as u32, 65535, 65535];
+        if grid.iter().zip(max).any(|(n, max)| *n == 0 || *n > max) {
             return Err(err!(
                 TooLarge,
-                "{label} takes {grid:?} blocks; along each dimension there are 1 to {most:?}; work in pieces"
+                "{label} has a grid of {grid:?} blocks; allowed are 1 to {max:?}; split the work"
             ));
         }
         let blocks: u32 = cluster.iter().product();
         if cluster.contains(&0) || blocks > 16 || grid.iter().zip(cluster).any(|(n, c)| n % c != 0) {
             return Err(err!(
                 InvalidArgument,
-                "{label} takes clusters of {cluster:?} blocks in a grid of {grid:?}: they have at most 16 blocks and divide \
+                "{label} has clusters of {cluster:?} blocks in a grid of {grid:?}; a cluster has at most 16 blocks and divides \
                  the grid"
             ));
         }
         if blocks > 1 && profile.compute < (9, 0) {
-            return Err(err!(Unsupported, "{label} takes clusters, which {} has not", profile.name));
+            return Err(err!(
+                Unsupported,
+                "{label} uses clusters, which {} lacks; use another variant",
+                profile.name
+            ));
         }
         if *cooperative && !profile.cooperative_launch {
             return Err(err!(
                 Unsupported,
-                "{label} has a barrier of the whole grid, which {} does not launch; take another variant",
+                "{label} has a grid-wide barrier, which {} does not support; use another variant",
                 profile.name
             ));
         }
@@ -434,7 +437,7 @@ impl CudaProgram {
                 _ => continue,
             };
             let Some(bytes) = self.bytes_of(place) else {
-                return Err(err!(InvalidArgument, "{label} is given {place:?}, which is not there"));
+                return Err(err!(InvalidArgument, "{label} uses {place:?}, which does not exist"));
             };
             if let Arg::Tensor(map) = arg {
                 map.check(bytes).map_err(|e| e.context(&label))?;
@@ -452,44 +455,44 @@ impl TensorMap {
         let wrong = |what: &str| Err(err!(InvalidArgument, "{what} in {self:?} of {bytes} bytes"));
         if !(1..=5).contains(&rank) || self.strides.len() + 1 != rank || self.box_dims.len() != rank {
             return wrong(
-                "1 to 5 dimensions, a stride for each but the first, and a box of as many are wanted",
+                "needs 1 to 5 dimensions, a stride for each but the first, and a box extent for each",
             );
         }
         if self.dims.iter().any(|d| !(1..=1 << 32).contains(d)) {
-            return wrong("extents from 1 to 2^32 are wanted");
+            return wrong("extents must be 1 to 2^32");
         }
         if self.box_dims.iter().any(|b| !(1..=256).contains(b)) {
-            return wrong("boxes of 1 to 256 elements a side are wanted");
+            return wrong("box extents must be 1 to 256");
         }
         if self.strides.iter().any(|s| s % 16 != 0 || *s >= 1 << 40) || !self.offset.is_multiple_of(16) {
-            return wrong("strides and offset that are multiples of 16 bytes are wanted");
+            return wrong("strides and offset must be multiples of 16 bytes");
         }
         let inner = u64::from(self.box_dims[0]) * size;
-        let most = match self.swizzle {
+        let max = match self.swizzle {
             Swizzle::None => u64::MAX,
             Swizzle::B32 => 32,
             Swizzle::B64 => 64,
             Swizzle::B128 => 128,
         };
-        if !inner.is_multiple_of(16) || inner > most {
-            return wrong("a box is a multiple of 16 bytes wide, and no wider than the swizzle");
+        if !inner.is_multiple_of(16) || inner > max {
+            return wrong("the box must be a multiple of 16 bytes wide, and no wider than the swizzle");
         }
         let last = |dim: &u64, stride: u64| (dim - 1).saturating_mul(stride);
         let outer = self.dims[1..].iter().zip(&self.strides).map(|(dim, stride)| last(dim, *stride));
         let end = outer.fold(self.offset.saturating_add(self.dims[0] * size), u64::saturating_add);
         if end > bytes {
-            return wrong("an end within the memory is wanted");
+            return wrong("the end must lie within the memory");
         }
         Ok(())
     }
 }
 
-/// A descriptor that can be lowered for CUDA, for elements of type `T`.
+/// A descriptor that lowers for CUDA, for elements of type `T`.
 pub trait CudaOp<T: Element> {
-    /// Checks shapes and limits, chooses variant and policy, and says what will run.
+    /// Checks shapes and limits, chooses the variant, and returns the program.
     ///
     /// # Errors
-    /// Those of the op: a shape it does not define, a limit of the device, a variant that the device cannot run.
+    /// As the op: an invalid shape, a limit of the device, a variant that the device cannot run.
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram>;
 }
 
@@ -499,7 +502,7 @@ mod tests {
     use crate::ErrorKind;
     use crate::program::Access;
 
-    /// A launch that copies tiles of 64 x 64 from 256 x 128 halves, changed.
+    /// A launch that copies 64 x 64 tiles of 256 x 128 f16 elements, after `change`.
     fn program(change: impl FnOnce(&mut Launch, &mut TensorMap)) -> CudaProgram {
         let mut map = TensorMap {
             of: Place::Operand(0),
@@ -523,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_held_against_themselves_and_the_device() {
+    fn check_rejects_inconsistent_and_oversized_programs() {
         let h100 = CudaProfile::h100();
         program(|_, _| ()).check(&h100).unwrap();
         program(|launch, _| launch.cluster = [2, 1, 1]).check(&h100).unwrap();
@@ -552,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn architectures_run_what_they_have() {
+    fn targets_follow_the_architecture() {
         let targets = [75, 80, 86, 90, 100].map(|sm| CudaProfile::sm(sm).target());
         assert_eq!(targets, ["sm_75", "sm_80", "sm_86", "sm_90a", "sm_100"]);
         assert!(CudaProfile::sm(86).runs(Arch::Sm80) && !CudaProfile::sm(75).runs(Arch::Sm80));

@@ -1,10 +1,10 @@
-//! The embedded CUDA C++ sources, and what includes what.
+//! The embedded CUDA C++ files and their includes.
 
 use crate::error::{Result, err};
 
 include!(concat!(env!("OUT_DIR"), "/cuda.rs"));
 
-/// Names of all embedded files: `primitives/scan_grid.cu`, `cuda/barrier.cuh`.
+/// Lists all embedded files: `primitives/scan_grid.cu`, `cuda/barrier.cuh`, ...
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CUDA_SOURCES.iter().map(|(name, _)| *name)
 }
@@ -13,11 +13,12 @@ fn find(name: &str) -> Option<(&'static str, &'static str)> {
     CUDA_SOURCES.binary_search_by_key(&name, |(n, _)| n).ok().map(|i| CUDA_SOURCES[i])
 }
 
-/// The text of `shaders/NAME.cu`, and names and texts of the files of ours that it includes, and they include.
+/// Returns the text of `shaders/NAME.cu`, and the name and text of each embedded file that it includes, directly or
+/// not.
 pub(super) fn with_includes(name: &str) -> Result<(&'static str, Vec<(&'static str, &'static str)>)> {
     let missing = |file: &str, by: &str| {
         let all: Vec<_> = names().collect();
-        err!(Shader, "{by}: there is no shaders/{file}; the library has: {}", all.join(", "))
+        err!(Shader, "{by}: no file shaders/{file}; the library has: {}", all.join(", "))
     };
     let file = format!("{name}.cu");
     let (_, text) = find(&file).ok_or_else(|| missing(&file, "cuda"))?;
@@ -36,7 +37,7 @@ pub(super) fn with_includes(name: &str) -> Result<(&'static str, Vec<(&'static s
     Ok((text, headers))
 }
 
-/// The name in `#include "name"`.
+/// Returns the name in `#include "name"`.
 fn included(line: &str) -> Option<&str> {
     let name = line.trim().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     name.strip_prefix('"')?.split('"').next()
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn includes_are_found_in_their_lines() {
+    fn finds_includes() {
         assert_eq!(included("#include \"cuda/a.cuh\""), Some("cuda/a.cuh"));
         assert_eq!(included("  # include \"cuda/a.cuh\" // why"), Some("cuda/a.cuh"));
         assert_eq!(included("#include <mma.h>"), None);
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn a_missing_file_is_named() {
         let message = with_includes("primitives/nothing").unwrap_err().to_string();
         assert!(message.contains("shaders/primitives/nothing.cu"), "{message}");
     }

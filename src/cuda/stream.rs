@@ -1,4 +1,4 @@
-//! Streams, events, and times taken with them.
+//! Streams, events and timing.
 
 use super::buffer::CudaMemory;
 use super::device::{CudaGpu, lock};
@@ -10,9 +10,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A queue of work of a device: what is given to one stream runs in that order, what is given to several may run at once.
+/// A queue of device work. Work on one stream runs in order; work on several streams may overlap.
 ///
-/// Cheap to clone; clones are the same stream. Dropping the last waits for its work.
+/// Clones are cheap and share the stream. Dropping the last one waits for its work.
 #[derive(Clone)]
 pub struct CudaStream {
     inner: Arc<StreamInner>,
@@ -21,7 +21,7 @@ pub struct CudaStream {
 struct StreamInner {
     gpu: CudaGpu,
     handle: sys::CUstream,
-    /// Scratch of the programs that run on the stream, one after another. Held while one is given to it.
+    /// Scratch for the stream's programs, which run one after another. Locked while a program is enqueued.
     scratch: Mutex<Vec<Option<CudaMemory>>>,
 }
 
@@ -53,10 +53,7 @@ impl Drop for StreamInner {
 }
 
 impl CudaGpu {
-    /// A new stream, which waits for no other.
-    ///
-    /// # Errors
-    /// Out of memory; device lost.
+    /// Creates a stream that does not synchronise with others. Fails if memory runs out or the device is lost.
     pub fn stream(&self) -> Result<CudaStream> {
         let mut handle = std::ptr::null_mut();
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
@@ -69,12 +66,12 @@ impl CudaGpu {
 }
 
 impl CudaStream {
-    /// The `CudaGpu` that the stream belongs to.
+    /// Returns the `CudaGpu` of the stream.
     pub fn gpu(&self) -> &CudaGpu {
         &self.inner.gpu
     }
 
-    /// The driver's handle, `CUstream`, for other libraries.
+    /// Returns the driver's handle, `CUstream`, for other libraries.
     pub fn raw(&self) -> *mut c_void {
         self.inner.handle.cast()
     }
@@ -83,26 +80,23 @@ impl CudaStream {
         self.inner.handle
     }
 
-    /// Waits until everything that the stream was given is done.
+    /// Waits for all work on the stream.
     ///
     /// # Errors
-    /// Device lost, also by a kernel that the stream was given.
+    /// Device lost, possibly by a kernel on the stream.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the stream is alive.
         self.gpu().call("stream: wait", || unsafe { sys::cuStreamSynchronize(self.inner.handle) })
     }
 
-    /// An event that happens when everything that the stream was given so far is done.
-    ///
-    /// # Errors
-    /// Out of memory; device lost.
+    /// Records an event that completes when all work so far is done. Fails if memory runs out or the device is lost.
     pub fn record(&self) -> Result<CudaEvent> {
         let event = self.event()?;
         event.record_on(self)?;
         Ok(event)
     }
 
-    /// Has what the stream is given from now on wait for an event, of any stream.
+    /// Makes later work on this stream wait for an event of any stream.
     ///
     /// # Errors
     /// [`Buffer`](crate::ErrorKind::Buffer) for an event of another `CudaGpu`; device lost.
@@ -110,7 +104,7 @@ impl CudaStream {
         if event.gpu != *self.gpu() {
             return Err(err!(
                 Buffer,
-                "wait_for: the event is of {:?}, the stream of {:?}; wait for it on the host",
+                "wait_for: the event belongs to {:?}, the stream to {:?}; wait for the event on the host",
                 event.gpu,
                 self.gpu()
             ));
@@ -121,12 +115,12 @@ impl CudaStream {
         })
     }
 
-    /// Gives the scratch of programs that ran on the stream back to the driver, after a wait for all work of the device.
+    /// Waits for all device work and frees the stream's scratch.
     pub fn trim(&self) {
         lock(&self.inner.scratch).clear();
     }
 
-    /// An event that has not been recorded.
+    /// Creates an event that is not yet recorded.
     pub(super) fn event(&self) -> Result<CudaEvent> {
         let mut handle = std::ptr::null_mut();
         let flags = sys::CUevent_flags_enum::CU_EVENT_DEFAULT as u32;
@@ -135,7 +129,7 @@ impl CudaStream {
         Ok(CudaEvent { gpu: self.gpu().clone(), handle })
     }
 
-    /// Sets bytes to zero. The caller has checked that they are there.
+    /// Zeroes bytes. The caller has checked the range.
     pub(super) fn clear_bytes(&self, address: u64, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -145,7 +139,7 @@ impl CudaStream {
             .call("clear", || unsafe { sys::cuMemsetD8Async(address, 0, bytes as usize, self.inner.handle) })
     }
 
-    /// Calls `f` with the addresses of scratch areas of these sizes, which nobody else gets meanwhile.
+    /// Calls `f` with the addresses of scratch areas of these sizes, which are locked meanwhile.
     pub(super) fn with_scratch(&self, sizes: &[u64], f: impl FnOnce(&[u64]) -> Result<()>) -> Result<()> {
         let mut areas = lock(&self.inner.scratch);
         if areas.len() < sizes.len() {
@@ -166,7 +160,7 @@ impl CudaStream {
     }
 }
 
-/// A moment in a stream's work: see [`CudaStream::record`].
+/// A point in a stream's work: see [`CudaStream::record`].
 pub struct CudaEvent {
     gpu: CudaGpu,
     handle: sys::CUevent,
@@ -196,26 +190,22 @@ impl CudaEvent {
         self.gpu.call("event", || unsafe { sys::cuEventRecord(self.handle, stream.handle()) })
     }
 
-    /// Waits until it has happened.
-    ///
-    /// # Errors
-    /// Device lost.
+    /// Waits until the event completes. Fails if the device is lost.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the event is alive.
         self.gpu.call("event: wait", || unsafe { sys::cuEventSynchronize(self.handle) })
     }
 
-    /// Waits until both have happened: the seconds from `earlier` to this one, by the device's clock.
+    /// Waits for both events and returns the seconds from `earlier` to this one, by the device clock.
     ///
     /// # Errors
     /// [`Buffer`](crate::ErrorKind::Buffer) for events of two devices; device lost.
     pub fn seconds_since(&self, earlier: &CudaEvent) -> Result<f64> {
         if self.gpu != earlier.gpu {
+            let (first, last) = (&earlier.gpu, &self.gpu);
             return Err(err!(
                 Buffer,
-                "seconds_since: the events are of {:?} and {:?}",
-                self.gpu,
-                earlier.gpu
+                "seconds_since: the events belong to {first:?} and {last:?}; use one device"
             ));
         }
         earlier.wait()?;
@@ -230,11 +220,11 @@ impl CudaEvent {
 }
 
 impl CudaStream {
-    /// Measures `runs` runs of what `work` gives to the stream, each between two events, after half a second of the same
-    /// work (a tenth right after another measurement).
+    /// Times `runs` runs of `work` on the stream, each between two events. It first warms up by running `work` for half
+    /// a second (a tenth right after another measurement).
     ///
     /// # Errors
-    /// Those of `work`; device lost.
+    /// As `work`; device lost.
     pub fn measure(
         &self,
         runs: usize,

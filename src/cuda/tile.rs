@@ -1,32 +1,31 @@
-//! The tile engine of products (`shaders/cuda/product.cuh`) as seen from here: what it can be compiled for, what it takes,
-//! and which tile suits.
+//! The host side of the tile engine for matrix products (`shaders/cuda/product.cuh`): its options, its limits, and the
+//! choice of a tile.
 
 use super::{Arch, CudaKernel, CudaProfile, CudaVariant};
 use crate::dense::{Activation, Precision};
 use crate::element::DType;
 use crate::error::{Result, err};
 
-/// What a product is multiplied as.
+/// The type in which factors are multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TileFactor {
     F16,
     Bf16,
-    /// f32, rounded to 11 bits.
+    /// f32 rounded to 11 bits.
     Tf32,
-    /// f32, each as two of tf32.
+    /// f32, each split into two tf32.
     Split,
-    /// f32 as they are, by fused multiply-adds.
+    /// Plain f32, by fused multiply-adds.
     Single,
 }
 
 impl TileFactor {
-    /// What elements of this type are multiplied as; `name` is what errors begin with.
+    /// Returns the type for these elements and precision; `name` starts errors.
     pub(super) fn of(name: &str, dtype: DType, precision: Precision) -> Result<Self> {
         match (dtype, precision) {
             (DType::F16 | DType::Bf16, Precision::Split) => Err(err!(
                 InvalidArgument,
-                "{name}: {} splits elements of f32 into two of tf32, and they are of {dtype} already; take \
-                 Precision::Tensor, which multiplies those as they are",
+                "{name}: {} splits f32 elements into two tf32, but these are {dtype}; use Precision::Tensor",
                 precision.name()
             )),
             (DType::F16 | DType::Bf16, Precision::Exact) => Err(err!(
@@ -43,18 +42,16 @@ impl TileFactor {
         }
     }
 
-    /// Whether the device multiplies it.
+    /// Checks that the device can multiply it.
     pub(super) fn check(self, name: &str, profile: &CudaProfile) -> Result<()> {
         if profile.runs(self.arch()) {
             return Ok(());
         }
         let (what, remedy) = match self {
-            TileFactor::F16 | TileFactor::Single => {
-                ("kernels for CUDA run from sm_75 on", "plan it on a `Gpu`")
-            }
-            TileFactor::Bf16 => ("tensor cores multiply bf16 from sm_80 on", "convert the factors to f16"),
+            TileFactor::F16 | TileFactor::Single => ("CUDA kernels need sm_75", "plan it on a `Gpu`"),
+            TileFactor::Bf16 => ("bf16 on tensor cores needs sm_80", "convert the factors to f16"),
             TileFactor::Tf32 | TileFactor::Split => {
-                ("tensor cores multiply tf32 from sm_80 on", "take Precision::Strict")
+                ("tf32 on tensor cores needs sm_80", "use Precision::Strict")
             }
         };
         let (major, minor) = profile.compute;
@@ -68,7 +65,7 @@ impl TileFactor {
         }
     }
 
-    /// The least device that multiplies it.
+    /// Returns the oldest architecture that multiplies it.
     pub(super) fn arch(self) -> Arch {
         if matches!(self, TileFactor::F16 | TileFactor::Single) { Arch::Sm75 } else { Arch::Sm80 }
     }
@@ -83,7 +80,7 @@ impl TileFactor {
         }
     }
 
-    /// Steps of k of a block.
+    /// Returns the extent of a block along k.
     fn block_k(self) -> u32 {
         match self {
             TileFactor::F16 | TileFactor::Bf16 => 16,
@@ -92,7 +89,7 @@ impl TileFactor {
         }
     }
 
-    /// Elements behind a line in shared memory; `along_k` if its elements follow each other along k.
+    /// Returns the padding of a line in shared memory, in elements; `along_k` if its elements are consecutive in k.
     fn pad(self, along_k: bool) -> u32 {
         match self {
             TileFactor::F16 | TileFactor::Bf16 => 8,
@@ -105,18 +102,18 @@ impl TileFactor {
 /// How a product is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tiling {
-    /// Rows and columns of C and steps of k of a block of threads.
+    /// Rows and columns of C and steps of k for a block of threads.
     pub(super) tile: [u32; 3],
-    /// Warps along the rows and along the columns.
+    /// Warps along rows and columns.
     pub(super) warps: [u32; 2],
     /// Tiles of each factor in shared memory.
     pub(super) stages: u32,
-    /// Blocks that share a multiprocessor, at least.
+    /// Minimum blocks that share a multiprocessor.
     pub(super) resident: u32,
 }
 
-/// How the elements of a factor lie: in lines along k or across it, of which pieces of `unit` bytes are aligned, and
-/// whether lines end within a piece.
+/// The memory layout of a factor: its lines run along k or across it, chunks of `unit` bytes are aligned, and the last
+/// chunk of a line may be `partial`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileLines {
     pub(super) along_k: bool,
@@ -129,7 +126,7 @@ impl Tiling {
         32 * self.warps[0] * self.warps[1]
     }
 
-    /// Bytes of shared memory.
+    /// Returns the bytes of shared memory.
     pub(super) fn shared(&self, factor: TileFactor, a: TileLines, b: TileLines) -> u32 {
         let [m, n, k] = self.tile;
         let bytes = |side: u32, lines: TileLines| {
@@ -139,7 +136,7 @@ impl Tiling {
         self.stages * (bytes(m, a) + bytes(n, b))
     }
 
-    /// Whether it can be compiled and run; if not, why.
+    /// Returns why it cannot be compiled or run, if so.
     pub(super) fn wrong(
         &self,
         factor: TileFactor,
@@ -150,52 +147,51 @@ impl Tiling {
         let Self { tile: [m, n, k], warps: [warps_m, warps_n], stages, .. } = *self;
         let block_k = factor.block_k();
         if warps_m == 0 || warps_n == 0 || k == 0 || k % (2 * block_k) != 0 {
-            return Some(format!(
-                "the last side of a tile is a multiple of {}, and there is a warp",
-                2 * block_k
-            ));
+            return Some(format!("TILE_K must be a multiple of {}, with at least one warp", 2 * block_k));
         }
         if m == 0 || n == 0 || m % (16 * warps_m) != 0 || n % (16 * warps_n) != 0 {
-            return Some(format!("{warps_m} x {warps_n} warps do not share {m} x {n} in blocks of 16 x 16"));
+            return Some(format!(
+                "{warps_m} x {warps_n} warps cannot divide {m} x {n} into blocks of 16 x 16"
+            ));
         }
         let threads = self.threads();
         if threads > profile.max_threads_per_block {
             return Some(format!(
-                "{threads} threads are above the {} of a block",
+                "{threads} threads exceed the {} of a block",
                 profile.max_threads_per_block
             ));
         }
         for (lines, side) in [(a, m), (b, n)] {
             let asynchronous = profile.runs(Arch::Sm80) && lines.unit >= 4;
-            let piece = if asynchronous { lines.unit } else { 16 } / factor.size() as u32;
+            let chunk = if asynchronous { lines.unit } else { 16 } / factor.size() as u32;
             let length = if lines.along_k { k } else { side };
-            if length % piece != 0 || !threads.is_multiple_of(length / piece) {
+            if length % chunk != 0 || !threads.is_multiple_of(length / chunk) {
                 return Some(format!(
-                    "{threads} threads do not share lines of {length} elements in pieces of {piece}"
+                    "{threads} threads cannot divide lines of {length} elements into chunks of {chunk}"
                 ));
             }
         }
         let shared = self.shared(factor, a, b);
         if shared > profile.shared_per_block_optin {
             return Some(format!(
-                "{stages} stages take {shared} bytes of shared memory, above the {} of a block",
+                "{stages} stages need {shared} bytes of shared memory; a block has {}",
                 profile.shared_per_block_optin
             ));
         }
-        // The sums leave through the memory of the tiles, 16 lines a warp.
+        // Sums are written out through the memory of the tiles, 16 lines for each warp.
         if warps_m * warps_n * 16 * (n / warps_n + 8) * 4 > shared {
-            return Some("there is too little shared memory for the sums to leave through".into());
+            return Some("there is too little shared memory to write out the sums".into());
         }
         None
     }
 
-    /// Tiles of an m x n product.
+    /// Returns the number of tiles of an m x n product.
     pub(super) fn blocks(&self, m: usize, n: usize) -> u64 {
         let [tile_m, tile_n, _] = self.tile.map(u64::from);
         (m as u64).div_ceil(tile_m) * (n as u64).div_ceil(tile_n)
     }
 
-    /// The kernel with what all owners of the engine define.
+    /// Adds the definitions that all users of the engine share.
     pub(super) fn define_sides(&self, kernel: CudaKernel, factor: TileFactor) -> CudaKernel {
         let [m, n, k] = self.tile;
         factor
@@ -209,7 +205,7 @@ impl Tiling {
             .define("RESIDENT", self.resident)
     }
 
-    /// The same with how factors lie.
+    /// As [`define_sides`](Self::define_sides), plus the layout of the factors.
     pub(super) fn define(
         &self,
         kernel: CudaKernel,
@@ -226,18 +222,18 @@ impl Tiling {
             .define("PARTIAL_B", u32::from(b.partial))
     }
 
-    /// `128 x 128 x 32 by 4 warps`.
+    /// Returns `128 x 128 x 32 by 4 warps in 3 stages`.
     pub(super) fn describe(&self) -> String {
         let [m, n, k] = self.tile;
         format!("{m} x {n} x {k} by {} warps in {} stages", self.warps[0] * self.warps[1], self.stages)
     }
 }
 
-/// The end of a product.
+/// The epilogue of a product.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileEnd {
     pub(super) result: DType,
-    /// None, for each column, for each row: 0, 1, 2.
+    /// 0 for no bias, 1 for one per column, 2 for one per row.
     pub(super) bias: u32,
     pub(super) read_c: bool,
     pub(super) activation: Activation,
@@ -258,12 +254,12 @@ impl TileEnd {
     }
 }
 
-/// A tiling, and how fast it was.
+/// A tiling and its measured speed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileRow {
     pub(super) tiling: Tiling,
-    /// TFLOP/s on a full device, and the part of a multiprocessor's rate that one block alone on it reaches: for choosing
-    /// among rows.
+    /// TFLOP/s on a full device, and the fraction of a multiprocessor's rate that a single block reaches. For ranking
+    /// rows.
     rate: f64,
     alone: f64,
     /// Where it was measured.
@@ -281,17 +277,17 @@ const fn row(
     TileRow { tiling: Tiling { tile, warps, stages, resident }, rate, alone, measured }
 }
 
-/// Two stages, which go through registers where copies are not asynchronous.
+/// Two stages; without asynchronous copies they go through registers.
 const TURING: &[TileRow] = &[
     row([128, 128, 32], [2, 2], 2, 1, [40.0, 1.0], "not measured"),
     row([64, 64, 32], [2, 2], 2, 2, [25.0, 0.6], "not measured"),
     row([32, 32, 64], [1, 2], 2, 2, [10.0, 0.5], "not measured"),
 ];
 
-/// f16 and bf16. On an H100 (driver 580), TFLOP/s at 512, 1024, 2048, 4096 and 8192 cubed, `mma`: the first 19, 96, 357,
-/// 415, 389; the second 19, 95, 348, 385, 390 (by `wmma` 18, 90, 349, 390, 375, where the first has 18, 88, 338, 337,
-/// 380); the third 25, 127, 274, 312, 332; the fourth 33, 153, 195, 218, 229; the fifth 43, 130, 151, 168, 176. With a step
-/// of k of 32 the first has 323 at 4096 cubed.
+/// f16 and bf16. Measured on an H100 (driver 580) with `mma`, TFLOP/s at 512, 1024, 2048, 4096 and 8192 cubed. Row 1:
+/// 19, 96, 357, 415, 389. Row 2: 19, 95, 348, 385, 390. Row 3: 25, 127, 274, 312, 332. Row 4: 33, 153, 195, 218, 229.
+/// Row 5: 43, 130, 151, 168, 176. With `wmma` rows 1 and 2 reach 18, 88, 338, 337, 380 and 18, 90, 349, 390, 375. With
+/// TILE_K = 32 row 1 reaches 323 at 4096 cubed.
 const HALVES: &[TileRow] = &[
     row([128, 256, 64], [2, 4], 3, 1, [415.0, 1.0], "415 TFLOP/s of f16 at 4096 cubed on an H100"),
     row([256, 128, 64], [4, 2], 3, 1, [385.0, 1.0], "390 TFLOP/s of f16 at 4096 cubed on an H100"),
@@ -334,8 +330,8 @@ fn rows(factor: TileFactor, profile: &CudaProfile) -> &'static [TileRow] {
 }
 
 impl TileRow {
-    /// How long so many blocks take beside those of other rows: whole waves of them, and what is left over, of which a
-    /// multiprocessor has fewer at a time.
+    /// Returns the relative time of this many blocks: full waves, then the rest, during which multiprocessors hold
+    /// fewer.
     fn time(&self, blocks: f64, profile: &CudaProfile) -> f64 {
         let (processors, resident) = (f64::from(profile.multiprocessors), f64::from(self.tiling.resident));
         let full = (blocks / (processors * resident)).floor();
@@ -349,7 +345,7 @@ impl TileRow {
     }
 }
 
-/// The row that takes the least time for `batch` products of m x n.
+/// Returns the fastest row for `batch` products of m x n.
 pub(super) fn suits(
     factor: TileFactor,
     a: TileLines,
@@ -363,38 +359,38 @@ pub(super) fn suits(
         .filter(|row| row.tiling.wrong(factor, a, b, profile).is_none())
         .min_by(|x, y| time(x).total_cmp(&time(y)))
         .copied()
-        .ok_or_else(|| err!(Unsupported, "no tile on tensor cores fits {}", profile.name))
+        .ok_or_else(|| err!(Unsupported, "no tile fits {}; plan it on a `Gpu`", profile.name))
 }
 
-/// The variants of a product on this engine, which take part in those of an op.
+/// The variants of the engine.
 pub(super) const FMA: CudaVariant = CudaVariant {
     name: "fma",
-    about: "f32 as they are by fused multiply-adds; tiles in several stages of shared memory, copied asynchronously",
+    about: "plain f32 by fused multiply-adds; tiles in several stages of shared memory, copied asynchronously",
     arch: Arch::Sm75,
 };
 pub(super) const WMMA: CudaVariant = CudaVariant {
     name: "wmma",
-    about: "the same on tensor cores, blocks of 16 x 16 by WMMA",
+    about: "the same on tensor cores, in blocks of 16 x 16 by WMMA",
     arch: Arch::Sm75,
 };
 pub(super) const MMA: CudaVariant = CudaVariant {
     name: "mma",
-    about: "the same by the matrix instructions that WMMA is made of from sm_80 on, with ldmatrix",
+    about: "the same by mma instructions and ldmatrix, from sm_80 on",
     arch: Arch::Sm80,
 };
 
-/// Which of them suits, and why.
+/// Returns the variant that suits, and why.
 pub(super) fn policy(factor: TileFactor, profile: &CudaProfile) -> (&'static str, String) {
     if factor == TileFactor::Single {
-        ("fma", "tensor cores are not for f32 as they are".into())
+        ("fma", "tensor cores do not multiply plain f32".into())
     } else if profile.runs(Arch::Sm80) {
-        ("mma", "its instructions are at least as fast as those of WMMA".into())
+        ("mma", "at least as fast as WMMA".into())
     } else {
-        ("wmma", "the matrix instructions that all tensor cores have".into())
+        ("wmma", "it runs on all tensor cores".into())
     }
 }
 
-/// The kernel for a variant, before what it is specialised by; refused where the variant does not multiply such factors.
+/// Returns the kernel of a variant, or an error if the variant does not multiply such factors.
 pub(super) fn kernel(
     name: &str,
     variant: &str,
@@ -405,8 +401,8 @@ pub(super) fn kernel(
     if (variant == "fma") != (factor == TileFactor::Single) {
         return Err(err!(
             InvalidArgument,
-            "{name}: `fma` is for f32 with Precision::Strict, the other variants for all else, and this is `{variant}` for \
-             {factor:?}; take `auto`"
+            "{name}: `{variant}` does not multiply {factor:?}; `fma` is for f32 with Precision::Strict, the others for all \
+             else; use `auto`"
         ));
     }
     let kernel = CudaKernel::new(source, entry, factor.arch());

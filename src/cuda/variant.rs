@@ -1,21 +1,21 @@
-//! What an op can be run as on CUDA.
+//! The CUDA variants of an op.
 
 use super::{Arch, CudaProfile};
 use crate::error::{Result, err};
 use crate::program::Decision;
 
-/// One way to run an op.
+/// A CUDA variant of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaVariant {
-    /// Name, as selected by `.variant(name)`.
+    /// Name, as `.variant(name)` takes it.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub about: &'static str,
-    /// The least that it needs.
+    /// The oldest architecture that runs it.
     pub arch: Arch,
 }
 
-/// Resolves a variant by name: `auto` asks `policy`, any other must exist and run on the device.
+/// Resolves a variant by name. `auto` asks `policy`; another name must exist and run on the device.
 pub(super) fn choose(
     op: &str,
     asked: &str,
@@ -26,7 +26,7 @@ pub(super) fn choose(
     let (name, why) = if asked == "auto" { policy() } else { (asked, String::new()) };
     let variant = variants.iter().find(|v| v.name == name).ok_or_else(|| {
         let names: Vec<_> = variants.iter().map(|v| v.name).collect();
-        err!(InvalidArgument, "{op}: no variant `{name}` on CUDA; there are: auto, {}", names.join(", "))
+        err!(InvalidArgument, "{op}: no variant `{name}` on CUDA; use one of: auto, {}", names.join(", "))
     })?;
     if !profile.runs(variant.arch) {
         return Err(err!(

@@ -216,6 +216,7 @@ pub(super) const INFO: Operation = Operation {
     name: "gemm",
     about: "C = activation(alpha op(A) op(B) + beta C + bias)",
     inputs: options::INPUTS,
+    outputs: &[("c", "(m, n)")],
     types: &[DType::F32, DType::F16],
     options: options::OPTIONS,
     make: Some(options::make),
@@ -246,13 +247,13 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     facts.push(subject.transactions("loads of A", |lane| {
         let row = (lane / width).min(m - 1);
         if trans_a { row } else { row * lda }
-    }));
+    })?);
     if subject.program.variant() == "naive" {
         let (trans_b, ldb) = (spec.is_set("TRANS_B"), subject.param("ldb")?);
         facts.push(subject.transactions("loads of B", |lane| {
             let column = (lane % width).min(n - 1);
             if trans_b { column * ldb } else { column }
-        }));
+        })?);
     }
     Some(facts)
 }

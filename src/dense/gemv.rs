@@ -8,8 +8,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Requires,
-    Role, Setting, Variant, by_type, choose, operands,
+    Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Operand, Operation, Program, Requires, Role,
+    Setting, Variant, by_type, choose, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -126,17 +126,7 @@ impl Gemv {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Where `a` is stored.
     pub(crate) fn layout(&self) -> DenseLayout {
@@ -229,23 +219,17 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Gemv {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+crate::program::lowered_as!(Gemv: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "gemv",
     about: "y = alpha op(A) x + beta y",
-    inputs: &[Input::new("a", "(m, k)"), Input::new("x", "(k); (m) with trans"), Input::optional("y", "(m)")],
+    inputs: &[
+        Input::new("a", "(m, k)"),
+        Input::new("x", "(k); (m) with trans"),
+        Input::optional("y", "(m); (k) with trans"),
+    ],
+    outputs: &[("y", "(m); (k) with trans")],
     types: &[DType::F32, DType::F16],
     options: &[Setting::flag("trans"), ALPHA, BETA],
     make: Some(make),
@@ -308,6 +292,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::program::Op;
     use crate::program::{Grid, Resource};
 
     fn lower(gemv: &Gemv, profile: &DeviceProfile) -> Result<Program> {

@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Operand,
     Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -93,17 +93,7 @@ impl Transpose {
         Self { batch, m, n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The op and its shape, for texts.
     fn name(&self) -> String {
@@ -190,19 +180,15 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Transpose {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
-}
+crate::program::lowered_as!(Transpose);
 
 pub(super) const INFO: Operation = Operation {
     name: "transpose",
     about: "rows become columns",
     inputs: &[Input::new("x", "(m, n) or (batch, m, n)")],
+    outputs: &[("output", "(n, m) or (batch, n, m)")],
     types: &HostData::TYPES,
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Transpose::variants,
     samples,
@@ -239,8 +225,8 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (m, n) = (subject.param("m")?, subject.param("n")?);
     match subject.program.variant() {
         "naive" if subject.element_bytes() >= 4 => Some(vec![
-            subject.transactions("loads", |lane| lane % m * n + lane / m),
-            subject.transactions("stores", |lane| lane),
+            subject.transactions("loads", |lane| lane % m * n + lane / m)?,
+            subject.transactions("stores", |lane| lane)?,
         ]),
         _ => None,
     }
@@ -250,6 +236,7 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+    use crate::program::Op;
 
     fn lower(op: &Transpose, profile: &DeviceProfile) -> Result<Program> {
         Op::<f32>::lower(op, profile)

@@ -4,9 +4,10 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role,
+    lowered_as,
 };
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
 use half::f16;
 
@@ -14,8 +15,10 @@ pub(super) const INFO: Operation = Operation {
     name: "axpy",
     about: "y = alpha x + y",
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
+    outputs: &[("y", "(n)")],
     types: &DTYPES,
     options: &[Setting::number("alpha", "1")],
+    domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Axpy::variants,
     samples,
@@ -95,17 +98,7 @@ impl Axpy {
         Self { n, alpha, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the bits of `alpha` in the type in which the kernel computes.
     fn alpha_word(&self, dtype: DType) -> Result<u32> {
@@ -148,13 +141,7 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Axpy {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
-}
+lowered_as!(Axpy);
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

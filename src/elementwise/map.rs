@@ -3,8 +3,10 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role, lowered_as,
+};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::fmt;
@@ -15,8 +17,10 @@ pub(super) const INFO: Operation = Operation {
     name: "map",
     about: "y = f(x), element by element",
     inputs: &[Input::new("x", "any shape")],
+    outputs: &[("y", "as x")],
     types: &DTYPES,
     options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()), Setting::flag("in-place")],
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Map::variants,
     samples,
@@ -213,23 +217,17 @@ impl Map {
         Self { function, n, in_place: false, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
+    crate::program::variants!(variant);
 
     /// Overwrites the operand: plans have one operand and are recorded by `record_in_place`.
     #[must_use]
     pub fn in_place(mut self) -> Self {
         self.in_place = true;
         self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -266,13 +264,7 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Map {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
-}
+lowered_as!(Map);
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

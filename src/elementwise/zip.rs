@@ -3,8 +3,10 @@
 use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
-use crate::program::{Access, Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role};
-use crate::program::{Setting, Variant, by_type, kernel_params, operands};
+use crate::program::{
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role, lowered_as,
+};
+use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::fmt;
@@ -15,8 +17,10 @@ pub(super) const INFO: Operation = Operation {
     name: "zip",
     about: "z = f(x, y), element by element",
     inputs: &[Input::new("x", "any shape"), Input::new("y", "that of x")],
+    outputs: &[("z", "as x")],
     types: &DTYPES,
     options: &[Setting::word("fn", || ZipFn::BUILT_IN.map(|f| f.name()).to_vec())],
+    domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Zip::variants,
     samples,
@@ -172,17 +176,11 @@ impl Zip {
         Self { function, n, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         Sweep {
@@ -213,13 +211,7 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Zip {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(T::DTYPE, profile)
-    }
-}
+lowered_as!(Zip);
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

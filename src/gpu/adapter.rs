@@ -246,6 +246,13 @@ impl Gpu {
     /// Opens the best adapter, with all the features and limits that it has: a card before an integrated GPU before
     /// a software driver, OpenGL last.
     ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// println!("{}, {:?}", gpu.profile().name, gpu.profile().backend);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
     /// The environment variable `TILEWORK_ADAPTER`, if it is set and not empty, names another: a backend (`vulkan`,
     /// `metal`, `dx12`, `gl`) or a part of an adapter's or driver's name, as in [`AdapterFilter::Name`]. It holds
     /// wherever a program leaves adapter and backend open. `WGPU_BACKEND=vulkan,gl` restricts the backends that are

@@ -132,6 +132,13 @@ impl Gpu {
 
     /// Allocates `n` elements that are all zero.
     ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// assert_eq!(gpu.alloc_zeroed::<u32>(3)?.read()?, [0, 0, 0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Gpu::alloc`].
     pub fn alloc_zeroed<T: Element>(&self, n: usize) -> Result<Buffer<T>> {

@@ -4,15 +4,15 @@ mod bind_groups;
 mod checks;
 mod params;
 
-pub(super) use bind_groups::GroupRegistry;
+pub(super) use bind_groups::{GroupRegistry, RecentSets};
 pub(super) use params::{ParamsBuffer, ParamsCache};
 
 use super::pipeline_cache::CachedPipeline;
 use super::pool::Raw;
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::described;
-use super::recorder::{Encoder, Recorder};
-use super::{Gpu, RawSlice, Slice};
+use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};
+use super::{Gpu, RawSlice, Slice, unique};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{Access, Executor, Grid, Operand, Program, Resource, Sink};
@@ -21,7 +21,7 @@ use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;
 
-/// A program made ready for a device. Untyped; [`Plan`](crate::Plan) is the typed form.
+/// A program compiled for a device: what [`Gpu::prepare`] returns. Untyped; [`Plan`](crate::Plan) is the typed form.
 #[derive(Debug)]
 pub struct Executable {
     gpu: Gpu,
@@ -30,6 +30,8 @@ pub struct Executable {
     params: Option<Arc<ParamsBuffer>>,
     params_offsets: Vec<u64>,
     constants: Vec<Raw>,
+    /// Belongs to this executable alone.
+    id: u64,
     groups: Arc<Groups>,
     /// Whether a dispatch binds the operand.
     bound: Vec<bool>,
@@ -101,6 +103,7 @@ impl Gpu {
             params,
             params_offsets,
             constants,
+            id: unique(),
             groups,
             bound,
             counts,
@@ -159,6 +162,34 @@ impl Executable {
     pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, operands: &[RawSlice<'_>]) -> Result<()> {
         rec.check_alive()?;
         rec.check_owner(self.program.op, &self.gpu)?;
+        let at = match rec.recent.find(self.id, operands) {
+            Some(at) => at,
+            None => {
+                let set = self.checked(operands)?;
+                rec.keep(operands.iter().map(|o| o.memory));
+                rec.recent.add(set)
+            }
+        };
+        if self.program.dispatches.is_empty() {
+            return Ok(());
+        }
+        let profiled = rec.is_profiled();
+        if profiled {
+            rec.begin_op(|| self.profiled())?;
+        }
+        self.mark_written(operands);
+        for i in 0..self.program.dispatches.len() {
+            if profiled {
+                rec.next_dispatch();
+            }
+            self.launch(i, rec.pass(), operands, at);
+        }
+        rec.recorded(|| self.description(operands));
+        if profiled { rec.end_op() } else { Ok(()) }
+    }
+
+    /// The bind groups of these operands, checked.
+    fn checked(&self, operands: &[RawSlice<'_>]) -> Result<Arc<GroupSet>> {
         let scratch = (self.program.scratch.iter().enumerate())
             .map(|(slot, &bytes)| self.gpu.scratch(slot, bytes))
             .collect::<Result<Vec<_>>>()?;
@@ -166,35 +197,9 @@ impl Executable {
         if known.is_none() {
             self.check(operands)?;
         }
-        // Checked each time: the pool hands out memory again with the same identity.
+        // Checked for each recorder: the pool hands out memory again with the same identity.
         self.check_written(operands)?;
-        let set = match known {
-            Some(set) => set,
-            None => self.bind_all(operands, scratch)?,
-        };
-        if self.program.dispatches.is_empty() {
-            return Ok(());
-        }
-        rec.keep(operands.iter().map(|o| o.memory));
-        let profiled = rec.is_profiled();
-        if profiled {
-            rec.begin_op(|| self.profiled())?;
-        }
-        self.mark_written(operands);
-        if profiled {
-            for i in 0..self.program.dispatches.len() {
-                rec.next_dispatch();
-                self.launch(i, rec.pass(), operands, &set);
-            }
-            rec.recorded(|| self.description(operands));
-            return rec.end_op();
-        }
-        let (pass, last) = rec.pass();
-        for i in 0..self.program.dispatches.len() {
-            self.launch(i, (pass, last), operands, &set);
-        }
-        rec.recorded(|| self.description(operands));
-        Ok(())
+        known.map_or_else(|| self.bind_all(operands, scratch), Ok)
     }
 
     /// Op, variant, operands and number of dispatches, for the log.
@@ -204,21 +209,19 @@ impl Executable {
         format!("{op}/{}: {sizes}; dispatches: {}", self.program.variant(), dispatches.len())
     }
 
-    /// Records one dispatch.
-    fn launch(
-        &self,
-        index: usize,
-        (pass, last): (&mut wgpu::ComputePass<'static>, &mut u64),
-        operands: &[RawSlice<'_>],
-        set: &GroupSet,
-    ) {
+    /// Records one dispatch with the bind groups at this place of the recorder.
+    fn launch(&self, index: usize, open: OpenPass<'_>, operands: &[RawSlice<'_>], at: usize) {
         let dispatch = &self.program.dispatches[index];
-        let pipeline = &self.pipelines[dispatch.kernel];
-        if *last != pipeline.id {
+        let (pipeline, OpenPass { pass, bound, recent }) = (&self.pipelines[dispatch.kernel], open);
+        let set = recent.set(at);
+        if bound.pipeline != pipeline.id {
             pass.set_pipeline(&pipeline.pipeline);
-            *last = pipeline.id;
         }
-        pass.set_bind_group(0, &set.groups[index], &[]);
+        let now = SetInPass { pipeline: pipeline.id, group: (set.id, index) };
+        if *bound != now {
+            pass.set_bind_group(0, &set.groups[index], &[]);
+            *bound = now;
+        }
         match dispatch.grid {
             Grid::Direct([x, y, z]) => pass.dispatch_workgroups(x, y, z),
             Grid::Indirect { resource: Resource::Operand(i), offset } => {

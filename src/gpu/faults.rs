@@ -21,6 +21,7 @@ impl Faults {
 }
 
 #[cfg(test)]
+#[cfg(feature = "default")] // what it tests is of several features
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::{Ordering, err};

@@ -4,7 +4,7 @@ use super::executable::ParamsBuffer;
 use super::pipeline_cache::CachedPipeline;
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::{check_written, described};
-use super::recorder::{Encoder, Recorder};
+use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};
 use super::{Gpu, Slice};
 use crate::element::Element;
 use crate::error::{Result, err};
@@ -321,8 +321,8 @@ impl OwnKernel {
         for (_, _, slice) in self.storage(args).filter(|(_, access, _)| *access != Access::Read) {
             slice.memory.written.set();
         }
-        let (pass, last) = rec.pass();
-        *last = self.pipeline.id;
+        let OpenPass { pass, bound, .. } = rec.pass();
+        *bound = SetInPass { pipeline: self.pipeline.id, ..SetInPass::default() };
         pass.set_pipeline(&self.pipeline.pipeline);
         pass.set_bind_group(0, group, &[]);
         Ok(pass)

@@ -1,5 +1,6 @@
 //! Recording work into an encoder: our own, or the caller's.
 
+use super::executable::RecentSets;
 use super::pool::Memory;
 use super::profile::{OpProfile, Profiler};
 use super::raw_slice::check_written;
@@ -113,9 +114,25 @@ pub struct Recorder<E: Encoder = wgpu::CommandEncoder> {
     encoder: E,
     gpu: Gpu,
     keep: KeptMemory,
-    last_pipeline: u64,
+    bound: SetInPass,
+    pub(super) recent: RecentSets,
     clock: Option<PassStamps>,
     unsubmitted: UnsubmittedWork,
+}
+
+/// The pipeline and the bind group that the open pass has; 0 is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct SetInPass {
+    pub(super) pipeline: u64,
+    /// The set of bind groups, and the dispatch.
+    pub(super) group: (u64, usize),
+}
+
+/// The open pass of a recorder.
+pub(super) struct OpenPass<'r> {
+    pub(super) pass: &'r mut wgpu::ComputePass<'static>,
+    pub(super) bound: &'r mut SetInPass,
+    pub(super) recent: &'r RecentSets,
 }
 
 impl<E: Encoder> std::fmt::Debug for Recorder<E> {
@@ -169,7 +186,8 @@ impl Gpu {
             encoder,
             gpu: self.clone(),
             keep: KeptMemory::default(),
-            last_pipeline: 0,
+            bound: SetInPass::default(),
+            recent: RecentSets::default(),
             clock,
             unsubmitted: UnsubmittedWork::default(),
         }
@@ -208,15 +226,15 @@ impl<E: Encoder> Recorder<E> {
         ))
     }
 
-    /// The open pass, opened if necessary, and the pipeline set in it.
-    pub(super) fn pass(&mut self) -> (&mut wgpu::ComputePass<'static>, &mut u64) {
+    /// The open pass, opened if necessary.
+    pub(super) fn pass(&mut self) -> OpenPass<'_> {
         let pass = self.pass.get_or_insert_with(|| {
-            self.last_pipeline = 0;
+            self.bound = SetInPass::default();
             let timestamp_writes = self.clock.as_mut().and_then(PassStamps::next);
             let desc = wgpu::ComputePassDescriptor { label: Some("tilework"), timestamp_writes };
             self.encoder.encoder().begin_compute_pass(&desc).forget_lifetime()
         });
-        (pass, &mut self.last_pipeline)
+        OpenPass { pass, bound: &mut self.bound, recent: &self.recent }
     }
 
     /// Ends the open pass, so that the next op starts another.

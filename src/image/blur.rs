@@ -141,17 +141,7 @@ impl Blur {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the sums of windows as products of lines of ones.
     fn lines(&self, dtype: DType) -> FilterLines {
@@ -279,7 +269,7 @@ impl Blur {
             "separable" if dtype == DType::U8 => {
                 let sums = program.scratch(self.scratch());
                 let spec = Spec::new().flag("ZERO", true).flag("STEPPED", self.image.step() > 1);
-                let rows = program.kernel(Kernel::library("image/blur_rows", "blur_rows", spec));
+                let rows = program.kernel(Kernel::of_file("image/blur_rows", spec));
                 let work = groups * h * d;
                 let of_rows = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(rows, &of_rows, vec![operands[0], sums], each(work));
@@ -287,7 +277,7 @@ impl Blur {
                     .mean(Spec::new(), dtype)
                     .constant("ROWS", ROWS as u32)
                     .flag("VECTORS", w.is_multiple_of(4));
-                let columns = program.kernel(Kernel::library("image/blur_columns", "blur_columns", spec));
+                let columns = program.kernel(Kernel::of_file("image/blur_columns", spec));
                 let work = groups * h.div_ceil(ROWS) * d;
                 let of_columns = LinesParams { tiles: work as u32, ..params };
                 program.dispatch(columns, &of_columns, vec![sums, operands[1]], each(work));
@@ -350,6 +340,7 @@ pub(super) const INFO: Operation = Operation {
     name: "blur",
     about: "the mean of each pixel's surroundings",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[
         Setting::number("radius", "1"),

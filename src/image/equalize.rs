@@ -6,8 +6,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::{
-    Asked, Binding, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting, Variant,
-    choose, kernel_params, operands,
+    Asked, Binding, Cost, DeviceProfile, Domain, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -99,17 +99,7 @@ impl Equalize {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the number of channels to equalise.
     pub(crate) fn colours(&self) -> usize {
@@ -145,7 +135,7 @@ impl Equalize {
         for colour in 0..colours {
             if self.image.channels > 1 {
                 let spec = Spec::new().flag("BYTES", bytes);
-                let kernel = program.kernel(Kernel::library("image/equalize_split", "equalize_split", spec));
+                let kernel = program.kernel(Kernel::of_file("image/equalize_split", spec));
                 let params =
                     SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
                 let work = if bytes { pixels.div_ceil(4) } else { pixels };
@@ -157,7 +147,7 @@ impl Equalize {
             let scanned = Op::<u32>::lower(&Scan::new(Sum, BINS), profile)?;
             program.append(scanned, &[counts.resource, sums.resource]);
             let spec = Spec::new().flag("BYTES", bytes);
-            let kernel = program.kernel(Kernel::library("image/equalize_table", "equalize_table", spec));
+            let kernel = program.kernel(Kernel::of_file("image/equalize_table", spec));
             let params = TableParams { first: (colour * BINS) as u32 };
             let bindings = if bytes { vec![sums, tables, counts] } else { vec![sums, tables] };
             program.dispatch(kernel, &params, bindings, Grid::fold(1));
@@ -167,7 +157,7 @@ impl Equalize {
             .flag("SHARED", program.variant() == "shared")
             .constant("TABLES", colours as u32)
             .constant("RUNS", RUNS as u32);
-        let kernel = program.kernel(Kernel::library("image/equalize_apply", "equalize_apply", spec));
+        let kernel = program.kernel(Kernel::of_file("image/equalize_apply", spec));
         let len = pixels * self.image.channels;
         let params = ApplyParams {
             len: len as u32,
@@ -227,8 +217,10 @@ pub(super) const INFO: Operation = Operation {
     name: "equalize",
     about: "spreads the values of each channel over their whole range",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::number("lo", "0"), Setting::number("hi", "1"), LAYOUT],
+    domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Equalize::variants,
     samples,

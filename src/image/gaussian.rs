@@ -110,17 +110,7 @@ impl Gaussian {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     pub(crate) fn reach(&self) -> usize {
         self.radius.unwrap_or((4.0 * self.sigma + 0.5) as usize)
@@ -230,6 +220,7 @@ pub(super) const INFO: Operation = Operation {
     name: "gaussian",
     about: "each pixel's surroundings, weighted by a bell curve",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[
         Setting::number("sigma", "1"),

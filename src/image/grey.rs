@@ -111,17 +111,7 @@ impl Grey {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 }
 
 operands! {
@@ -157,17 +147,17 @@ impl<T: Element> Op<T> for Grey {
             let spec = Spec::new().flag("SOURCE", self.weights == GreyWeights::Source);
             let (kernel, each) = match (dtype, variant.name) {
                 (DType::F32, "naive") => {
-                    (Kernel::library("image/grey_floats", "grey_floats", spec.constant("ITEMS", 1u32)), 1)
+                    (Kernel::of_file("image/grey_floats", spec.constant("ITEMS", 1u32)), 1)
                 }
                 (DType::F32, _) => {
                     let spec = spec.constant("ITEMS", ITEMS as u32);
-                    (Kernel::library("image/grey_floats", "grey_floats", spec), ITEMS)
+                    (Kernel::of_file("image/grey_floats", spec), ITEMS)
                 }
-                (_, "naive") => (Kernel::library("image/grey_naive", "grey_naive", spec), 4),
+                (_, "naive") => (Kernel::of_file("image/grey_naive", spec), 4),
                 _ => {
                     let spec = spec.flag("PLANAR", planar);
                     let spec = if planar { spec } else { spec.flag("ALPHA", image.channels == 4) };
-                    (Kernel::library("image/grey_packed", "grey_packed", spec), 4)
+                    (Kernel::of_file("image/grey_packed", spec), 4)
                 }
             };
             let kernel = program.kernel(kernel);
@@ -188,7 +178,8 @@ impl<T: Element> Op<T> for Grey {
 pub(super) const INFO: Operation = Operation {
     name: "grey",
     about: "the brightness of RGB pixels",
-    inputs: &[Input::new(INPUT.name, "(h, w, 3) or (h, w, 4); planar (c, h, w)")],
+    inputs: &[Input::new(INPUT.name, "(h, w, c), c = 3 or 4; (c, h, w) with layout planar")],
+    outputs: &[("output", "(h, w)")],
     types: TYPES,
     options: &[Setting::word("weights", || GreyWeights::ALL.map(GreyWeights::name).to_vec()), LAYOUT],
     make: Some(make),

@@ -142,7 +142,7 @@ impl Image {
 }
 
 /// The input of an op on images.
-pub(super) const INPUT: Input = Input::new("input", "(h, w) or (h, w, c); planar (c, h, w)");
+pub(super) const INPUT: Input = Input::new("input", "(h, w) or (h, w, c); (c, h, w) with layout planar");
 
 /// Element types.
 pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32];

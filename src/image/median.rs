@@ -105,17 +105,7 @@ impl Median {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Returns the pixels from the centre of the window to its edge.
     fn radius(&self) -> usize {
@@ -220,7 +210,7 @@ impl Median {
                     .slot("network", Fragment::Library(network))
                     .constant("STEP", step as u32)
                     .constant("GROUPS", self.groups() as u32);
-                (Kernel::library("image/median_network", "median_network", spec), params, each)
+                (Kernel::of_file("image/median_network", spec), params, each)
             }
             "tiled" => {
                 let spec = spec
@@ -235,13 +225,9 @@ impl Median {
                     tiles: tiles as u32,
                     ..params
                 };
-                (
-                    Kernel::library("image/median_tiled", "median_tiled", spec),
-                    params,
-                    Grid::fold(tiles as u64),
-                )
+                (Kernel::of_file("image/median_tiled", spec), params, Grid::fold(tiles as u64))
             }
-            _ => (Kernel::library("image/median_naive", "median_naive", spec), params, each),
+            _ => (Kernel::of_file("image/median_naive", spec), params, each),
         };
         let kernel = program.kernel(kernel);
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
@@ -291,6 +277,7 @@ pub(super) const INFO: Operation = Operation {
     name: "median",
     about: "the median of each pixel's surroundings",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::number("size", "3"), Setting::word("boundary", boundaries), LAYOUT],
     make: Some(make),

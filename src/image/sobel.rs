@@ -120,17 +120,7 @@ impl Sobel {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn dispatch(&self, dtype: DType, program: &mut Program) {
         let extents @ [d, h, w] = self.image.extents();
@@ -154,9 +144,9 @@ impl Sobel {
         }
         let (kernel, blocks) = if rows {
             let spec = spec.constant("ROWS", ROWS as u32);
-            (Kernel::library("image/sobel_rows", "sobel_rows", spec), h.div_ceil(ROWS))
+            (Kernel::of_file("image/sobel_rows", spec), h.div_ceil(ROWS))
         } else {
-            (Kernel::library("image/sobel_naive", "sobel_naive", spec), h)
+            (Kernel::of_file("image/sobel_naive", spec), h)
         };
         let work = w.div_ceil(4) * blocks * d;
         let params =
@@ -199,6 +189,7 @@ pub(super) const INFO: Operation = Operation {
     name: "sobel",
     about: "how fast brightness changes around each pixel",
     inputs: &[INPUT],
+    outputs: &[("output", "as input")],
     types: TYPES,
     options: &[Setting::word("gradient", || Gradient::ALL.map(Gradient::name).to_vec()), LAYOUT],
     make: Some(make),

@@ -3,17 +3,17 @@
 use crate::element::Element;
 use crate::error::{Result, err};
 
-/// Which elements lie side by side.
+/// The storage order of a dense matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Those of a row, as in C.
+    /// The elements of a row are adjacent, as in C.
     RowMajor,
-    /// Those of a column, as in Fortran.
+    /// The elements of a column are adjacent, as in Fortran.
     ColumnMajor,
 }
 
 impl Order {
-    /// The order of the transposed matrix.
+    /// Returns the order of the transposed matrix.
     #[must_use]
     pub fn turned(self) -> Self {
         match self {
@@ -22,7 +22,7 @@ impl Order {
         }
     }
 
-    /// Lines that follow each other, and the elements of one: rows and columns, or the reverse.
+    /// Returns the number of lines and the elements of one: rows and columns, or the reverse.
     pub(super) fn lines(self, [rows, cols]: [usize; 2]) -> [usize; 2] {
         match self {
             Self::RowMajor => [rows, cols],
@@ -34,9 +34,9 @@ impl Order {
 /// A slice that holds a matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a, T> {
-    /// From the first element of the matrix to its last.
+    /// The elements from the first to the last, gaps included.
     pub values: &'a [T],
-    /// Which elements lie side by side.
+    /// The storage order.
     pub order: Order,
     /// Elements from one row to the next, or from one column to the next if the order is column-major.
     pub leading_dimension: usize,
@@ -73,31 +73,31 @@ pub trait HostDense {
     /// Type of the elements.
     type Elem: Element;
 
-    /// Rows and columns.
+    /// Returns rows and columns.
     fn shape(&self) -> [usize; 2];
 
-    /// The element of a row and a column, both within the shape.
+    /// Returns the element of a row and a column, both within the shape.
     fn get(&self, row: usize, col: usize) -> Self::Elem;
 
-    /// The slice that holds the matrix, if one does.
+    /// Returns the slice that holds the matrix, if there is one.
     fn stored(&self) -> Option<Stored<'_, Self::Elem>> {
         None
     }
 
-    /// The elements of a row, if they lie side by side.
+    /// Returns the elements of a row, if they are adjacent.
     fn row(&self, _row: usize) -> Option<&[Self::Elem]> {
         None
     }
 
-    /// The elements of a column, if they lie side by side.
+    /// Returns the elements of a column, if they are adjacent.
     fn column(&self, _col: usize) -> Option<&[Self::Elem]> {
         None
     }
 }
 
-/// A matrix in a slice: element (i, j) is number `first + i * row stride + j * column stride`.
+/// A strided matrix in a slice: element (i, j) is at index `first + i * row stride + j * column stride`.
 ///
-/// Strides may be 0 or negative. Every element is within the slice: the constructors check it.
+/// Strides may be 0 or negative. The constructors check that every element lies within the slice.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -124,26 +124,20 @@ pub struct HostView<'a, T> {
 }
 
 impl<'a, T: Element> HostView<'a, T> {
-    /// Rows that follow each other.
-    ///
-    /// # Errors
-    /// Those of [`strided`](Self::strided).
+    /// Views consecutive rows. Fails like [`strided`](Self::strided).
     pub fn row_major(values: &'a [T], rows: usize, cols: usize) -> Result<Self> {
         Self::strided(values, [rows, cols], 0, [isize::try_from(cols).unwrap_or(isize::MAX), 1])
     }
 
-    /// Columns that follow each other.
-    ///
-    /// # Errors
-    /// Those of [`strided`](Self::strided).
+    /// Views consecutive columns. Fails like [`strided`](Self::strided).
     pub fn column_major(values: &'a [T], rows: usize, cols: usize) -> Result<Self> {
         Self::strided(values, [rows, cols], 0, [1, isize::try_from(rows).unwrap_or(isize::MAX)])
     }
 
-    /// Elements at any distance: `strides` are those from one row and one column to the next.
+    /// Views elements with any `strides`: the distance from one row, and one column, to the next.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if an element is not within the slice.
+    /// [`Shape`](crate::ErrorKind::Shape) if an element is outside the slice.
     pub fn strided(values: &'a [T], shape: [usize; 2], first: usize, strides: [isize; 2]) -> Result<Self> {
         let view = Self { values, shape, first, strides };
         match view.outside() {
@@ -159,20 +153,20 @@ impl<'a, T: Element> HostView<'a, T> {
         }
     }
 
-    /// Where an element lies in the slice, if it is a number.
+    /// Returns the index of an element in the slice, unless it overflows.
     fn place(&self, row: usize, col: usize) -> Option<usize> {
         let along = |i: usize, stride: isize| isize::try_from(i).ok()?.checked_mul(stride);
         let offset = along(row, self.strides[0])?.checked_add(along(col, self.strides[1])?)?;
         self.first.checked_add_signed(offset)
     }
 
-    /// A line of `len` elements from an element on.
+    /// Returns `len` elements from an index on.
     fn line(&self, place: Option<usize>, len: usize) -> Option<&'a [T]> {
         let start = place?;
         self.values.get(start..start.checked_add(len)?)
     }
 
-    /// The slice, where lines of `len` elements lie at `stride`. Gaps are uploaded up to the size of the matrix itself.
+    /// Returns the slice if its lines start `stride` apart, with gaps of at most the size of the matrix.
     fn with_gaps(&self, order: Order, stride: isize) -> Option<Stored<'a, T>> {
         let [lines, len] = order.lines(self.shape);
         if lines == 0 || len == 0 {
@@ -187,13 +181,13 @@ impl<'a, T: Element> HostView<'a, T> {
         Some(Stored { values, order, leading_dimension })
     }
 
-    /// An element that is not within the slice.
+    /// Returns an element that is outside the slice, if any.
     fn outside(&self) -> Option<[usize; 2]> {
         let [rows, cols] = self.shape;
         if rows == 0 || cols == 0 {
             return None;
         }
-        // Places are linear in row and column: the extremes are at the corners.
+        // Indices are linear in row and column, so the extremes are at the corners.
         let corners = [[0, 0], [0, cols - 1], [rows - 1, 0], [rows - 1, cols - 1]];
         corners.into_iter().find(|&[row, col]| self.place(row, col).is_none_or(|at| at >= self.values.len()))
     }
@@ -214,11 +208,11 @@ impl<T: Element> HostDense for HostView<'_, T> {
         let [row_stride, col_stride] = self.strides;
         let rows = || self.with_gaps(Order::RowMajor, row_stride);
         let columns = || self.with_gaps(Order::ColumnMajor, col_stride);
-        let side_by_side = |stride: isize, extent: usize| stride == 1 || extent <= 1;
-        side_by_side(col_stride, self.shape[1])
+        let adjacent = |stride: isize, extent: usize| stride == 1 || extent <= 1;
+        adjacent(col_stride, self.shape[1])
             .then(rows)
             .flatten()
-            .or_else(|| side_by_side(row_stride, self.shape[0]).then(columns).flatten())
+            .or_else(|| adjacent(row_stride, self.shape[0]).then(columns).flatten())
     }
 
     fn row(&self, row: usize) -> Option<&[T]> {

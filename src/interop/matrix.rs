@@ -10,7 +10,7 @@ use crate::shape::elements;
 /// How an upload copied a matrix: see [`interop`](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Copied {
-    /// Nothing was uploaded: a device computed the matrix.
+    /// Not uploaded: computed on the device.
     Not,
     /// In one piece.
     Whole,
@@ -33,12 +33,9 @@ pub struct DenseMatrix<T: Element> {
     copied: Copied,
 }
 
-/// A matrix in the host's memory that [`DenseMatrix::read_as`] makes.
+/// A host matrix type that [`DenseMatrix::read_as`] can return.
 pub trait FromDense<T>: Sized {
-    /// From all elements: rows one after another, or columns if the order is column-major.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Builds the matrix from all elements, row-major or column-major as `order` says.
     fn from_dense(shape: [usize; 2], order: Order, values: Vec<T>) -> Result<Self>;
 }
 
@@ -50,7 +47,7 @@ impl<T: Element> FromDense<T> for Vec<T> {
 }
 
 impl<T: Element> DenseMatrix<T> {
-    /// A matrix whose rows, or columns if the order is column-major, follow each other in `buffer`.
+    /// Wraps consecutive rows, or columns if the order is column-major, in `buffer`.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -81,49 +78,45 @@ impl<T: Element> DenseMatrix<T> {
         Ok(Self { buffer, shape, order, leading_dimension, copied: Copied::Not })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.shape[0]
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.shape[1]
     }
 
-    /// Which elements lie side by side.
+    /// Returns the storage order.
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// Elements from one row to the next, or from one column to the next if the order is column-major.
+    /// Returns the elements from one row to the next, or from one column to the next if the order is column-major.
     pub fn leading_dimension(&self) -> usize {
         self.leading_dimension
     }
 
-    /// The elements, gaps included: an operand for any op.
+    /// Returns the elements, gaps included: an operand for any op.
     pub fn buffer(&self) -> &Buffer<T> {
         &self.buffer
     }
 
-    /// How the upload copied it.
+    /// Returns how the upload copied the matrix.
     pub fn copied(&self) -> Copied {
         self.copied
     }
 
-    /// The transposed matrix, in the same memory: nothing is moved.
+    /// Returns the transposed matrix in the same memory. No element moves.
     #[must_use]
     pub fn transposed(&self) -> Self {
         let [rows, cols] = self.shape;
         Self { shape: [cols, rows], order: self.order.turned(), ..self.clone() }
     }
 
-    /// Brings the matrix to the host's memory. Waits until work that was submitted before is done.
-    ///
-    /// If `M` stores its elements in the other [`Order`], they are rearranged on the host.
-    ///
-    /// # Errors
-    /// Those of [`Buffer::read`].
+    /// Reads the matrix back, after all submitted work. If `M` uses the other [`Order`], the host rearranges the
+    /// elements. Fails like [`Buffer::read`].
     pub fn read_as<M: FromDense<T>>(&self) -> Result<M> {
         let values = self.buffer.read()?;
         let [lines, len] = self.order.lines(self.shape);
@@ -146,10 +139,10 @@ impl<'a, T: Element> From<&'a DenseMatrix<T>> for Slice<'a, T> {
 }
 
 impl Gpu {
-    /// Brings a dense matrix of the host to the device: see [`interop`](crate::interop).
+    /// Uploads a dense matrix: see [`interop`](crate::interop).
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if a [`HostDense`] of your own returns a slice of the wrong length; those of
+    /// [`Shape`](crate::ErrorKind::Shape) if your own [`HostDense`] returns a slice of the wrong length; as
     /// [`Gpu::upload`].
     pub fn upload_dense<M: HostDense + ?Sized>(&self, matrix: &M) -> Result<DenseMatrix<M::Elem>> {
         let shape = matrix.shape();
@@ -208,8 +201,8 @@ fn check_stored<T>(shape: [usize; 2], stored: &Stored<'_, T>) -> Result<()> {
     }
     Err(err!(
         Shape,
-        "upload_dense: `stored` of a matrix of {} x {} returned {} elements with a leading dimension of {ld}; it must \
-         return those from the first to the last, {lines} lines of {len}",
+        "upload_dense: `stored` of a {} x {} matrix returned {} elements with leading dimension {ld}; it must return \
+         {lines} lines of {len}, from the first element to the last",
         shape[0],
         shape[1],
         stored.values.len()
@@ -220,14 +213,14 @@ fn bad_line(order: Order, i: usize, len: usize) -> crate::Error {
     let name = if order == Order::RowMajor { "row" } else { "column" };
     err!(
         Shape,
-        "upload_dense: `{name}({i})` must return {len} elements, as `{name}(0)` returns a slice; return None for all \
-         where their elements do not lie side by side"
+        "upload_dense: `{name}({i})` must return {len} elements, because `{name}(0)` returned a slice; if they are not \
+         adjacent, return None for every {name}"
     )
 }
 
 /// Rearranges elements of one order to the other.
 pub(super) fn in_order<T: Copy>(shape: [usize; 2], from: Order, to: Order, values: Vec<T>) -> Result<Vec<T>> {
-    /// Side of the squares that are taken together, for the host's caches.
+    /// Side of a block that fits the host's caches.
     const SQUARE: usize = 32;
     if from == to {
         return Ok(values);

@@ -45,59 +45,34 @@ fn wrong_format(e: &SparseFormatError) -> Error {
     err!(InvalidArgument, "{NAME}: {e}")
 }
 
-impl TryFrom<&CsrMatrix<f32>> for Csr {
-    type Error = Error;
+macro_rules! compressed {
+    ($ours:ident, $theirs:ident, $data:ident, $sorted:ident, $new:ident, $ptrs:ident, $idxs:ident) => {
+        impl TryFrom<&$theirs<f32>> for $ours {
+            type Error = Error;
 
-    fn try_from(matrix: &CsrMatrix<f32>) -> Result<Self> {
-        let (row_ptrs, col_idxs, values) = matrix.csr_data();
-        Ok(Self {
-            rows: matrix.nrows(),
-            cols: matrix.ncols(),
-            row_ptrs: ours(row_ptrs)?,
-            col_idxs: ours(col_idxs)?,
-            values: copied(NAME, values)?,
-        })
-    }
+            fn try_from(matrix: &$theirs<f32>) -> Result<Self> {
+                let (ptrs, idxs, values) = matrix.$data();
+                let ($ptrs, $idxs, values) = (ours(ptrs)?, ours(idxs)?, copied(NAME, values)?);
+                Ok(Self { rows: matrix.nrows(), cols: matrix.ncols(), $ptrs, $idxs, values })
+            }
+        }
+
+        impl TryFrom<&$ours> for $theirs<f32> {
+            type Error = Error;
+
+            fn try_from(matrix: &$ours) -> Result<Self> {
+                let sorted = $sorted(matrix)?;
+                let (ptrs, idxs) = (theirs(&sorted.$ptrs)?, theirs(&sorted.$idxs)?);
+                let values = copied(NAME, &sorted.values)?;
+                Self::$new(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(|e| wrong_format(&e))
+            }
+        }
+    };
 }
+compressed!(Csr, CsrMatrix, csr_data, sorted_csr, try_from_csr_data, row_ptrs, col_idxs);
+compressed!(Csc, CscMatrix, csc_data, sorted_csc, try_from_csc_data, col_ptrs, row_idxs);
 
-impl TryFrom<&Csr> for CsrMatrix<f32> {
-    type Error = Error;
-
-    fn try_from(matrix: &Csr) -> Result<Self> {
-        let sorted = sorted_csr(matrix)?;
-        let (ptrs, idxs) = (theirs(&sorted.row_ptrs)?, theirs(&sorted.col_idxs)?);
-        let values = copied(NAME, &sorted.values)?;
-        Self::try_from_csr_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(|e| wrong_format(&e))
-    }
-}
-
-impl TryFrom<&CscMatrix<f32>> for Csc {
-    type Error = Error;
-
-    fn try_from(matrix: &CscMatrix<f32>) -> Result<Self> {
-        let (col_ptrs, row_idxs, values) = matrix.csc_data();
-        Ok(Self {
-            rows: matrix.nrows(),
-            cols: matrix.ncols(),
-            col_ptrs: ours(col_ptrs)?,
-            row_idxs: ours(row_idxs)?,
-            values: copied(NAME, values)?,
-        })
-    }
-}
-
-impl TryFrom<&Csc> for CscMatrix<f32> {
-    type Error = Error;
-
-    fn try_from(matrix: &Csc) -> Result<Self> {
-        let sorted = sorted_csc(matrix)?;
-        let (ptrs, idxs) = (theirs(&sorted.col_ptrs)?, theirs(&sorted.row_idxs)?);
-        let values = copied(NAME, &sorted.values)?;
-        Self::try_from_csc_data(sorted.rows, sorted.cols, ptrs, idxs, values).map_err(|e| wrong_format(&e))
-    }
-}
-
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl TryFrom<&CooMatrix<f32>> for Coo {
     type Error = Error;
 
@@ -112,7 +87,7 @@ impl TryFrom<&CooMatrix<f32>> for Coo {
     }
 }
 
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl TryFrom<&Coo> for CooMatrix<f32> {
     type Error = Error;
 

@@ -101,7 +101,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Gpu::upload`].
+    /// As [`Gpu::upload`].
     pub fn upload_ndarray<S: Data, D: Dimension>(&self, array: &ArrayBase<S, D>) -> Result<Buffer<S::Elem>>
     where
         S::Elem: Element,
@@ -126,8 +126,7 @@ impl<T: Element> Buffer<T> {
     /// Reads the buffer as an array of this shape, in C order.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if the shape has another number of elements; those of
-    /// [`read`](Self::read).
+    /// [`Shape`](crate::ErrorKind::Shape) if the shape has another number of elements; as [`read`](Self::read).
     pub fn read_ndarray<D: IntoDimension>(&self, shape: D) -> Result<Array<T, D::Dim>> {
         let shape = shape.into_dimension();
         if shape.size_checked() != Some(self.len()) {

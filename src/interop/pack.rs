@@ -1,10 +1,10 @@
-//! Uploads of values that do not lie in one slice.
+//! Uploads of values that are not in one slice.
 
 use crate::element::Element;
 use crate::error::{Result, with_room};
 use crate::gpu::{Buffer, Gpu};
 
-/// Elements that are collected for one write: a multiple of those in a word.
+/// Elements collected for one write; a multiple of those in a word.
 const PACKED_CHUNK: usize = 1 << 22;
 
 /// Fills a buffer from the front.
@@ -15,7 +15,7 @@ pub(super) struct Packer<T: Element> {
 }
 
 impl<T: Element> Packer<T> {
-    /// For a new buffer of `len` elements.
+    /// Fills a new buffer of `len` elements.
     pub(super) fn new(gpu: &Gpu, len: usize) -> Result<Self> {
         let chunk = with_room("upload", len.min(PACKED_CHUNK))?;
         Ok(Self { buffer: gpu.alloc(len)?, written: 0, chunk })
@@ -46,7 +46,7 @@ impl<T: Element> Packer<T> {
         Ok(())
     }
 
-    /// The buffer, which is full.
+    /// Returns the full buffer.
     pub(super) fn finish(mut self) -> Result<Buffer<T>> {
         self.write()?;
         Ok(self.buffer)

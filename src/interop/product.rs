@@ -10,8 +10,7 @@ use crate::plan::Plannable;
 use crate::program::Op;
 
 impl Gemm {
-    /// The product of two matrices on a device: extents, transposes and leading dimensions are set from them. C is
-    /// row-major.
+    /// Multiplies two device matrices: takes extents, transposes and leading dimensions from them. C is row-major.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -30,12 +29,12 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` has another number of columns than `b` has rows.
+    /// [`Shape`](crate::ErrorKind::Shape) if the columns of `a` and the rows of `b` differ.
     pub fn of<T: Element>(a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<Self> {
         if a.cols() != b.rows() {
             return Err(err!(
                 Shape,
-                "gemm: a is {} x {} and b is {} x {}; a must have as many columns as b has rows",
+                "gemm: a is {} x {}, b is {} x {}; the columns of a must equal the rows of b",
                 a.rows(),
                 a.cols(),
                 b.rows(),
@@ -54,14 +53,14 @@ impl Gemm {
 }
 
 impl Gpu {
-    /// The product of two dense matrices, in a new one: [`Gemm`].
+    /// Multiplies two dense matrices into a new one: [`Gemm`].
     ///
-    /// The result is column-major if both factors are, so that matrices of faer and nalgebra come back as they are
-    /// stored there; otherwise it is row-major. See [`interop`](crate::interop) for an example.
+    /// The result is column-major if both factors are, so that matrices of faer and nalgebra need no rearranging;
+    /// otherwise it is row-major. See [`interop`](crate::interop) for an example.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `a` has another number of columns than `b` has rows; those of [`Gemm`] and
-    /// of [`Gpu::alloc`].
+    /// [`Shape`](crate::ErrorKind::Shape) if the columns of `a` and the rows of `b` differ; as [`Gemm`] and
+    /// [`Gpu::alloc`].
     pub fn matmul<T: Element>(&self, a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> Result<DenseMatrix<T>>
     where
         Gemm: Op<T>,
@@ -86,7 +85,7 @@ impl Gpu {
     {
         let plan = gemm.plan::<T>(self)?;
         let shape = [a.rows(), b.cols()];
-        // The plan has checked that this can be counted.
+        // The plan has checked that this does not overflow.
         let c = self.alloc(shape[0] * shape[1])?;
         let mut rec = self.recorder();
         plan.record(&mut rec, a, b, &c)?;

@@ -1,10 +1,10 @@
-//! Indices and entries as other crates demand them.
+//! Indices and entries in the form that other crates require.
 
 use crate::error::{Result, err, with_room};
 use crate::sparse::{Csc, Csr, Duplicates};
 use std::borrow::Cow;
 
-/// Indices as ours are.
+/// Converts indices to `u32`.
 pub(super) fn indices_u32<I: Copy>(
     name: &str,
     from: &[I],
@@ -14,23 +14,20 @@ pub(super) fn indices_u32<I: Copy>(
     for (at, &index) in from.iter().enumerate() {
         let index = number(index).and_then(|i| u32::try_from(i).ok());
         list.push(index.ok_or_else(|| {
-            err!(
-                TooLarge,
-                "{name}: index {at} is not within 0 to 2^32 - 1, which kernels can count; split the matrix"
-            )
+            err!(TooLarge, "{name}: index {at} is outside 0 to 2^32 - 1; split the matrix")
         })?);
     }
     Ok(list)
 }
 
-/// Indices as another crate has them.
+/// Converts indices to the type of another crate.
 pub(super) fn indices_to<I>(name: &str, from: &[u32], number: impl Fn(usize) -> Option<I>) -> Result<Vec<I>> {
     let mut list = with_room(name, from.len())?;
     for &index in from {
         list.push(number(index as usize).ok_or_else(|| {
             err!(
                 TooLarge,
-                "{name}: the index {index} is above the largest of {}; use a wider type",
+                "{name}: the index {index} exceeds {}; use a wider type",
                 std::any::type_name::<I>()
             )
         })?);
@@ -38,7 +35,7 @@ pub(super) fn indices_to<I>(name: &str, from: &[u32], number: impl Fn(usize) -> 
     Ok(list)
 }
 
-/// Whether indices rise within each line, none twice.
+/// Returns whether indices rise strictly within each line.
 fn rises(ptrs: &[u32], idxs: &[u32]) -> bool {
     ptrs.windows(2).all(|pair| {
         let line = &idxs[pair[0] as usize..pair[1] as usize];
@@ -46,7 +43,7 @@ fn rises(ptrs: &[u32], idxs: &[u32]) -> bool {
     })
 }
 
-/// The matrix with rising columns in each row. Rejects a position that occurs twice.
+/// Sorts the columns of each row. Rejects duplicates.
 pub(super) fn sorted_csr(csr: &Csr) -> Result<Cow<'_, Csr>> {
     csr.validate()?;
     if rises(&csr.row_ptrs, &csr.col_idxs) {
@@ -55,7 +52,7 @@ pub(super) fn sorted_csr(csr: &Csr) -> Result<Cow<'_, Csr>> {
     Ok(Cow::Owned(Csr::from_triplets(&csr.to_coo()?, Duplicates::Refuse)?))
 }
 
-/// The matrix with rising rows in each column. Rejects a position that occurs twice.
+/// Sorts the rows of each column. Rejects duplicates.
 pub(super) fn sorted_csc(csc: &Csc) -> Result<Cow<'_, Csc>> {
     csc.validate()?;
     if rises(&csc.col_ptrs, &csc.row_idxs) {

@@ -44,7 +44,7 @@ fn theirs<I: SpIndex>(indices: &[u32]) -> Result<Vec<I>> {
     indices_to(NAME, indices, I::try_from_usize)
 }
 
-/// The pointers, indices and values, by rows or by columns as the matrix is stored.
+/// Pointers, indices and values, in the storage order of the matrix.
 type Lists = (Vec<u32>, Vec<u32>, Vec<f32>);
 
 fn lists<I, P, IptrS, IndS, DataS>(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Lists>
@@ -55,74 +55,49 @@ where
     IndS: Deref<Target = [I]>,
     DataS: Deref<Target = [f32]>,
 {
-    // Pointers of a part of a matrix do not begin at 0.
+    // Pointers of a part of a matrix do not start at 0.
     let ptrs = ours(&matrix.proper_indptr())?;
     Ok((ptrs, ours(matrix.indices())?, copied(NAME, matrix.data())?))
 }
 
-impl<I, P, IptrS, IndS, DataS> TryFrom<&CsMatBase<f32, I, IptrS, IndS, DataS, P>> for Csr
-where
-    I: SpIndex,
-    P: SpIndex,
-    IptrS: Deref<Target = [P]>,
-    IndS: Deref<Target = [I]>,
-    DataS: Deref<Target = [f32]>,
-{
-    type Error = Error;
+macro_rules! compressed {
+    ($ours:ident, $other:ident, $stored:ident, $convert:ident, $sorted:ident, $new:ident, $ptrs:ident, $idxs:ident) => {
+        impl<I, P, IptrS, IndS, DataS> TryFrom<&CsMatBase<f32, I, IptrS, IndS, DataS, P>> for $ours
+        where
+            I: SpIndex,
+            P: SpIndex,
+            IptrS: Deref<Target = [P]>,
+            IndS: Deref<Target = [I]>,
+            DataS: Deref<Target = [f32]>,
+        {
+            type Error = Error;
 
-    fn try_from(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Self> {
-        if !matrix.is_csr() {
-            return Csc::try_from(matrix)?.to_csr();
+            fn try_from(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Self> {
+                if !matrix.$stored() {
+                    return $other::try_from(matrix)?.$convert();
+                }
+                let ($ptrs, $idxs, values) = lists(matrix)?;
+                Ok(Self { rows: matrix.rows(), cols: matrix.cols(), $ptrs, $idxs, values })
+            }
         }
-        let (row_ptrs, col_idxs, values) = lists(matrix)?;
-        Ok(Self { rows: matrix.rows(), cols: matrix.cols(), row_ptrs, col_idxs, values })
-    }
-}
 
-impl<I, P, IptrS, IndS, DataS> TryFrom<&CsMatBase<f32, I, IptrS, IndS, DataS, P>> for Csc
-where
-    I: SpIndex,
-    P: SpIndex,
-    IptrS: Deref<Target = [P]>,
-    IndS: Deref<Target = [I]>,
-    DataS: Deref<Target = [f32]>,
-{
-    type Error = Error;
+        impl<I: SpIndex> TryFrom<&$ours> for CsMatI<f32, I> {
+            type Error = Error;
 
-    fn try_from(matrix: &CsMatBase<f32, I, IptrS, IndS, DataS, P>) -> Result<Self> {
-        if matrix.is_csr() {
-            return Csr::try_from(matrix)?.to_csc();
+            fn try_from(matrix: &$ours) -> Result<Self> {
+                let sorted = $sorted(matrix)?;
+                let (ptrs, idxs) = (theirs(&sorted.$ptrs)?, theirs(&sorted.$idxs)?);
+                let values = copied(NAME, &sorted.values)?;
+                Self::$new((sorted.rows, sorted.cols), ptrs, idxs, values)
+                    .map_err(|(.., e)| err!(InvalidArgument, "{NAME}: {e}"))
+            }
         }
-        let (col_ptrs, row_idxs, values) = lists(matrix)?;
-        Ok(Self { rows: matrix.rows(), cols: matrix.cols(), col_ptrs, row_idxs, values })
-    }
+    };
 }
+compressed!(Csr, Csc, is_csr, to_csr, sorted_csr, try_new, row_ptrs, col_idxs);
+compressed!(Csc, Csr, is_csc, to_csc, sorted_csc, try_new_csc, col_ptrs, row_idxs);
 
-impl<I: SpIndex> TryFrom<&Csr> for CsMatI<f32, I> {
-    type Error = Error;
-
-    fn try_from(matrix: &Csr) -> Result<Self> {
-        let sorted = sorted_csr(matrix)?;
-        let (ptrs, idxs) = (theirs(&sorted.row_ptrs)?, theirs(&sorted.col_idxs)?);
-        let values = copied(NAME, &sorted.values)?;
-        Self::try_new((sorted.rows, sorted.cols), ptrs, idxs, values)
-            .map_err(|(.., e)| err!(InvalidArgument, "{NAME}: {e}"))
-    }
-}
-
-impl<I: SpIndex> TryFrom<&Csc> for CsMatI<f32, I> {
-    type Error = Error;
-
-    fn try_from(matrix: &Csc) -> Result<Self> {
-        let sorted = sorted_csc(matrix)?;
-        let (ptrs, idxs) = (theirs(&sorted.col_ptrs)?, theirs(&sorted.row_idxs)?);
-        let values = copied(NAME, &sorted.values)?;
-        Self::try_new_csc((sorted.rows, sorted.cols), ptrs, idxs, values)
-            .map_err(|(.., e)| err!(InvalidArgument, "{NAME}: {e}"))
-    }
-}
-
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl<I, IndS, DataS> TryFrom<&TriMatBase<IndS, DataS>> for Coo
 where
     I: SpIndex,
@@ -142,7 +117,7 @@ where
     }
 }
 
-/// Entries keep their order; those at one position stay apart.
+/// Entries keep their order, and duplicates are kept.
 impl<I: SpIndex> TryFrom<&Coo> for TriMatI<f32, I> {
     type Error = Error;
 

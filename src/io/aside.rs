@@ -1,4 +1,4 @@
-//! Files that nobody sees until they are put in their places.
+//! Files that stay invisible until they are put in place.
 
 #[cfg(any(test, target_os = "linux"))]
 use std::fs;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file in a folder that nobody sees until it is [`put`](Self::put) in its place; dropped before that, it is gone.
+/// A file in a folder that is invisible until it is [`put`](Self::put) in place. If dropped before, it is removed.
 #[derive(Debug)]
 pub(crate) struct Aside {
     folder: PathBuf,
@@ -16,13 +16,13 @@ pub(crate) struct Aside {
 
 #[derive(Debug)]
 enum AsideFile {
-    /// A file without a name, which ends with the process.
+    /// A file without a name, which disappears with the process.
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Named(NamedTempFile),
 }
 
-/// Files beside have random hidden names, so that threads and processes do not meet.
+/// Temporary files get random hidden names, so that threads and processes do not collide.
 fn beside() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".part");
@@ -48,12 +48,12 @@ impl Aside {
         }
     }
 
-    /// Puts the file at `target`, which is in the same folder, in one step.
+    /// Moves the file to `target`, in the same folder, atomically.
     pub(crate) fn put(self, target: &Path) -> io::Result<()> {
         match self.held {
             #[cfg(target_os = "linux")]
             AsideFile::Unnamed(file) => {
-                // A link cannot replace a file, a rename can.
+                // A link cannot replace a file; a rename can.
                 let named = beside().make_in(&self.folder, |name| name_file(&file, name))?;
                 named.persist(target)?;
             }
@@ -75,7 +75,7 @@ impl Write for Aside {
     }
 }
 
-/// A file without a name, where the file system has such and it can be given a name later.
+/// Creates a file without a name, if the file system supports it and can name it later.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> io::Result<Option<File>> {
     use rustix::fs::{Mode, OFlags};
@@ -86,13 +86,13 @@ fn unnamed(folder: &Path) -> io::Result<Option<File>> {
             let file = File::from(file);
             Ok(fs::exists(opened(&file)).is_ok_and(|there| there).then_some(file))
         }
-        // A file with a name would fare no better.
+        // A named file would fail too.
         Err(e @ (Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOSPC | Errno::DQUOT)) => Err(e.into()),
         Err(_) => Ok(None),
     }
 }
 
-/// Where Linux lists an open file.
+/// Returns the path under which Linux lists an open file.
 #[cfg(target_os = "linux")]
 fn opened(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd;
@@ -111,12 +111,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_put_or_removed() {
+    fn files_are_put_in_place_or_removed() {
         let folder = std::env::temp_dir().join(format!("tilework-put-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let files = || fs::read_dir(&folder).unwrap().count();
         let target = folder.join("a");
-        // Without a name where that is possible, and with a hidden one.
+        // Unnamed if possible, and with a hidden name.
         let named = || {
             let held = AsideFile::Named(beside().tempfile_in(&folder).unwrap());
             Aside { folder: folder.clone(), held }

@@ -1,8 +1,8 @@
-//! IDX files: the format of the MNIST digits and of those made after them.
+//! IDX files: the format of the MNIST digits and similar data sets.
 //!
-//! A file is a magic number (two zeros, the type, the number of axes), the extents as 32-bit integers of the high byte
-//! first, and the elements. [`read`] takes files of unsigned bytes, which images and labels are, also as .gz, which is
-//! told by its first bytes. The format is that of Y. LeCun, C. Cortes and C. Burges, *The MNIST database*, 1998.
+//! A file holds a magic number (two zeros, the type, the number of axes), the extents as big-endian 32-bit integers,
+//! and the elements. [`read`] takes files of unsigned bytes, which images and labels use, plain or gzipped; it detects
+//! gzip by the first bytes. The format: Y. LeCun, C. Cortes and C. Burges, *The MNIST database*, 1998.
 //!
 //! # Example
 //! ```
@@ -11,7 +11,7 @@
 //! let labels = idx::read([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1].as_slice())?;
 //! assert_eq!((labels.shape, labels.data), (vec![3], vec![7, 2, 1]));
 //! let swapped = idx::read([1, 8, 0, 0, 3, 0, 0, 0, 7, 2, 1].as_slice());
-//! assert!(swapped.unwrap_err().to_string().contains("low byte first"));
+//! assert!(swapped.unwrap_err().to_string().contains("little-endian"));
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
@@ -22,7 +22,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// What a file holds.
+/// An array from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idx {
     /// Extents.
@@ -31,7 +31,7 @@ pub struct Idx {
     pub data: Vec<u8>,
 }
 
-/// Images with the class of each.
+/// Images and their classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labelled {
     /// Number, height and width of the images.
@@ -45,9 +45,10 @@ pub struct Labelled {
 /// Reads an array of unsigned bytes.
 ///
 /// # Errors
-/// [`Malformed`](crate::ErrorKind::Malformed) for another magic number, fewer or more elements than the extents say;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for elements of another type; [`Io`](crate::ErrorKind::Io) where
-/// the source fails.
+/// - [`Malformed`](crate::ErrorKind::Malformed): another magic number, or a number of elements that does not match the
+///   extents.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type.
+/// - [`Io`](crate::ErrorKind::Io): the source fails.
 pub fn read(mut source: impl BufRead) -> Result<Idx> {
     let start = source.fill_buf().map_err(|e| err!(Io, "idx: cannot read: {e}"))?;
     if start.starts_with(&[0x1f, 0x8b]) {
@@ -63,14 +64,13 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
         [axes, dtype @ 8..=14, 0, 0] => {
             return Err(err!(
                 Malformed,
-                "idx: the magic number is {axes} {dtype} 0 0: the file is written with the low byte first, and IDX has the \
-                 high byte first"
+                "idx: the magic number is {axes} {dtype} 0 0: the file is little-endian, but IDX is big-endian"
             ));
         }
         [a, b, c, d] => {
             return Err(err!(
                 Malformed,
-                "idx: the file begins with {a} {b} {c} {d}; an IDX file begins with 0 0, a type and the number of axes"
+                "idx: the file starts with {a} {b} {c} {d}; an IDX file starts with 0 0, a type and the number of axes"
             ));
         }
     };
@@ -80,13 +80,13 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
             let name = ["signed bytes", "", "i16", "i32", "f32", "f64"][usize::from(dtype) - 9];
             return Err(err!(
                 Unsupported,
-                "idx: the elements are {name} (type {dtype}); unsigned bytes (8) are read"
+                "idx: the elements are {name} (type {dtype}); use unsigned bytes (8)"
             ));
         }
-        _ => return Err(err!(Malformed, "idx: the magic number names the type {dtype}, which there is not")),
+        _ => return Err(err!(Malformed, "idx: the magic number names the unknown type {dtype}")),
     }
     if axes == 0 {
-        return Err(err!(Malformed, "idx: the magic number says that there are no axes"));
+        return Err(err!(Malformed, "idx: the array has no axes"));
     }
     let mut shape = Vec::with_capacity(axes);
     for axis in 0..axes {
@@ -94,7 +94,7 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
     }
     let len = elements("idx", "the file", &shape)?;
     let mut data = Vec::new();
-    // One more than there should be, to see that there is none.
+    // One more byte than expected, to detect a longer file.
     let taken = source.take((len as u64).saturating_add(1)).read_to_end(&mut data);
     taken.map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => err!(Malformed, "idx: the compressed file ends early: {e}"),
@@ -102,16 +102,13 @@ fn read_plain(mut source: impl Read) -> Result<Idx> {
             err!(Malformed, "idx: the compressed file is damaged: {e}")
         }
         std::io::ErrorKind::OutOfMemory => {
-            err!(OutOfMemory, "idx: the host has no memory for the {len} elements of the file")
+            err!(OutOfMemory, "idx: out of host memory for the {len} elements of the file")
         }
         _ => err!(Io, "idx: cannot read: {e}"),
     })?;
     if data.len() != len {
         let there = if data.len() > len { "more".to_owned() } else { data.len().to_string() };
-        return Err(err!(
-            Malformed,
-            "idx: the extents {shape:?} make {len} elements, and the file has {there}"
-        ));
+        return Err(err!(Malformed, "idx: the extents {shape:?} mean {len} elements; the file has {there}"));
     }
     Ok(Idx { shape, data })
 }
@@ -125,7 +122,7 @@ fn word(source: &mut impl Read, what: &str) -> Result<[u8; 4]> {
     Ok(bytes)
 }
 
-/// [`read`] from a file.
+/// Reads a file: see [`read`].
 ///
 /// # Errors
 /// As [`read`]; the text names the file.
@@ -135,12 +132,12 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<Idx> {
     read(BufReader::with_capacity(1 << 20, file)).map_err(|e| e.context(&path.display().to_string()))
 }
 
-/// Reads the images and labels `PART-images-idx3-ubyte` and `PART-labels-idx1-ubyte` of a folder, each plain or with
-/// `.gz`; the parts of MNIST and of Fashion-MNIST are `train` and `t10k`.
+/// Reads the images `PART-images-idx3-ubyte` and labels `PART-labels-idx1-ubyte` of a folder, each plain or with `.gz`.
+/// The parts of MNIST and Fashion-MNIST are `train` and `t10k`.
 ///
 /// # Errors
-/// As [`read_file`]; [`Malformed`](crate::ErrorKind::Malformed) for arrays that are no images or labels, and for as
-/// many labels as there are not images.
+/// As [`read_file`]; [`Malformed`](crate::ErrorKind::Malformed) for arrays that are not images or labels, or whose
+/// numbers differ.
 pub fn read_labelled(folder: impl AsRef<Path>, part: &str) -> Result<Labelled> {
     let find = |kind: &str| {
         let plain = folder.as_ref().join(format!("{part}-{kind}-ubyte"));
@@ -151,12 +148,12 @@ pub fn read_labelled(folder: impl AsRef<Path>, part: &str) -> Result<Labelled> {
     let (images, labels) = (read_file(&of_images)?, read_file(&of_labels)?);
     let [n, h, w] = images.shape[..] else {
         let axes = images.shape.len();
-        return Err(err!(Malformed, "{}: it has {axes} axes; images have 3", of_images.display()));
+        return Err(err!(Malformed, "{}: the array has {axes} axes; images need 3", of_images.display()));
     };
     if labels.shape != [n] {
         return Err(err!(
             Malformed,
-            "{} has {n} images and {} has labels of shape {:?}; there must be one for each image",
+            "{} has {n} images, {} labels of shape {:?}; use one label for each image",
             of_images.display(),
             of_labels.display(),
             labels.shape
@@ -184,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_come_as_they_are_plain_and_compressed() {
+    fn reads_plain_and_compressed_arrays() {
         let bytes = file([0, 0, 8, 2], &[2, 3], &[1, 2, 3, 4, 5, 6]);
         let want = Idx { shape: vec![2, 3], data: vec![1, 2, 3, 4, 5, 6] };
         assert_eq!(read(bytes.as_slice()).unwrap(), want);
@@ -193,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_idx_file_is_refused_with_the_reason() {
+    fn malformed_files_name_the_reason() {
         let refused = |bytes: &[u8], kind: ErrorKind, text: &str| {
             let e = read(bytes).unwrap_err();
             assert!(e.kind() == kind && e.to_string().contains(text), "{e}");
@@ -201,21 +198,21 @@ mod tests {
         let whole = file([0, 0, 8, 1], &[3], &[1, 2, 3]);
         refused(&whole[..3], ErrorKind::Malformed, "within the magic number");
         refused(&whole[..7], ErrorKind::Malformed, "within extent 0");
-        refused(&whole[..10], ErrorKind::Malformed, "[3] make 3 elements, and the file has 2");
-        refused(&[&whole[..], &[9]].concat(), ErrorKind::Malformed, "and the file has more");
-        refused(b"\x89PNG\r\n", ErrorKind::Malformed, "begins with 137 80 78 71");
-        refused(&[1, 8, 0, 0, 3, 0, 0, 0, 1, 2, 3], ErrorKind::Malformed, "low byte first");
+        refused(&whole[..10], ErrorKind::Malformed, "[3] mean 3 elements; the file has 2");
+        refused(&[&whole[..], &[9]].concat(), ErrorKind::Malformed, "the file has more");
+        refused(b"\x89PNG\r\n", ErrorKind::Malformed, "starts with 137 80 78 71");
+        refused(&[1, 8, 0, 0, 3, 0, 0, 0, 1, 2, 3], ErrorKind::Malformed, "little-endian");
         refused(&file([0, 0, 13, 1], &[1], &[0; 4]), ErrorKind::Unsupported, "f32");
         refused(&file([0, 0, 7, 1], &[1], &[0]), ErrorKind::Malformed, "type 7");
         refused(&[0, 0, 8, 0], ErrorKind::Malformed, "no axes");
         refused(&file([0, 0, 8, 3], &[u32::MAX; 3], &[]), ErrorKind::TooLarge, "shape");
-        // 2^64 - 1 elements, and one more would be none.
+        // 2^64 - 1 elements: one more would overflow to 0.
         refused(&file([0, 0, 8, 3], &[u32::MAX, 641, 6_700_417], &[7]), ErrorKind::TooLarge, "shape");
         let compressed = packed(&whole);
         refused(&compressed[..compressed.len() - 9], ErrorKind::Malformed, "compressed");
         refused(&[], ErrorKind::Malformed, "magic");
-        // What a file only declares takes no memory.
-        refused(&file([0, 0, 8, 2], &[1 << 31, 1 << 12], &[7]), ErrorKind::Malformed, "and the file has 1");
+        // Declared sizes allocate nothing.
+        refused(&file([0, 0, 8, 2], &[1 << 31, 1 << 12], &[7]), ErrorKind::Malformed, "the file has 1");
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Matrix Market files: the text format in which sparse matrices are published.
 //!
-//! [`read`] takes `coordinate` and `array` files, of `real`, `integer` and `pattern` values, `general`, `symmetric`
-//! and `skew-symmetric`; comments, blank lines, both line ends, and .gz, recognised by its first bytes. Any other
-//! file is an error that names the line and the fault. The format is that of R. F. Boisvert, R. Pozo and K. A.
-//! Remington, *The Matrix Market Exchange Formats*, 1996.
+//! [`read`] takes `coordinate` and `array` files with `real`, `integer` or `pattern` values that are `general`,
+//! `symmetric` or `skew-symmetric`; comments, blank lines, both line ends, and gzip, detected by the first bytes. For
+//! any other file the error names the line and the fault. The format: R. F. Boisvert, R. Pozo and K. A. Remington, *The
+//! Matrix Market Exchange Formats*, 1996.
 //!
 //! # Example
 //! ```
 //! use tilework::io::matrix_market::{self, Matrix, Triplets};
 //!
 //! let text = "%%MatrixMarket matrix coordinate real symmetric\n% two springs\n2 2 2\n1 1 4\n2 1 -1\n";
-//! let Matrix::Sparse(springs) = matrix_market::read(text.as_bytes())? else { panic!("it is sparse") };
-//! // The entry that the file leaves out is there.
+//! let Matrix::Sparse(springs) = matrix_market::read(text.as_bytes())? else { panic!("a dense matrix") };
+//! // Symmetric files omit the upper half; the reader adds it.
 //! assert_eq!(springs.row_idxs, [0, 1, 0]);
 //! assert_eq!(springs.col_idxs, [0, 0, 1]);
 //! assert_eq!(springs.values, [4.0, -1.0, -1.0]);
@@ -19,6 +19,22 @@
 //! let mut written = Vec::new();
 //! matrix_market::write(&mut written, &Matrix::Sparse(springs))?;
 //! assert!(written.starts_with(b"%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4\n"));
+//! # Ok::<(), tilework::Error>(())
+//! ```
+//!
+//! [`Csr::from_triplets`](crate::sparse::Csr::from_triplets) sorts the entries, and
+//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) puts the matrix on the device, for products and solvers:
+//! ```no_run
+//! use tilework::io::matrix_market::{self, Matrix};
+//! use tilework::prelude::*;
+//! use tilework::sparse::{Csr, Duplicates};
+//!
+//! let Matrix::Sparse(entries) = matrix_market::read_file("bcsstk01.mtx.gz")? else { panic!("it is sparse") };
+//! let gpu = Gpu::new()?;
+//! let a = gpu.upload_matrix(&Csr::from_triplets(&entries, Duplicates::Sum)?)?;
+//! let (b, x) = (gpu.upload(&vec![1.0f32; entries.rows])?, gpu.alloc_zeroed::<f32>(entries.rows)?);
+//! let solution = gpu.conjugate_gradient(&ConjugateGradient::new(a.layout()))?.solve(&a, &b, &x, |_, _| ())?;
+//! println!("{:?}: {:?}", solution.outcome, x.read()?);
 //! # Ok::<(), tilework::Error>(())
 //! ```
 
@@ -32,12 +48,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
-/// What a file holds.
+/// A matrix from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Matrix {
-    /// Of a `coordinate` file.
+    /// From a `coordinate` file.
     Sparse(Triplets),
-    /// Of an `array` file.
+    /// From an `array` file.
     Dense(Dense),
 }
 
@@ -68,18 +84,18 @@ enum Symmetry {
 
 const OP: &str = "matrix market";
 
-/// Entries that room is made for before they are read: what a header says need not be so.
+/// Maximum entries to allocate before reading them, because the header may be wrong.
 const TRUSTED: usize = 1 << 20;
 
-/// Lines longer than this are none of the format.
+/// Longer lines are malformed.
 const LONGEST_LINE: usize = 1 << 12;
 
 /// Reads a matrix.
 ///
 /// # Errors
-/// [`Malformed`](crate::ErrorKind::Malformed) with the line and what is wrong;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for complex values and for graphs of other kinds;
-/// [`Io`](crate::ErrorKind::Io) where the source fails.
+/// - [`Malformed`](crate::ErrorKind::Malformed): the text names the line and the fault.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): complex values.
+/// - [`Io`](crate::ErrorKind::Io): the source fails.
 pub fn read(mut source: impl BufRead) -> Result<Matrix> {
     let start = source.fill_buf().map_err(|e| err!(Io, "matrix market: cannot read: {e}"))?;
     if start.starts_with(&[0x1f, 0x8b]) {
@@ -88,7 +104,7 @@ pub fn read(mut source: impl BufRead) -> Result<Matrix> {
     Lines::new(source).matrix()
 }
 
-/// [`read`] from a file.
+/// Reads a file: see [`read`].
 ///
 /// # Errors
 /// As [`read`]; the text names the file.
@@ -98,12 +114,11 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<Matrix> {
     read(BufReader::with_capacity(1 << 20, file)).map_err(|e| e.context(&path.display().to_string()))
 }
 
-/// Writes a matrix as a `general` file of `real` values, entries in the order given, each with as many digits as make
-/// it come back the same.
+/// Writes a matrix as a `general` file of `real` values, in the order given. Reading it back gives the same values.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) if lists differ in length or an index is beyond the matrix;
-/// [`Io`](crate::ErrorKind::Io) where the target fails.
+/// [`Shape`](crate::ErrorKind::Shape) if lists differ in length or an index is out of range;
+/// [`Io`](crate::ErrorKind::Io) if the target fails.
 pub fn write(target: impl Write, matrix: &Matrix) -> Result<()> {
     let mut target = BufWriter::with_capacity(1 << 20, target);
     match matrix {
@@ -113,7 +128,7 @@ pub fn write(target: impl Write, matrix: &Matrix) -> Result<()> {
     target.flush().map_err(|e| failed(&e))
 }
 
-/// [`write()`] to a file by [`write_aside`]; compressed if its name ends with `.gz`.
+/// Writes a file by [`write_aside`], compressed if its name ends with `.gz`.
 ///
 /// # Errors
 /// As [`write()`] and [`write_aside`]; the text names the file.
@@ -140,7 +155,7 @@ fn write_sparse(target: &mut impl Write, matrix: &Triplets) -> Result<()> {
     if n != n_cols || n != n_values {
         return Err(err!(
             Shape,
-            "matrix market: {n} row indices, {n_cols} column indices and {n_values} values; there must be as many of each"
+            "matrix market: {n} row indices, {n_cols} column indices and {n_values} values; the numbers must be equal"
         ));
     }
     writeln!(target, "%%MatrixMarket matrix coordinate real general\n{rows} {cols} {n}")
@@ -149,7 +164,7 @@ fn write_sparse(target: &mut impl Write, matrix: &Triplets) -> Result<()> {
         if row as usize >= *rows || col as usize >= *cols {
             return Err(err!(
                 Shape,
-                "matrix market: an entry at row {row} and column {col} of a matrix of {rows} x {cols}"
+                "matrix market: an entry at row {row}, column {col} is outside the {rows} x {cols} matrix"
             ));
         }
         writeln!(target, "{} {} {value}", u64::from(row) + 1, u64::from(col) + 1).map_err(|e| failed(&e))?;
@@ -162,12 +177,12 @@ fn write_dense(target: &mut impl Write, matrix: &Dense) -> Result<()> {
     if rows.checked_mul(*cols) != Some(values.len()) {
         return Err(err!(
             Shape,
-            "matrix market: {} values for a matrix of {rows} x {cols}; there must be one for each element",
+            "matrix market: {} values for a {rows} x {cols} matrix; use one for each element",
             values.len()
         ));
     }
     writeln!(target, "%%MatrixMarket matrix array real general\n{rows} {cols}").map_err(|e| failed(&e))?;
-    // Columns of no rows are no lines, however many.
+    // Without rows there are no lines, however many columns.
     for col in 0..if *rows == 0 { 0 } else { *cols } {
         for row in 0..*rows {
             writeln!(target, "{}", values[row * cols + col]).map_err(|e| failed(&e))?;
@@ -176,7 +191,7 @@ fn write_dense(target: &mut impl Write, matrix: &Dense) -> Result<()> {
     Ok(())
 }
 
-/// Lines of a source, counted.
+/// The lines of a source, with their number.
 struct Lines<R> {
     source: R,
     line: Vec<u8>,
@@ -188,7 +203,7 @@ impl<R: BufRead> Lines<R> {
         Self { source, line: Vec::new(), number: 0 }
     }
 
-    /// Reads the next line; false at the end.
+    /// Reads the next line. Returns false at the end.
     fn advance(&mut self) -> Result<bool> {
         self.line.clear();
         self.number += 1;
@@ -202,7 +217,7 @@ impl<R: BufRead> Lines<R> {
         Ok(read > 0)
     }
 
-    /// Reads the next line that is neither blank nor a comment; false at the end.
+    /// Reads the next line that is not blank or a comment. Returns false at the end.
     fn next(&mut self) -> Result<bool> {
         loop {
             if !self.advance()? {
@@ -219,7 +234,7 @@ impl<R: BufRead> Lines<R> {
         err!(Malformed, "matrix market: line {}: {what}", self.number)
     }
 
-    /// The line, for an error.
+    /// Returns the line for an error text.
     fn shown(&self) -> String {
         let text = String::from_utf8_lossy(self.line.trim_ascii()).into_owned();
         if text.chars().count() <= 60 { text } else { text.chars().take(57).chain("...".chars()).collect() }
@@ -228,11 +243,11 @@ impl<R: BufRead> Lines<R> {
     fn matrix(mut self) -> Result<Matrix> {
         let (sparse, field, symmetry) = self.banner()?;
         if !self.next()? {
-            return Err(self.wrong("the file ends before the line of sizes"));
+            return Err(self.wrong("the file ends before the size line"));
         }
         let (rows, cols, entries) = self.sizes(sparse)?;
         if symmetry != Symmetry::General && rows != cols {
-            return Err(self.wrong(&format!("{rows} x {cols} is not square, as a symmetric matrix is")));
+            return Err(self.wrong(&format!("{rows} x {cols} is not square; a symmetric matrix must be")));
         }
         let matrix = if sparse {
             Matrix::Sparse(self.sparse(rows, cols, entries, field, symmetry)?)
@@ -245,7 +260,7 @@ impl<R: BufRead> Lines<R> {
         Ok(matrix)
     }
 
-    /// The first line: whether the matrix is sparse, of what values, and how symmetric.
+    /// Reads the first line: whether the matrix is sparse, the value type and the symmetry.
     fn banner(&mut self) -> Result<(bool, ValueField, Symmetry)> {
         self.advance()?;
         let text = String::from_utf8_lossy(&self.line).to_lowercase();
@@ -253,59 +268,65 @@ impl<R: BufRead> Lines<R> {
         let unsupported = |what: &str| err!(Unsupported, "matrix market: line 1: {what}");
         let &["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
             return Err(self.wrong(&format!(
-                "`{}` is not `%%MatrixMarket matrix FORMAT VALUES SYMMETRY`, with which such a file begins",
+                "`{}` is not `%%MatrixMarket matrix FORMAT VALUES SYMMETRY`",
                 self.shown()
             )));
         };
         let sparse = match format {
             "coordinate" => true,
             "array" => false,
-            _ => return Err(self.wrong(&format!("the format `{format}`; there are coordinate and array"))),
+            _ => return Err(self.wrong(&format!("the format `{format}`; use coordinate or array"))),
         };
         let field = match field {
             "real" | "double" => ValueField::Real,
             "integer" => ValueField::Integer,
             "pattern" if sparse => ValueField::Pattern,
-            "pattern" => return Err(self.wrong("a pattern has no values, and an array nothing else")),
-            "complex" => return Err(unsupported("complex values; there are real, integer and pattern")),
+            "pattern" => return Err(self.wrong("a pattern has no values, so it cannot be an array")),
+            "complex" => return Err(unsupported("complex values; use real, integer or pattern")),
             _ => {
-                return Err(self.wrong(&format!("values of `{field}`; there are real, integer and pattern")));
+                return Err(self.wrong(&format!("values of `{field}`; use real, integer or pattern")));
             }
         };
         let symmetry = match symmetry {
             "general" => Symmetry::General,
             "symmetric" => Symmetry::Symmetric,
             "skew-symmetric" if field != ValueField::Pattern => Symmetry::Skew,
-            "skew-symmetric" => return Err(self.wrong("a pattern has no signs to be skew-symmetric in")),
-            "hermitian" => return Err(unsupported("a hermitian matrix, which is complex")),
+            "skew-symmetric" => {
+                return Err(self.wrong("a pattern has no signs, so it cannot be skew-symmetric"));
+            }
+            "hermitian" => {
+                return Err(unsupported(
+                    "hermitian matrices are complex; use general, symmetric or skew-symmetric",
+                ));
+            }
             _ => {
-                return Err(self.wrong(&format!(
-                    "the symmetry `{symmetry}`; there are general, symmetric and skew-symmetric"
-                )));
+                return Err(self
+                    .wrong(&format!("the symmetry `{symmetry}`; use general, symmetric or skew-symmetric")));
             }
         };
         Ok((sparse, field, symmetry))
     }
 
-    /// Rows, columns and entries in the file.
+    /// Parses rows, columns and entries.
     fn sizes(&self, sparse: bool) -> Result<(usize, usize, usize)> {
         let words: Vec<_> = self.line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
         let count = |word: &[u8]| {
-            whole(word).ok_or_else(|| self.wrong(&format!("`{}`: sizes are whole numbers", self.shown())))
+            whole(word).ok_or_else(|| self.wrong(&format!("`{}`: sizes must be whole numbers", self.shown())))
         };
         let sizes = words.iter().map(|w| count(w)).collect::<Result<Vec<_>>>()?;
-        let most = 1u64 << 32;
+        let max = 1u64 << 32;
         match (sparse, sizes.as_slice()) {
-            (_, &[rows, cols, ..]) if rows > most || cols > most => {
-                Err(self.wrong(&format!("{rows} x {cols}: an index has 32 bits")))
+            (_, &[rows, cols, ..]) if rows > max || cols > max => {
+                Err(self.wrong(&format!("{rows} x {cols}: indices have 32 bits")))
             }
             (true, &[rows, cols, entries]) => {
-                let entries = usize::try_from(entries).map_err(|_| self.wrong("more entries than memory"))?;
+                let entries =
+                    usize::try_from(entries).map_err(|_| self.wrong("the entries exceed memory"))?;
                 Ok((rows as usize, cols as usize, entries))
             }
             (false, &[rows, cols]) => {
                 let entries = (rows as usize).checked_mul(cols as usize);
-                let entries = entries.ok_or_else(|| self.wrong("more elements than memory"))?;
+                let entries = entries.ok_or_else(|| self.wrong("the elements exceed memory"))?;
                 Ok((rows as usize, cols as usize, entries))
             }
             (true, _) => Err(self.wrong(&format!("`{}` is not `ROWS COLUMNS ENTRIES`", self.shown()))),
@@ -324,7 +345,7 @@ impl<R: BufRead> Lines<R> {
         let room = entries.min(TRUSTED);
         let (row_idxs, col_idxs) = (with_room(OP, room)?, with_room(OP, room)?);
         let mut matrix = Triplets { rows, cols, row_idxs, col_idxs, values: with_room(OP, room)? };
-        // The halves that a symmetric file leaves out, which come behind the others.
+        // Entries that a symmetric file omits. They are appended at the end.
         let mut mirrored = Vec::new();
         for read in 0..entries {
             if !self.next()? {
@@ -333,7 +354,7 @@ impl<R: BufRead> Lines<R> {
             let (row, col, value) = self.entry(rows, cols, field)?;
             if symmetry == Symmetry::Skew && row == col && value != 0.0 {
                 return Err(self.wrong(&format!(
-                    "`{}` lies on the diagonal, which is 0 in a skew-symmetric matrix",
+                    "`{}` is on the diagonal, which is 0 in a skew-symmetric matrix",
                     self.shown()
                 )));
             }
@@ -356,16 +377,16 @@ impl<R: BufRead> Lines<R> {
         Ok(matrix)
     }
 
-    /// Row, column and value of the line.
+    /// Parses row, column and value of the line.
     fn entry(&self, rows: usize, cols: usize, field: ValueField) -> Result<(u32, u32, f32)> {
         let mut words = self.line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let parts = (words.next(), words.next(), words.next(), words.next());
         let index = |word: &[u8], extent: usize, what: &str| -> Result<u32> {
             let number = whole(word).ok_or_else(|| {
-                self.wrong(&format!("`{}`: a {what} is a whole number from 1 on", self.shown()))
+                self.wrong(&format!("`{}`: a {what} is a whole number of at least 1", self.shown()))
             })?;
             if number == 0 || number > extent as u64 {
-                return Err(self.wrong(&format!("{what} {number} of a matrix of {rows} x {cols}")));
+                return Err(self.wrong(&format!("{what} {number} is outside the {rows} x {cols} matrix")));
             }
             Ok((number - 1) as u32)
         };
@@ -388,16 +409,16 @@ impl<R: BufRead> Lines<R> {
         let (value, kind) = if field == ValueField::Integer {
             (
                 std::str::from_utf8(word).ok().and_then(|text| text.parse::<i64>().ok()).map(|x| x as f32),
-                "integer",
+                "an integer",
             )
         } else {
-            (number(word), "number")
+            (number(word), "a number")
         };
-        value.ok_or_else(|| self.wrong(&format!("`{}` is no {kind}", String::from_utf8_lossy(word))))
+        value.ok_or_else(|| self.wrong(&format!("`{}` is not {kind}", String::from_utf8_lossy(word))))
     }
 
     fn dense(&mut self, rows: usize, cols: usize, field: ValueField, symmetry: Symmetry) -> Result<Dense> {
-        // Columns one after the other, of which a symmetric file has the lower part.
+        // Column-major. A symmetric file has only the lower part.
         let mut columns: Vec<f32> = with_room(OP, (rows * cols).min(TRUSTED))?;
         let total = match symmetry {
             Symmetry::General => rows * cols,
@@ -432,14 +453,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Adds an element to a list of which a file decides how long it becomes.
+/// Appends to a list whose length the file determines.
 fn push<T>(list: &mut Vec<T>, element: T) -> Result<()> {
     make_room(OP, list, 1)?;
     list.push(element);
     Ok(())
 }
 
-/// A whole number without a sign.
+/// Parses a whole number without a sign.
 fn whole(word: &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for digit in word {
@@ -449,7 +470,7 @@ fn whole(word: &[u8]) -> Option<u64> {
     (!word.is_empty()).then_some(number)
 }
 
-/// A number, also with Fortran's exponent.
+/// Parses a number, with Fortran exponents too.
 fn number(word: &[u8]) -> Option<f32> {
     let text = std::str::from_utf8(word).ok()?;
     match text.parse::<f64>() {

@@ -1,7 +1,7 @@
-//! Files of the field: parsers and writers, no device.
+//! File formats: readers and writers, without a device.
 //!
-//! [`matrix_market`] reads and writes sparse and dense matrices as text, also compressed; [`idx`] reads images and
-//! labels of the MNIST family; [`WholeFile`] writes a file that appears when it is whole.
+//! [`matrix_market`] reads and writes sparse and dense matrices as text, plain or gzipped. [`idx`] reads images and
+//! labels of the MNIST family. [`WholeFile`] writes a file that appears only when complete.
 
 #[cfg(any(feature = "io", feature = "disk-cache"))]
 mod aside;

@@ -1,10 +1,9 @@
-//! Names of files for people.
+//! File names for terminals.
 
 use crate::error;
 use std::path::Path;
 
-/// The name of a file, or another text, for a line on a terminal: control characters are escaped, which the terminal
-/// would obey, and what is no UTF-8 is replaced.
+/// Returns a file name, or other text, for a terminal: control characters are escaped, and invalid UTF-8 is replaced.
 ///
 /// ```
 /// assert_eq!(tilework::io::shown("a\x1b[2J\n.npy"), r"a\u{1b}[2J\n.npy");

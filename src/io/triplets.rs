@@ -1,6 +1,6 @@
-//! Lists of entries: what files of sparse matrices hold, and the coordinate format.
+//! Coordinates: the content of sparse matrix files, and the COO format.
 
-/// A sparse matrix as a list of entries, in no order; a position may come more than once.
+/// A sparse matrix as a list of entries in any order; positions may repeat.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Triplets {
     /// Rows of the matrix.
@@ -11,6 +11,6 @@ pub struct Triplets {
     pub row_idxs: Vec<u32>,
     /// The column of each entry, from 0.
     pub col_idxs: Vec<u32>,
-    /// The value of each entry: 1 in a `pattern` file; of an integer the nearest f32.
+    /// The value of each entry; 1 in `pattern` files; integers are rounded to f32.
     pub values: Vec<f32>,
 }

@@ -1,4 +1,4 @@
-//! Files that appear when they are whole.
+//! Files that appear only when complete.
 
 use super::aside::Aside;
 use crate::error::{Error, Result, err};
@@ -6,18 +6,18 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Links followed to find the place of a new file; Linux follows as many.
+/// Maximum links to follow to a new file, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// A file that is written beside its place and put there by [`finish`](Self::finish). Dropped before that, it leaves
-/// nothing, and what stood at the place stays.
+/// A file that appears at its path only when [`finish`](Self::finish) completes it. If dropped before, it leaves
+/// nothing, and an existing file stays.
 ///
-/// A link is followed, also where its target does not exist yet: the link stays, its target is written. An existing
-/// file passes its owner and permissions on. Pipes and devices are never replaced: bytes go straight to them.
+/// Links are followed, even to a file that does not exist yet: the link stays and its target is written. A new file
+/// inherits the owner and permissions of the one it replaces. Pipes and devices are not replaced but written to.
 ///
-/// On Linux the file has no name until it is whole, so a process that is killed leaves nothing either. File systems
-/// that have no such files, and other systems, keep it as a hidden file `.*.part` meanwhile, which a killed process
-/// leaves behind.
+/// On Linux the file has no name until it is complete, so a killed process leaves nothing behind. On other systems, and
+/// on file systems without unnamed files, it has a hidden name `.*.part` meanwhile, which a killed process leaves
+/// behind.
 ///
 /// ```
 /// use std::io::Write;
@@ -41,36 +41,33 @@ pub struct WholeFile {
 /// Where bytes go.
 #[derive(Debug)]
 enum WriteTo {
-    /// A file that replaces `old` at `target`.
+    /// A new file, to replace `old` at `target`.
     Aside { aside: BufWriter<Aside>, target: PathBuf, old: Option<Box<Metadata>> },
     /// A pipe or device.
     Stream(BufWriter<File>),
 }
 
 impl WholeFile {
-    /// Begins a file. A named pipe waits here until somebody reads from it.
+    /// Starts a file. A named pipe blocks here until it has a reader.
     ///
     /// # Errors
-    /// [`Io`](crate::ErrorKind::Io) if nothing can be written to `path`; the text says why.
+    /// [`Io`](crate::ErrorKind::Io) if `path` cannot be written; the text says why.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let to = Destination::find(path).and_then(Destination::open).map_err(|e| failed(path, &e))?;
         Ok(Self { path: path.to_owned(), to })
     }
 
-    /// Puts the file in its place, after all its bytes are on the disk.
+    /// Flushes the file to disk and puts it in place.
     ///
     /// # Errors
-    /// [`Io`](crate::ErrorKind::Io), for example if the disk is full; what stood at the place stays.
+    /// [`Io`](crate::ErrorKind::Io), for example if the disk is full; an existing file stays.
     pub fn finish(self) -> Result<()> {
         Self::finish_all([self])
     }
 
-    /// Puts several files in their places, after all bytes of all of them are on the disk: if one cannot be written,
-    /// none appears.
-    ///
-    /// # Errors
-    /// As [`finish`](Self::finish).
+    /// Flushes several files to disk, then puts them in place. If one cannot be flushed, none appears. Fails like
+    /// [`finish`](Self::finish).
     pub fn finish_all(files: impl IntoIterator<Item = Self>) -> Result<()> {
         let mut files: Vec<_> = files.into_iter().collect();
         for Self { path, to } in &mut files {
@@ -103,7 +100,7 @@ impl Write for WholeFile {
 }
 
 impl WriteTo {
-    /// Has all bytes written, and gives a new file what it inherits.
+    /// Flushes all bytes, and passes owner and permissions on.
     fn complete(&mut self) -> io::Result<()> {
         match self {
             Self::Stream(stream) => stream.flush(),
@@ -119,12 +116,12 @@ impl WriteTo {
     }
 }
 
-/// Writes a file by [`WholeFile`]: it appears when `write` is done. If `write` or the disk fails, nothing is left,
-/// and what stood at the place stays.
+/// Writes a file by [`WholeFile`]: it appears when `write` returns. If `write` or the disk fails, nothing is left, and
+/// an existing file stays.
 ///
 /// # Errors
-/// Those of `write`: an [`Error`] inside of [`io::Error::other`] keeps its kind, others are
-/// [`Io`](crate::ErrorKind::Io). Those of [`WholeFile`]. The text names the file.
+/// As `write` and [`WholeFile`]; the text names the file. An [`Error`] inside [`io::Error::other`] keeps its kind,
+/// others are [`Io`](crate::ErrorKind::Io).
 ///
 /// ```
 /// use std::io::Write;
@@ -148,12 +145,12 @@ pub fn write_aside(
     file.finish()
 }
 
-/// Checks, before any work is done, that each of `paths` can be written and that no two are the same file. Nothing is
-/// written.
+/// Checks that each of `paths` can be written and that no two name the same file. Writes nothing; call it before long
+/// work.
 ///
 /// # Errors
-/// [`Io`](crate::ErrorKind::Io) if a path cannot be written; [`InvalidArgument`](crate::ErrorKind::InvalidArgument)
-/// if two are one file.
+/// [`Io`](crate::ErrorKind::Io) if a path cannot be written; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if
+/// two are the same file.
 ///
 /// ```
 /// let folder = std::env::temp_dir();
@@ -172,7 +169,7 @@ pub fn check_outputs<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Resu
             let first = first.as_ref().display();
             return Err(err!(
                 InvalidArgument,
-                "{first} and {} are one file; each output needs a file of its own",
+                "{first} and {} are the same file; use a different file for each output",
                 name.display()
             ));
         }
@@ -187,11 +184,11 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     err!(Io, "{}: cannot be written: {error}", path.display())
 }
 
-/// What a path leads to.
+/// What a path names.
 enum Destination {
-    /// A file, or nothing yet. `target` has no links left.
+    /// A regular file, or none yet. `target` contains no links.
     File { target: PathBuf, old: Option<Box<Metadata>> },
-    /// Where this process's standard output or standard error goes.
+    /// The standard output or standard error of this process.
     Standard(File),
     /// A pipe or device.
     Stream(PathBuf),
@@ -203,7 +200,7 @@ impl Destination {
             Ok(there) if there.is_dir() => Err(io::Error::other("it is a directory; name a file in it")),
             Ok(there) if there.is_file() => Ok(match (standard(&there), fs::canonicalize(path)) {
                 (Some(file), _) => Self::Standard(file),
-                // Another process has just taken it away.
+                // Another process has just removed it.
                 (None, Err(e)) if e.kind() == io::ErrorKind::NotFound => {
                     Self::File { target: new_target(path)?, old: None }
                 }
@@ -225,7 +222,7 @@ impl Destination {
                 Ok(WriteTo::Stream(BufWriter::new(File::options().write(true).open(path)?)))
             }
             Self::File { target, old } => {
-                // A file that may not be written is not replaced either. One that is gone by now is none.
+                // A read-only file is not replaced. The file may be gone by now.
                 let there = old.map(|old| File::options().write(true).open(&target).map(|_| old));
                 let old = match there.transpose() {
                     Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -238,7 +235,7 @@ impl Destination {
     }
 }
 
-/// Where a file appears that `path` names and that does not exist: the end of its links, in a folder without any.
+/// Resolves `path`, which does not exist: the end of its links, in a canonical folder.
 fn new_target(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -251,17 +248,17 @@ fn new_target(path: &Path) -> io::Result<PathBuf> {
             continue;
         }
         let Some(name) = target.file_name() else {
-            return Err(io::Error::other("it is no name of a file"));
+            return Err(io::Error::other("it is not a file name"));
         };
         return match fs::canonicalize(folder) {
             Ok(folder) => Ok(folder.join(name)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                Err(io::Error::other(format!("there is no folder {}; make it first", folder.display())))
+                Err(io::Error::other(format!("there is no folder {}; create it first", folder.display())))
             }
             Err(e) => Err(e),
         };
     }
-    Err(io::Error::other("it is a link through too many links"))
+    Err(io::Error::other("it goes through too many links"))
 }
 
 #[cfg(unix)]
@@ -274,7 +271,7 @@ fn is_socket(_: &Metadata) -> bool {
     false
 }
 
-/// Standard output or standard error, if that is the file: replaced, it would lose what is printed.
+/// Returns standard output or standard error if the file is one of them: replacing it would lose output.
 #[cfg(unix)]
 fn standard(there: &Metadata) -> Option<File> {
     use std::os::fd::AsFd;
@@ -291,20 +288,20 @@ fn standard(_: &Metadata) -> Option<File> {
     None
 }
 
-/// Gives a file the permissions and, as far as this process may, the owner of the one that it replaces.
+/// Copies the permissions and, if allowed, the owner of the replaced file.
 fn inherit(file: &File, old: &Metadata) -> io::Result<()> {
     file.set_permissions(permissions(old))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, fchown};
-        // Only root may give a file away, and only to a group of its own may anyone else.
+        // Only root may change the owner; others may change the group to one of theirs.
         let _ = fchown(file, None, Some(old.gid()));
         let _ = fchown(file, Some(old.uid()), None);
     }
     Ok(())
 }
 
-/// Permissions without the bits that run a program as its owner, which a write clears too.
+/// Returns the permissions without set-user-id and set-group-id, which a write clears too.
 #[cfg(unix)]
 fn permissions(old: &Metadata) -> fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
@@ -322,7 +319,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// A folder with the file `old`, gone with the test.
+    /// A folder with the file `old`, removed after the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -353,7 +350,7 @@ mod tests {
         file.write_all(b"all")
     }
 
-    /// An ignored test in a process of its own, which `sh` starts after `limits`.
+    /// An ignored test in its own process, which `sh` starts after `limits`.
     fn child(limits: &str, test: &str) -> Command {
         let mut shell = Command::new("sh");
         let line =
@@ -363,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_keeps_the_old_file() {
+    fn a_failed_write_keeps_the_old_file() {
         let folder = Folder::new("fails");
         let old = folder.path("old");
         let failed = write_aside(&old, |file| {
@@ -382,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_belong_together_appear_together() {
+    fn finish_all_puts_files_in_place_together() {
         let folder = Folder::new("together");
         let [mut a, b] = ["a", "b"].map(|name| WholeFile::create(folder.path(name)).unwrap());
         a.write_all(b"all").unwrap();
@@ -393,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_at_one_path_leave_whole_files() {
+    fn concurrent_writers_leave_complete_files() {
         let folder = Folder::new("threads");
         let path = folder.path("old");
         write_aside(&path, |file| file.write_all(&[0; 100_000])).unwrap();
@@ -418,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn check_outputs_finds_what_cannot_be_written() {
+    fn check_outputs_rejects_unwritable_and_repeated_paths() {
         let folder = Folder::new("check");
         let refused = |path: PathBuf, why: &str| {
             let checked = check_outputs([&path]).unwrap_err();
@@ -428,7 +425,7 @@ mod tests {
         refused(folder.0.clone(), "it is a directory; name a file in it");
         refused(folder.path("no/a"), "there is no folder");
         refused(folder.path("old/a"), "old/a: cannot be written: ");
-        refused(PathBuf::new(), "it is no name of a file");
+        refused(PathBuf::new(), "it is not a file name");
         check_outputs([folder.path("a"), folder.path("b"), folder.path("old")]).unwrap();
         for other in ["./a", "../a", "a"] {
             let other = folder
@@ -437,12 +434,12 @@ mod tests {
             let same = check_outputs([folder.path("a"), folder.path("b"), other]).unwrap_err();
             assert_eq!(same.kind(), crate::ErrorKind::InvalidArgument);
             assert!(
-                same.to_string().contains("/a are one file; each output needs a file of its own"),
+                same.to_string().contains("/a are the same file; use a different file for each output"),
                 "{same}"
             );
         }
         assert_eq!(folder.files(), 1);
-        // The longest name there is.
+        // The longest possible name.
         write_aside(folder.path(&"n".repeat(255)), all).unwrap();
     }
 
@@ -493,7 +490,7 @@ mod tests {
         let folder = Folder::new("pipes");
         let fifo = folder.path("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        // Nobody reads yet, and a check does not wait.
+        // There is no reader yet, and a check does not wait.
         check_outputs([&fifo, &fifo]).unwrap();
         let reader = std::thread::spawn({
             let fifo = fifo.clone();
@@ -520,7 +517,7 @@ mod tests {
         let full = write_aside("/dev/full", all).unwrap_err();
         assert!(full.to_string().contains("No space left"), "{full}");
         assert!(fs::symlink_metadata("/dev/full").unwrap().file_type().is_char_device());
-        // Buffered bytes, whose write fails when the file is finished, and more than are buffered.
+        // Buffered bytes, whose write fails in `finish`, and more bytes than the buffer holds.
         for bytes in ["20000", "4000000"] {
             let folder = Folder::new(&format!("full-{bytes}"));
             let mut child = child("trap '' XFSZ; ulimit -f 16;", "a_full_disk_here");

@@ -6,51 +6,58 @@ use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Variant, by_type, kernel_params,
-    operands,
+    Access, Asked, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, by_type, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
 
-/// The gradient of a loss by the argument of an [`Activation`], from that by its result: `dx = dy f'(x)`.
+/// Computes the gradient of an activation, `dx = dy f'(x)`, from the values that a fused layer keeps.
 ///
-/// It is computed from what a fused layer leaves: the result `y` of ReLU (slope 1 where `y > 0`), sigmoid (`y (1 - y)`) and
-/// tanh (`1 - y^2`). GELU cannot be told from its result and takes the argument `x`. The slope of ReLU at 0 is 0.
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::ActivationBackward;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (y, dy) = (gpu.upload(&[0.0f32, 2.0])?, gpu.upload(&[5.0f32, 5.0])?);
+/// let dx = gpu.alloc::<f32>(2)?;
+/// let plan = ActivationBackward::new(Activation::Relu, 2).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &y, &dy, &dx)?;
+/// rec.submit()?;
+/// assert_eq!(dx.read()?, [0.0, 5.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// `value` is the result `y` of ReLU (slope 1 where `y > 0`, else 0), sigmoid (`y (1 - y)`) and tanh (`1 - y^2`). The
+/// result of GELU does not determine its slope, so `value` is its input `x`.
 ///
 /// # Shapes
-/// Operands are `value` (`y`, of GELU `x`), `dy` and `dx`, `n` elements each; `n` may be 0. `dx` must be a wgpu buffer of its
-/// own.
+/// `value`, `dy` and `dx` have `n` elements each; `n` may be 0. `dx` must not share a wgpu buffer with the others.
 ///
 /// # Types
-/// f32, and f16 with arithmetic in f32.
+/// f32 and f16; f16 is computed in f32.
 ///
 /// # Precision and determinism
-/// ReLU is exact; sigmoid and tanh round three times; the slope of GELU is within 5e-7. NaN gives NaN, but of ReLU, where
-/// a NaN among the values has slope 1. Same device, same bits.
-/// [`reference::activation_backward_bound`](crate::reference::activation_backward_bound) is the bound of the error.
-/// A gradient that is not finite beside a slope of 0 becomes 0 or NaN, by the device.
+/// ReLU is exact; sigmoid and tanh round three times; the slope of GELU is within 5e-7.
+/// [`reference::activation_backward_bound`](crate::reference::activation_backward_bound) bounds the error. NaN gives
+/// NaN, except that ReLU gives a NaN value slope 1. A gradient that is not finite times a slope of 0 is 0 or NaN,
+/// depending on the device. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// A few operations an element; every operand is moved once; one or two dispatches, as of [`Zip`](crate::Zip); no scratch.
+/// A few flop for each element; inputs are read once, `dx` is written once. One or two dispatches, as
+/// [`Zip`](crate::Zip); no scratch.
+///
+/// # Variants
+/// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer; [`InvalidArgument`](crate::ErrorKind::InvalidArgument)
-/// for an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/elementwise/zip.wgsl` with the slopes of `shaders/nn/activation_backward.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::Activation;
-/// use tilework::nn::ActivationBackward;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let op = ActivationBackward::new(Activation::Tanh, 1 << 20);
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.cost.bytes), ("vec4", 12.0 * f64::from(1 << 20)));
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationBackward {
     activation: Activation,
@@ -63,22 +70,12 @@ kernel_params! {
 }
 
 impl ActivationBackward {
-    /// Of `n` elements.
+    /// Takes `n` elements.
     pub fn new(activation: Activation, n: usize) -> Self {
         Self { activation, n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let flag = match self.activation {
@@ -108,28 +105,16 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for ActivationBackward {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(ActivationBackward: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "activation-backward",
-    about: "the gradient of an activation by its argument",
-    inputs: &[
-        Input::new("value", "any shape, the result; of gelu the argument"),
-        Input::new("dy", "as value"),
-    ],
+    about: "the gradient of an activation with respect to its input",
+    inputs: &[Input::new("value", "any shape: the result; for gelu the input"), Input::new("dy", "as value")],
+    outputs: &[("dx", "as value")],
     types: &FLOATS,
     options: &[Activation::SETTING],
+    domains: &[("dy", Domain::Finite)],
     make: Some(make),
     variants: ActivationBackward::variants,
     samples,

@@ -6,52 +6,62 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, kernel_params, operands,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
 
-/// A step of Adam, in place: with `m = beta1 m + (1 - beta1) g` and `v = beta2 v + (1 - beta2) g^2`,
-/// `p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)` at step t.
+/// Makes a step of Adam in place: `m = beta1 m + (1 - beta1) g`, `v = beta2 v + (1 - beta2) g^2`, and
+/// `p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)` in step t.
 ///
-/// Weight decay adds `decay p` to the gradient or, [`decoupled`](Self::decoupled) (AdamW), takes `rate decay p` from the
-/// parameter first.
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::Adam;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (p, g) = (gpu.upload(&[1.0f32])?, gpu.upload(&[4.0f32])?);
+/// let (m, v) = (gpu.alloc_zeroed::<f32>(1)?, gpu.alloc_zeroed::<f32>(1)?);
+/// let fullness = gpu.alloc_zeroed::<f32>(2)?;
+/// let step = Adam::new(1, 0.1).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// step.record(&mut rec, &p, &g, &m, &v, &fullness)?;
+/// rec.submit()?;
+/// assert!((p.read()?[0] - 0.9).abs() < 1e-5);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// Weight decay adds `decay p` to the gradient or, [`decoupled`](Self::decoupled) (AdamW), subtracts `rate decay p`
+/// from the parameter first.
 ///
 /// # Shapes
-/// Operands are `parameters` (in and out), `gradients`, `first` and `second` (the moments m and v, in and out), n elements
-/// each, and `fullness` (in and out), 2 elements: `1 - beta1^t` and `1 - beta2^t`, which count the steps. The last three are
-/// zeros before the first step. n may be 0. All must lie in different wgpu buffers.
+/// `parameters` (updated), `gradients`, and the moments `first` and `second` (updated) have n elements each. `fullness`
+/// (updated) has 2: `1 - beta1^t` and `1 - beta2^t`, which count the steps. Moments and fullness are zeros before the
+/// first step. n may be 0. No two operands may share a wgpu buffer.
 ///
 /// # Types
 /// f32.
 ///
 /// # Precision and determinism
-/// A few roundings, two quotients and a root an element. Same device, same bits.
-/// [`reference::adam_bound`](crate::reference::adam_bound) is the bound of the error of one step.
-/// A moment that is infinite becomes NaN, and the parameter with it.
+/// A few roundings, two quotients and a square root for each element;
+/// [`reference::adam_bound`](crate::reference::adam_bound) bounds the error of one step. A moment that is infinite
+/// becomes NaN, and so does its parameter. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// About 14 operations an element; gradients are read once, the others read and written once. One dispatch of one invocation,
-/// then one or two; no scratch.
+/// About 14 flop for each element. Gradients are read once, the others read and written once. One dispatch of one
+/// thread, then one or two; no scratch.
+///
+/// # Variants
+/// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, eps or decay that is negative or not finite, a beta that
-/// is not in [0, 1), an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, eps or decay that is negative or not finite, a
+///   beta outside [0, 1), an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
 ///
 /// # Algorithm
-/// D. P. Kingma and J. Ba, *Adam*, 2015; I. Loshchilov and F. Hutter, *Decoupled Weight Decay Regularization*, 2019;
+/// D. P. Kingma and J. Ba, *Adam*, 2015; I. Loshchilov and F. Hutter, *Decoupled Weight Decay Regularization*, 2019.
 /// `shaders/nn/adam.wgsl`, `adam_advance.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::nn::Adam;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let step = Adam::new(1 << 20, 1e-3).decay(0.01).decoupled();
-/// let program = step.lower(&DeviceProfile::h100())?;
-/// assert_eq!((program.operands.len(), program.dispatches.len()), (5, 2));
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adam {
     n: usize,
@@ -72,27 +82,27 @@ kernel_params! {
 }
 
 impl Adam {
-    /// Of `n` parameters, with steps of about `rate`, betas of 0.9 and 0.999, and an epsilon of 1e-8.
+    /// Updates `n` parameters by about `rate` a step. Betas are 0.9 and 0.999, epsilon is 1e-8, decay 0 by default.
     pub fn new(n: usize, rate: f32) -> Self {
         let betas = [0.9, 0.999];
         Self { n, rate, betas, eps: 1e-8, decay: 0.0, decoupled: false, variant: "auto".into() }
     }
 
-    /// How much of the moments stays from step to step; the default is 0.9 and 0.999.
+    /// Sets the decay rates of the moments. The defaults are 0.9 and 0.999.
     #[must_use]
     pub fn betas(mut self, beta1: f64, beta2: f64) -> Self {
         self.betas = [beta1, beta2];
         self
     }
 
-    /// What is added to the root of the second moment; the default is 1e-8.
+    /// Sets the number added to the root of the second moment. The default is 1e-8.
     #[must_use]
     pub fn eps(mut self, eps: f32) -> Self {
         self.eps = eps;
         self
     }
 
-    /// Weight decay; the default is 0.
+    /// Sets the weight decay. The default is 0.
     #[must_use]
     pub fn decay(mut self, decay: f32) -> Self {
         self.decay = decay;
@@ -106,23 +116,14 @@ impl Adam {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    /// The same of `n` parameters.
+    /// Returns the same step for `n` parameters.
     pub(super) fn of(&self, n: usize) -> Self {
         Self { n, ..self.clone() }
     }
 
+    /// Returns the betas; rate, eps and decay; and whether the decay is decoupled.
     pub(crate) fn parts(&self) -> ([f64; 2], [f32; 3], bool) {
         (self.betas, [self.rate, self.eps, self.decay], self.decoupled)
     }
@@ -143,7 +144,7 @@ impl Op<f32> for Adam {
         check_factor("adam", "eps", eps)?;
         check_factor("adam", "decay", decay)?;
         if let Some(beta) = betas.into_iter().find(|b| !(0.0..1.0).contains(b)) {
-            return Err(err!(InvalidArgument, "adam: a beta is {beta:?}; it must be at least 0 and below 1"));
+            return Err(err!(InvalidArgument, "adam: beta is {beta:?}; it must be at least 0 and below 1"));
         }
         let [rest1, rest2] = betas.map(|beta| (1.0 - beta) as f32);
         let sweep = Sweep {
@@ -188,6 +189,12 @@ pub(super) const INFO: Operation = Operation {
         Input::new("second", "as parameters"),
         Input::new("fullness", "(2)"),
     ],
+    outputs: &[
+        ("parameters", "as parameters"),
+        ("first", "as parameters"),
+        ("second", "as parameters"),
+        ("fullness", "(2)"),
+    ],
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.001"),
@@ -197,6 +204,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("decay", "0"),
         Setting::flag("decoupled"),
     ],
+    domains: &[("second", Domain::NotNegative), ("fullness", Domain::Shares)],
     make: Some(make),
     variants: Adam::variants,
     samples,

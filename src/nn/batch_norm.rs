@@ -1,4 +1,4 @@
-//! Batch norm of inference.
+//! Batch norm for inference.
 
 use super::form::EPS;
 use super::rows::{check_eps, check_rows};
@@ -7,52 +7,58 @@ use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Variant, choose, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Variant, choose, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
 
-/// Batch norm with given statistics, as in inference:
+/// Normalises channels by given statistics, as in inference:
 /// `output[n, c, i] = activation((x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c])`.
 ///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::BatchNorm;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, output) = (gpu.upload(&[3.0f32, 7.0])?, gpu.alloc::<f32>(2)?); // 1 x 1 x 1 x 2
+/// let [mean, variance, gamma, beta] = [5.0f32, 4.0, 10.0, 1.0].map(|v| gpu.upload(&[v]));
+/// let plan = BatchNorm::new([1, 1, 1, 2]).eps(0.0).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &mean?, &variance?, &gamma?, &beta?, &output)?;
+/// rec.submit()?;
+/// assert!((output.read()?[1] - 11.0).abs() < 1e-4);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
 /// # Shapes
-/// `x` and `output` are N x C x H x W; the others have C elements. Operands are `x`, `mean`, `variance`, `gamma`, `beta`,
-/// `output`, in this order. N and C may be 0. `output` must be a wgpu buffer of its own.
+/// `x` and `output` are N x C x H x W, every extent at least 1; the others have C elements. `output` must not share a
+/// wgpu buffer with the others.
 ///
 /// # Types
 /// f32.
 ///
 /// # Precision and determinism
-/// A difference, an inverse root (2 ULP), two products and a sum. A variance below `-eps` gives NaN or what the device's
-/// root does. Same device, same bits.
-/// [`reference::batch_norm_bound`](crate::reference::batch_norm_bound) is the bound of the error.
+/// A difference, an inverse square root (2 ULP), two products and a sum;
+/// [`reference::batch_norm_bound`](crate::reference::batch_norm_bound) bounds the error. A variance below `-eps` gives
+/// NaN or the device's root of a negative number. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// About 5 operations an element, each read and written once. One dispatch (one for each part of `x` that a binding
-/// holds), no scratch.
+/// About 5 flop for each element, which is read and written once. One dispatch for each chunk of `x` that fits a
+/// binding; no scratch.
 ///
 /// # Variants
-/// `planes`.
+/// `planes`, the only one.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): no images, no channels, images of nothing; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite.
+/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
+///   finite.
 ///
 /// # Algorithm
-/// S. Ioffe and C. Szegedy, *Batch Normalization*, 2015; `shaders/nn/batch_norm.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::Activation;
-/// use tilework::nn::BatchNorm;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let op = BatchNorm::new([32, 64, 56, 56]).activation(Activation::Relu);
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// assert_eq!((program.operands.len(), program.operands[1].len), (6, 64));
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// S. Ioffe and C. Szegedy, *Batch Normalization*, 2015: `shaders/nn/batch_norm.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchNorm {
     shape: [usize; 4],
@@ -61,44 +67,36 @@ pub struct BatchNorm {
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable("planes", "one item of a plane an invocation")];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("planes", "a thread computes one or four elements of a plane")];
 
 kernel_params! {
     struct BatchNormParams { planes: u32, len: u32, origin: u32, first: u32, channels: u32, eps: f32 }
 }
 
 impl BatchNorm {
-    /// Of x of this shape (N, C, H, W), with an epsilon of 1e-5.
+    /// Takes the shape of `x` (N, C, H, W). The default epsilon is 1e-5.
     pub fn new(shape: [usize; 4]) -> Self {
         Self { shape, eps: 1e-5, activation: Activation::None, variant: "auto".into() }
     }
 
-    /// What is added to the variance; the default is 1e-5.
+    /// Sets the number added to the variance. The default is 1e-5.
     #[must_use]
     pub fn eps(mut self, eps: f32) -> Self {
         self.eps = eps;
         self
     }
 
-    /// Applied to every number before it is stored; the default is none.
+    /// Applies an activation to each result. The default is none.
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
+    /// Returns the shape, the epsilon and the activation.
     pub(crate) fn parts(&self) -> ([usize; 4], f32, Activation) {
         (self.shape, self.eps, self.activation)
     }
@@ -119,7 +117,7 @@ impl Op<f32> for BatchNorm {
         let len = elements("batch-norm", "x", &self.shape)?;
         check_eps("batch-norm", self.eps)?;
         let (_, decision) = choose("batch-norm", &self.variant, VARIANTS, profile, || {
-            ("planes", "the one way there is".to_owned())
+            ("planes", "the only variant".to_owned())
         })?;
         let mut program = Program::new("batch-norm", decision);
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
@@ -163,7 +161,7 @@ impl Op<f32> for BatchNorm {
 
 pub(super) const INFO: Operation = Operation {
     name: "batch-norm",
-    about: "every channel by its mean and variance, then scaled and shifted",
+    about: "channels normalised by given means and variances, then scaled and shifted",
     inputs: &[
         Input::new("x", "(N, C, H, W)"),
         Input::new("mean", "(C)"),
@@ -171,8 +169,10 @@ pub(super) const INFO: Operation = Operation {
         Input::new("gamma", "(C)"),
         Input::new("beta", "(C)"),
     ],
+    outputs: &[("output", "as x")],
     types: &[DType::F32],
     options: &[EPS, Activation::SETTING],
+    domains: &[("variance", Domain::NotNegative)],
     make: Some(make),
     variants: BatchNorm::variants,
     samples,

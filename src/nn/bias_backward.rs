@@ -11,44 +11,48 @@ use crate::program::{
 };
 use crate::shape::elements;
 
-/// The gradient of a loss by a bias that was added to each channel: `db[c]` is the sum of `dy[n, c, i]` over all `n` and `i`.
+/// Computes the gradient of a bias that was added to each channel: `db[c] = sum over n and i of dy[n, c, i]`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::BiasBackward;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (dy, db) = (gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?, gpu.alloc::<f32>(2)?);
+/// let plan = BiasBackward::new([2, 2, 1]).plan::<f32>(&gpu)?; // 2 samples, 2 channels
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &dy, &db)?;
+/// rec.submit()?;
+/// assert_eq!(db.read()?, [4.0, 6.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `dy` is N x C x L, row-major, with L the elements of a plane: 1 for a fully connected layer, whose bias belongs to
-/// columns, H W for images. `db` has C elements. Operands are `dy`, `db`, in this order. Any extent may be 0; the
-/// sum of nothing is 0. `db` must be a wgpu buffer of its own.
+/// `dy` is N x C x L, row-major, with L elements in a plane: 1 for a fully connected layer, H W for images. `db` has C
+/// elements. Any extent may be 0; an empty sum is 0. The two must not share a wgpu buffer.
 ///
 /// # Types
 /// f32.
 ///
 /// # Precision and determinism
-/// Sums in f32: over planes as of [`Reduce`](crate::Reduce), over images by blocks of rows and then over blocks. Same
-/// device, same bits. [`reference::bias_backward_bound`](crate::reference::bias_backward_bound) is the bound of the error.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
+/// Sums are f32: over planes as in [`Reduce`](crate::Reduce), over images by blocks of rows and then over blocks.
+/// [`reference::bias_backward_bound`](crate::reference::bias_backward_bound) bounds the error. NaN and infinities
+/// propagate as in f32 arithmetic. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// One addition an element, each read once; at most two dispatches after those of the reduction over planes, and 4 N C
-/// bytes of scratch for it.
+/// One flop for each element, which is read once. At most two dispatches; if L > 1 also a reduction over planes, with
+/// 4 N C bytes of scratch.
 ///
 /// # Variants
-/// `blocks`.
+/// `blocks`, the only one.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): `dy` above the largest buffer, a row of C above the largest binding;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): `dy` above the largest buffer, a row of C above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/nn/bias_backward.wgsl`, twice: columns of blocks of rows, then of their sums.
-///
-/// # Example
-/// ```
-/// use tilework::nn::BiasBackward;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let program = Op::<f32>::lower(&BiasBackward::new([64, 10, 1]), &DeviceProfile::h100())?;
-/// assert_eq!((program.operands[1].len, program.dispatches.len()), (10, 1));
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `shaders/nn/bias_backward.wgsl`, twice: columns of blocks of rows, then columns of their sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BiasBackward {
     n: usize,
@@ -57,25 +61,16 @@ pub struct BiasBackward {
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable("blocks", "columns of blocks of rows, then of their sums")];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("blocks", "sums columns of blocks of rows, then those sums")];
 
 impl BiasBackward {
-    /// Sums a gradient of shape (n, channels, plane). A matrix of n rows has `plane` = 1.
+    /// Takes the shape of `dy` (n, channels, plane); `plane` is 1 for a matrix.
     pub fn new([n, channels, plane]: [usize; 3]) -> Self {
         Self { n, channels, plane, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 }
 
 operands! {
@@ -91,7 +86,7 @@ impl Op<f32> for BiasBackward {
         let Self { n, channels, plane, .. } = *self;
         let len = elements("bias-backward", "dy", &[n, channels, plane])?;
         let (_, decision) = choose("bias-backward", &self.variant, VARIANTS, profile, || {
-            ("blocks", "the one way there is".to_owned())
+            ("blocks", "the only variant".to_owned())
         })?;
         let mut program = Program::new("bias-backward", decision);
         program.operands = vec![
@@ -119,8 +114,9 @@ impl Op<f32> for BiasBackward {
 
 pub(super) const INFO: Operation = Operation {
     name: "bias-backward",
-    about: "the gradient of a bias: sums over all but the channels",
+    about: "the gradient of a bias: sums over all axes but the channels",
     inputs: &[Input::new("dy", "(N, C) or (N, C, H, W)")],
+    outputs: &[("db", "(C)")],
     types: &[DType::F32],
     make: Some(make),
     variants: BiasBackward::variants,
@@ -133,7 +129,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let dy = asked.any("dy")?;
     asked.check_type(&dy)?;
     let [n, channels, ref plane @ ..] = *dy.shape() else {
-        return Err(err!(Shape, "bias-backward: dy is {dy}; it must be (N,C) or (N,C,H,W)"));
+        return Err(err!(Shape, "bias-backward: dy is {dy}; it must be (N, C) or (N, C, H, W)"));
     };
     let plane = elements("bias-backward", "a plane of dy", plane)?;
     let op = BiasBackward::new([n, channels, plane]).variant(asked.variant());

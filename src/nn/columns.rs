@@ -1,4 +1,4 @@
-//! Sums of the columns of a matrix, which gradients of biases, scales and shifts are.
+//! Sums of the columns of a matrix: the gradients of biases, scales and shifts.
 
 use crate::element::DType;
 use crate::error::Result;
@@ -19,12 +19,12 @@ kernel_params! {
     }
 }
 
-/// The matrix and what is added of it.
+/// The matrix, and how its columns are summed.
 pub(super) struct Columns<'a> {
     pub(super) rows: u64,
     pub(super) n: u64,
     pub(super) gradients: Resource,
-    /// What the products are with: rows, and centre and factor of each.
+    /// Rows to multiply with, and the center and factor that normalise each.
     pub(super) normed: Option<(Resource, Binding)>,
     pub(super) factor: f32,
     pub(super) profile: &'a DeviceProfile,
@@ -41,18 +41,18 @@ impl Columns<'_> {
         if self.vectors() { self.n / 4 } else { self.n }
     }
 
-    /// Items of a row that a workgroup takes.
+    /// Returns the items of a row that a workgroup sums.
     fn columns(&self) -> u64 {
         self.items().next_power_of_two().min(64)
     }
 
-    /// Rows of a block: few enough blocks that a second pass is little, enough that all of a card has work.
+    /// Returns the rows of a block: few enough blocks for a short second pass, and enough to occupy the device.
     fn block(&self) -> u64 {
         let wanted = if self.profile.quirks.few_cores { 8 } else { 1024 };
         let tiles = self.items().div_ceil(self.columns());
         let blocks = (wanted / tiles).clamp(1, 128);
-        let most = (WORKGROUP / self.columns()) * self.profile.loop_steps(1, 1 << 31);
-        self.rows.div_ceil(blocks).max(4 * WORKGROUP / self.columns()).min(most)
+        let max = (WORKGROUP / self.columns()) * self.profile.loop_steps(1, 1 << 31);
+        self.rows.div_ceil(blocks).max(4 * WORKGROUP / self.columns()).min(max)
     }
 
     fn kernel(&self, program: &mut Program, normed: bool, plain: bool) -> usize {
@@ -70,7 +70,7 @@ impl Columns<'_> {
         Grid::fold(blocks * self.items().div_ceil(self.columns()))
     }
 
-    /// Adds the dispatches that write the sums to `plain`, and those of the products to `products`.
+    /// Adds the dispatches that write sums to `plain`, and sums of products to `products`.
     pub(super) fn sum(&self, program: &mut Program, plain: Option<Resource>, products: Option<Resource>) {
         if self.n == 0 {
             return;
@@ -83,7 +83,7 @@ impl Columns<'_> {
         let chunks = self.profile.chunks(self.rows, bytes);
         let blocks: u64 = chunks.clone().map(|c| c.count.div_ceil(block)).sum();
         let of_output = |resource| Binding { resource, offset: 0, size: bytes };
-        // One block of one sum is the result.
+        // A single block of a single sum is the result.
         let partials = if blocks == 1 && planes == 1 {
             of_output(outputs[0])
         } else {
@@ -130,7 +130,7 @@ impl Columns<'_> {
     }
 }
 
-/// Appends to `program` the mean of `n` numbers of f32 that lie in `values`, written to `output`.
+/// Appends the mean of the `n` f32 numbers in `values`, written to `output`.
 pub(super) fn mean(
     program: &mut Program,
     values: Resource,

@@ -1,7 +1,7 @@
 //! Cross-entropy of logits with labels.
 
 use super::columns::mean;
-use super::rows::{RowsParams, check_rows, check_steps, policy, reduction};
+use super::rows::{check_rows, check_steps, chunk_params, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -10,47 +10,53 @@ use crate::program::{
 };
 use crate::shape::elements;
 
-/// The loss of a classifier: `losses[r] = log(sum over i of e^logits[r, i]) - logits[r, labels[r]]`, and their mean.
+/// Computes the loss of a classifier, `losses[r] = log(sum over i of exp(logits[r, i])) - logits[r, labels[r]]`, its
+/// mean over rows, and the gradient of the mean on request.
 ///
-/// # Shapes
-/// `logits` are rows of one number a class, row-major; `labels` (u32) and `losses` have an element a row, `mean` has one.
-/// Operands are `logits`, `labels`, `losses`, `mean`, in this order; [`with_gradient`](Self::with_gradient) adds `dx`.
-/// There must be a row and a class. Every output must be a wgpu buffer of its own.
-///
-/// # Types
-/// f32 with labels of u32.
-///
-/// # Precision and determinism
-/// The largest logit of a row is taken out before the exponential, so nothing overflows. Sums in f32, in a tree of fixed
-/// order. Same device, same bits.
-/// A label that is no class gives NaN: as the loss of its row, in its gradient, and as the mean. So does a row that holds NaN or
-/// infinity, or nothing but -infinity.
-/// [`reference::cross_entropy_bound`](crate::reference::cross_entropy_bound) is the bound of the error.
-///
-/// # Cost
-/// About 5 operations a logit, which is read twice through the cache. One dispatch and those of a
-/// [`Reduce`](crate::Reduce) over the rows, and one for the mean; its scratch.
-///
-/// # Variants
-/// `passes`.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): no row or no class; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the
-/// largest buffer, a row above the largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// `shaders/nn/cross_entropy.wgsl`.
-///
-/// # Example
 /// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::nn::CrossEntropy;
-/// use tilework::program::{DeviceProfile, Op};
+/// use tilework::prelude::*;
 ///
-/// let loss = CrossEntropy::new(128, 10);
-/// assert_eq!(loss.lower(&DeviceProfile::h100())?.operands.len(), 4);
-/// assert_eq!(loss.with_gradient().lower(&DeviceProfile::h100())?.operands[4].name, "dx");
+/// let gpu = Gpu::new()?;
+/// let (logits, labels) = (gpu.upload(&[0.0f32, 0.0, 9.0, 9.0])?, gpu.upload(&[0u32, 1])?);
+/// let (losses, mean) = (gpu.alloc::<f32>(2)?, gpu.alloc::<f32>(1)?);
+/// let plan = CrossEntropy::new(2, 2).plan::<f32>(&gpu)?; // 2 rows, 2 classes
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &logits, &labels, &losses, &mean)?;
+/// rec.submit()?;
+/// assert!((mean.read()?[0] - 2f32.ln()).abs() < 1e-5);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `logits` is rows x classes, row-major; `labels` (u32) and `losses` have one element for each row, `mean` has one.
+/// [`with_gradient`](Self::with_gradient) adds `dx`, of the shape of `logits`. Both extents must be at least 1. Outputs
+/// must not share wgpu buffers with other operands.
+///
+/// # Types
+/// f32, with labels of u32.
+///
+/// # Precision and determinism
+/// Sums are f32, in a tree of fixed order; subtracting the maximum of a row avoids overflow.
+/// [`reference::cross_entropy_bound`](crate::reference::cross_entropy_bound) bounds the error. A label that is not a
+/// class makes its loss, its gradient and the mean NaN. So does a row that holds NaN or +infinity, or only -infinity.
+/// The same device and inputs give the same bits.
+///
+/// # Cost
+/// About 5 flop for each logit, which is read twice, once from cache. One dispatch, those of a
+/// [`Reduce`](crate::Reduce) over the rows with its scratch, and one for the mean.
+///
+/// # Variants
+/// `passes`, the only one.
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): no rows or no classes.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// Log-sum-exp with the maximum subtracted: `shaders/nn/cross_entropy.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossEntropy {
     rows: usize,
@@ -59,46 +65,50 @@ pub struct CrossEntropy {
     variant: String,
 }
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("passes", "invocations share a row, read for its largest, the sum and the gradient")];
+const VARIANTS: &[Variant] = &[Variant::portable(
+    "passes",
+    "threads share a row and read it for the maximum, the sum and the gradient",
+)];
 
 impl CrossEntropy {
-    /// Of `rows` rows of `classes` logits.
+    /// Takes `rows` rows of `classes` logits.
     pub fn new(rows: usize, classes: usize) -> Self {
         Self { rows, classes, gradient: false, variant: "auto".into() }
     }
 
-    /// Adds the gradient of the mean by the logits: an operand `dx`, `dx[r, i] = (softmax(logits[r])[i] - (1 if i is labels[r] else 0)) / rows`,
-    /// which plans take by `with_dx`.
+    /// Adds the gradient of the mean: an operand `dx`, `dx[r, i] = (softmax(logits[r])[i] - (1 if i is labels[r] else
+    /// 0)) / rows`, which plans take by `with_dx`.
     #[must_use]
     pub fn with_gradient(mut self) -> Self {
         self.gradient = true;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
+}
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
+operands! {
+    impl[] CrossEntropy, f32 {
+        fn record(logits: f32, labels: u32, losses: f32, mean: f32);
+        /// Takes the buffer for the gradient of the mean.
+        optional with_dx(dx: f32);
     }
+}
 
-    fn lower_with(&self, gradient: bool, profile: &DeviceProfile) -> Result<Program> {
-        let Self { rows, classes, .. } = *self;
+impl Op<f32> for CrossEntropy {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { rows, classes, gradient, .. } = *self;
         let len = elements("cross-entropy", "logits", &[rows, classes])?;
         if len == 0 {
             return Err(err!(
                 Shape,
-                "cross-entropy: {rows} rows of {classes} classes; there must be at least one of each"
+                "cross-entropy: there are {rows} rows of {classes} classes; there must be at least one of each"
             ));
         }
         let (_, decision) = choose("cross-entropy", &self.variant, VARIANTS, profile, || {
-            ("passes", "the one way there is".to_owned())
+            ("passes", "the only variant".to_owned())
         })?;
         let mut program = Program::new("cross-entropy", decision);
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
@@ -122,16 +132,8 @@ impl CrossEntropy {
         let kernel = program.kernel(Kernel::library("nn/cross_entropy", "cross_entropy", spec));
         let row_bytes = 4 * classes as u64;
         for chunk in profile.chunks(rows as u64, row_bytes) {
-            let params = RowsParams {
-                rows: chunk.count as u32,
-                n: classes as u32,
-                parts: 1,
-                part_len: classes as u32,
-                origin: (chunk.span(row_bytes).before / 4) as u32,
-                first: chunk.first as u32,
-                eps: (1.0 / rows as f64) as f32,
-                pad: f32::NEG_INFINITY,
-            };
+            let share = (1.0 / rows as f64) as f32;
+            let params = chunk_params(&chunk, classes as u64, share, f32::NEG_INFINITY);
             let mut bindings = vec![chunk.of(Resource::Operand(0), row_bytes)];
             bindings.extend((1..3).map(|i| Binding::operand(i, &program.operands)));
             if gradient {
@@ -145,26 +147,11 @@ impl CrossEntropy {
     }
 }
 
-operands! {
-    impl[] CrossEntropy, f32 {
-        fn record(logits: f32, labels: u32, losses: f32, mean: f32);
-        /// The gradient of the mean.
-        optional with_dx(dx: f32);
-    }
-}
-
-impl Op<f32> for CrossEntropy {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(self.gradient, profile)
-    }
-}
-
 pub(super) const INFO: Operation = Operation {
     name: "cross-entropy",
-    about: "the loss of logits with one right class a row, its mean, and the gradient of that",
+    about: "the loss of each row of logits with one label, the mean, and its gradient",
     inputs: &[Input::new("logits", "(rows, classes)"), Input::new("labels", "u32 (rows)")],
+    outputs: &[("losses", "(rows)"), ("loss", "()"), ("gradient", "(rows, classes)")],
     types: &[DType::F32],
     make: Some(make),
     variants: CrossEntropy::variants,
@@ -172,7 +159,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// With the gradient.
+/// Forms the op with the gradient.
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (logits, [rows, classes]) = asked.array("logits")?;
     asked.check_type(&logits)?;

@@ -1,8 +1,8 @@
-//! What the ops of this family share where they are made by names.
+//! Forms the ops of this family from inputs and options given by name.
 
 use super::pool::PoolKind;
 use super::rows::Rows;
-use super::rows_backward::{Of, RowsBackward};
+use super::rows_backward::{RowsBackward, RowsGradient};
 use super::windows::Windows;
 use crate::array::{HostArray, shape_text};
 use crate::element::DType;
@@ -10,7 +10,7 @@ use crate::error::{Result, err};
 use crate::program::{Asked, Form, Op, Role, Setting, by_type};
 use half::f16;
 
-/// The types of most ops here.
+/// The element types of most ops here.
 pub(super) const FLOATS: [DType; 2] = [DType::F32, DType::F16];
 
 pub(super) const LANES: Setting = Setting::number("lanes", "");
@@ -19,16 +19,16 @@ pub(super) const EPS: Setting = Setting::number("eps", "1e-5");
 pub(super) const KIND: Setting = Setting::word("kind", || KINDS.map(|kind| kind.name()).to_vec());
 pub(super) const WEIGHTS: Setting = Setting::array("weights", "(R, S)");
 pub(super) const KERNEL: Setting = Setting::pair("kernel", "2");
-/// That of the kernel by default.
+/// The default is the kernel.
 pub(super) const STRIDE: Setting = Setting::pair("stride", "");
 pub(super) const PAD: Setting = Setting::pair("pad", "0");
 pub(super) const DILATION: Setting = Setting::pair("dilation", "1");
 pub(super) const COUNT_INCLUDE_PAD: Setting = Setting::flag("count-include-pad");
 
-/// Every kind of pooling, without its weights.
+/// The kinds of pooling.
 const KINDS: [PoolKind; 4] = [PoolKind::Max, PoolKind::Average, PoolKind::L2, PoolKind::Weighted(Vec::new())];
 
-/// The rows of `x`, the first input, with the lanes and the variant that are asked for.
+/// Reads `x`, the first input, as rows, with the lanes and variant from the options.
 fn rows(asked: &mut Asked<'_>, mut rows: Rows) -> Result<(Rows, HostArray)> {
     let x = asked.any("x")?;
     asked.check_type(&x)?;
@@ -38,7 +38,7 @@ fn rows(asked: &mut Asked<'_>, mut rows: Rows) -> Result<(Rows, HostArray)> {
     Ok((rows, x))
 }
 
-/// The form of an op that takes rows and nothing else; `op` makes it of them.
+/// Forms an op whose only input is rows.
 pub(super) fn of_rows<O>(asked: &mut Asked<'_>, base: Rows, op: impl FnOnce(Rows) -> O) -> Result<Form>
 where
     O: Op<f32> + Op<f16> + 'static,
@@ -48,7 +48,7 @@ where
     by_type!(asked, x.dtype(), [f32, f16], T => Ok(Form::new::<T>(op(rows), vec![Role::Given(x), output])))
 }
 
-/// The form of a norm, which `op` makes of its rows and of whether beta is given.
+/// Forms a norm; `op` takes its rows and whether `beta` is given.
 pub(super) fn of_norm<O>(asked: &mut Asked<'_>, base: Rows, op: impl FnOnce(Rows, bool) -> O) -> Result<Form>
 where
     O: Op<f32> + Op<f16> + 'static,
@@ -65,7 +65,7 @@ where
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op(rows, beta), operands)))
 }
 
-/// The form of the gradients of what works on rows; `op` makes it of them.
+/// Forms a gradient of an op on rows.
 pub(super) fn of_rows_backward<O>(
     asked: &mut Asked<'_>,
     mut base: RowsBackward,
@@ -74,7 +74,7 @@ pub(super) fn of_rows_backward<O>(
 where
     O: Op<f32> + 'static,
 {
-    let norm = !matches!(base.of, Of::Softmax(_));
+    let norm = !matches!(base.of, RowsGradient::Softmax(_));
     let name = if norm { "x" } else { "y" };
     let input = asked.any(name)?;
     asked.check_type(&input)?;
@@ -87,7 +87,7 @@ where
         operands.push(Role::Given(asked.like("gamma", &[n])?));
         results.push(vec![n]);
     }
-    if base.of == Of::LayerNorm {
+    if base.of == RowsGradient::LayerNorm {
         results.push(vec![n]);
     }
     operands.push(Role::Given(asked.like("dy", &shape)?));
@@ -95,7 +95,7 @@ where
     Ok(Form::new::<f32>(op(base), operands))
 }
 
-/// The kind of a pooling, and its windows over planes of this shape.
+/// Reads the kind of pooling, and its windows over planes of `shape`.
 pub(super) fn pooling(asked: &Asked<'_>, shape: [usize; 4]) -> Result<(PoolKind, Windows)> {
     let settings = asked.settings();
     let (kind, kernel) = kind_and_kernel(asked)?;
@@ -110,7 +110,7 @@ pub(super) fn pooling(asked: &Asked<'_>, shape: [usize; 4]) -> Result<(PoolKind,
     Ok((kind, windows))
 }
 
-/// The kind of a pooling, and the extents of its windows, which are those of the weights if it has any.
+/// Reads the kind of pooling and the extents of its windows; weights determine the extents.
 fn kind_and_kernel(asked: &Asked<'_>) -> Result<(PoolKind, [usize; 2])> {
     let (op, settings) = (asked.name(), asked.settings());
     let (name, kernel) = (settings.choice("kind")?, settings.pair("kernel")?);
@@ -122,7 +122,7 @@ fn kind_and_kernel(asked: &Asked<'_>) -> Result<(PoolKind, [usize; 2])> {
                 let kernel = shape_text(&kernel);
                 return Err(err!(
                     Shape,
-                    "{op}: weights are {weights}, --kernel says {kernel}; they must agree"
+                    "{op}: weights are {weights} and --kernel is {kernel}; they must agree"
                 ));
             }
             Ok((PoolKind::Weighted(weights.data().to_f32().into_owned()), extents))
@@ -130,7 +130,7 @@ fn kind_and_kernel(asked: &Asked<'_>) -> Result<(PoolKind, [usize; 2])> {
         (PoolKind::Weighted(_), None) => {
             Err(err!(InvalidArgument, "{op}: --kind weighted needs --weights FILE"))
         }
-        (_, Some(_)) => Err(err!(InvalidArgument, "{op}: --weights belongs to --kind weighted")),
+        (_, Some(_)) => Err(err!(InvalidArgument, "{op}: --weights needs --kind weighted")),
         (kind, None) => Ok((kind, kernel)),
     }
 }

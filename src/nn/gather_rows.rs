@@ -1,4 +1,4 @@
-//! Rows of a table by number.
+//! Rows of a table by index.
 
 use crate::array::HostData;
 use crate::element::{DType, Element};
@@ -6,54 +6,58 @@ use crate::error::Result;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, by_type, choose, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// Rows of a table by number, as embeddings are looked up: `output[i, :] = table[indices[i], :]`.
+/// Copies rows of a table by index, as in an embedding lookup: `output[i, :] = table[indices[i], :]`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::GatherRows;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let table = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // 3 rows of 2 elements
+/// let (indices, output) = (gpu.upload(&[2u32, 0])?, gpu.alloc::<f32>(4)?);
+/// let plan = GatherRows::new([3, 2], 2).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &table, &indices, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [5.0, 6.0, 1.0, 2.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// With a permutation of all rows the op reorders them: tokens x heads become heads x tokens, for example.
 ///
 /// # Shapes
-/// `table` has `rows * n` elements, row-major, `indices` any number of them, `output` n for each. Operands are `table`,
-/// `indices`, `output`, in this order. Any extent may be 0. A number may come as often as wanted; for one that is no row of
-/// the table the output is zeros, and nothing outside the table is read. `output` must be a wgpu buffer of its own.
-///
-/// With a list of all rows in another order the op moves them there: the heads of a projection, tokens x heads, become
-/// heads x tokens.
+/// `table` is rows x n, row-major, `indices` (u32) has any length, `output` has n elements for each index. Any extent
+/// may be 0. Indices may repeat. An index that is not a row of the table gives zeros, and nothing outside the table
+/// is read. `output` must not share a wgpu buffer with the others.
 ///
 /// # Types
-/// f32, f16, i32, u32, u8, i8; indices are u32.
+/// f32, f16, i32, u32, u8, i8.
 ///
 /// # Precision and determinism
-/// Bits are moved as they are.
+/// Bits are copied unchanged.
 ///
 /// # Cost
-/// No operations; each index and each row that is asked for read once, the output written once. One dispatch, but for
-/// tables and outputs above the largest binding one for each pair of their parts. No scratch.
+/// No flop. Each index and each row that it names is read once, `output` is written once. One dispatch for each pair of
+/// chunks of the table and the output that fit a binding; no scratch.
 ///
 /// # Variants
-/// `items`: an invocation moves 16 bytes where rows are multiples of that, else a word; rows that share words are moved
-/// by elements.
+/// `items`, the only one: a thread copies 16 bytes if rows are multiples of that, else a word; elements of rows that
+/// share words are copied one by one.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/nn/gather_rows.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::nn::GatherRows;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// // The embeddings of 64 x 128 tokens.
-/// let program = Op::<f32>::lower(&GatherRows::new([30522, 384], 64 * 128), &DeviceProfile::h100())?;
-/// assert_eq!((program.operands[2].len, program.dispatches.len()), (64 * 128 * 384, 1));
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatherRows {
     rows: usize,
@@ -62,7 +66,8 @@ pub struct GatherRows {
     variant: String,
 }
 
-const VARIANTS: &[Variant] = &[Variant::portable("items", "16 bytes, a word or its elements an invocation")];
+const VARIANTS: &[Variant] =
+    &[Variant::portable("items", "a thread copies 16 bytes, a word, or the elements of a word")];
 
 kernel_params! {
     struct GatherRowsParams {
@@ -78,29 +83,19 @@ kernel_params! {
 }
 
 impl GatherRows {
-    /// Copies `indices` rows of a table of `rows` rows of `n` elements.
+    /// Takes the shape of the table, `rows` rows of `n` elements, and the number of indices.
     pub fn new([rows, n]: [usize; 2], indices: usize) -> Self {
         Self { rows, n, indices, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    fn lower_for(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, indices, .. } = *self;
         let len = elements("gather-rows", "table", &[rows, n])?;
         let output = elements("gather-rows", "output", &[indices, n])?;
         let (_, decision) = choose("gather-rows", &self.variant, VARIANTS, profile, || {
-            ("items", "the one way there is".to_owned())
+            ("items", "the only variant".to_owned())
         })?;
         let mut program = Program::new("gather-rows", decision);
         program.operands = vec![
@@ -122,7 +117,7 @@ impl GatherRows {
         let row = n as u64 * size;
         let vectors = row.is_multiple_of(16) && rows > 0;
         let split = !row.is_multiple_of(4);
-        // Bytes of what an invocation moves, or the elements of a word.
+        // The bytes that a thread copies.
         let item = if vectors { 16 } else { 4 };
         let unit = if split { size } else { item };
         let mut spec = Spec::new().flag("VECTORS", vectors).flag("SPLIT", split);
@@ -130,7 +125,7 @@ impl GatherRows {
             spec = spec.constant("PACK", (4 / size) as u32);
         }
         let kernel = program.kernel(Kernel::library("nn/gather_rows", "gather_rows", spec));
-        // Somebody has to write the zeros.
+        // An empty table still needs a dispatch, which writes zeros.
         let none = (rows == 0).then_some(BoundChunk { first: 0, count: 0 });
         let of_table: Vec<_> = profile.chunks(rows as u64, row).chain(none).collect();
         // The indices of a chunk must fit a binding too.
@@ -164,24 +159,15 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for GatherRows {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_for(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16, i32, u32, u8, i8);
+lowered_as!(GatherRows: f32, f16, i32, u32, u8, i8);
 
 pub(super) const INFO: Operation = Operation {
     name: "gather-rows",
-    about: "rows of a table by number, as embeddings are looked up; zeros for a number it does not have",
+    about: "rows of a table by index, as in an embedding lookup; zeros for an index out of range",
     inputs: &[Input::new("table", "(V, n)"), Input::new("indices", "u32 (any shape)")],
+    outputs: &[("output", "(indices, n)")],
     types: &HostData::TYPES,
+    domains: &[("table", Domain::Bits)],
     make: Some(make),
     variants: GatherRows::variants,
     samples,
@@ -208,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_and_outputs_above_one_binding_are_taken_in_parts() {
+    fn tables_and_outputs_above_one_binding_are_split() {
         let profile = DeviceProfile::webgpu_defaults();
         let (table, output) = (90_000, 130_000);
         let program = Op::<f16>::lower(&GatherRows::new([table, 999], output), &profile).unwrap();

@@ -1,168 +1,66 @@
 //! Layer norm.
 
-use super::form::{EPS, FLOATS, LANES, of_norm};
-use super::rows::{Rows, VARIANTS, samples as samples_of_rows};
-use crate::element::Element;
-use crate::error::Result;
-use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands,
-};
-use half::f16;
+use super::rows::{Rows, norm_op};
 
-/// Layer norm of each row: `output[r, i] = (x[r, i] - mean(x[r])) / sqrt(var(x[r]) + eps) * gamma[i] + beta[i]`, with the
-/// biased variance.
+/// Normalises each row to mean 0 and variance 1, then scales and shifts each column: `output[r, i] = (x[r, i] -
+/// mean(x[r])) / sqrt(var(x[r]) + eps) * gamma[i] + beta[i]`, with the biased variance.
 ///
-/// # Shapes
-/// `x` and `output` have `rows * n` elements, row-major; `gamma` has n. Operands are `x`, `gamma`, `output`, in this
-/// order; [`with_beta`](Self::with_beta) adds `beta`, n elements. Of a tensor the last axis is the row.
-/// Either extent may be 0. Rows may have any length that one binding of the device holds. `output` must be a wgpu buffer
-/// of its own.
-///
-/// # Types
-/// f32, and f16 with arithmetic in f32.
-///
-/// # Precision and determinism
-/// Computed in f32. The variance is the mean square of deviations from the mean, so a large mean costs no more digits
-/// than it must; sums in a tree of fixed order.
-/// A row that holds NaN or infinity is NaN where its result is not 0; squares above the range of f32 make a row 0.
-/// Same device, same bits. [`reference::layer_norm_bound`](crate::reference::layer_norm_bound) is the bound of the error.
-///
-/// # Cost
-/// About 5 operations an element. `whole`: one dispatch, no scratch, every element read once and written once. `parts`:
-/// three dispatches, every element read twice and written once, and 8 bytes of scratch for about 4096 elements.
-///
-/// # Variants
-/// `whole` keeps a row in the registers of at most a workgroup, up to 16384 elements (on processors 4096); `parts` takes rows of
-/// any length. `auto` (the default) takes `whole` where it can.
-///
-/// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, a row above the largest binding, or above what
-/// `whole` can hold; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, lanes that are no power
-/// of two, an `eps` that is negative or not finite.
-///
-/// # Algorithm
-/// Mean, deviations and their squares in registers: `shaders/nn/rows_normalize.wgsl` with `layer_norm.wgsl`; parts are joined as Chan,
-/// Golub and LeVeque (1979) do, `rows_join.wgsl`.
-///
-/// # Example
 /// ```
-/// use tilework::nn::LayerNorm;
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let norm = LayerNorm::new(16384, 4096).eps(1e-6);
-/// assert_eq!(Op::<f32>::lower(&norm, &DeviceProfile::h100())?.operands.len(), 3);
-/// let program = Op::<f32>::lower(&norm.with_beta(), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.operands[2].name), ("whole", "beta"));
+/// let gpu = Gpu::new()?;
+/// let (x, gamma) = (gpu.upload(&[1.0f32, 3.0])?, gpu.upload(&[1.0f32, 10.0])?);
+/// let (beta, output) = (gpu.upload(&[0.0f32, 5.0])?, gpu.alloc::<f32>(2)?);
+/// let plan = LayerNorm::new(1, 2).eps(0.0).with_beta().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.with_beta(&beta).record(&mut rec, &x, &gamma, &output)?;
+/// rec.submit()?;
+/// let y = output.read()?;
+/// assert!((y[0] + 1.0).abs() < 1e-5 && (y[1] - 15.0).abs() < 1e-4);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `x` and `output` have `rows` x `n` elements, row-major; in a tensor the last axis is the row. `gamma` has n
+/// elements; [`with_beta`](Self::with_beta) adds an operand `beta` of n elements. Either extent may be 0. A row must
+/// fit one binding. `output` must not share a wgpu buffer with the others.
+///
+/// # Types
+/// f32 and f16; f16 is computed in f32.
+///
+/// # Precision and determinism
+/// Computed in f32, with sums in a tree of fixed order. The variance is the mean square of deviations from the mean,
+/// so that a large mean does not cancel digits. A row that holds NaN or infinity becomes NaN where its result is not
+/// 0; squares that overflow f32 make a row 0. [`reference::layer_norm_bound`](crate::reference::layer_norm_bound)
+/// bounds the error. The same device and inputs give the same bits.
+///
+/// # Cost
+/// About 5 flop for each element. `whole`: one dispatch, no scratch; each element is read and written once. `parts`:
+/// three dispatches, 8 bytes of scratch for about 4096 elements; each element is read twice and written once.
+///
+/// # Variants
+/// `whole` keeps a row in the registers of at most one workgroup, up to 16384 elements (4096 on processors); `parts`
+/// takes rows of any length. `auto` (the default) takes `whole` where it fits.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, a row above the largest binding or above
+///   the limit of `whole`.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, lanes that are not a power of two,
+///   an `eps` that is negative or not finite.
+///
+/// # Algorithm
+/// J. L. Ba, J. R. Kiros and G. E. Hinton, *Layer Normalization*, 2016. Parts are joined as in T. F. Chan, G. H.
+/// Golub and R. J. LeVeque (1979). `shaders/nn/rows_normalize.wgsl` with `layer_norm.wgsl`, `rows_join.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerNorm {
     rows: Rows,
     beta: bool,
 }
 
-impl LayerNorm {
-    /// Of each of `rows` rows of `n` elements, with an epsilon of 1e-5.
-    pub fn new(rows: usize, n: usize) -> Self {
-        let rows = Rows::new("layer-norm", "nn/layer_norm", rows, n, 0.0);
-        Self { rows: Rows { eps: 1e-5, ..rows }, beta: false }
-    }
-
-    /// What is added below the root; the default is 1e-5.
-    ///
-    /// ```
-    /// use tilework::nn::LayerNorm;
-    /// use tilework::program::{DeviceProfile, Op};
-    /// let e = Op::<f32>::lower(&LayerNorm::new(1, 8).eps(-1.0), &DeviceProfile::h100()).unwrap_err();
-    /// assert!(e.to_string().contains("eps is -1"), "{e}");
-    /// ```
-    #[must_use]
-    pub fn eps(mut self, eps: f32) -> Self {
-        self.rows.eps = eps;
-        self
-    }
-
-    /// Returns the epsilon. Pass it to the [reference](crate::reference::layer_norm).
-    pub fn epsilon(&self) -> f32 {
-        self.rows.eps
-    }
-
-    /// Adds a shift for each column: an operand `beta` of n elements, which plans take by `with_beta`.
-    #[must_use]
-    pub fn with_beta(mut self) -> Self {
-        self.beta = true;
-        self
-    }
-
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
-
-    /// How many invocations share a row (in `parts`, a part of one): a power of two. The default follows the device
-    /// and the length of rows.
-    #[must_use]
-    pub fn lanes(mut self, lanes: u32) -> Self {
-        self.rows.lanes = Some(lanes);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-}
-
-operands! {
-    impl[T: Element,] LayerNorm, T {
-        fn record(x: T, gamma: T, output: T);
-        /// What is added to each column.
-        optional with_beta(beta: T);
-    }
-}
-
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for LayerNorm {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                let by_column: &[_] = if self.beta { &["gamma", "beta"] } else { &["gamma"] };
-                self.rows.lower(<$t>::DTYPE, by_column, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
-
-pub(super) const INFO: Operation = Operation {
-    name: "layer-norm",
-    about: "rows of mean 0 and variance 1, then scaled and shifted by column",
-    inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::optional("beta", "(n)")],
-    types: &FLOATS,
-    options: &[EPS, LANES],
-    make: Some(make),
-    variants: LayerNorm::variants,
-    samples,
-    comparison: Some(Comparison::Sums),
-    ..Operation::UNDECLARED
-};
-
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    of_norm(asked, LayerNorm::new(0, 0).rows, |rows, beta| LayerNorm { rows, beta })
-}
-
-fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    samples_of_rows(|rows, n| {
-        let op = LayerNorm::new(rows, n).variant(variant);
-        let both = op.clone().with_beta();
-        vec![
-            Op::<f32>::lower(&op, profile),
-            Op::<f16>::lower(&op, profile),
-            Op::<f32>::lower(&both, profile),
-            Op::<f16>::lower(&both, profile),
-        ]
-    })
-}
+norm_op!(
+    LayerNorm,
+    "layer-norm",
+    "nn/layer_norm",
+    "rows normalised to mean 0 and variance 1, then scaled and shifted by column"
+);

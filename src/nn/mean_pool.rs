@@ -1,4 +1,4 @@
-//! Sequences to the means of their tokens.
+//! Means over the tokens of sequences.
 
 use super::form::FLOATS;
 use super::rows::check_steps;
@@ -7,52 +7,56 @@ use crate::error::Result;
 use crate::program::rows::{check_rows, reduction};
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// The mean of the tokens of each sequence, without what only fills it up:
-/// `output[b, i] = (x[b, 0, i] + ... + x[b, lengths[b] - 1, i]) / lengths[b]`, the embedding of a sentence by an encoder;
-/// on request divided by the norm of `output[b, :]`.
+/// Averages the tokens of each sequence, without padding:
+/// `output[b, i] = (x[b, 0, i] + ... + x[b, lengths[b] - 1, i]) / lengths[b]`, normalised on request.
 ///
-/// # Shapes
-/// `x` is B x T x D, row-major, `lengths` has B elements, `output` is B x D. Operands are `x`, `lengths`, `output`, in this
-/// order. Any extent may be 0. A length above T is taken for T; the mean of no tokens is 0. `output` must be a
-/// wgpu buffer of its own.
-///
-/// # Types
-/// `x` of f32 or f16; `lengths` u32; `output` f32.
-///
-/// # Precision and determinism
-/// Sums and squares in f32. [`normalized`](Self::normalized) divides by the norm, or by 1e-12 if that is larger, as
-/// PyTorch's `normalize` does: zeros stay zeros. What is behind a length is not read, be it NaN. Same
-/// device, same bits. [`reference::mean_pool_bound`](crate::reference::mean_pool_bound) is the bound of the error.
-/// NaN in a mean makes NaN of all that it is normalised with.
-///
-/// # Cost
-/// One addition an element, each read once. One dispatch (one for each part of `x` that a binding holds), no scratch.
-///
-/// # Variants
-/// `sequences`: a workgroup a sequence.
-///
-/// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a sequence above the largest binding, or
-/// of more elements than a workgroup may walk in one loop on every driver;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// `shaders/nn/mean_pool.wgsl`; the pooling of N. Reimers and I. Gurevych, *Sentence-BERT*, 2019.
-///
-/// # Example
 /// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::nn::MeanPool;
-/// use tilework::program::{DeviceProfile, Op};
+/// use tilework::prelude::*;
 ///
-/// let program = Op::<f32>::lower(&MeanPool::new([64, 128, 384]).normalized(), &DeviceProfile::h100())?;
-/// assert_eq!((program.operands[1].len, program.operands[2].len), (64, 64 * 384));
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 99.0, 99.0])?; // 3 tokens of width 2, the last one padding
+/// let (lengths, output) = (gpu.upload(&[2u32])?, gpu.alloc::<f32>(2)?);
+/// let plan = MeanPool::new([1, 3, 2]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &lengths, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [2.0, 3.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `x` is B x T x D, row-major, `lengths` (u32) has B elements, `output` is B x D. Any extent may be 0. A length
+/// above T counts as T; the mean of no tokens is 0. `output` must not share a wgpu buffer with the others.
+///
+/// # Types
+/// `x` is f32 or f16, `output` f32.
+///
+/// # Precision and determinism
+/// Sums are f32; [`reference::mean_pool_bound`](crate::reference::mean_pool_bound) bounds the error.
+/// [`normalized`](Self::normalized) divides a row by its Euclidean norm, or by 1e-12 if that is larger, as PyTorch's
+/// `normalize` does: zeros stay zeros, and a NaN makes the row NaN. Tokens after a length are not read. The same device
+/// and inputs give the same bits.
+///
+/// # Cost
+/// One flop for each element, which is read once. One dispatch for each chunk of `x` that fits a binding; no scratch.
+///
+/// # Variants
+/// `sequences`, the only one.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a sequence above the largest
+///   binding or longer than a workgroup can walk on every driver.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// The pooling of N. Reimers and I. Gurevych, *Sentence-BERT*, 2019: `shaders/nn/mean_pool.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeanPool {
     batch: usize,
@@ -63,7 +67,7 @@ pub struct MeanPool {
 }
 
 const VARIANTS: &[Variant] =
-    &[Variant::portable("sequences", "a workgroup adds up the tokens of a sequence")];
+    &[Variant::portable("sequences", "a workgroup averages the tokens of a sequence")];
 
 kernel_params! {
     struct MeanPoolParams {
@@ -77,41 +81,31 @@ kernel_params! {
 }
 
 impl MeanPool {
-    /// Averages over the tokens of `x` of shape (batch, tokens, width).
+    /// Takes the shape of `x` (batch, tokens, width).
     pub fn new([batch, tokens, width]: [usize; 3]) -> Self {
         Self { batch, tokens, width, normalized: false, variant: "auto".into() }
     }
 
-    /// Means of norm 1, whose products are cosines.
+    /// Divides each mean by its norm, so that products of means are cosines.
     #[must_use]
     pub fn normalized(mut self) -> Self {
         self.normalized = true;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    /// Tokens, width, and whether means get a norm of 1.
+    /// Returns tokens, width, and whether means are normalised.
     pub(crate) fn parts(&self) -> (usize, usize, bool) {
         (self.tokens, self.width, self.normalized)
     }
 
-    fn lower_for(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { batch, tokens, width, .. } = *self;
         let len = elements("mean-pool", "x", &[batch, tokens, width])?;
         let output = elements("mean-pool", "output", &[batch, width])?;
         let (_, decision) = choose("mean-pool", &self.variant, VARIANTS, profile, || {
-            ("sequences", "the one way there is".to_owned())
+            ("sequences", "the only variant".to_owned())
         })?;
         let mut program = Program::new("mean-pool", decision);
         program.operands = vec![
@@ -143,7 +137,7 @@ impl MeanPool {
         let kernel = program.kernel(Kernel::library("nn/mean_pool", "mean_pool", spec));
         let size = dtype.size() as u64;
         let (input_bytes, output_bytes) = ((tokens * width) as u64 * size, 4 * width as u64);
-        // What a chunk writes, and its lengths, must fit a binding too.
+        // The lengths and the output of a chunk must fit a binding too.
         for chunk in profile.chunks(batch as u64, input_bytes.max(output_bytes.next_multiple_of(size))) {
             let [input, lengths, output] = [input_bytes, 4, output_bytes].map(|bytes| chunk.span(bytes));
             let params = MeanPoolParams {
@@ -168,23 +162,13 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for MeanPool {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_for(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(MeanPool: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "mean-pool",
-    about: "the mean of the first tokens of each sequence, as many as its length says",
+    about: "the mean of the tokens of each sequence, without padding",
     inputs: &[Input::new("x", "(B, T, D)"), Input::new("lengths", "u32 (B)")],
+    outputs: &[("output", "(B, D)")],
     types: &FLOATS,
     options: &[Setting::flag("normalized")],
     make: Some(make),

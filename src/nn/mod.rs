@@ -1,25 +1,29 @@
-//! Layers of networks beside the matrix product.
+//! Layers of neural networks, their gradients, losses and optimizers.
 //!
 //! | want | take |
 //! |---|---|
-//! | rows as probabilities, or their logarithms | [`Softmax`], [`LogSoftmax`] |
-//! | rows of mean 0 and variance 1, or of mean square 1 | [`LayerNorm`], [`RmsNorm`] |
-//! | positions as turned pairs of elements | [`Rope`] |
-//! | the largest, mean, or root of squares of windows | [`Pool2d`]; its gradient [`Pool2dBackward`] |
-//! | channels by given means and variances | [`BatchNorm`] |
-//! | embeddings of tokens; rows of a table by number | [`GatherRows`] |
-//! | one row for each sequence, the mean of its tokens | [`MeanPool`] |
-//! | the loss of a classifier, of a regression, with gradients | [`CrossEntropy`], [`SquaredError`] |
-//! | gradients of activations and of biases | [`ActivationBackward`], [`BiasBackward`] |
-//! | gradients of what works on rows | [`SoftmaxBackward`], [`LogSoftmaxBackward`], [`LayerNormBackward`], [`RmsNormBackward`] |
-//! | steps down a gradient | [`Sgd`], [`Adam`] |
-//! | layers in a row, planned and trained as a whole | [`Sequential`] |
+//! | probabilities of rows, or their logarithms | [`Softmax`], [`LogSoftmax`] |
+//! | normalise rows | [`LayerNorm`], [`RmsNorm`] |
+//! | normalise channels by given means and variances, or by those of the batch | [`BatchNorm`], [`BatchNormTrain`] |
+//! | rotary position embedding | [`Rope`] |
+//! | pool windows of images; its gradient | [`Pool2d`]; [`Pool2dBackward`] |
+//! | look up embeddings, rows of a table by index | [`GatherRows`] |
+//! | average the tokens of each sequence | [`MeanPool`] |
+//! | the loss of a classifier or a regression, with its gradient | [`CrossEntropy`], [`SquaredError`] |
+//! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
+//! | gradients of softmax | [`SoftmaxBackward`], [`LogSoftmaxBackward`] |
+//! | gradients of norms | [`LayerNormBackward`], [`RmsNormBackward`], [`BatchNormBackward`] |
+//! | steps of an optimizer | [`Sgd`], [`Adam`] |
+//! | run or train layers in sequence as one plan | [`Sequential`] |
 //!
-//! A fully connected layer is a [`Gemm`](crate::Gemm) with a bias and an [`Activation`](crate::Activation).
-
+//! A fully connected layer is a [`Gemm`](crate::Gemm) with a bias and an [`Activation`](crate::Activation); a
+//! convolution layer is a [`Conv2d`](crate::Conv2d).
 mod activation_backward;
 mod adam;
+mod batch_channels;
 mod batch_norm;
+mod batch_norm_backward;
+mod batch_norm_train;
 mod bias_backward;
 mod columns;
 mod cross_entropy;
@@ -47,6 +51,8 @@ mod windows;
 pub use activation_backward::ActivationBackward;
 pub use adam::Adam;
 pub use batch_norm::BatchNorm;
+pub use batch_norm_backward::BatchNormBackward;
+pub use batch_norm_train::BatchNormTrain;
 pub use bias_backward::BiasBackward;
 pub use cross_entropy::CrossEntropy;
 pub use gather_rows::GatherRows;
@@ -79,6 +85,7 @@ pub const OPS: &[Operation] = &[
     pool::INFO,
     pool_backward::INFO,
     batch_norm::INFO,
+    batch_norm_train::INFO,
     cross_entropy::INFO,
     squared_error::INFO,
     activation_backward::INFO,
@@ -87,6 +94,7 @@ pub const OPS: &[Operation] = &[
     log_softmax_backward::INFO,
     layer_norm_backward::INFO,
     rms_norm_backward::INFO,
+    batch_norm_backward::INFO,
     sgd::INFO,
     adam::INFO,
     gather_rows::INFO,

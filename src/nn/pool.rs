@@ -1,34 +1,35 @@
-//! Pooling: one number from every window of a plane.
+//! Pooling of windows.
 
 use super::form::pooling;
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
-use super::windows::{Forms, MAX_STEPS, Windows, WindowsParams};
+use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Role, Setting, Variant, by_type, choose, element_fragment, lowered_as,
+    operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
 
-/// How the cells of a window become one number.
+/// The function that reduces a window to one number.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PoolKind {
-    /// The largest, NaN where there is one; of padding alone -infinity.
+    /// The maximum: NaN if a cell is NaN, -infinity if all cells are padding.
     Max,
-    /// The mean of the cells that lie in the image, or of all: [`Pool2d::count_include_pad`].
+    /// The mean of the cells inside the image, or of all cells: see [`Pool2d::count_include_pad`].
     Average,
     /// The square root of the sum of squares.
     L2,
-    /// The sum of cells, each times the weight of its place in the window, row by row.
+    /// The weighted sum; the weights are those of the cells of a window, row by row.
     Weighted(Vec<f32>),
 }
 
 impl PoolKind {
-    /// Name, as on the command line of the `op` example.
+    /// Returns `max`, `avg`, `l2` or `weighted`, as on the command line of the `op` example.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Max => "max",
@@ -38,14 +39,14 @@ impl PoolKind {
         }
     }
 
-    /// Refuses weights that are not those of a window.
+    /// Fails unless there is a weight for each cell.
     pub(super) fn check(&self, windows: &Windows) -> Result<()> {
         let [r, s] = windows.kernel;
         let cells = r.saturating_mul(s);
         match self {
             Self::Weighted(weights) if weights.len() != cells => Err(err!(
                 Shape,
-                "{}: {} weights for a window of {r} x {s}; there must be {cells}",
+                "{}: there are {} weights for a window of {r} x {s}; there must be {cells}",
                 windows.op,
                 weights.len()
             )),
@@ -53,7 +54,7 @@ impl PoolKind {
         }
     }
 
-    /// The weights, if there are any, as a constant of the program.
+    /// Adds the weights, if any, as a constant of the program.
     pub(super) fn weights(&self, program: &mut Program) -> Option<Binding> {
         match self {
             Self::Weighted(weights) => Some(program.constant(bytemuck::cast_slice(weights).to_vec())),
@@ -61,7 +62,7 @@ impl PoolKind {
         }
     }
 
-    /// With the flag of its formulas.
+    /// Adds the flag of this kind to `spec`.
     pub(super) fn flagged(&self, spec: Spec) -> Spec {
         spec.flag("MAX", *self == Self::Max)
             .flag("AVERAGE", *self == Self::Average)
@@ -69,49 +70,55 @@ impl PoolKind {
     }
 }
 
-/// Pooling of planes: `output[n, c, i, j]` is the largest, the mean, the root of squares or a weighted sum of the window
-/// of `x[n, c]` that begins at row `i stride - pad` and column `j stride - pad`; then `activation(that + bias[c])`.
+/// Pools windows of each plane: `output[n, c, i, j] = activation(pool(window) + bias[c])` over the window of `x[n,
+/// c]` that begins at row `i stride - pad` and column `j stride - pad`; `pool` is a maximum, mean, root of squares or
+/// weighted sum.
 ///
-/// # Shapes
-/// `x` is N x C x H x W, `output` N x C x P x Q with `P = (H + pads - dilation (R - 1) - 1) / stride + 1`, rounded down, of
-/// windows of R x S; Q likewise. Operands are `x`, `output`; [`with_bias`](Self::with_bias) adds `bias`, C elements.
-/// N and C may be 0. `output` must be a wgpu buffer of its own.
-///
-/// # Types
-/// f32, and f16 with arithmetic in f32. Weights are f32.
-///
-/// # Precision and determinism
-/// Maxima are exact; sums are in f32, of at most R S additions. Same device, same bits. NaN and infinities reach what they
-/// are a term of, and nothing else. Squares above 3.4e38 are infinite, below 1.2e-38 they may be 0.
-///
-/// # Cost
-/// One operation a cell of each window. One dispatch (one for each part of `x` that a binding holds), no scratch.
-///
-/// # Variants
-/// `direct` takes windows of up to 32767 cells; `large` gives each a workgroup, as for pooling of whole planes; `pairs` takes windows of 2 x 2 that do not overlap, without padding, of rows of a multiple of 4.
-/// `auto` (the default) takes `pairs` where it can, and `large` from 256 cells on.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): no images, a window larger than the padded image, of no cells, a stride or dilation of 0,
-/// a padding as wide as a window, weights that are not R S; [`Unsupported`](crate::ErrorKind::Unsupported): `pairs`
-/// or `direct` where it cannot; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the
-/// largest binding; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
-///
-/// # Algorithm
-/// `shaders/nn/pool_direct.wgsl`; `pool_large.wgsl`; `pool_pairs.wgsl` reads vec4s and moves every byte once.
-///
-/// # Example
 /// ```
-/// use tilework::nn::{Pool2d, PoolKind};
-/// use tilework::program::{DeviceProfile, Op};
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
 ///
-/// let halves = Pool2d::new(PoolKind::Max, [32, 64, 224, 224], [2, 2]);
-/// assert_eq!(halves.output_shape()?, [32, 64, 112, 112]);
-/// assert_eq!(Op::<f32>::lower(&halves, &DeviceProfile::h100())?.variant(), "pairs");
-/// let overlapping = Pool2d::new(PoolKind::Average, [1, 3, 7, 7], [3, 3]).stride([2, 2]).pad([1, 1]);
-/// assert_eq!(overlapping.output_shape()?, [1, 3, 4, 4]);
+/// let gpu = Gpu::new()?;
+/// let (x, output) = (gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?, gpu.alloc::<f32>(1)?);
+/// let plan = Pool2d::new(PoolKind::Max, [1, 1, 2, 2], [2, 2]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [4.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// `x` is N x C x H x W, `output` N x C x P x Q. For windows of R x S, `P = (H + pads - dilation (R - 1) - 1) /
+/// stride + 1`, rounded down, and Q likewise. [`with_bias`](Self::with_bias) adds `bias`, C elements. Every extent is
+/// at least 1. `output` must not share a wgpu buffer with the others.
+///
+/// # Types
+/// f32 and f16; f16 is computed in f32. Weights are f32.
+///
+/// # Precision and determinism
+/// Maxima are exact; sums are f32, of at most R S terms. Squares above 3.4e38 are infinite, and below 1.2e-38 they
+/// may be 0. NaN and infinities propagate as in f32 arithmetic. The same device and inputs give the same bits.
+///
+/// # Cost
+/// One flop for each cell of each window. One dispatch for each chunk of `x` that fits a binding; no scratch.
+///
+/// # Variants
+/// `direct`: a thread for each window, up to 32767 cells. `large`: a workgroup for each window, as for pooling whole
+/// planes. `pairs`: windows of 2 x 2 that do not overlap, without padding, in rows of a multiple of 4. `auto` (the
+/// default) takes `pairs` where it can, else `large` from 256 cells on, else `direct`.
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, a window larger than the padded image, a stride or dilation of
+///   0, padding as wide as a window, a wrong number of weights.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): windows that the variant does not support.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding,
+///   windows too large for the loops of `large`.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `units` outside 1 to 16, an unknown variant.
+///
+/// # Algorithm
+/// `shaders/nn/pool_direct.wgsl`; `pool_large.wgsl`, which reduces a window in a tree; `pool_pairs.wgsl`, which reads
+/// each vec4 once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool2d {
     kind: PoolKind,
@@ -123,58 +130,31 @@ pub struct Pool2d {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("direct", "one invocation a window; any window, stride, dilation and padding"),
-    Variant::portable("large", "one workgroup a window; any window, for those of many cells"),
-    Variant::portable("pairs", "windows of 2 x 2 side by side: vec4 loads, several in flight"),
+    Variant::portable("direct", "a thread for each window; any stride, dilation and padding"),
+    Variant::portable("large", "a workgroup for each window, for windows of many cells"),
+    Variant::portable("pairs", "adjacent windows of 2 x 2: vec4 loads, several in flight"),
 ];
 
-/// Cells from which on a window is work for a workgroup.
+/// Cells from which `auto` gives a window a workgroup.
 const LARGE: usize = 256;
 
 impl Pool2d {
-    /// Of x of this shape (N, C, H, W), in windows of `kernel` (R, S), one beside the other.
+    /// Takes the shape of `x` (N, C, H, W) and of the windows (R, S). The default stride makes windows adjacent.
     pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
         let windows = Windows::new("pool", shape, kernel);
         Self { kind, windows, activation: Activation::None, bias: false, variant: "auto".into(), units: 4 }
     }
 
-    /// From one window to the next, down and across; the default is the window's own extent.
-    #[must_use]
-    pub fn stride(mut self, stride: [usize; 2]) -> Self {
-        self.windows.stride = stride;
-        self
-    }
+    window_methods!();
 
-    /// Rows above and below, and columns to the left and right, that belong to windows and hold nothing; the default
-    /// is none.
-    #[must_use]
-    pub fn pad(self, [h, w]: [usize; 2]) -> Self {
-        self.pad_each([h, w, h, w])
-    }
-
-    /// As [`pad`](Self::pad), on each side: top, left, bottom, right.
+    /// Sets the padding of each side: top, left, bottom, right.
     #[must_use]
     pub fn pad_each(mut self, pads: [usize; 4]) -> Self {
         self.windows.pads = pads;
         self
     }
 
-    /// From one cell of a window to the next, down and across; the default is 1.
-    #[must_use]
-    pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
-        self.windows.dilation = dilation;
-        self
-    }
-
-    /// [`Average`](PoolKind::Average) divides by all cells of a window, padding included. By default it divides by the
-    /// cells inside the image.
-    #[must_use]
-    pub fn count_include_pad(mut self) -> Self {
-        self.windows.padding_counts = true;
-        self
-    }
-
-    /// Applied to every number before it is stored; the default is none.
+    /// Applies an activation to each result. The default is none.
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
@@ -188,40 +168,33 @@ impl Pool2d {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// How many times two numbers an invocation of `pairs` computes, its loads in flight together: 1 to 16, 4 by
-    /// default.
+    /// Sets how many pairs of results a thread of `pairs` computes with all loads in flight: 1 to 16, 4 by default.
     #[must_use]
     pub fn units(mut self, units: u32) -> Self {
         self.units = units;
         self
     }
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    /// The op's name.
+    pub(crate) const NAME: &'static str = INFO.name;
 
-    /// N, C, P, Q.
+    crate::program::variants!(variant);
+
+    /// Returns the shape of `output`: N, C, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+    /// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
     pub fn output_shape(&self) -> Result<[usize; 4]> {
         self.windows.output_shape()
     }
 
+    /// Returns the kind, the windows and the activation.
     pub(crate) fn parts(&self) -> (&PoolKind, &Windows, Activation) {
         (&self.kind, &self.windows, self.activation)
     }
 
-    fn lower_as(&self, dtype: DType, biased: bool, profile: &DeviceProfile) -> Result<Program> {
-        let windows = &self.windows;
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (windows, biased) = (&self.windows, self.bias);
         let [_, c, ..] = windows.shape;
         let [.., p, q] = windows.output_shape()?;
         let [r, s] = windows.kernel;
@@ -232,27 +205,27 @@ impl Pool2d {
         let pairs = windows.are_pairs();
         let (variant, decision) = choose("pool", &self.variant, VARIANTS, profile, || {
             if pairs {
-                ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
+                ("pairs", "adjacent windows of 2 x 2: reads each vec4 once".to_owned())
             } else if r * s >= LARGE {
-                ("large", format!("windows of {r} x {s} are work for a workgroup each"))
+                ("large", format!("windows of {r} x {s} occupy a workgroup each"))
             } else {
-                ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
+                ("direct", format!("windows of {r} x {s} overlap, leave gaps or are not aligned"))
             }
         })?;
         if variant.name == "direct" && r * s > MAX_STEPS {
             return Err(err!(
                 Unsupported,
-                "pool: the variant `direct` takes windows of at most {} cells, these have {r} x {s}; take `large` or `auto`",
+                "pool: the variant `direct` takes windows of at most {} cells, not {r} x {s}; use `large` or `auto`",
                 MAX_STEPS
             ));
         }
-        // A workgroup of 256 walks a window, for two windows of f16 after each other.
+        // A workgroup of 256 walks a window, and with f16 two, one after the other.
         let rounds = 4 / dtype.size() as u64 * ((r * s) as u64).div_ceil(256).saturating_add(16);
         if variant.name == "large" && !profile.runs_rounds(rounds) {
             return Err(err!(
                 TooLarge,
-                "pool: windows of {r} x {s} take {rounds} rounds of loops; {} ends the loops of an invocation after {}; pool \
-                 smaller windows, and these again",
+                "pool: windows of {r} x {s} take {rounds} loop rounds; {} ends loops after {}; pool smaller windows, \
+                 then pool the result",
                 profile.name,
                 profile.max_rounds()
             ));
@@ -260,8 +233,8 @@ impl Pool2d {
         if variant.name == "pairs" && !pairs {
             return Err(err!(
                 Unsupported,
-                "pool: the variant `pairs` takes windows of 2 x 2 with stride 2, without padding or dilation, in rows of a \
-                 multiple of 4; these are {r} x {s} with stride {:?} in rows of {}; take `direct` or `auto`",
+                "pool: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and rows of a \
+                 multiple of 4; these are {r} x {s} with stride {:?} in rows of {}; use `direct` or `auto`",
                 windows.stride,
                 windows.shape[3]
             ));
@@ -305,15 +278,15 @@ impl Pool2d {
         let kernel = program.kernel(kernel);
         let more = self.kind.weights(&mut program);
         let plane = (p * q) as u64;
-        let forms = Forms { dtype, wide: &[0], narrow: &[output as usize - 1], profile };
-        windows.each_chunk(&mut program, &forms, |program, params: WindowsParams, wide, narrow| {
+        let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[output as usize - 1], profile };
+        windows.each_chunk(&mut program, &operands, |program, params: WindowsParams, wide, narrow| {
             let mut bindings = vec![wide[0]];
             if biased {
                 bindings.push(Binding::operand(1, &program.operands));
             }
             bindings.push(narrow[0]);
             bindings.extend(more);
-            // A word more, where the first is shared with what lies before.
+            // With f16 a chunk may begin inside a word, so one more word is written.
             let numbers = u64::from(params.planes) * plane + if dtype == DType::F16 { 2 } else { 0 };
             let grid = Grid::fold(numbers.div_ceil(per_workgroup));
             program.dispatch(kernel, &params, bindings, grid);
@@ -325,28 +298,22 @@ impl Pool2d {
 operands! {
     impl[T: Element,] Pool2d, T {
         fn record(x: T, output: T);
-        /// What is added to each channel.
+        /// Takes the bias of each channel.
         optional with_bias(bias: T);
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Pool2d {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, self.bias, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(Pool2d: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "pool",
-    about: "the largest, the mean, the root of squares or a weighted sum of every window",
+    about: "the maximum, mean, root of squares or weighted sum of each window",
     inputs: &[Input::new("x", "(N, C, H, W)")],
+    outputs: &[(
+        "output",
+        "(N, C, (H + pads - dilation * (kernel - 1) - 1) / stride + 1, \
+             (W + pads - dilation * (kernel - 1) - 1) / stride + 1)",
+    )],
     types: &FLOATS,
     options: &[
         KIND,
@@ -361,6 +328,7 @@ pub(super) const INFO: Operation = Operation {
         COUNT_INCLUDE_PAD,
         Setting::number("units", "4"),
     ],
+    domains: &[("weights", Domain::Finite)],
     make: Some(make),
     variants: Pool2d::variants,
     samples,
@@ -380,10 +348,15 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         .variant(asked.variant());
     if settings.has("pad-each") {
         if settings.has("pad") {
-            return Err(err!(InvalidArgument, "pool: --pad and --pad-each are given; give one of them"));
+            return Err(err!(
+                InvalidArgument,
+                "pool: --pad and --pad-each exclude each other; give one of them"
+            ));
         }
         op = op.pad_each(settings.numbers("pad-each", "T,L,B,R")?);
     }
+    asked.set("kernel", &op.windows.kernel);
+    asked.set("stride", &op.windows.stride);
     let (dtype, output) = (x.dtype(), Role::Result(op.output_shape()?.to_vec()));
     let mut operands = vec![Role::Given(x)];
     if let Some(bias) = asked.named("bias", &shape[1..2])? {

@@ -2,63 +2,66 @@
 
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
 use super::pool::PoolKind;
-use super::windows::{Forms, MAX_STEPS, Windows};
+use super::windows::{ChunkedOperands, MAX_STEPS, Windows, window_methods};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Role, Variant, by_type, choose, element_fragment, operands,
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Role, Variant, by_type, choose, element_fragment, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
 
-/// The gradient of a loss by the input of a pooling, from that by its output: every cell gets its share of `dy` of every
-/// window that holds it.
+/// Computes the gradient of [`Pool2d`](super::Pool2d) with respect to its input: `dx` of a cell is the sum of its
+/// shares of `dy` over all windows that contain it.
 ///
-/// The whole share goes to the first largest cell of a window (NaN is largest, the last one of several) of
-/// [`Max`](PoolKind::Max); one over the number of cells to each of [`Average`](PoolKind::Average); the cell over the
-/// window's root of squares to each of [`L2`](PoolKind::L2), 0 where that is 0; the weight of its place to each of
-/// [`Weighted`](PoolKind::Weighted). Of a fused bias and activation, the gradients come first:
-/// [`ActivationBackward`](super::ActivationBackward), [`BiasBackward`](super::BiasBackward).
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, dy) = (gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?, gpu.upload(&[5.0f32])?);
+/// let dx = gpu.alloc::<f32>(4)?;
+/// let plan = Pool2dBackward::new(PoolKind::Max, [1, 1, 2, 2], [2, 2]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &dy, &dx)?;
+/// rec.submit()?;
+/// assert_eq!(dx.read()?, [0.0, 0.0, 0.0, 5.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// [`Max`](PoolKind::Max) gives all of `dy` to the first largest cell of a window; NaN counts as largest, and of
+/// several NaN the last. [`Average`](PoolKind::Average) gives each cell `dy` over the number of cells,
+/// [`L2`](PoolKind::L2) `dy` times the cell over the window's root of squares (0 if that is 0),
+/// [`Weighted`](PoolKind::Weighted) `dy` times the cell's weight. With a fused bias or activation, apply
+/// [`ActivationBackward`](super::ActivationBackward) and [`BiasBackward`](super::BiasBackward) first.
 ///
 /// # Shapes
-/// As of [`Pool2d`](super::Pool2d) without bias and activation: `x` and `dx` N x C x H x W, `dy` N x C x P x Q. Operands are `x`,
-/// `dy`, `dx`, in this order. `dx` must be a wgpu buffer of its own.
+/// As [`Pool2d`](super::Pool2d) without bias and activation: `x` and `dx` are N x C x H x W, `dy` is N x C x P x Q.
+/// `dx` must not share a wgpu buffer with the others.
 ///
 /// # Types
-/// f32, and f16 with arithmetic in f32.
+/// f32 and f16; f16 is computed in f32.
 ///
 /// # Precision and determinism
-/// Shares are added in f32 in the order of the window's cells, gathered without atomics. Same device, same bits.
-/// Where all of a window's squares are below 1.2e-38, its root may be 0, and then its shares are.
+/// Shares are gathered without atomics and added in f32 in a fixed order. If all squares of a window are below 1.2e-38,
+/// its root and its shares may be 0. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// In `direct` a cell reads every window that holds it: about `R S / stride` times R S cells, through the cache; `pairs` moves
-/// every byte once. One dispatch (one for each
-/// part of `x` that a binding holds), no scratch.
+/// In `direct` each cell reads all windows that contain it, about `R S / stride` times R S cells, through the cache.
+/// `pairs` reads and writes each element once. One dispatch for each chunk of `x` that fits a binding; no scratch.
 ///
 /// # Variants
-/// `direct` takes any window; `pairs` windows of 2 x 2 that do not overlap, without padding, of an even number of rows of a
-/// multiple of 4. `auto` (the default) takes `pairs` where it can.
+/// `direct` takes any windows; `pairs` takes windows of 2 x 2 that do not overlap, without padding, in an even number
+/// of rows of a multiple of 4. `auto` (the default) takes `pairs` where it can.
 ///
 /// # Errors
-/// As of [`Pool2d`](super::Pool2d); [`TooLarge`](crate::ErrorKind::TooLarge) for windows that are too many for a cell, and of too
-/// many cells; [`Unsupported`](crate::ErrorKind::Unsupported): `pairs` where it cannot.
+/// Those of [`Pool2d`](super::Pool2d), and [`TooLarge`](crate::ErrorKind::TooLarge) if a cell lies in too many
+/// windows of too many cells.
 ///
 /// # Algorithm
 /// `shaders/nn/pool_backward_direct.wgsl`, `pool_backward_pairs.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::nn::{Pool2dBackward, PoolKind};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let op = Pool2dBackward::new(PoolKind::Max, [8, 16, 28, 28], [2, 2]);
-/// let program = Op::<f32>::lower(&op, &DeviceProfile::h100())?;
-/// assert_eq!(program.operands[1].len, 8 * 16 * 14 * 14);
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool2dBackward {
     kind: PoolKind,
@@ -67,67 +70,32 @@ pub struct Pool2dBackward {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable("direct", "one invocation a cell gathers from the windows that hold it"),
-    Variant::portable("pairs", "windows of 2 x 2 side by side: vec4 loads and stores, every byte once"),
+    Variant::portable("direct", "a thread for each cell gathers from the windows that contain it"),
+    Variant::portable("pairs", "adjacent windows of 2 x 2: vec4 loads and stores, each element once"),
 ];
 
-/// Times two windows that an invocation of `pairs` takes.
+/// Pairs of windows for each thread of `pairs`.
 const UNITS: u32 = 2;
 
 impl Pool2dBackward {
-    /// Of x of this shape (N, C, H, W), pooled in windows of `kernel` (R, S), one beside the other.
+    /// Takes the shape of `x` (N, C, H, W) and of the windows (R, S). The default stride makes windows adjacent.
     pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
         Self { kind, windows: Windows::new("pool-backward", shape, kernel), variant: "auto".into() }
     }
 
-    /// As of [`Pool2d::stride`](super::Pool2d::stride).
-    #[must_use]
-    pub fn stride(mut self, stride: [usize; 2]) -> Self {
-        self.windows.stride = stride;
-        self
-    }
+    window_methods!();
 
-    /// As of [`Pool2d::pad`](super::Pool2d::pad).
-    #[must_use]
-    pub fn pad(mut self, [h, w]: [usize; 2]) -> Self {
-        self.windows.pads = [h, w, h, w];
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// As of [`Pool2d::dilation`](super::Pool2d::dilation).
-    #[must_use]
-    pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
-        self.windows.dilation = dilation;
-        self
-    }
-
-    /// As of [`Pool2d::count_include_pad`](super::Pool2d::count_include_pad).
-    #[must_use]
-    pub fn count_include_pad(mut self) -> Self {
-        self.windows.padding_counts = true;
-        self
-    }
-
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    /// The shape of `dy`: N, C, P, Q.
+    /// Returns the shape of `dy`: N, C, P, Q.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+    /// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
     pub fn dy_shape(&self) -> Result<[usize; 4]> {
         self.windows.output_shape()
     }
 
+    /// Returns the kind and the windows.
     pub(crate) fn parts(&self) -> (&PoolKind, &Windows) {
         (&self.kind, &self.windows)
     }
@@ -135,32 +103,32 @@ impl Pool2dBackward {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let windows = &self.windows;
         self.kind.check(windows)?;
-        // A cell walks every window that holds it.
+        // A thread walks all windows that contain its cell.
         let [r, s] = windows.kernel;
         let held = r.div_ceil(windows.stride[0].max(1)).saturating_mul(s.div_ceil(windows.stride[1].max(1)));
         let steps = held.saturating_mul(r.saturating_mul(s)).saturating_add(r.saturating_mul(s));
         if steps > MAX_STEPS {
             return Err(err!(
                 TooLarge,
-                "pool-backward: a cell is held by {held} windows of {r} x {s}, which take {steps} steps; at most {} are safe on \
-                 every driver; take smaller windows or larger strides",
+                "pool-backward: a cell lies in {held} windows of {r} x {s}, which take {steps} steps; every driver runs \
+                 at most {}; use smaller windows or larger strides",
                 MAX_STEPS
             ));
         }
         let pairs = windows.are_pairs() && windows.shape[2].is_multiple_of(2);
         let (variant, decision) = choose("pool-backward", &self.variant, VARIANTS, profile, || {
             if pairs {
-                ("pairs", "windows of 2 x 2 side by side are read by vec4, each cell once".to_owned())
+                ("pairs", "adjacent windows of 2 x 2: reads each vec4 once".to_owned())
             } else {
-                ("direct", format!("windows of {r} x {s} that overlap, leave gaps or are not aligned"))
+                ("direct", format!("windows of {r} x {s} overlap, leave gaps or are not aligned"))
             }
         })?;
         if variant.name == "pairs" && !pairs {
             return Err(err!(
                 Unsupported,
-                "pool-backward: the variant `pairs` takes windows of 2 x 2 with stride 2, without padding or dilation, in an \
-                 even number of rows of a multiple of 4; these are {r} x {s} with stride {:?} in {} rows of {}; take `direct` \
-                 or `auto`",
+                "pool-backward: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and an \
+                 even number of rows of a multiple of 4; these are {r} x {s} with stride {:?} in {} rows of {}; use \
+                 `direct` or `auto`",
                 windows.stride,
                 windows.shape[2],
                 windows.shape[3]
@@ -179,17 +147,17 @@ impl Pool2dBackward {
             bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
         };
         windows.check_sizes(&program, profile)?;
-        // A mean does not ask for the cells, nor do weights.
+        // Means and weighted sums do not read the cells.
         let weighted = matches!(self.kind, PoolKind::Weighted(_));
-        let cells_count = !weighted && self.kind != PoolKind::Average;
+        let reads_cells = !weighted && self.kind != PoolKind::Average;
         let mut spec = self
             .kind
             .flagged(Spec::new())
             .slot("element", element_fragment(dtype))
-            .constant("GRADIENTS_BINDING", if cells_count { 2u32 } else { 1 })
-            .constant("OUTPUT_BINDING", if cells_count { 3u32 } else { 2 })
+            .constant("GRADIENTS_BINDING", if reads_cells { 2u32 } else { 1 })
+            .constant("OUTPUT_BINDING", if reads_cells { 3u32 } else { 2 })
             .flag("HALVES", dtype == DType::F16)
-            .flag("CELLS", cells_count)
+            .flag("CELLS", reads_cells)
             .flag("WEIGHTED", weighted);
         if weighted {
             spec = spec.constant("WEIGHTS_BINDING", 3u32);
@@ -203,12 +171,12 @@ impl Pool2dBackward {
             Kernel::library("nn/pool_backward_direct", "pool_backward_direct", spec)
         };
         let kernel = program.kernel(kernel);
-        let forms = Forms { dtype, wide: &[0, 2], narrow: &[1], profile };
-        windows.each_chunk(&mut program, &forms, |program, params, wide, narrow| {
+        let operands = ChunkedOperands { dtype, wide: &[0, 2], narrow: &[1], profile };
+        windows.each_chunk(&mut program, &operands, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
             let per_workgroup = if fast { 256 * 8 * u64::from(UNITS) } else { 256 * 4 / dtype.size() as u64 };
             let grid = Grid::fold(cells.div_ceil(per_workgroup));
-            let mut bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!cells_count));
+            let mut bindings = vec![wide[0], narrow[0], wide[1]].split_off(usize::from(!reads_cells));
             bindings.extend(weights);
             program.dispatch(kernel, &params, bindings, grid);
         });
@@ -222,25 +190,16 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Pool2dBackward {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(Pool2dBackward: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "pool-backward",
-    about: "the gradient of pooling by its input",
+    about: "the gradient of pooling with respect to its input",
     inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, C, P, Q)")],
+    outputs: &[("dx", "as x")],
     types: &FLOATS,
     options: &[KIND, WEIGHTS, KERNEL, STRIDE, PAD, DILATION, COUNT_INCLUDE_PAD],
+    domains: &[("weights", Domain::Finite)],
     make: Some(make),
     variants: Pool2dBackward::variants,
     samples,

@@ -1,4 +1,4 @@
-//! Rotary embedding of positions.
+//! Rotary position embedding.
 
 use super::form::FLOATS;
 use crate::element::{DType, Element};
@@ -7,59 +7,65 @@ use crate::program::When;
 use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as,
+    operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// Rotary embedding: pairs of elements of each token's heads, turned by angles of its position.
+/// Rotates pairs of elements by angles of their token's position: pair j of a row at position p, (a, b), becomes
+/// `(cos[p, j] a - sin[p, j] b, sin[p, j] a + cos[p, j] b)`.
 ///
-/// Of the pair (a, b) number j of a row at position p it makes `(cos[p, j] a - sin[p, j] b, sin[p, j] a + cos[p, j] b)`.
-/// Pairs are halves apart, j and `j + rotary / 2`, as in GPT-NeoX and Llama, or neighbours
-/// ([`interleaved`](Self::interleaved)), as in RoFormer and GPT-J. Elements behind the first [`rotary`](Self::rotary) ones of a row stay as they are.
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::Rope;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// // One token of one head of size 2, rotated by a right angle.
+/// let (x, output) = (gpu.upload(&[3.0f32, 4.0])?, gpu.alloc::<f32>(2)?);
+/// let (cos, sin) = (gpu.upload(&[0.0f32])?, gpu.upload(&[1.0f32])?);
+/// let plan = Rope::new([1, 1, 1, 2]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &cos, &sin, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [-4.0, 3.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// Elements j and `j + rotary / 2` form a pair, as in GPT-NeoX and Llama; or neighbours do
+/// ([`interleaved`](Self::interleaved)), as in RoFormer and GPT-J. Elements after the first [`rotary`](Self::rotary) of
+/// a row are copied.
 ///
 /// # Shapes
 /// `x` and `output` are (batch, heads, tokens, size), row-major, or (batch, tokens, heads, size) with
-/// [`tokens_first`](Self::tokens_first), as a projection gives them. Operands are `x`, `cos`, `sin`, `output`, in this
-/// order. The tables are (tokens, rotary / 2), the same for all sequences, or with [`tables`](Self::tables) (batch *
-/// tokens, rotary / 2). [`with_positions`](Self::with_positions) has tables of any number of positions, and `positions`
-/// (batch, tokens) for its fourth operand, of which those beyond the tables take the last row. Any
-/// extent but the tables' may be 0. `output` must be a wgpu buffer of its own.
+/// [`tokens_first`](Self::tokens_first). `cos` and `sin` are (tokens, rotary / 2), the same for all sequences, or
+/// (batch tokens, rotary / 2) with [`tables`](Self::tables). [`with_positions`](Self::with_positions) reads tables of
+/// any number of positions by an operand `positions` of u32, (batch, tokens); positions beyond the tables use the
+/// last row. Every extent except the tables' may be 0. `output` must not share a wgpu buffer with the others.
 ///
 /// # Types
-/// `x` and `output` are of f32 or f16, tables always of f32, and so is the arithmetic.
+/// `x` and `output` are f32 or f16; tables and arithmetic are f32.
 ///
 /// # Precision and determinism
-/// Two products and a sum, rounded each: [`reference::rope_bound`](crate::reference::rope_bound). Same device, same bits.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
+/// Two products and a sum, each rounded: [`reference::rope_bound`](crate::reference::rope_bound) bounds the error. NaN
+/// and infinities propagate as in f32 arithmetic. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// 3 operations an element; one dispatch, every element read once from memory and written once.
+/// 3 flop for each element, which is read and written once. One dispatch for each chunk of `x` that fits a binding; no
+/// scratch.
 ///
 /// # Variants
-/// `fours`, the only one: an invocation computes four elements.
+/// `fours`, the only one: a thread computes four elements.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a `rotary` that is odd or above `size`, tables that are none
-/// of tokens, an unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, of tables, binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an odd `rotary` or one above `size`, tables of another
+///   length, an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, or a table above the largest binding.
 ///
 /// # Algorithm
 /// Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding*, 2021: `shaders/nn/rope.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::nn::Rope;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let rope = Rope::new([1, 32, 512, 128]);
-/// let program = Op::<f32>::lower(&rope, &DeviceProfile::h100())?;
-/// assert_eq!(program.operands[1].len, 512 * 64);
-/// // One table for all positions that there are, and where each token is.
-/// let program = Op::<f32>::lower(&rope.with_positions(4096), &DeviceProfile::h100())?;
-/// assert_eq!((program.operands[1].len, program.operands[3].len), (4096 * 64, 512));
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
     shape: [usize; 4],
@@ -72,7 +78,7 @@ pub struct Rope {
 }
 
 const VARIANTS: &[Variant] =
-    &[Variant::portable("fours", "an invocation computes four elements: one read, one write")];
+    &[Variant::portable("fours", "a thread computes four elements: one read, one write")];
 
 kernel_params! {
     struct RopeParams {
@@ -89,7 +95,7 @@ kernel_params! {
 const WORKGROUP_SIZE: u64 = 256;
 
 impl Rope {
-    /// Rotates every element of `x` of shape (batch, heads, tokens, size).
+    /// Takes the shape of `x` (batch, heads, tokens, size).
     pub fn new(shape: [usize; 4]) -> Self {
         Self {
             shape,
@@ -102,7 +108,7 @@ impl Rope {
         }
     }
 
-    /// How many elements of a row are turned, from the first on; an even number.
+    /// Rotates only the first `rotary` elements of each row, an even number. The default is all.
     #[must_use]
     pub fn rotary(mut self, rotary: usize) -> Self {
         self.rotary = rotary;
@@ -116,46 +122,36 @@ impl Rope {
         self
     }
 
-    /// `x` and `output` are (batch, tokens, heads, size). By default they are (batch, heads, tokens, size).
+    /// Lays out `x` and `output` as (batch, tokens, heads, size). The default is (batch, heads, tokens, size).
     #[must_use]
     pub fn tokens_first(mut self) -> Self {
         self.tokens_first = true;
         self
     }
 
-    /// Rows of the tables: `tokens` (the default), or `batch * tokens` where each sequence has its own.
+    /// Sets the rows of the tables: `tokens` (the default), or `batch * tokens` if each sequence has its own.
     #[must_use]
     pub fn tables(mut self, rows: usize) -> Self {
         self.table = rows;
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Looks up the position of each token in tables of `table` positions: an operand `positions` of u32, which plans take
-    /// by `with_positions`.
+    /// Looks up the position of each token in tables of `table` positions: an operand `positions` of u32, which plans
+    /// take by `with_positions`.
     #[must_use]
     pub fn with_positions(mut self, table: usize) -> Self {
         (self.table, self.positions) = (table, true);
         self
     }
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
-    /// Elements of a row that are turned.
-    pub(crate) fn turned(&self) -> usize {
+    /// Returns the number of rotated elements of a row.
+    pub(crate) fn rotated(&self) -> usize {
         self.rotary
     }
 
-    /// Sequence and token of a row, and the pair of an element: its partner, whether it is the second, and the angle.
+    /// Returns the token and the pair of element `at`.
     pub(crate) fn place(&self, at: usize) -> RopePlace {
         let [_, heads, tokens, size] = self.shape;
         let (row, element) = (at / size, at % size);
@@ -167,10 +163,10 @@ impl Rope {
         };
         let partner = if second { at.saturating_sub(apart) } else { at + apart };
         let number = row / (heads * tokens) * tokens + token;
-        RopePlace { number, turns: element < self.rotary, second, partner, angle }
+        RopePlace { number, rotates: element < self.rotary, second, partner, angle }
     }
 
-    /// The row of the tables for token number `number` of all.
+    /// Returns the row of the tables for token `number`, counted over all sequences.
     pub(crate) fn table_row(&self, number: usize, positions: Option<&[u32]>) -> usize {
         match positions {
             Some(positions) => (positions[number] as usize).min(self.table - 1),
@@ -178,15 +174,15 @@ impl Rope {
         }
     }
 
-    fn lower_as(&self, dtype: DType, positions: bool, profile: &DeviceProfile) -> Result<Program> {
-        let op = "rope";
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (op, positions) = ("rope", self.positions);
         let [batch, heads, tokens, size] = self.shape;
         let len = elements(op, "x", &self.shape)?;
         let all = batch * tokens;
         if !self.rotary.is_multiple_of(2) || self.rotary > size {
             return Err(err!(
                 InvalidArgument,
-                "{op}: {} of {size} elements of a row are to be turned; pairs take an even number, at most the size",
+                "{op}: rotary is {}; it must be even and at most {size}, the size of a row",
                 self.rotary
             ));
         }
@@ -194,12 +190,12 @@ impl Rope {
         if !fits {
             return Err(err!(
                 InvalidArgument,
-                "{op}: tables have {} rows; without positions they have {tokens}, one for each token, or {all}, with \
-                 positions at least one",
+                "{op}: tables have {} rows; without positions they need {tokens}, one for each token, or {all}; with \
+                 positions at least 1",
                 self.table
             ));
         }
-        let why = || ("fours", "there is one way".to_owned());
+        let why = || ("fours", "the only variant".to_owned());
         let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
         let of_table = elements(op, "cos", &[self.table, self.rotary / 2])?;
@@ -208,7 +204,7 @@ impl Rope {
         if positions {
             operands.push(read("positions", DType::U32, all));
         }
-        profile.check_bindings(op, &operands[1..], "take fewer tokens at a time")?;
+        profile.check_bindings(op, &operands[1..], "use fewer tokens at a time")?;
         index_u32(op, "elements", len)?;
         check_rows(op, &operands[0], size, profile)?;
         let output = operands.len();
@@ -220,7 +216,7 @@ impl Rope {
         if len == 0 {
             return Ok(program);
         }
-        // A vector of four has its partners in one too.
+        // With vec4s, the partners of a vec4 are one vec4 too.
         let apart = if self.interleaved { self.rotary } else { self.rotary / 2 };
         let vectors = size.is_multiple_of(4) && apart.is_multiple_of(4);
         let spec = Spec::new()
@@ -255,48 +251,38 @@ impl Rope {
     }
 }
 
-/// Where an element stands.
+/// The token and the pair of an element.
 pub(crate) struct RopePlace {
-    /// Of its token, among those of all sequences.
+    /// The index of its token over all sequences.
     pub(crate) number: usize,
-    pub(crate) turns: bool,
-    /// Whether it is the second of its pair.
+    pub(crate) rotates: bool,
+    /// Whether it is the second element of its pair.
     pub(crate) second: bool,
     pub(crate) partner: usize,
-    /// The number of its pair.
+    /// The index of its pair.
     pub(crate) angle: usize,
 }
 
 operands! {
     impl[T: Element,] Rope, T {
         fn record(x: T, cos: f32, sin: f32, output: T);
-        /// The position of each token.
+        /// Takes the position of each token.
         optional with_positions(positions: u32);
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Rope {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, self.positions, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(Rope: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "rope",
-    about: "pairs of elements of each row turned by the angles of its position",
+    about: "rotary position embedding: pairs of elements rotated by angles of their position",
     inputs: &[
         Input::new("x", "(B, H, T, D)"),
         Input::new("cos", "f32 (P, R/2)"),
         Input::new("sin", "f32 (P, R/2)"),
         Input::optional("positions", "u32 (B, T)"),
     ],
+    outputs: &[("output", "as x")],
     types: &FLOATS,
     options: &[Setting::flag("interleaved"), Setting::flag("tokens-first")],
     make: Some(make),
@@ -306,7 +292,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// What of a row is turned, and how many positions there are, the tables say.
+/// Forms the op; the shape of `cos` determines `rotary` and the number of positions.
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let (x, shape) = asked.array::<4>("x")?;

@@ -1,40 +1,202 @@
-//! What softmax and the norms share: statistics of each row, then every element by them.
+//! The lowering that softmax and the norms share: statistics of each row, then each element normalised by them.
 
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, LOOP_ROUNDS};
 pub(super) use crate::program::rows::{RowTile, RowsParams, RowsPolicy, check_rows, policy, reduction, tile};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant, choose,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant, choose,
     element_fragment,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
+use half::f16;
 
 pub(super) const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "whole",
-        "a row in the registers of one workgroup, or of a part of one: one read, one write",
-    ),
+    Variant::portable("whole", "a row in the registers of at most one workgroup: one read, one write"),
     Variant::portable("parts", "statistics of parts of a row, joined, then applied: two reads, one write"),
 ];
 
-/// Operations on each element, roughly.
+/// Estimated flop for each element.
 const FLOP: f64 = 5.0;
 
-/// The work of one of the ops.
+/// Writes the options of all ops on rows.
+macro_rules! rows_methods {
+    () => {
+        crate::program::variants!(rows.variant);
+
+        /// Sets how many threads share a row, or a part of one: a power of two. The default depends on the device and
+        /// on the length of rows.
+        #[must_use]
+        pub fn lanes(mut self, lanes: u32) -> Self {
+            self.rows.lanes = Some(lanes);
+            self
+        }
+    };
+}
+pub(super) use rows_methods;
+
+/// Writes the option that norms and their gradients share.
+macro_rules! norm_methods {
+    () => {
+        /// Sets the number added under the square root. The default is 1e-5.
+        #[must_use]
+        pub fn eps(mut self, eps: f32) -> Self {
+            self.rows.eps = eps;
+            self
+        }
+
+        /// Returns the epsilon, which the functions of [`reference`](crate::reference) take.
+        pub fn epsilon(&self) -> f32 {
+            self.rows.eps
+        }
+    };
+}
+pub(super) use norm_methods;
+
+/// Writes the methods and the declaration of softmax or its logarithm.
+macro_rules! softmax_op {
+    ($Op:ident, $name:literal, $file:literal, $about:literal) => {
+        use super::form::{FLOATS, LANES, of_rows};
+        use super::rows::{VARIANTS, rows_methods, samples as samples_of_rows};
+        use crate::element::{DType, Element};
+        use crate::error::Result;
+        use crate::program::{
+            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands,
+        };
+        use half::f16;
+
+        impl $Op {
+            /// Takes `rows` rows of `n` elements.
+            pub fn new(rows: usize, n: usize) -> Self {
+                Self { rows: Rows::new($name, $file, rows, n, f32::NEG_INFINITY) }
+            }
+
+            rows_methods!();
+
+            fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+                self.rows.lower(dtype, &[], profile)
+            }
+        }
+
+        operands! {
+            impl[T: Element,] $Op, T {
+                fn record(x: T, output: T);
+            }
+        }
+
+        lowered_as!($Op: f32, f16);
+
+        pub(super) const INFO: Operation = Operation {
+            name: $name,
+            about: $about,
+            inputs: &[Input::new("x", "(..., n)")],
+            outputs: &[("output", "as x")],
+            types: &FLOATS,
+            options: &[LANES],
+            make: Some(make),
+            variants: $Op::variants,
+            samples,
+            comparison: Some(Comparison::Sums),
+            ..Operation::UNDECLARED
+        };
+
+        fn make(asked: &mut Asked<'_>) -> Result<Form> {
+            of_rows(asked, $Op::new(0, 0).rows, |rows| $Op { rows })
+        }
+
+        fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+            samples_of_rows(profile, |rows, n| vec![$Op::new(rows, n).variant(variant)])
+        }
+    };
+}
+pub(super) use softmax_op;
+
+/// Writes the methods and the declaration of a norm.
+macro_rules! norm_op {
+    ($Op:ident, $name:literal, $file:literal, $about:literal) => {
+        use super::form::{EPS, FLOATS, LANES, of_norm};
+        use super::rows::{VARIANTS, norm_methods, rows_methods, samples as samples_of_rows};
+        use crate::element::{DType, Element};
+        use crate::error::Result;
+        use crate::program::{
+            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands,
+        };
+        use half::f16;
+
+        impl $Op {
+            /// Takes `rows` rows of `n` elements. The default epsilon is 1e-5.
+            pub fn new(rows: usize, n: usize) -> Self {
+                let rows = Rows::new($name, $file, rows, n, 0.0);
+                Self { rows: Rows { eps: 1e-5, ..rows }, beta: false }
+            }
+
+            /// Adds a shift for each column: an operand `beta` of n elements, which plans take by `with_beta`.
+            #[must_use]
+            pub fn with_beta(mut self) -> Self {
+                self.beta = true;
+                self
+            }
+
+            norm_methods!();
+            rows_methods!();
+
+            fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+                self.rows.lower(dtype, if self.beta { &["gamma", "beta"] } else { &["gamma"] }, profile)
+            }
+        }
+
+        operands! {
+            impl[T: Element,] $Op, T {
+                fn record(x: T, gamma: T, output: T);
+                /// Takes the shift of each column.
+                optional with_beta(beta: T);
+            }
+        }
+
+        lowered_as!($Op: f32, f16);
+
+        pub(super) const INFO: Operation = Operation {
+            name: $name,
+            about: $about,
+            inputs: &[Input::new("x", "(..., n)"), Input::new("gamma", "(n)"), Input::optional("beta", "(n)")],
+            outputs: &[("output", "as x")],
+            types: &FLOATS,
+            options: &[EPS, LANES],
+            make: Some(make),
+            variants: $Op::variants,
+            samples,
+            comparison: Some(Comparison::Sums),
+            ..Operation::UNDECLARED
+        };
+
+        fn make(asked: &mut Asked<'_>) -> Result<Form> {
+            of_norm(asked, $Op::new(0, 0).rows, |rows, beta| $Op { rows, beta })
+        }
+
+        fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+            samples_of_rows(profile, |rows, n| {
+                let op = $Op::new(rows, n).variant(variant);
+                vec![op.clone(), op.with_beta()]
+            })
+        }
+    };
+}
+pub(super) use norm_op;
+
+/// An op on rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rows {
     pub(super) op: &'static str,
-    /// File of its formulas.
+    /// The shader file of its formulas.
     pub(super) fragment: &'static str,
     pub(super) rows: usize,
     pub(super) n: usize,
     pub(super) variant: String,
-    /// Invocations that share a row, where they are asked for.
+    /// The number of threads that share a row, if the caller chose it.
     pub(super) lanes: Option<u32>,
     pub(super) eps: f32,
-    /// What stands for an element that is none.
+    /// The value of elements past the end of a row.
     pub(super) pad: f32,
 }
 
@@ -53,40 +215,39 @@ impl Rows {
         let len = elements(op, "x", &[rows, n])?;
         check_eps(op, self.eps)?;
         let vectors = n.is_multiple_of(4);
-        // Halves that begin anywhere may lie in one word more.
+        // f16 rows that begin inside a word may reach into one word more.
         let slack = if dtype == DType::F16 && !vectors { 2 } else { 0 };
         let policy = policy(profile);
-        let quads = (n as u64).saturating_add(slack).div_ceil(4).max(1);
+        let vec4s = (n as u64).saturating_add(slack).div_ceil(4).max(1);
         let whole = match self.lanes {
-            None => tile(quads, &policy),
+            None => tile(vec4s, &policy),
             Some(lanes) => {
-                let most = u64::from(profile.limits.max_invocations);
-                if !lanes.is_power_of_two() || u64::from(lanes) > most {
+                let max = u64::from(profile.limits.max_invocations);
+                if !lanes.is_power_of_two() || u64::from(lanes) > max {
                     return Err(err!(
                         InvalidArgument,
-                        "{op}: {lanes} lanes were asked for; they must be a power of two up to {most}, the largest workgroup \
-                         of {}",
+                        "{op}: lanes is {lanes}; it must be a power of two up to {max}, the largest workgroup of {}",
                         profile.name
                     ));
                 }
-                RowTile { lanes: lanes.into(), quads: quads.div_ceil(lanes.into()) }
+                RowTile { lanes: lanes.into(), vec4s: vec4s.div_ceil(lanes.into()) }
             }
         };
-        let fits = whole.quads <= policy.most;
+        let fits = whole.vec4s <= policy.max;
         let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
             if fits {
-                ("whole", format!("{} invocations hold a row of {n}: it is read once", whole.lanes))
+                ("whole", format!("{} threads hold a row of {n}: it is read once", whole.lanes))
             } else {
-                ("parts", format!("a row of {n} is more than {} invocations hold in registers", whole.lanes))
+                ("parts", format!("a row of {n} does not fit the registers of {} threads", whole.lanes))
             }
         })?;
         if variant.name == "whole" && !fits {
             return Err(err!(
                 TooLarge,
-                "{op}: a row of {n} is more than {} invocations hold in registers on {}, {} elements; take `parts` or `auto`",
+                "{op}: a row of {n} does not fit the registers of {} threads of {}, {} elements; use `parts` or `auto`",
                 whole.lanes,
                 profile.name,
-                4 * whole.lanes * policy.most
+                4 * whole.lanes * policy.max
             ));
         }
         let mut program = Program::new(op, decision);
@@ -112,7 +273,7 @@ impl Rows {
     }
 }
 
-/// Fails if `lanes` lanes walk a row three times in more steps than some drivers allow in a loop.
+/// Fails if three passes of `lanes` threads over a row take more steps than some driver runs.
 pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &DeviceProfile) -> Result<()> {
     let steps = 3 * items.div_ceil(lanes);
     if steps <= u64::from(LOOP_ROUNDS) {
@@ -120,14 +281,27 @@ pub(super) fn check_steps(op: &str, n: usize, items: u64, lanes: u64, profile: &
     }
     Err(err!(
         TooLarge,
-        "{op}: a row of {n} takes {lanes} invocations {steps} steps on {}; at most {} are safe on every driver; take \
-         shorter rows",
+        "{op}: a row of {n} takes {lanes} threads {steps} steps on {}; every driver runs at most {}; use shorter rows",
         profile.name,
         LOOP_ROUNDS
     ))
 }
 
-/// Refuses an epsilon that no root can take.
+/// Returns the parameters of a chunk of undivided f32 rows.
+pub(super) fn chunk_params(chunk: &BoundChunk, n: u64, eps: f32, pad: f32) -> RowsParams {
+    RowsParams {
+        rows: chunk.count as u32,
+        n: n as u32,
+        parts: 1,
+        part_len: n as u32,
+        origin: (chunk.span(4 * n).before / 4) as u32,
+        first: chunk.first as u32,
+        eps,
+        pad,
+    }
+}
+
+/// Rejects a negative, infinite or NaN epsilon.
 pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
     if eps >= 0.0 && eps.is_finite() {
         return Ok(());
@@ -138,7 +312,7 @@ pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
     ))
 }
 
-/// What a kernel does with a row, or a part of one.
+/// What a kernel does with a row or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Whole,
@@ -171,13 +345,13 @@ impl RowsLowering<'_> {
 
     fn workgroup(&self, lanes: u64) -> u64 {
         match self.rows.lanes {
-            // So many have a workgroup of their own.
+            // The lanes of a row are a workgroup.
             Some(asked @ 64..) => lanes.max(asked.into()),
             _ => lanes.max(policy(self.profile).workgroup),
         }
     }
 
-    /// What the reduction over a row's lanes needs.
+    /// Returns the spec of the reduction over the lanes of a row.
     fn reduction(&self, lanes: u64) -> Spec {
         reduction(lanes, self.workgroup(lanes), self.profile)
             .slot("normalizer", Fragment::Library(self.rows.fragment))
@@ -195,7 +369,7 @@ impl RowsLowering<'_> {
         let mut spec = self
             .reduction(tile.lanes)
             .slot("element", element_fragment(self.dtype))
-            .constant("QUADS", tile.quads as u32)
+            .constant("VEC4S", tile.vec4s as u32)
             .flag("HALVES", self.dtype == DType::F16)
             .flag("VECTORS", self.vectors)
             .flag("WHOLE", whole)
@@ -208,7 +382,7 @@ impl RowsLowering<'_> {
                 .flag("SHIFTED", self.extra > 1);
         }
         if step == Step::Apply {
-            // Nothing is left to reduce.
+            // There is nothing to reduce.
             spec = spec.constant("JOINED_BINDING", output + 1).flag("SUBGROUPS", false).flag("ACROSS", false);
         }
         program.kernel(Kernel::library("nn/rows_normalize", "rows_normalize", spec))
@@ -222,7 +396,7 @@ impl RowsLowering<'_> {
         self.profile.chunks(self.rows.rows as u64, self.row_bytes())
     }
 
-    /// Dispatches `kernel` over every chunk of the rows that one binding holds, with `more` bound behind.
+    /// Dispatches the kernel of `step` for each chunk of rows that fits a binding, with `more` bound last.
     fn each_chunk(
         &self,
         program: &mut Program,
@@ -250,17 +424,17 @@ impl RowsLowering<'_> {
         }
     }
 
-    /// Statistics of parts, joined, applied.
+    /// Computes the statistics of parts, joins them and applies them.
     fn in_parts(&self, program: &mut Program, policy: &RowsPolicy) -> Result<()> {
         let (rows, n) = (self.rows.rows as u64, self.rows.n as u64);
         let lanes = self.rows.lanes.map_or(policy.workgroup, u64::from);
-        let tile = RowTile { lanes, quads: policy.wanted };
+        let tile = RowTile { lanes, vec4s: policy.wanted };
         let part_len = tile.elements() - self.slack;
         let parts = n.div_ceil(part_len);
         let params = self.params(parts, part_len);
         let (bytes, what) =
             (rows * parts * 8, format_args!("the statistics of {rows} rows in {parts} parts"));
-        self.profile.check_scratch(self.rows.op, what, bytes, "take fewer rows at a time")?;
+        self.profile.check_scratch(self.rows.op, what, bytes, "use fewer rows at a time")?;
         let statistics = program.scratch(bytes);
         let joined = program.scratch(rows * 8);
         self.each_chunk(program, tile, Step::Statistics, params, &[statistics]);
@@ -273,12 +447,15 @@ impl RowsLowering<'_> {
     }
 }
 
-/// Programs that reach every form of the kernels, through `lower`.
-pub(super) fn samples(lower: impl Fn(usize, usize) -> Vec<Result<Program>>) -> Result<Vec<Program>> {
-    // Aligned and not, short rows and long ones, whole registers and not.
+/// Lowers the ops that `make` forms for (rows, n), so that every form of the kernels is reached.
+pub(super) fn samples<O: Op<f32> + Op<f16>>(
+    profile: &DeviceProfile,
+    make: impl Fn(usize, usize) -> Vec<O>,
+) -> Result<Vec<Program>> {
+    // Aligned and not, short rows and long ones, full registers and not.
     let shapes = [(3, 5), (256, 4), (7, 1000), (2, 1001), (1, 4096), (5, 1028)];
-    let all = shapes.into_iter().flat_map(|(rows, n)| lower(rows, n));
-    all.collect()
+    let ops = shapes.into_iter().flat_map(|(rows, n)| make(rows, n));
+    ops.flat_map(|op| [Op::<f32>::lower(&op, profile), Op::<f16>::lower(&op, profile)]).collect()
 }
 
 #[cfg(test)]
@@ -293,23 +470,23 @@ mod tests {
     #[test]
     fn tiles_hold_their_rows() {
         let policy = policy(&DeviceProfile::h100());
-        for quads in 1..=4096 {
-            let tile = tile(quads, &policy);
+        for vec4s in 1..=4096 {
+            let tile = tile(vec4s, &policy);
             assert!(
-                tile.lanes.is_power_of_two() && tile.lanes <= 256 && tile.quads <= 16,
-                "{quads}: {tile:?}"
+                tile.lanes.is_power_of_two() && tile.lanes <= 256 && tile.vec4s <= 16,
+                "{vec4s}: {tile:?}"
             );
             assert!(
-                tile.lanes * tile.quads >= quads && (tile.quads - 1) * tile.lanes < quads,
-                "{quads}: {tile:?}"
+                tile.lanes * tile.vec4s >= vec4s && (tile.vec4s - 1) * tile.lanes < vec4s,
+                "{vec4s}: {tile:?}"
             );
         }
-        assert_eq!(tile(1024, &policy), RowTile { lanes: 256, quads: 4 });
-        assert_eq!(tile(1, &policy), RowTile { lanes: 1, quads: 1 });
+        assert_eq!(tile(1024, &policy), RowTile { lanes: 256, vec4s: 4 });
+        assert_eq!(tile(1, &policy), RowTile { lanes: 1, vec4s: 1 });
     }
 
     #[test]
-    fn rows_above_one_binding_are_taken_in_chunks() {
+    fn rows_above_one_binding_are_split_into_chunks() {
         let profile = DeviceProfile::webgpu_defaults();
         for (dtype, n) in [(DType::F32, 999), (DType::F16, 1001), (DType::F32, 20_000)] {
             let count = 200_000_000 / dtype.size() / n;
@@ -320,19 +497,19 @@ mod tests {
                 let last = program.dispatches[d].bindings.len() - 1;
                 program.dispatches[d].bindings[last.min(1)].resource == Resource::Operand(1)
             });
-            let mut seen = 0;
+            let mut done = 0;
             for d in of_input {
-                assert_eq!(program.param(d, "first"), seen);
+                assert_eq!(program.param(d, "first"), done);
                 let begin = program.dispatches[d].bindings[0].offset / dtype.size() as u64;
-                assert_eq!(begin + program.param(d, "origin"), seen * n as u64);
-                seen += program.param(d, "rows");
+                assert_eq!(begin + program.param(d, "origin"), done * n as u64);
+                done += program.param(d, "rows");
             }
-            assert_eq!(seen, count as u64);
+            assert_eq!(done, count as u64);
         }
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_numbers() {
+    fn errors_name_the_sizes() {
         let profile = DeviceProfile::webgpu_defaults();
         let e = rows(1, 40_000_000).lower(DType::F32, &[], &profile).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("160000000 bytes"), "{e}");

@@ -1,72 +1,72 @@
-//! A list of layers, planned as a whole.
-
+//! A network of layers in sequence.
 mod builder;
 mod passes;
 
 pub use passes::{Forward, Gradient, Train};
 
-use super::{Adam, Pool2d, PoolKind, Sgd};
+use super::{Adam, Pool2d, PoolKind, Sgd, Softmax};
 use crate::conv::Conv2d;
 use crate::dense::Activation;
 use crate::error::{Result, err, filled};
 use crate::shape::{elements, index_u32};
 
-/// A network of layers, one after another, planned as a whole: all dispatches of a forward pass, of the gradients, or of
-/// a step of training are one [`Program`](crate::program::Program), recorded as one. Plain: there is no graph, and shapes are fixed by the batch.
+/// A network of layers in sequence; a forward pass, the gradients, or a training step is one plan.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::{Adam, Sequential};
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let net = Sequential::new([2, 1, 1]).linear(8).activation(Activation::Relu).linear(2);
+/// let optimizer = Adam::new(0, 0.01).into();
+/// let (x, labels) = (gpu.upload(&[1.0f32, 0.0, 0.0, 1.0])?, gpu.upload(&[0u32, 1])?); // 2 samples
+/// let parameters = gpu.upload(&net.initial(1)?)?;
+/// let state = gpu.alloc_zeroed::<f32>(net.state_len(&optimizer)?)?;
+/// let loss = gpu.alloc::<f32>(1)?;
+/// let step = net.train(2, optimizer).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// for _ in 0..100 {
+///     step.record(&mut rec, &x, &labels, &parameters, &state, &loss)?;
+/// }
+/// rec.submit()?;
+/// assert!(loss.read()?[0] < 0.5);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Layers
-/// Samples are C x H x W. [`conv`](Self::conv), [`pool`](Self::pool) and [`activation`](Self::activation) keep that form; [`linear`](Self::linear) (fully
-/// connected) takes all elements of a sample and makes it `outputs` x 1 x 1; [`flatten`](Self::flatten) makes
-/// it one row. An activation behind a layer with a sum is fused into it.
-/// The loss of training is [cross-entropy](super::CrossEntropy) of what the last layer gives; a [`softmax`](Self::softmax) at the
-/// end makes probabilities of it in the forward pass, and is part of the loss in training.
+/// A sample is C x H x W. [`conv`](Self::conv), [`pool`](Self::pool) and [`activation`](Self::activation) keep that
+/// form; [`linear`](Self::linear) (fully connected) returns `outputs` x 1 x 1; [`flatten`](Self::flatten) returns one
+/// row. An activation after a layer with a sum is fused into it. The loss of training is the mean
+/// [cross-entropy](super::CrossEntropy) of the last layer's result. A final [`softmax`](Self::softmax) returns
+/// probabilities in the forward pass and is part of the loss in training.
 ///
 /// # Parameters
-/// All parameters are one buffer of f32, [`parameter_len`](Self::parameter_len) elements;
-/// [`parameters`](Self::parameters) says where each tensor begins. Weights of `linear` are `outputs` x `inputs`, as in PyTorch,
-/// and named as there: `0.weight`, `0.bias`, with the position of the layer in the list, all kinds counted. What lies between
-/// tensors is 0. Weights of `conv` are M x C x R x S.
+/// All parameters are in one f32 buffer of [`parameter_len`](Self::parameter_len) elements;
+/// [`parameters`](Self::parameters) lists the offset of each tensor. Names and shapes are PyTorch's: `0.weight` and
+/// `0.bias`, where the number counts all layers; weights of `linear` are `outputs` x `inputs`, those of `conv` M x C
+/// x R x S. Gaps between tensors hold 0.
 ///
 /// # Passes
 /// | want | plan | operands |
 /// |---|---|---|
 /// | results | [`forward`](Self::forward) | `x`, `parameters`, `output` |
 /// | loss and gradients | [`gradient`](Self::gradient) | `x`, `labels`, `parameters`, `loss`, `gradients` |
-/// | a step of training | [`train`](Self::train) | `x`, `labels`, `parameters`, `state`, `loss` |
+/// | a training step | [`train`](Self::train) | `x`, `labels`, `parameters`, `state`, `loss` |
 ///
 /// # Precision and determinism
-/// Each layer as its op says. Same device, same bits: the same batches give the same losses.
+/// Those of the layers' ops. The same device and inputs give the same bits, so the same batches give the same losses.
 ///
 /// # Cost
-/// The sum of its ops. In a forward pass layers write to two areas of scratch in turn; in training what they give is kept
-/// for the gradients, which move through two areas. Scratch of the ops is shared.
+/// The sum of the ops. A forward pass uses two scratch areas in turn. Training keeps the result of each layer for the
+/// gradients, which use two areas in turn. The ops share their scratch.
 ///
 /// # Errors
-/// From `lower`: those of the layers' ops, with the layer in front; [`Shape`](crate::ErrorKind::Shape) for a network without
-/// layers, a softmax that is not the last, and training without parameters.
+/// Planning returns the errors of the layers' ops, prefixed with the layer, and [`Shape`](crate::ErrorKind::Shape)
+/// for a network without layers, a softmax that is not the last layer, or training without parameters.
 ///
 /// # Algorithm
-/// Back-propagation (D. E. Rumelhart, G. E. Hinton and R. J. Williams, 1986), layer by layer.
-///
-/// # Example
-/// ```
-/// use tilework::Activation;
-/// use tilework::nn::{Adam, PoolKind, Sequential};
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let net = Sequential::new([1, 28, 28])
-///     .conv(8, [3, 3], [1, 1], [1, 1])
-///     .activation(Activation::Relu)
-///     .pool(PoolKind::Max, [2, 2], [2, 2])
-///     .linear(10);
-/// assert_eq!(net.output_shape()?, [10, 1, 1]);
-/// let names: Vec<_> = net.parameters()?.into_iter().map(|p| p.name).collect();
-/// assert_eq!(names, ["0.weight", "0.bias", "3.weight", "3.bias"]);
-///
-/// let step = net.train(128, Adam::new(0, 1e-3)).lower(&DeviceProfile::h100())?;
-/// assert_eq!(step.operands[2].len, net.parameter_len()?);
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// Back-propagation, D. E. Rumelhart, G. E. Hinton and R. J. Williams, 1986.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sequential {
     input: [usize; 3],
@@ -87,34 +87,34 @@ enum SequentialLayer {
 /// A tensor among the parameters of a [`Sequential`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// SequentialLayer and part: `0.weight`.
+    /// The layer and the part: `0.weight`.
     pub name: String,
-    /// Its extents.
+    /// The extents.
     pub shape: Vec<usize>,
-    /// Where it begins in the buffer of all parameters, in elements.
+    /// The offset in the buffer of all parameters, in elements.
     pub offset: usize,
-    /// Products of each sum it takes part in.
+    /// The number of products in each sum.
     fan_in: usize,
 }
 
 impl Parameter {
-    /// Elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether it has none.
+    /// Tells whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What moves the parameters in [`Sequential::train`]. The numbers of parameters that its parts were made for do not count.
+/// The optimizer of [`Sequential::train`]. The number of parameters given to its constructor is ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Optimizer {
-    /// With momentum; its state is the velocity.
+    /// Gradient descent with momentum; the state is the velocity.
     Sgd(Sgd),
-    /// Its state is both moments and the count of steps.
+    /// Adam; the state is both moments and the fullness.
     Adam(Adam),
 }
 
@@ -130,11 +130,11 @@ impl From<Adam> for Optimizer {
     }
 }
 
-/// Bindings begin at multiples of 256 bytes, and so do tensors.
+/// Alignment of tensors in elements: bindings begin at multiples of 256 bytes.
 const STEP: usize = 64;
 
 impl Sequential {
-    /// A network without layers yet, of samples of this shape (C, H, W).
+    /// Starts a network for samples of shape (C, H, W).
     pub fn new(input: [usize; 3]) -> Self {
         Self { input, layers: Vec::new() }
     }
@@ -144,20 +144,19 @@ impl Sequential {
         self
     }
 
-    /// Adds a convolution to `filters` channels with a bias, in windows of `kernel`, `stride` apart, with `pad` zeros on each
-    /// side: [`Conv2d`].
+    /// Adds a [convolution](Conv2d) to `filters` channels, with a bias and `pad` zeros on each side.
     #[must_use]
     pub fn conv(self, filters: usize, kernel: [usize; 2], stride: [usize; 2], pad: [usize; 2]) -> Self {
         self.with(SequentialLayer::Conv { filters, kernel, stride, pad })
     }
 
-    /// Adds pooling in windows of `kernel`, `stride` apart: [`Pool2d`].
+    /// Adds [pooling](Pool2d).
     #[must_use]
     pub fn pool(self, kind: PoolKind, kernel: [usize; 2], stride: [usize; 2]) -> Self {
         self.with(SequentialLayer::Pool { kind, kernel, stride })
     }
 
-    /// Adds a fully connected layer with a bias: [`Gemm`](crate::dense::Gemm).
+    /// Adds a fully connected layer with a bias, a [`Gemm`](crate::dense::Gemm).
     #[must_use]
     pub fn linear(self, outputs: usize) -> Self {
         self.with(SequentialLayer::Linear { outputs })
@@ -169,24 +168,24 @@ impl Sequential {
         self.with(SequentialLayer::Activation(activation))
     }
 
-    /// Makes each sample one row.
+    /// Flattens each sample to one row.
     #[must_use]
     pub fn flatten(self) -> Self {
         self.with(SequentialLayer::Flatten)
     }
 
-    /// Makes probabilities of a sample's elements, at the end: [`Softmax`](super::Softmax).
+    /// Ends the network with a [softmax](super::Softmax) over the elements of a sample.
     #[must_use]
     pub fn softmax(self) -> Self {
         self.with(SequentialLayer::Softmax)
     }
 
-    /// Elements of a sample; the most there are, if they cannot be counted.
+    /// Returns the number of elements of a sample, `usize::MAX` if it overflows.
     pub fn input_len(&self) -> usize {
         self.input.iter().fold(1, |n, extent| n.saturating_mul(*extent))
     }
 
-    /// The shape of what a sample becomes.
+    /// Returns the shape of the result for one sample.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -194,7 +193,7 @@ impl Sequential {
         Ok(self.shapes()?.last().copied().unwrap_or(self.input))
     }
 
-    /// The shape behind each layer.
+    /// Returns the shape after each layer.
     fn shapes(&self) -> Result<Vec<[usize; 3]>> {
         let mut shapes = Vec::new();
         let mut shape = self.input;
@@ -217,7 +216,7 @@ impl Sequential {
                 SequentialLayer::Softmax => {
                     return Err(err!(
                         Shape,
-                        "sequential: layer {index} is a softmax and {} follow; it must be the last",
+                        "sequential: layer {index} is a softmax and {} layers follow; it must be the last",
                         self.layers.len() - index - 1
                     ));
                 }
@@ -225,26 +224,26 @@ impl Sequential {
             shapes.push(shape);
         }
         if shapes.is_empty() {
-            return Err(err!(Shape, "sequential: the network has no layers; add some"));
+            return Err(err!(Shape, "sequential: the network has no layers; add at least one"));
         }
         Ok(shapes)
     }
 
-    /// The error of a layer's op, with the layer in front.
+    /// Prefixes an error of a layer's op with the layer.
     fn at(&self, index: usize, error: crate::error::Error) -> crate::error::Error {
         let kind = match self.layers.get(index) {
-            Some(SequentialLayer::Conv { .. }) => "conv",
-            Some(SequentialLayer::Pool { .. }) => "pool",
+            Some(SequentialLayer::Conv { .. }) => Conv2d::NAME,
+            Some(SequentialLayer::Pool { .. }) => Pool2d::NAME,
             Some(SequentialLayer::Linear { .. }) => "linear",
             Some(SequentialLayer::Activation(_)) => "activation",
             Some(SequentialLayer::Flatten) => "flatten",
-            Some(SequentialLayer::Softmax) => "softmax",
+            Some(SequentialLayer::Softmax) => Softmax::NAME,
             None => "loss",
         };
         error.context(&format!("sequential: layer {index} ({kind})"))
     }
 
-    /// The tensors, in the order of the layers.
+    /// Lists the tensors in the order of the layers.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -274,7 +273,7 @@ impl Sequential {
         Ok(parameters)
     }
 
-    /// Elements of the buffer of all parameters.
+    /// Returns the number of elements of the buffer of all parameters.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -282,8 +281,8 @@ impl Sequential {
         Ok(self.parameters()?.last().map_or(0, |last| last.offset + last.len()))
     }
 
-    /// Parameters to begin with: uniform within 1 over the root of the products of a sum (as PyTorch has it); the same for
-    /// the same seed.
+    /// Returns random initial parameters, uniform within `1 / sqrt(fan in)` as in PyTorch. A seed always gives the
+    /// same.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -305,24 +304,25 @@ impl Sequential {
         Ok(values)
     }
 
-    /// The forward pass of `batch` samples: operands `x`, `parameters`, `output`.
+    /// Returns the forward pass of `batch` samples: operands `x`, `parameters`, `output`.
     pub fn forward(&self, batch: usize) -> Forward {
         Forward { net: self.clone(), batch }
     }
 
-    /// Loss and gradients of `batch` samples: operands `x`, `labels` (u32), `parameters`, `loss` (the mean, 1 element),
-    /// `gradients` (as the parameters).
+    /// Returns loss and gradients of `batch` samples: operands `x`, `labels` (u32), `parameters`, `loss` (the mean, 1
+    /// element), `gradients` (laid out like the parameters).
     pub fn gradient(&self, batch: usize) -> Gradient {
         Gradient { net: self.clone(), batch }
     }
 
-    /// A step of training by `batch` samples: operands `x`, `labels` (u32), `parameters` (in and out), `state` (in and out,
-    /// [`state_len`](Self::state_len) elements, zeros before the first step), `loss` (the mean before the step, 1 element).
+    /// Returns a training step on `batch` samples: operands `x`, `labels` (u32), `parameters` (updated), `state`
+    /// (updated; [`state_len`](Self::state_len) elements, zeros before the first step), `loss` (the mean before the
+    /// step, 1 element).
     pub fn train(&self, batch: usize, optimizer: impl Into<Optimizer>) -> Train {
         Train { net: self.clone(), batch, optimizer: optimizer.into() }
     }
 
-    /// Elements of what an optimizer keeps from step to step.
+    /// Returns the number of elements of an optimizer's state.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -335,7 +335,7 @@ impl Sequential {
     }
 }
 
-/// The convolution of a layer: of kernel, stride and padding.
+/// Returns the convolution of a layer, from kernel, stride and padding.
 fn conv(
     batch: usize,
     [c, h, w]: [usize; 3],
@@ -345,7 +345,7 @@ fn conv(
     Conv2d::new([batch, c, h, w], filters, kernel).stride(stride).pad(pad)
 }
 
-/// The pooling of a layer: of kernel and stride.
+/// Returns the pooling of a layer, from kernel and stride.
 fn pool(batch: usize, [c, h, w]: [usize; 3], kind: &PoolKind, [kernel, stride]: [[usize; 2]; 2]) -> Pool2d {
     Pool2d::new(kind.clone(), [batch, c, h, w], kernel).stride(stride)
 }

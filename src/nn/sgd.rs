@@ -5,52 +5,64 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant,
-    kernel_params, operands,
+    Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, kernel_params,
+    operands,
 };
 use crate::shader::Spec;
 
-/// A step of stochastic gradient descent, in place: `p -= rate (g + decay p)`.
+/// Makes a step of stochastic gradient descent in place: `p -= rate (g + decay p)`.
 ///
-/// With [momentum](Self::with_momentum): `v = momentum v + (g + decay p)`, `p -= rate v`, and looking ahead
-/// ([`nesterov`](Self::nesterov)) `p -= rate (g + decay p + momentum v)`; as PyTorch has it, without dampening.
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::Sgd;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (p, g) = (gpu.upload(&[1.0f32, 2.0])?, gpu.upload(&[2.0f32, -2.0])?);
+/// let velocity = gpu.alloc_zeroed::<f32>(2)?;
+/// let step = Sgd::new(2, 0.5).with_momentum(0.9).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// step.with_velocity(&velocity).record(&mut rec, &p, &g)?;
+/// rec.submit()?;
+/// assert_eq!(p.read()?, [0.0, 3.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// With [momentum](Self::with_momentum), `v = momentum v + (g + decay p)` and `p -= rate v`; with
+/// [`nesterov`](Self::nesterov) also, `p -= rate (g + decay p + momentum v)`. This is PyTorch's definition, without
+/// dampening.
 ///
 /// # Shapes
-/// Operands are `parameters` (in and out) and `gradients`, n elements each, and with momentum `velocity` (in and out; zeros
-/// before the first step). n may be 0. They must lie in different wgpu buffers.
+/// `parameters` (updated) and `gradients` have n elements each, and so has `velocity` (updated; zeros before the first
+/// step), which momentum adds. n may be 0. No two operands may share a wgpu buffer.
 ///
 /// # Types
 /// f32.
 ///
 /// # Precision and determinism
-/// A few roundings an element. Same device, same bits.
-/// [`reference::sgd_bound`](crate::reference::sgd_bound) is the bound of the error.
+/// A few roundings for each element; [`reference::sgd_bound`](crate::reference::sgd_bound) bounds the error. The same
+/// device and inputs give the same bits.
 ///
 /// # Cost
-/// 4 to 6 operations an element, each operand moved once each way; one or two dispatches, no scratch.
+/// 4 to 6 flop for each element. Gradients are read once, the others read and written once. One or two dispatches, no
+/// scratch.
+///
+/// # Variants
+/// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, momentum or decay that is negative or not finite, an
-/// unknown variant; [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a rate, momentum or decay that is negative or not finite,
+///   an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
 ///
 /// # Algorithm
-/// `shaders/nn/sgd.wgsl` with the walks of the elementwise ops.
-///
-/// # Example
-/// ```
-/// use tilework::nn::Sgd;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let step = Sgd::new(1 << 20, 0.01).decay(1e-4).with_momentum(0.9);
-/// assert_eq!(step.lower(&DeviceProfile::h100())?.operands[2].name, "velocity");
-/// assert!(Sgd::new(10, -1.0).lower(&DeviceProfile::h100()).is_err());
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// H. Robbins and S. Monro, *A Stochastic Approximation Method*, 1951; momentum of B. T. Polyak, 1964, and Y. Nesterov,
+/// 1983. `shaders/nn/sgd.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sgd {
     n: usize,
     rate: f32,
-    /// Whether there is an operand `velocity`, and how much of it is kept.
+    /// The factor of `velocity`, if there is that operand.
     momentum: Option<f32>,
     decay: f32,
     nesterov: bool,
@@ -61,7 +73,7 @@ kernel_params! {
     struct SgdParams { n: u32, rate: f32, momentum: f32, decay: f32 }
 }
 
-/// Refuses a number that is negative or none.
+/// Rejects a number that is negative or not finite.
 pub(super) fn check_factor(op: &str, name: &str, value: f32) -> Result<()> {
     if value >= 0.0 && value.is_finite() {
         return Ok(());
@@ -70,12 +82,12 @@ pub(super) fn check_factor(op: &str, name: &str, value: f32) -> Result<()> {
 }
 
 impl Sgd {
-    /// Of `n` parameters, with steps of `rate` times the gradient.
+    /// Updates `n` parameters by `rate` times the gradient.
     pub fn new(n: usize, rate: f32) -> Self {
         Self { n, rate, momentum: None, decay: 0.0, nesterov: false, variant: "auto".into() }
     }
 
-    /// How much of a parameter is added to its gradient; the default is 0.
+    /// Sets the weight decay, the multiple of a parameter that is added to its gradient. The default is 0.
     #[must_use]
     pub fn decay(mut self, decay: f32) -> Self {
         self.decay = decay;
@@ -89,32 +101,21 @@ impl Sgd {
         self
     }
 
-    /// Keeps `momentum` of the last step: an operand `velocity` of n elements, in and out, which plans take by
-    /// `with_velocity`.
+    /// Adds momentum: an operand `velocity` of n elements, updated, which plans take by `with_velocity`.
     #[must_use]
     pub fn with_momentum(mut self, momentum: f32) -> Self {
         self.momentum = Some(momentum);
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
 
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    /// Rate, momentum, decay, and whether it looks ahead.
+    /// Returns rate, momentum, decay, and whether the momentum is Nesterov's.
     pub(crate) fn parts(&self) -> (f32, f32, f32, bool) {
         (self.rate, self.momentum.unwrap_or(0.0), self.decay, self.nesterov)
     }
 
-    /// The same of `n` parameters, with a velocity.
+    /// Returns the same step for `n` parameters, with a velocity.
     pub(super) fn of(&self, n: usize) -> Self {
         Self { n, momentum: Some(self.momentum.unwrap_or(0.0)), ..self.clone() }
     }
@@ -123,7 +124,7 @@ impl Sgd {
 operands! {
     impl[] Sgd, f32 {
         fn record(parameters: f32, gradients: f32);
-        /// The last step, which is kept.
+        /// Takes the velocity, which is updated.
         optional with_velocity(velocity: f32);
     }
 }
@@ -160,6 +161,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("gradients", "as parameters"),
         Input::optional("velocity", "as parameters"),
     ],
+    outputs: &[("parameters", "as parameters"), ("[velocity]", "as parameters")],
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.01"),

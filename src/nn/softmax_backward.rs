@@ -1,101 +1,63 @@
 //! The gradient of softmax.
 
-use super::form::of_rows_backward;
-use super::rows_backward::{Of, RowsBackward, VARIANTS, samples as samples_of_rows};
-use crate::element::DType;
-use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Variant, operands};
+use super::rows_backward::{RowsBackward, rows_gradient_op};
+use crate::program::Domain;
 
-/// The gradient of a loss by the argument of softmax, from that by its result, row by row:
-/// `dx = y (dy - sum(y dy))`.
+/// Computes the gradient of [`Softmax`](super::Softmax) with respect to its input, row by row: `dx = y (dy - sum(y
+/// dy))`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::SoftmaxBackward;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (y, dy) = (gpu.upload(&[0.5f32, 0.5])?, gpu.upload(&[1.0f32, 0.0])?);
+/// let dx = gpu.alloc::<f32>(2)?;
+/// let plan = SoftmaxBackward::new(1, 2).plan::<f32>(&gpu)?; // one row of 2 elements
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &y, &dy, &dx)?;
+/// rec.submit()?;
+/// assert_eq!(dx.read()?, [0.25, -0.25]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `y`, the result of [`Softmax`](super::Softmax), `dy` and `dx` have `rows * n` elements, row-major. Operands are `y`, `dy`, `dx`,
-/// in this order. Either extent may be 0. `dx` must be a wgpu buffer of its own.
+/// `y`, the output of [`Softmax`](super::Softmax), `dy` and `dx` have `rows` x `n` elements, row-major. Either extent
+/// may be 0. Outputs must not share wgpu buffers with other operands.
 ///
 /// # Types
 /// f32.
 ///
 /// # Precision and determinism
-/// Sums in f32, in a tree of fixed order. A row that holds NaN is NaN. Same device, same bits.
-/// [`reference::softmax_backward_bound`](crate::reference::softmax_backward_bound) is the bound of the error.
+/// Sums are f32, in a tree of fixed order. A row that holds NaN becomes NaN.
+/// [`reference::softmax_backward_bound`](crate::reference::softmax_backward_bound) bounds the error. The same device
+/// and inputs give the same bits.
 ///
 /// # Cost
-/// About 8 operations an element; one dispatch, no scratch. `whole` reads and writes every element once.
+/// About 8 flop for each element. One dispatch, no scratch. `whole` reads and writes each element once.
 ///
 /// # Variants
-/// `whole` keeps a row in the registers of at most a workgroup, up to 8192 elements (on processors 2048; a quarter of that where rows are no multiple of 4); `passes` takes
-/// rows of any length. `auto` (the default) takes `whole` where it can.
+/// `whole` keeps a row in the registers of at most one workgroup: up to 8192 elements (2048 on processors), or a
+/// quarter of that if `n` is not a multiple of 4. `passes` takes rows of any length. `auto` (the default) takes
+/// `whole` where it fits.
 ///
 /// # Errors
-/// [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding, or above what
-/// `whole` can hold; [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding or
+///   above the limit of `whole`.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/nn/rows_backward.wgsl` with `softmax_backward.wgsl`.
-///
-/// # Example
-/// ```
-/// use tilework::nn::SoftmaxBackward;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let program = Op::<f32>::lower(&SoftmaxBackward::new(16384, 4096), &DeviceProfile::h100())?;
-/// assert_eq!((program.variant(), program.dispatches.len()), ("whole", 1));
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoftmaxBackward {
     rows: RowsBackward,
 }
 
-impl SoftmaxBackward {
-    /// Of `rows` rows of `n` elements.
-    pub fn new(rows: usize, n: usize) -> Self {
-        Self { rows: RowsBackward::new("softmax-backward", Of::Softmax("nn/softmax_backward"), rows, n) }
-    }
-
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.rows.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-}
-
-operands! {
-    impl[] SoftmaxBackward, f32 {
-        fn record(y: f32, dy: f32, dx: f32);
-    }
-}
-
-impl Op<f32> for SoftmaxBackward {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.rows.lower(profile)
-    }
-}
-
-pub(super) const INFO: Operation = Operation {
-    name: "softmax-backward",
-    about: "the gradient of softmax",
-    inputs: &[Input::new("y", "(..., n)"), Input::new("dy", "(..., n)")],
-    types: &[DType::F32],
-    make: Some(make),
-    variants: SoftmaxBackward::variants,
-    samples,
-    ..Operation::UNDECLARED
-};
-
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    of_rows_backward(asked, SoftmaxBackward::new(0, 0).rows, |rows| SoftmaxBackward { rows })
-}
-
-fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    samples_of_rows(|rows, n| Op::<f32>::lower(&SoftmaxBackward::new(rows, n).variant(variant), profile))
+rows_gradient_op! {
+    SoftmaxBackward, "softmax-backward", RowsGradient::Softmax("nn/softmax_backward"),
+    "the gradient of softmax",
+    fn record(y, dy, dx);
+    inputs: "y" "(..., n)", "dy" "(..., n)";
+    outputs: "dx" "as y"; domains: ("y", Domain::Finite); options:
 }

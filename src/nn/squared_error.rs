@@ -1,50 +1,59 @@
-//! The mean of squared differences.
+//! The mean squared error.
 
 use super::columns::mean;
 use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role, Variant,
+    Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
     kernel_params, operands,
 };
 use crate::shader::Spec;
 
-/// The loss of a regression: `mean = sum over i of (x[i] - target[i])^2 / n`.
+/// Computes the loss of a regression, `mean = sum over i of (x[i] - target[i])^2 / n`, and its gradient on request.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::SquaredError;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, target) = (gpu.upload(&[1.0f32, 4.0])?, gpu.upload(&[1.0f32, 2.0])?);
+/// let (mean, dx) = (gpu.alloc::<f32>(1)?, gpu.alloc::<f32>(2)?);
+/// let plan = SquaredError::new(2).with_gradient().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.with_dx(&dx).record(&mut rec, &x, &target, &mean)?;
+/// rec.submit()?;
+/// assert_eq!((mean.read()?, dx.read()?), (vec![2.0], vec![0.0, 2.0]));
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Shapes
-/// Operands are `x` and `target`, n elements each, and `mean`, one; [`with_gradient`](Self::with_gradient) adds `dx`, n
-/// elements. n must be at least 1. Every output must be a wgpu buffer of its own.
+/// `x` and `target` have n elements each, at least 1; `mean` has one; [`with_gradient`](Self::with_gradient) adds `dx`,
+/// n elements. Outputs must not share wgpu buffers with other operands.
 ///
 /// # Types
 /// f32.
 ///
 /// # Precision and determinism
-/// A difference and a square an element, then as of [`Reduce`](crate::Reduce). Same device, same bits.
-/// [`reference::squared_error_bound`](crate::reference::squared_error_bound) is the bound of the error.
-/// NaN and infinities go the way of f32 arithmetic: they reach what they are a term of, and nothing else.
+/// A difference and a square for each element, then the sums of [`Reduce`](crate::Reduce);
+/// [`reference::squared_error_bound`](crate::reference::squared_error_bound) bounds the error. NaN and infinities
+/// propagate as in f32 arithmetic. The same device and inputs give the same bits.
 ///
 /// # Cost
-/// 3 operations an element; the squares are kept, 4 n bytes of scratch, and added up: one or two dispatches, those of the
-/// reduction, and one.
+/// 3 flop for each element, and 4 n bytes of scratch for the squares. One or two dispatches, those of the reduction,
+/// and one more.
+///
+/// # Variants
+/// Those of [`Zip`](crate::Zip).
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): n is 0; [`TooLarge`](crate::ErrorKind::TooLarge) above the largest buffer;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// - [`Shape`](crate::ErrorKind::Shape): n is 0.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/nn/squared_error.wgsl` with the walks of the elementwise ops.
-///
-/// # Example
-/// ```
-/// use tilework::nn::SquaredError;
-/// use tilework::program::{DeviceProfile, Op};
-///
-/// let loss = SquaredError::new(1 << 20);
-/// assert_eq!(loss.lower(&DeviceProfile::h100())?.operands[2].name, "mean");
-/// assert_eq!(loss.with_gradient().lower(&DeviceProfile::h100())?.operands[3].name, "dx");
-/// # Ok::<(), tilework::Error>(())
-/// ```
+/// `shaders/nn/squared_error.wgsl`, then a reduction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SquaredError {
     n: usize,
@@ -57,12 +66,12 @@ kernel_params! {
 }
 
 impl SquaredError {
-    /// Of `n` elements.
+    /// Takes `n` elements.
     pub fn new(n: usize) -> Self {
         Self { n, gradient: false, variant: "auto".into() }
     }
 
-    /// Adds the gradient of the mean by `x`: an operand `dx`, `dx[i] = 2 (x[i] - target[i]) / n`, which plans take by
+    /// Adds the gradient of the mean: an operand `dx`, `dx[i] = 2 (x[i] - target[i]) / n`, which plans take by
     /// `with_dx`.
     #[must_use]
     pub fn with_gradient(mut self) -> Self {
@@ -70,22 +79,24 @@ impl SquaredError {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(variant);
+}
 
-    /// Every way to run it: the walks of the elementwise ops.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
+operands! {
+    impl[] SquaredError, f32 {
+        fn record(x: f32, target: f32, mean: f32);
+        /// Takes the buffer for the gradient of the mean.
+        optional with_dx(dx: f32);
     }
+}
 
-    fn lower_with(&self, gradient: bool, profile: &DeviceProfile) -> Result<Program> {
-        let n = self.n;
+impl Op<f32> for SquaredError {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let Self { n, gradient, .. } = *self;
         if n == 0 {
-            return Err(err!(Shape, "squared-error: of no elements there is no mean; n must be at least 1"));
+            return Err(err!(Shape, "squared-error: n is 0; it must be at least 1, for a mean to exist"));
         }
         let operands = [
             ("x", Access::Read),
@@ -118,26 +129,11 @@ impl SquaredError {
     }
 }
 
-operands! {
-    impl[] SquaredError, f32 {
-        fn record(x: f32, target: f32, mean: f32);
-        /// The gradient of the mean.
-        optional with_dx(dx: f32);
-    }
-}
-
-impl Op<f32> for SquaredError {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_with(self.gradient, profile)
-    }
-}
-
 pub(super) const INFO: Operation = Operation {
     name: "squared-error",
     about: "the mean of squared differences, and its gradient",
     inputs: &[Input::new("x", "any shape"), Input::new("target", "as x")],
+    outputs: &[("loss", "()"), ("gradient", "as x")],
     types: &[DType::F32],
     make: Some(make),
     variants: SquaredError::variants,
@@ -145,7 +141,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// With the gradient.
+/// Forms the op with the gradient.
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let x = asked.any("x")?;
     asked.check_type(&x)?;
@@ -157,7 +153,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    // 1001: the vec4 variant then has a rest.
+    // 1001 is not a multiple of 4, so `vec4` has a rest.
     let op = SquaredError::new(1001).variant(variant);
     Ok(vec![op.lower(profile)?, op.with_gradient().lower(profile)?])
 }

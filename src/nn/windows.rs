@@ -1,4 +1,4 @@
-//! Windows over planes: their shapes, and the chunks that one binding holds.
+//! Windows over planes: their shapes, and chunks of planes that fit a binding.
 
 use crate::conv::WindowAxis;
 use crate::element::DType;
@@ -7,8 +7,43 @@ use crate::program::fit::LOOP_ROUNDS;
 use crate::program::{Binding, DeviceProfile, Program, Resource, kernel_params};
 use crate::shape::elements;
 
-/// Cells that an invocation may walk on every driver, with as many rounds again for loops around them.
+/// Cells that a thread may walk on every driver; the other half of the rounds is for outer loops.
 pub(super) const MAX_STEPS: usize = LOOP_ROUNDS as usize / 2;
+
+/// Writes the options of windows that pooling and its gradient share.
+macro_rules! window_methods {
+    () => {
+        /// Sets the distance between windows, down and across. The default is the extent of a window.
+        #[must_use]
+        pub fn stride(mut self, stride: [usize; 2]) -> Self {
+            self.windows.stride = stride;
+            self
+        }
+
+        /// Sets the rows of padding above and below, and the columns left and right. The default is none.
+        #[must_use]
+        pub fn pad(mut self, [h, w]: [usize; 2]) -> Self {
+            self.windows.pads = [h, w, h, w];
+            self
+        }
+
+        /// Sets the distance between cells of a window, down and across. The default is 1.
+        #[must_use]
+        pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
+            self.windows.dilation = dilation;
+            self
+        }
+
+        /// [`Average`](PoolKind::Average) divides by all cells of a window, padding included. By default it divides by
+        /// the cells inside the image.
+        #[must_use]
+        pub fn count_include_pad(mut self) -> Self {
+            self.windows.padding_counts = true;
+            self
+        }
+    };
+}
+pub(super) use window_methods;
 
 /// Windows over each of N x C planes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,18 +81,21 @@ kernel_params! {
     }
 }
 
-/// What is bound piece by piece: operands of whole planes, and of planes of windows.
-pub(super) struct Forms<'a> {
+/// The operands that are bound chunk by chunk: those with planes of `x`, and those with planes of windows.
+pub(super) struct ChunkedOperands<'a> {
     pub(super) dtype: DType,
     pub(super) wide: &'a [usize],
     pub(super) narrow: &'a [usize],
     pub(super) profile: &'a DeviceProfile,
 }
 
-/// Refuses a batch of nothing.
+/// Fails if an extent is 0.
 pub(super) fn check_images(op: &str, [n, c, h, w]: [usize; 4]) -> Result<()> {
     if [n, c, h, w].contains(&0) {
-        return Err(err!(Shape, "{op}: {n} images of {c} channels of {h} x {w}; none may be 0"));
+        return Err(err!(
+            Shape,
+            "{op}: x has the shape {n} x {c} x {h} x {w}; every extent must be at least 1"
+        ));
     }
     Ok(())
 }
@@ -67,7 +105,7 @@ impl Windows {
         Self { op, shape, kernel, stride: kernel, pads: [0; 4], dilation: [1; 2], padding_counts: false }
     }
 
-    /// N, C, P, Q.
+    /// Returns the shape of the output: N, C, P, Q.
     pub(crate) fn output_shape(&self) -> Result<[usize; 4]> {
         let Self { op, shape, kernel, stride, pads, dilation, .. } = *self;
         check_images(op, shape)?;
@@ -85,7 +123,7 @@ impl Windows {
             if kernel[axis] > 0 && dilation[axis] > 0 && (before >= span || after >= span) {
                 return Err(err!(
                     Shape,
-                    "{op}: a padding of {before} and {after} {} is as wide as a window of {span}; a window would lie outside",
+                    "{op}: the padding, {before} and {after} {}, is as wide as a window of {span}; it must be narrower",
                     along.name
                 ));
             }
@@ -94,12 +132,12 @@ impl Windows {
         Ok([shape[0], shape[1], extent(0)?, extent(1)?])
     }
 
-    /// Elements of the planes, and of the planes of windows.
+    /// Returns the elements of `x` and of the output.
     pub(super) fn lengths(&self) -> Result<(usize, usize)> {
         Ok((elements(self.op, "x", &self.shape)?, elements(self.op, "output", &self.output_shape()?)?))
     }
 
-    /// Whether these are 2 x 2 cells side by side, in rows that vec4s fill.
+    /// Tells whether windows are 2 x 2 and adjacent, in rows of whole vec4s.
     pub(super) fn are_pairs(&self) -> bool {
         self.kernel == [2, 2]
             && self.stride == [2, 2]
@@ -110,30 +148,30 @@ impl Windows {
 
     pub(super) fn check_sizes(&self, program: &Program, profile: &DeviceProfile) -> Result<()> {
         let [n, c, ..] = self.shape;
-        profile.check_buffers(self.op, &program.operands, "take fewer images at a time")?;
+        profile.check_buffers(self.op, &program.operands, "use fewer images at a time")?;
         for o in &program.operands {
             let planes = if o.name == "bias" { 1 } else { (n * c).max(1) as u64 };
             let plane = format_args!("a plane of {}", o.name);
-            profile.check_row(self.op, plane, o.bytes() / planes, "take parts of the image")?;
+            profile.check_row(self.op, plane, o.bytes() / planes, "split the images")?;
         }
         Ok(())
     }
 
-    /// Calls `record` with parameters and bindings for every chunk of the planes that bindings hold.
+    /// Calls `record` with parameters and bindings for each chunk of planes that fits the bindings.
     pub(super) fn each_chunk(
         &self,
         program: &mut Program,
-        forms: &Forms<'_>,
+        operands: &ChunkedOperands<'_>,
         record: impl Fn(&mut Program, WindowsParams, &[Binding], &[Binding]),
     ) {
         let Self { shape: [n, c, h, w], kernel: [r, s], stride, pads, dilation, .. } = *self;
         let Ok([.., p, q]) = self.output_shape() else { return };
-        let size = forms.dtype.size() as u64;
+        let size = operands.dtype.size() as u64;
         let [wide, narrow] = [h * w, p * q].map(|plane| plane as u64 * size);
-        for chunk in forms.profile.chunks((n * c) as u64, wide.max(narrow)) {
+        for chunk in operands.profile.chunks((n * c) as u64, wide.max(narrow)) {
             let origin = |plane: u64| (chunk.span(plane).before / size) as u32;
-            let bind = |operands: &[usize], plane| -> Vec<Binding> {
-                operands.iter().map(|&o| chunk.of(Resource::Operand(o), plane)).collect()
+            let bind = |indices: &[usize], plane| -> Vec<Binding> {
+                indices.iter().map(|&o| chunk.of(Resource::Operand(o), plane)).collect()
             };
             let params = WindowsParams {
                 planes: chunk.count as u32,
@@ -154,7 +192,7 @@ impl Windows {
                 wide: origin(wide),
                 narrow: origin(narrow),
             };
-            record(program, params, &bind(forms.wide, wide), &bind(forms.narrow, narrow));
+            record(program, params, &bind(operands.wide, wide), &bind(operands.narrow, narrow));
         }
     }
 }
@@ -187,20 +225,20 @@ mod tests {
     }
 
     #[test]
-    fn planes_above_one_binding_are_taken_in_chunks() {
+    fn planes_above_one_binding_are_split_into_chunks() {
         let profile = DeviceProfile::webgpu_defaults();
         let op = Pool2d::new(PoolKind::Max, [5, 13, 999, 777], [3, 3]);
         let program = Op::<f32>::lower(&op, &profile).unwrap();
         assert!(program.dispatches.len() > 1);
-        let mut seen = 0;
+        let mut done = 0;
         for (d, dispatch) in program.dispatches.iter().enumerate() {
             assert!(dispatch.bindings.iter().all(|b| b.size <= profile.limits.max_storage_binding));
-            assert_eq!(program.param(d, "first"), seen % 13);
-            assert_eq!(dispatch.bindings[0].offset / 4 + program.param(d, "wide"), seen * 999 * 777);
-            assert_eq!(dispatch.bindings[1].offset / 4 + program.param(d, "narrow"), seen * 333 * 259);
-            seen += program.param(d, "planes");
+            assert_eq!(program.param(d, "first"), done % 13);
+            assert_eq!(dispatch.bindings[0].offset / 4 + program.param(d, "wide"), done * 999 * 777);
+            assert_eq!(dispatch.bindings[1].offset / 4 + program.param(d, "narrow"), done * 333 * 259);
+            done += program.param(d, "planes");
         }
-        assert_eq!(seen, 65);
+        assert_eq!(done, 65);
         let vast = Pool2d::new(PoolKind::Max, [1, 1, 6000, 6000], [2, 2]);
         let e = Op::<f32>::lower(&vast, &profile).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("144000000 bytes"), "{e}");

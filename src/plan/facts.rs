@@ -13,6 +13,7 @@ pub(super) fn facts(program: &Program, interfaces: &[&Interface], subgroup: u32)
 }
 
 #[cfg(test)]
+#[cfg(feature = "default")] // what it tests is of several features
 mod tests {
     use super::*;
     use crate::dense::ProductTile;

@@ -214,7 +214,7 @@ impl Report {
     }
 }
 
-/// Describes how many workgroups a multiprocessor holds.
+/// Formats how many workgroups fit on a multiprocessor.
 fn held(occupancy: &Occupancy) -> String {
     match (occupancy.blocks, occupancy.fraction(), occupancy.bound()) {
         (Some(blocks), Some(fraction), Some(bound)) => {

@@ -16,7 +16,7 @@ use half::f16;
 use lowering::HistogramLowering;
 
 /// Counts the elements in each bin: `counts[i]` is the number of elements `x` with `edge[i] <= x < edge[i + 1]`;
-/// the last bin includes its upper edge.
+/// if you set a range or edges, the last bin includes its upper edge.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -41,14 +41,14 @@ use lowering::HistogramLowering;
 /// u8, i8, u32, i32, f32 and f16.
 ///
 /// # Bins
-/// - [`new`](Histogram::new) alone, for integers: the bins are 0, 1, ..., `bins - 1`, so bin = value. The upper
-///   end, the value `bins`, counts into the last bin, as with every kind of bins.
+/// - [`new`](Histogram::new) alone, for integers: the bins are 0, 1, ..., `bins - 1`, so bin = value, and a value
+///   of `bins` or more is not counted.
 /// - [`range`](Histogram::range): edges `lo + i (hi - lo) / bins`. Between whole numbers the edges of integer input
 ///   are exact fractions; otherwise they are computed in f64, and for floating input rounded to f32.
 /// - [`with_edges`](Histogram::with_edges): your own edges; elements are compared with them exactly.
 ///
-/// An element below the first edge or above the last is not counted, and neither is NaN. `-0` is 0. These are the
-/// rules of NumPy's `histogram`. If rounding makes edges equal, an element on them belongs to the last of their
+/// An element below the first edge or above the last is not counted, and neither is NaN. `-0` is 0. With a range or
+/// edges these are the rules of NumPy's `histogram`, without them those of `bincount`. If rounding makes edges equal, an element on them belongs to the last of their
 /// bins.
 ///
 /// # Precision and determinism
@@ -94,7 +94,7 @@ pub struct Histogram {
 /// The edges of the bins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edges {
-    /// From 0 to the number of bins.
+    /// One bin for each whole number from 0 on.
     Default,
     /// Equal, from the first number to the second.
     Range(f64, f64),
@@ -115,19 +115,14 @@ impl Histogram {
         Self { bins: edges.len().saturating_sub(1), edges: Edges::List(edges), ..Self::new(n, 0) }
     }
 
-    /// Sets bins of equal width from `lo` to `hi`. The default for integers is 0 to the number of bins.
+    /// Sets bins of equal width from `lo` to `hi`, both included. The default for integers is one bin for each value.
     #[must_use]
     pub fn range(mut self, lo: f64, hi: f64) -> Self {
         self.edges = Edges::Range(lo, hi);
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the threads of a workgroup, workgroups, words of two counters and vec4 in flight of `multipass` and
     /// `partitioned`, for tuning. The default is that of the device's policy.
@@ -146,6 +141,10 @@ impl Histogram {
     pub(crate) fn edges(&self) -> &Edges {
         &self.edges
     }
+
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
 
     /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
@@ -252,20 +251,17 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for Histogram {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        HistogramLowering::new(self, T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element] Histogram as [T], |op, dtype, profile| HistogramLowering::new(op, dtype, profile)?.run()
 }
 
 const MAX_BINS: usize = 1 << 20;
 
 pub(super) const INFO: Operation = Operation {
     name: "histogram",
-    about: "how many elements fall into each bin; the last bin has its upper edge too",
+    about: "how many elements fall into each bin; without a range, bin = value for integers",
     inputs: &[Input::new("input", "any shape")],
+    outputs: &[("counts", "u32 (bins)")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::number("bins", "256"),
@@ -277,7 +273,7 @@ pub(super) const INFO: Operation = Operation {
     make: Some(make),
     variants: Histogram::variants,
     samples,
-    domains: &[("input", Domain::BelowLengthOf("counts"))],
+    domains: &[("input", Domain::BelowLengthOf("counts")), ("edges", Domain::Increasing)],
     comparison: Some(Comparison::Sums),
     facts,
     example: Example { shape: &[100], options: &[("lo", "0"), ("hi", "1")] },
@@ -292,6 +288,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
         op = op.packing(threads, workgroups.into(), words, loads);
     }
+    asked.set("bins", &[op.bins()]);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
 }
@@ -353,8 +350,9 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let counting = subject.program.dispatches.iter().find(of_counting)?;
     let (n, parts) = (u64::from(counting.param("n")?), u64::from(counting.param("parts")?));
     let share = n.div_ceil((parts * u64::from(interface.workgroup_size[0])).max(1));
-    let apart = if subject.program.variant() == "global-contiguous" { share } else { 1 };
-    Some(vec![subject.transactions("loads", |lane| lane * apart)])
+    let spec = &subject.program.kernels[counting.kernel].spec;
+    let apart = if spec.is_set("CONTIGUOUS") { share } else { 1 };
+    Some(vec![subject.transactions("loads", |lane| lane * apart)?])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 
@@ -72,17 +72,7 @@ impl Partition {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        TWO_PASSES
-    }
+    crate::program::variants!(variant, TWO_PASSES);
 }
 
 impl Partition {
@@ -115,24 +105,15 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Partition {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16, i32, u32);
+crate::program::lowered_as!(Partition: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "partition",
     about: "the elements whose flag is not 0, then the others, both in order",
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    outputs: &[("output", "(n)")],
     types: &DTYPES,
+    domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Partition::variants,
     samples,

@@ -9,8 +9,8 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type,
-    deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, Setting, Variant,
+    by_type, deterministic, operands,
 };
 use half::f16;
 use lowering::ReduceLowering;
@@ -90,17 +90,16 @@ impl<O> Reduce<O> {
         Self { op, rows, n, variant: "auto".into(), deterministic: false }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     deterministic!(deterministic);
 }
 
 impl Reduce {
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     /// Lists the variants: the ladder of the textbook, and `coarsened`, the fast one.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
@@ -132,24 +131,23 @@ operands! {
     }
 }
 
-impl<T: Element, O: Reducer<T>> Op<T> for Reduce<O> {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        ReduceLowering::new(self, &self.op.operator(), T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element, O: Reducer<T>] Reduce<O> as [T], |op, dtype, profile|
+        ReduceLowering::new(op, &op.op.operator(), dtype, profile)?.run()
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "reduce",
     about: "one value from all elements, or from each row",
-    inputs: &[Input::new("input", "any shape")],
+    inputs: &[Input::new("input", "(..., n)")],
+    outputs: &[("output", "(); (...) with axis last")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()),
         Setting::word("axis", || vec!["all", "last"]),
         Setting::flag("deterministic"),
     ],
+    domains: &[("input", Domain::Combined)],
     make: Some(make),
     variants: Reduce::variants,
     samples,

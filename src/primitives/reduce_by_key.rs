@@ -7,8 +7,8 @@ use super::{CustomOp, Max, Min, Prod, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type,
-    deterministic, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
+    operands,
 };
 use std::marker::PhantomData;
 
@@ -93,12 +93,7 @@ impl<O> ReduceByKey<O> {
 }
 
 impl<O, K> ReduceByKey<O, K> {
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.form.variant);
-        self
-    }
+    crate::program::variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -121,10 +116,7 @@ impl<O, K> ReduceByKey<O, K> {
 }
 
 impl ReduceByKey {
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(list VARIANTS);
 }
 
 operands! {
@@ -160,8 +152,10 @@ pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
     inputs: &[Input::new("keys", "(n)"), Input::new("values", "(n)")],
+    outputs: &[("keys", "(count)"), ("results", "(count)")],
     types: &WORDS,
     options: OPTIONS,
+    domains: &[("keys", Domain::Runs), ("values", Domain::Combined)],
     make: Some(make),
     variants: ReduceByKey::variants,
     samples,

@@ -16,8 +16,8 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type,
-    deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, Setting, Variant,
+    by_type, deterministic, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -147,12 +147,7 @@ impl<O> Scan<O> {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.form.variant);
-        self
-    }
+    crate::program::variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -254,8 +249,10 @@ pub(super) const INFO: Operation = Operation {
     name: "scan",
     about: "all prefixes of an array combined, or those of each row",
     inputs: &[Input::new("input", "(n) or (rows, n)")],
+    outputs: &[("output", "as input")],
     types: &DTYPES,
     options: &[OP, Setting::flag("exclusive"), Setting::flag("reverse"), Setting::flag("deterministic")],
+    domains: &[("input", Domain::Combined)],
     make: Some(make),
     variants: Scan::variants,
     samples,

@@ -7,8 +7,8 @@ use super::{CustomOp, Max, Min, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type,
-    deterministic, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
+    operands,
 };
 
 /// Reduces each segment to one value: `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`, for
@@ -74,12 +74,7 @@ impl<O> SegmentedReduce<O> {
         Self { op, n, form: ScanForm::new(), tile: None }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.form.variant);
-        self
-    }
+    crate::program::variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -102,10 +97,7 @@ impl<O> SegmentedReduce<O> {
 }
 
 impl SegmentedReduce {
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(list VARIANTS);
 }
 
 operands! {
@@ -136,8 +128,10 @@ pub(super) const INFO: Operation = Operation {
     name: "segmented-reduce",
     about: "the values of each segment combined, from one head to the next",
     inputs: &[Input::new("values", "(n)"), Input::new("heads", "u32 (n)")],
+    outputs: &[("results", "(count)")],
     types: &WORDS,
     options: OPTIONS,
+    domains: &[("values", Domain::Combined)],
     make: Some(make),
     variants: SegmentedReduce::variants,
     samples,

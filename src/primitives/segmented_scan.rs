@@ -83,12 +83,7 @@ impl<O> SegmentedScan<O> {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.form.variant);
-        self
-    }
+    crate::program::variants!(choose form.variant);
 
     deterministic!(form.deterministic);
 
@@ -136,12 +131,13 @@ pub(super) const INFO: Operation = Operation {
     name: "segmented-scan",
     about: "all prefixes combined, anew from each head on",
     inputs: &[Input::new("input", "(n)"), Input::new("heads", "u32 (n)")],
+    outputs: &[("output", "(n)")],
     types: &DTYPES,
     options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
     make: Some(make),
     variants: SegmentedScan::variants,
     samples,
-    domains: &[("heads", Domain::Meaningful)],
+    domains: &[("input", Domain::Combined), ("heads", Domain::Meaningful)],
     comparison: Some(Comparison::Prefixes),
     facts: super::scan::facts,
     example: Example { shape: &[100], options: &[] },

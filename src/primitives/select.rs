@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, Variant, by_type,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type,
     operands,
 };
 use half::f16;
@@ -104,12 +104,11 @@ impl Select {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
+    crate::program::variants!(variant);
 
     /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
     #[doc(hidden)]
@@ -117,11 +116,6 @@ impl Select {
     pub fn leave_out_posts(mut self, one_in: u32) -> Self {
         self.leave_out = one_in;
         self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
     }
 }
 
@@ -162,25 +156,16 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Select {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16, i32, u32);
+crate::program::lowered_as!(Select: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "select",
     about: "the elements whose flag is not 0, in order",
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
+    outputs: &[("output", "(count)")],
     types: &DTYPES,
     options: &[Setting::array("length", "u32 (1)")],
+    domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Select::variants,
     samples,

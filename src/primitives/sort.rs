@@ -9,8 +9,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    self, Asked, Comparison, DeviceProfile, Example, Input, Op, Operation, Program, Role, Setting, Variant,
-    by_type, operands,
+    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, Operation, Program, Role, Setting,
+    Variant, by_type, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -116,6 +116,10 @@ impl RadixSort {
         self
     }
 
+    /// The op's name.
+    #[cfg(feature = "stream")]
+    pub(crate) const NAME: &'static str = INFO.name;
+
     /// Lists the variants.
     pub fn variants() -> &'static [Variant] {
         const VARIANTS: &[Variant] = &[
@@ -151,12 +155,7 @@ impl RadixSort {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
     /// The default is that of the device's policy.
@@ -189,12 +188,9 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for RadixSort {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        SortLowering::new(self, self.form, T::DTYPE, profile)?.run()
-    }
+crate::program::lowers! {
+    impl[T: Element] RadixSort as [T], |op, dtype, profile|
+        SortLowering::new(op, op.form, dtype, profile)?.run()
 }
 
 /// The optional operands of a sort.
@@ -228,6 +224,7 @@ pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
     inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
+    outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
     types: &WORDS,
     options: &[
         Setting::flag("descending"),
@@ -236,6 +233,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::array("count", "u32 (1)"),
         TILE,
     ],
+    domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: RadixSort::variants,
     samples,

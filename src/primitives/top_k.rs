@@ -7,8 +7,8 @@ use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -88,12 +88,7 @@ impl TopK {
         self
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
+    crate::program::variants!(choose variant);
 
     /// Sets the elements of a chunk of `filter` and `subgroup`, for tuning and tests: a power of two from 64 to
     /// 4096. The default is that of the policy.
@@ -123,12 +118,8 @@ operands! {
     }
 }
 
-impl<T: Element> Op<T> for TopK {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        TopKLowering::new(self, T::DTYPE, profile)?.run::<T>(self)
-    }
+crate::program::lowers! {
+    impl[T: Element] TopK as [T], |op, dtype, profile| TopKLowering::new(op, dtype, profile)?.run::<T>(op)
 }
 
 kernel_params! { struct TopKChunkParams { n: u32, chunks: u32, first_chunk: u32, workgroups: u32 } }
@@ -535,8 +526,10 @@ pub(super) const INFO: Operation = Operation {
     name: "top-k",
     about: "the k largest elements in order, and where they stood",
     inputs: &[Input::new("input", "(n)")],
+    outputs: &[("values", "(k)"), ("indices", "u32 (k)")],
     types: &WORDS,
     options: &[Setting::number("k", ""), Setting::flag("smallest"), Setting::number("chunk", "")],
+    domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: TopK::variants,
     samples,

@@ -5,7 +5,7 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Variant, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 
@@ -64,17 +64,7 @@ impl Unique {
         Self { n, variant: "auto".to_owned() }
     }
 
-    /// Selects a variant by name. The default, `auto`, lets the device decide.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (keep, outputs) = (&Keep::Heads, &[("output", dtype)]);
@@ -104,24 +94,15 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for Unique {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16, i32, u32);
+crate::program::lowered_as!(Unique: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "unique",
     about: "the first of each run of equal neighbours",
     inputs: &[Input::new("input", "(n)")],
+    outputs: &[("output", "(count)")],
     types: &DTYPES,
+    domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: Unique::variants,
     samples,

@@ -1,5 +1,6 @@
 //! Ops by name: arrays whose types are known only at run time, and options as words.
 
+use super::extents::Extents;
 use super::{DeviceProfile, Op, Operation, Program, lower};
 use crate::array::{HostArray, shape_text};
 use crate::element::{DType, Element};
@@ -27,6 +28,16 @@ pub trait Supply {
     /// Whether to supply an optional input.
     fn has_more(&self) -> bool {
         false
+    }
+
+    /// Chooses the extents of an input that are not all determined; `usual` are those that an example has.
+    fn extents(&mut self, _name: &str, usual: &[usize]) -> Vec<usize> {
+        usual.to_vec()
+    }
+
+    /// Makes the array of an option that is not set, or leaves the option out.
+    fn option(&mut self, _name: &str, _shape: &[usize], _dtype: DType) -> Option<HostArray> {
+        None
     }
 }
 
@@ -104,6 +115,9 @@ pub(crate) struct Asked<'a> {
     ask: Ask<'a>,
     /// Type of the first input taken. Other inputs have it too unless they say otherwise.
     dtype: Option<DType>,
+    extents: Extents,
+    /// Arrays of options that were supplied.
+    supplied: Vec<(&'static str, HostArray)>,
 }
 
 impl<'a> Asked<'a> {
@@ -142,7 +156,16 @@ impl<'a> Asked<'a> {
             }
         };
         self.dtype.get_or_insert(array.dtype());
+        let declared = self.op.inputs.iter().find(|input| input.name == name);
+        if let Some(input) = declared {
+            self.extents.learn(self.ask.settings, (name, input.shape), array.shape());
+        }
         Ok(array)
+    }
+
+    /// Sets an extent, or one for each axis, that shapes of outputs name and no input has.
+    pub(crate) fn set(&mut self, name: &str, extents: &[usize]) {
+        self.extents.set(name, extents);
     }
 
     /// The next input, of any shape.
@@ -163,9 +186,16 @@ impl<'a> Asked<'a> {
         name: &str,
         usual: [usize; N],
     ) -> Result<(HostArray, [usize; N])> {
+        let usual = self.usual(name, &usual);
         let array = self.next(name, Some(&usual), self.dtype, None)?;
         let dims = self.dims(name, &array)?;
         Ok((array, dims))
+    }
+
+    /// The extents of an input that will be supplied.
+    fn usual(&mut self, name: &str, usual: &[usize]) -> Vec<usize> {
+        let supply = self.ask.supply.as_mut().filter(|_| self.ask.inputs.is_empty());
+        supply.map_or(usual.to_vec(), |supply| supply.extents(name, usual))
     }
 
     /// As [`free`](Self::free), of this type.
@@ -175,6 +205,7 @@ impl<'a> Asked<'a> {
         usual: [usize; N],
         dtype: DType,
     ) -> Result<(HostArray, [usize; N])> {
+        let usual = self.usual(name, &usual);
         let array = self.next(name, Some(&usual), Some(dtype), None)?;
         let dims = self.dims(name, &array)?;
         self.check(name, &array, array.shape(), dtype)?;
@@ -216,9 +247,8 @@ impl<'a> Asked<'a> {
     }
 
     /// The array of the option `name`, of this shape and of the first input's type.
-    pub(crate) fn named(&self, name: &str, shape: &[usize]) -> Result<Option<HostArray>> {
-        let Some(array) = self.settings().array(name) else { return Ok(None) };
-        self.named_of(name, shape, self.dtype.unwrap_or(array.dtype()))
+    pub(crate) fn named(&mut self, name: &'static str, shape: &[usize]) -> Result<Option<HostArray>> {
+        self.named_of(name, shape, self.dtype.unwrap_or(DType::F32))
     }
 
     /// The arrays of the sparse matrix, and its description.
@@ -270,10 +300,21 @@ impl<'a> Asked<'a> {
     }
 
     /// The array of the option `name`, of this shape and type.
-    pub(crate) fn named_of(&self, name: &str, shape: &[usize], dtype: DType) -> Result<Option<HostArray>> {
-        let Some(array) = self.settings().array(name) else { return Ok(None) };
-        self.check(name, array, shape, dtype)?;
-        Ok(Some(array.clone()))
+    pub(crate) fn named_of(
+        &mut self,
+        name: &'static str,
+        shape: &[usize],
+        dtype: DType,
+    ) -> Result<Option<HostArray>> {
+        let given = self.settings().array(name).cloned();
+        let supply = self.ask.supply.as_mut().filter(|_| given.is_none());
+        if let Some(made) = supply.and_then(|supply| supply.option(name, shape, dtype)) {
+            self.supplied.push((name, made));
+        }
+        let supplied = self.supplied.iter().find(|(of, _)| *of == name).map(|(_, array)| array.clone());
+        let Some(array) = given.or(supplied) else { return Ok(None) };
+        self.check(name, &array, shape, dtype)?;
+        Ok(Some(array))
     }
 
     /// The next input, of any shape and of this type; of shape `usual` if it is supplied.
@@ -344,6 +385,7 @@ pub struct Form {
     descriptor: Rc<dyn Any>,
     dtype: DType,
     settings: Option<Settings>,
+    declared: Vec<Option<Vec<usize>>>,
     /// The role of each operand of the program, in order.
     pub operands: Vec<Role>,
 }
@@ -353,7 +395,7 @@ impl Form {
         let descriptor = Rc::new(op);
         let op = Rc::clone(&descriptor);
         let lower = Box::new(move |profile: &_| lower(&*op, profile));
-        Self { lower, descriptor, dtype: T::DTYPE, settings: None, operands }
+        Self { lower, descriptor, dtype: T::DTYPE, settings: None, declared: Vec::new(), operands }
     }
 
     /// Returns the descriptor, if it is a `D`.
@@ -385,6 +427,11 @@ impl Form {
         })
     }
 
+    /// Returns the shapes of the outputs by the formulas of [`Operation::outputs`]; `None` where a formula has no value.
+    pub fn declared_outputs(&self) -> &[Option<Vec<usize>>] {
+        &self.declared
+    }
+
     /// Lowers the op: as [`Op::lower`].
     ///
     /// # Errors
@@ -410,9 +457,9 @@ impl Operation {
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type that the op does not take.
     pub fn form(&'static self, ask: Ask<'_>) -> Result<Form> {
         let (given, op) = (ask.inputs.len(), self.name);
-        let (most, least) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
-        if given > most || given < least && ask.supply.is_none() {
-            let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let (max, min) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
+        if given > max || given < min && ask.supply.is_none() {
+            let wanted = if min == max { min.to_string() } else { format!("{min} to {max}") };
             return Err(err!(InvalidArgument, "{op}: {given} inputs given; the op wants {wanted}"));
         }
         let Some(make) = self.make else {
@@ -421,8 +468,14 @@ impl Operation {
                 "{op}: a solver runs until its result is good enough, so it has no single program"
             ));
         };
-        let settings = ask.settings.clone();
-        let form = make(&mut Asked { op: self, ask, dtype: None })?;
-        Ok(Form { settings: Some(settings), ..form })
+        let mut settings = ask.settings.clone();
+        let mut asked =
+            Asked { op: self, ask, dtype: None, extents: Extents::default(), supplied: Vec::new() };
+        let form = make(&mut asked)?;
+        for (name, array) in asked.supplied {
+            settings.with_array(name, array)?;
+        }
+        let declared = self.declared_outputs(&settings, &asked.extents, &form)?;
+        Ok(Form { settings: Some(settings), declared, ..form })
     }
 }

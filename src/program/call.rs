@@ -5,6 +5,7 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs a program on one kind of device, through wgpu or CUDA.
 pub trait Executor {
@@ -82,6 +83,8 @@ pub trait Sink<X: Executor> {
 /// - [`DeviceLost`](crate::ErrorKind::DeviceLost), [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
 pub struct PlanOn<D, T, X> {
     pub(crate) executor: X,
+    /// Address of the names that were last found to be the program's, in order; 0 before.
+    in_order: AtomicUsize,
     of: PhantomData<fn() -> (D, T)>,
 }
 
@@ -93,7 +96,7 @@ impl<D, T, X: fmt::Debug> fmt::Debug for PlanOn<D, T, X> {
 
 impl<D, T, X: Executor> PlanOn<D, T, X> {
     pub(crate) fn new(executor: X) -> Self {
-        Self { executor, of: PhantomData }
+        Self { executor, in_order: AtomicUsize::new(0), of: PhantomData }
     }
 
     /// Returns the program, as plain data.
@@ -137,21 +140,28 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
     pub(crate) fn put<R: Sink<X>, const N: usize>(
         self,
         target: &mut R,
-        required: [Named<'a, X>; N],
+        names: &'static [&'static str; N],
+        slices: [X::RawSlice<'a>; N],
     ) -> Result<()> {
-        let executor = &self.plan.executor;
+        let PlanOn { executor, in_order, .. } = self.plan;
         let wanted = executor.operands();
-        // Most plans have no optional operands. Recording those allocates nothing.
-        let in_order = wanted.iter().zip(&required).all(|(operand, (name, _))| operand.name == *name);
-        if self.given.is_empty() && wanted.len() == N && in_order {
-            return target.put(executor, &required.map(|(_, slice)| slice));
+        // Most plans have no optional operands. Recording those allocates nothing, and compares their names once.
+        if self.given.is_empty() && wanted.len() == N {
+            let address = names.as_ptr().addr();
+            let known = in_order.load(Ordering::Relaxed) == address;
+            if known || wanted.iter().zip(names).all(|(operand, name)| operand.name == *name) {
+                if !known {
+                    in_order.store(address, Ordering::Relaxed);
+                }
+                return target.put(executor, &slices);
+            }
         }
-        target.put(executor, &self.ordered(&required)?)
+        target.put(executor, &self.ordered(names.iter().copied().zip(slices))?)
     }
 
     /// Puts the optional and required operands in the program's order.
-    fn ordered(mut self, required: &[Named<'a, X>]) -> Result<Vec<X::RawSlice<'a>>> {
-        self.given.extend_from_slice(required);
+    fn ordered(mut self, required: impl Iterator<Item = Named<'a, X>>) -> Result<Vec<X::RawSlice<'a>>> {
+        self.given.extend(required);
         let executor = &self.plan.executor;
         let (op, wanted) = (executor.op(), executor.operands());
         let ordered = wanted.iter().map(|operand| {
@@ -226,7 +236,7 @@ macro_rules! operands {
                 for<'s> &'s S: $crate::program::Sink<X>,
             {
                 let mut stream = stream;
-                self.put(&mut stream, [$((stringify!($name), X::untyped($name.into()))),+])
+                self.put(&mut stream, &[$(stringify!($name)),+], [$(X::untyped($name.into())),+])
             }
         }
     };
@@ -274,7 +284,7 @@ macro_rules! operands {
                     rec: &mut R,
                     $($name: impl Into<X::Slice<'a, $ty>>),+
                 ) -> $crate::error::Result<()> {
-                    self.put(rec, [$((stringify!($name), X::untyped($name.into()))),+])
+                    self.put(rec, &[$(stringify!($name)),+], [$(X::untyped($name.into())),+])
                 }
             )+
             $(

@@ -12,7 +12,7 @@ pub(crate) fn workgroups(items: u32, most: u32) -> Program {
     let mut program = Program::new("workgroups", Decision::policy("folded", "the count lies on the device"));
     let operand = |name, len, access| Operand { name, dtype: DType::U32, len, access };
     program.operands = vec![operand("count", 1, Access::Read), operand("workgroups", 3, Access::Write)];
-    let kernel = program.kernel(Kernel::library("dispatch/fold_count", "fold_count", Spec::new()));
+    let kernel = program.kernel(Kernel::of_file("dispatch/fold_count", Spec::new()));
     let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
     program.dispatch(kernel, &CountedParams { items, most }, bindings, Grid::fold(1));
     program

@@ -57,10 +57,10 @@ impl Subject<'_> {
     }
 
     /// Segments that one access of a subgroup touches, if its lanes access these elements.
-    pub(crate) fn transactions(&self, name: &'static str, element_of: impl Fn(u64) -> u64) -> Fact {
+    pub(crate) fn transactions(&self, name: &'static str, element_of: impl Fn(u64) -> u64) -> Option<Fact> {
         let bytes = self.element_bytes();
         let addresses = (0..u64::from(self.subgroup)).map(|lane| element_of(lane) * bytes);
-        fact(name, segments(addresses, bytes, SEGMENT) as f64, self.of_accesses())
+        Some(fact(name, segments(addresses, bytes, SEGMENT).ok()? as f64, self.of_accesses()))
     }
 
     fn of_accesses(&self) -> String {

@@ -14,7 +14,7 @@ pub(crate) fn fill(words: usize, [low, high]: [u32; 2], profile: &DeviceProfile)
     let mut program = Program::new("fill", Decision::policy("words", "every word is written once"));
     program.operands = vec![Operand { name: "output", dtype: DType::U32, len: words, access: Access::Write }];
     program.cost = Cost { flop: 0.0, bytes: 4.0 * words as f64 };
-    let kernel = program.kernel(Kernel::library("dispatch/fill_words", "fill_words", Spec::new()));
+    let kernel = program.kernel(Kernel::of_file("dispatch/fill_words", Spec::new()));
     // Chunks start at an even word.
     for chunk in profile.aligned_chunks(words as u64, 4) {
         let params = FillParams { words: chunk.count as u32, low, high };

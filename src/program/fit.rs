@@ -35,11 +35,11 @@ impl DeviceProfile {
         self.quirks.max_loop_rounds.map_or(u64::MAX, u64::from)
     }
 
-    /// The power of two of steps, of at most `each` rounds each, that one thread may take, at most `most`. Without a
-    /// limit of the driver, `most`.
-    pub(crate) fn loop_steps(&self, each: u64, most: u64) -> u64 {
+    /// The power of two of steps, of at most `each` rounds each, that one thread may take, at most `max`. Without a
+    /// limit of the driver, `max`.
+    pub(crate) fn loop_steps(&self, each: u64, max: u64) -> u64 {
         let fit = |rounds: u32| 1 << (u64::from(rounds) / each.max(1)).max(1).ilog2();
-        self.quirks.max_loop_rounds.map_or(most, |rounds| most.min(fit(rounds)))
+        self.quirks.max_loop_rounds.map_or(max, |rounds| max.min(fit(rounds)))
     }
 }
 
@@ -79,15 +79,15 @@ pub(crate) struct BoundChunk {
 }
 
 impl BoundChunk {
-    /// Splits `count` rows into chunks of `most`. The last may have fewer.
-    pub(crate) fn full(count: u64, most: u64) -> impl Iterator<Item = Self> + Clone {
-        let most = most.max(1);
-        (0..count.div_ceil(most)).map(move |i| Self { first: i * most, count: most.min(count - i * most) })
+    /// Splits `count` rows into chunks of `max`. The last may have fewer.
+    pub(crate) fn full(count: u64, max: u64) -> impl Iterator<Item = Self> + Clone {
+        let max = max.max(1);
+        (0..count.div_ceil(max)).map(move |i| Self { first: i * max, count: max.min(count - i * max) })
     }
 
-    /// Splits `count` rows into the fewest chunks of at most `most` rows, of about equal size.
-    pub(crate) fn even(count: u64, most: u64) -> impl Iterator<Item = Self> + Clone {
-        let chunks = count.div_ceil(most.max(1)).max(1);
+    /// Splits `count` rows into the fewest chunks of at most `max` rows, of about equal size.
+    pub(crate) fn even(count: u64, max: u64) -> impl Iterator<Item = Self> + Clone {
+        let chunks = count.div_ceil(max.max(1)).max(1);
         Self::full(count, count.div_ceil(chunks))
     }
 
@@ -126,8 +126,8 @@ impl DeviceProfile {
     /// Splits `count` rows of `bytes` bytes into the fewest chunks that bindings hold. A row must fit
     /// [`chunk_room`](Self::chunk_room), unless all rows fit one binding.
     pub(crate) fn chunks(&self, count: u64, bytes: u64) -> impl Iterator<Item = BoundChunk> + Clone {
-        let most = if self.binds_all(count, bytes) { count } else { self.chunk_room() / bytes.max(1) };
-        BoundChunk::even(count, most)
+        let max = if self.binds_all(count, bytes) { count } else { self.chunk_room() / bytes.max(1) };
+        BoundChunk::even(count, max)
     }
 
     /// As [`chunks`](Self::chunks), but each starts at a multiple of 256 rows, so that rows of any size start
@@ -176,14 +176,14 @@ impl DeviceProfile {
         ))
     }
 
-    /// Fails unless `operand` has at most `most` elements, the limit of the op's kernels.
-    pub(crate) fn check_count(&self, op: &str, operand: &Operand, most: usize, remedy: &str) -> Result<()> {
-        if operand.len <= most {
+    /// Fails unless `operand` has at most `max` elements, the limit of the op's kernels.
+    pub(crate) fn check_count(&self, op: &str, operand: &Operand, max: usize, remedy: &str) -> Result<()> {
+        if operand.len <= max {
             return Ok(());
         }
         Err(err!(
             TooLarge,
-            "{op}: {} has {} elements; the kernels count at most {most}; {remedy}",
+            "{op}: {} has {} elements; the kernels count at most {max}; {remedy}",
             operand.name,
             operand.len
         ))
@@ -228,7 +228,7 @@ const MAX_DISPATCHES: u64 = 1 << 16;
 
 impl Program {
     /// Splits `count` items of work into chunks of at most `each`, so that no dispatch takes long.
-    pub(crate) fn bands(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
+    pub(crate) fn chunks(&self, count: u64, each: u64) -> Result<impl Iterator<Item = Range<u64>> + use<>> {
         let each = each.max(1);
         self.check_dispatches(count.div_ceil(each))?;
         Ok((0..count).step_by(each as usize).map(move |first| first..count.min(first + each)))

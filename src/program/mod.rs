@@ -18,6 +18,7 @@ mod ask;
 mod call;
 mod choices;
 pub(crate) mod counted;
+mod extents;
 pub(crate) mod facts;
 pub(crate) mod fill;
 pub(crate) mod fit;
@@ -47,7 +48,7 @@ pub use profile::{
     Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
 };
 pub use settings::{Input, Setting, Settings, Takes};
-pub(crate) use variant::{Bits, choose, choose_with, deterministic};
+pub(crate) use variant::{Bits, choose, choose_with, deterministic, variants};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
 pub use when::When;
 pub(crate) use written::{Use, Written, check_read};
@@ -174,6 +175,11 @@ impl Kernel {
     /// Makes a kernel of the library.
     pub fn library(name: &'static str, entry: &'static str, spec: Spec) -> Self {
         Self { source: Source::Library(name), spec, entry, trusted: true }
+    }
+
+    /// Makes the kernel of a file of the library whose entry point has the file's name.
+    pub(crate) fn of_file(name: &'static str, spec: Spec) -> Self {
+        Self::library(name, name.rsplit('/').next().unwrap_or(name), spec)
     }
 
     /// Expands the text for `target`.
@@ -498,6 +504,48 @@ macro_rules! proven {
     };
 }
 pub(crate) use proven;
+
+/// Implements [`Op`] for each of these element types, by an expression of the descriptor, the type and the profile.
+macro_rules! lowers {
+    (impl $generics:tt $op:ty as [$($t:ty),+],
+     |$self:ident, $dtype:pat_param, $profile:ident| $body:expr) => {
+        $($crate::program::lowers!(@one $generics $op, $t, $self, $dtype, $profile, $body);)+
+    };
+    (@one [$($generics:tt)*] $op:ty, $t:ty, $self:ident, $dtype:pat_param, $profile:ident, $body:expr) => {
+        impl<$($generics)*> $crate::program::Op<$t> for $op {
+            $crate::program::proven!();
+
+            fn lower(
+                &self,
+                $profile: &$crate::program::DeviceProfile,
+            ) -> $crate::error::Result<$crate::program::Program> {
+                let ($self, $dtype) = (self, <$t as $crate::element::Element>::DTYPE);
+                $body
+            }
+        }
+    };
+}
+pub(crate) use lowers;
+
+/// Implements [`Op`] by the op's `lower_as(dtype, profile)`: for all element types, or for those listed.
+macro_rules! lowered_as {
+    (<$code:ident: $bound:ident> $op:ty: $($t:ty),+) => {
+        $crate::program::lowers! {
+            impl[$code: $bound] $op as [$($t),+], |op, dtype, profile| op.lower_as(dtype, profile)
+        }
+    };
+    ($op:ty) => {
+        $crate::program::lowers! {
+            impl[T: $crate::Element] $op as [T], |op, dtype, profile| op.lower_as(dtype, profile)
+        }
+    };
+    ($op:ty: $($t:ty),+) => {
+        $crate::program::lowers! {
+            impl[] $op as [$($t),+], |op, dtype, profile| op.lower_as(dtype, profile)
+        }
+    };
+}
+pub(crate) use lowered_as;
 pub(crate) use sealed::Ours;
 
 /// Lowers an op. Kernels of a user's own op run with runtime checks, because nobody has proven their indices.

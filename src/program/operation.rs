@@ -16,6 +16,10 @@ pub struct Operation {
     pub about: &'static str,
     /// Inputs in order, after the sparse matrix if there is one.
     pub inputs: &'static [Input],
+    /// Outputs in order: their names, in brackets if they may be missing, and their shapes as formulas of the extents
+    /// that inputs name and of options. `H` and `W` take the first and the second of two values of an option; `pads`
+    /// is the padding on both sides. An output that the device counts has `(count)`.
+    pub outputs: &'static [(&'static str, &'static str)],
     /// Element types, if the caller chooses them.
     pub types: &'static [DType],
     /// Whether the first input is a sparse matrix.
@@ -52,6 +56,7 @@ impl Operation {
         aliases: &[],
         about: "",
         inputs: &[],
+        outputs: &[],
         types: &[],
         matrix: false,
         options: &[],
@@ -83,11 +88,27 @@ pub struct Example {
     pub options: &'static [(&'static str, &'static str)],
 }
 
-/// The contents that an operand may have.
+/// The contents that an operand may have. Loops over the catalogue draw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
-    /// Any number.
+    /// Numbers whose sums do not overflow, NaN and infinities.
     Any,
+    /// Any bits, the largest numbers included: the op computes no sums of them.
+    Bits,
+    /// Any bits, in runs of equal neighbours.
+    Runs,
+    /// Numbers that the operator of the option `op` combines: of products, factors near 1.
+    Combined,
+    /// Finite numbers of moderate size. With others, variants differ or the result is undefined.
+    Finite,
+    /// Numbers not below 0.
+    NotNegative,
+    /// Numbers between 0 and 1.
+    Shares,
+    /// Multiples of 1/8, whose products with bytes sum exactly; often an outer product of lines.
+    Eighths,
+    /// Increasing numbers.
+    Increasing,
     /// A whole number below the length of this operand.
     BelowLengthOf(&'static str),
     /// Values that only the caller knows: lengths, pages, factors.

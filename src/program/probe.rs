@@ -16,7 +16,7 @@ pub(crate) fn copy(profile: &DeviceProfile) -> Program {
     let mut program = Program::new("probe-copy", Decision::policy("copy", "measures copy bandwidth"));
     let operand = |name, access| Operand { name, dtype: DType::U32, len: (bytes / 4) as usize, access };
     program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
-    let kernel = program.kernel(Kernel::library("probe/probe_copy", "probe_copy", Spec::new()));
+    let kernel = program.kernel(Kernel::of_file("probe/probe_copy", Spec::new()));
     let bindings = vec![Binding::operand(0, &program.operands), Binding::operand(1, &program.operands)];
     let vectors = (bytes / 16) as u32;
     program.dispatch(
@@ -36,7 +36,7 @@ pub(crate) fn fma(profile: &DeviceProfile) -> Program {
         Program::new("probe-fma", Decision::policy("fma", "measures the rate of multiply-adds"));
     program.operands =
         vec![Operand { name: "output", dtype: DType::F32, len: invocations as usize, access: Access::Write }];
-    let kernel = program.kernel(Kernel::library("probe/probe_fma", "probe_fma", Spec::new()));
+    let kernel = program.kernel(Kernel::of_file("probe/probe_fma", Spec::new()));
     let bindings = vec![Binding::operand(0, &program.operands)];
     program.dispatch(
         kernel,

@@ -265,8 +265,8 @@ impl DeviceProfile {
             self.cooperative.iter().any(fits)
         };
         let features = self.features.cooperative_matrix && self.features.f16;
-        let (least, most) = self.subgroup_sizes;
-        let usable = features && self.backend == "vulkan" && least == most && least > 0;
+        let (min, max) = self.subgroup_sizes;
+        let usable = features && self.backend == "vulkan" && min == max && min > 0;
         [16, 8].into_iter().find(|side| usable && has(*side))
     }
 

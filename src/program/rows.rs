@@ -8,14 +8,7 @@ use crate::shape::index_u32;
 kernel_params! {
     /// Parameters of the kernels over rows: `shaders/rows/params.wgsl`.
     pub(crate) struct RowsParams {
-        rows: u32,
-        n: u32,
-        parts: u32,
-        part_len: u32,
-        origin: u32,
-        first: u32,
-        eps: f32,
-        pad: f32,
+        rows: u32, n: u32, parts: u32, part_len: u32, origin: u32, first: u32, eps: f32, pad: f32,
     }
 }
 
@@ -23,22 +16,22 @@ kernel_params! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowTile {
     pub(crate) lanes: u64,
-    /// vec4 of each lane.
-    pub(crate) quads: u64,
+    /// Vec4s of each lane.
+    pub(crate) vec4s: u64,
 }
 
 impl RowTile {
     /// Elements of the tile.
     pub(crate) fn elements(self) -> u64 {
-        4 * self.lanes * self.quads
+        4 * self.lanes * self.vec4s
     }
 }
 
 /// How a device spreads rows.
 pub(crate) struct RowsPolicy {
-    /// Maximum vec4 in the registers of a thread.
-    pub(crate) most: u64,
-    /// vec4 of a thread, where rows are long.
+    /// The maximum number of vec4s in the registers of a thread.
+    pub(crate) max: u64,
+    /// Vec4s of a thread for long rows.
     pub(crate) wanted: u64,
     /// Lanes beyond which a thread takes more than one vec4.
     pub(crate) enough: u64,
@@ -49,18 +42,18 @@ pub(crate) struct RowsPolicy {
 pub(crate) fn policy(profile: &DeviceProfile) -> RowsPolicy {
     let workgroup = 256.min(u64::from(profile.limits.max_invocations));
     // Text grows with the number of registers, and software drivers compile slowly.
-    let most = if profile.quirks.slow_compiler { 4 } else { 16 };
-    RowsPolicy { most, wanted: 4, enough: 32, workgroup }
+    let max = if profile.quirks.slow_compiler { 4 } else { 16 };
+    RowsPolicy { max, wanted: 4, enough: 32, workgroup }
 }
 
-/// The smallest tile that holds `quads` vec4.
-pub(crate) fn tile(quads: u64, policy: &RowsPolicy) -> RowTile {
-    let lanes = if quads <= policy.enough {
-        quads.next_power_of_two()
+/// Returns the smallest tile that holds `vec4s`.
+pub(crate) fn tile(vec4s: u64, policy: &RowsPolicy) -> RowTile {
+    let lanes = if vec4s <= policy.enough {
+        vec4s.next_power_of_two()
     } else {
-        quads.div_ceil(policy.wanted).next_power_of_two().clamp(policy.enough, policy.workgroup)
+        vec4s.div_ceil(policy.wanted).next_power_of_two().clamp(policy.enough, policy.workgroup)
     };
-    RowTile { lanes, quads: quads.div_ceil(lanes) }
+    RowTile { lanes, vec4s: vec4s.div_ceil(lanes) }
 }
 
 /// Rejects operands above the largest buffer and rows above the largest binding.

@@ -99,6 +99,32 @@ impl Variant {
     }
 }
 
+/// The choice of a variant by name, which goes to this field of the descriptor, and the list of all.
+macro_rules! variants {
+    (choose $($field:ident).+) => {
+        /// Runs the variant of this name instead of `auto`.
+        #[must_use]
+        pub fn variant(mut self, name: &str) -> Self {
+            name.clone_into(&mut self.$($field).+);
+            self
+        }
+    };
+    ($($field:ident).+) => {
+        $crate::program::variants!($($field).+, VARIANTS);
+    };
+    ($($field:ident).+, $all:ident) => {
+        $crate::program::variants!(choose $($field).+);
+        $crate::program::variants!(list $all);
+    };
+    (list $all:ident) => {
+        /// Lists the variants.
+        pub fn variants() -> &'static [$crate::program::Variant] {
+            $all
+        }
+    };
+}
+pub(crate) use variants;
+
 /// Who chose a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecidedBy {
@@ -195,6 +221,21 @@ pub(crate) fn choose_with(
     profile: &DeviceProfile,
     bits: Bits,
     policy: impl FnOnce() -> (&'static str, String),
+) -> Result<(&'static Variant, Decision)> {
+    let mut policy = Some(policy);
+    resolve(op, asked, variants, profile, bits, &mut || {
+        policy.take().map(|policy| policy()).unwrap_or_default()
+    })
+}
+
+/// [`choose_with`], compiled once for all policies; calls `policy` at most once.
+fn resolve(
+    op: &str,
+    asked: &str,
+    variants: &'static [Variant],
+    profile: &DeviceProfile,
+    bits: Bits,
+    policy: &mut dyn FnMut() -> (&'static str, String),
 ) -> Result<(&'static Variant, Decision)> {
     let find = |name: &str| {
         variants.iter().position(|v| v.name == name).ok_or_else(|| {

@@ -4,8 +4,8 @@ use super::quantize::workgroups;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program, Resource,
-    Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Resource, Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -74,17 +74,7 @@ impl Cast {
         Self { n, variant: "auto".into() }
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);
@@ -125,27 +115,20 @@ operands! {
     }
 }
 
-impl Op<f32> for Cast {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(f32::DTYPE, f16::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[] Cast as [f32], |op, dtype, profile| op.lower_as(dtype, DType::F16, profile)
 }
-
-impl Op<f16> for Cast {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        self.lower_as(f16::DTYPE, f32::DTYPE, profile)
-    }
+crate::program::lowers! {
+    impl[] Cast as [f16], |op, dtype, profile| op.lower_as(dtype, DType::F32, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "cast",
     about: "f32 as f16, or f16 as f32",
     inputs: &[Input::new("x", "any shape")],
+    outputs: &[("output", "as x")],
     types: &[DType::F32, DType::F16],
+    domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Cast::variants,
     samples,

@@ -7,7 +7,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, choose, element_fragment, kernel_params, operands,
+    Resource, Role, Variant, choose, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -92,23 +92,13 @@ impl<Q: Code> Dequantize<Q> {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
     /// Returns the number of elements that share a scale, counted along `x`. Pass it to
     /// [`reference::dequantize`](crate::reference::dequantize()).
     pub fn span(&self) -> usize {
         self.spans.spans()[1]
     }
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let op = self.spans.op;
@@ -158,23 +148,13 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl<Q: Code> Op<$t> for Dequantize<Q> {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(<Q: Code> Dequantize<Q>: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "dequantize",
-    about: "elements of bytes and their scales",
+    about: "elements decoded from bytes and their scales",
     inputs: &[Input::new("x", "(..., n)"), Input::new("scale", "f32 (...), () or (..., groups)")],
+    outputs: &[("output", "as x")],
     types: &[DType::I8, DType::U8],
     options: &[KIND],
     make: Some(make),

@@ -11,8 +11,8 @@ use crate::dense::{
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Op, Operand, Program, Requires, Variant,
-    choose, kernel_params, operands,
+    Access, Binding, Cost, DeviceClass, DeviceProfile, Grid, Kernel, Operand, Program, Requires, Variant,
+    choose, kernel_params, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::elements;
@@ -73,20 +73,6 @@ use half::f16;
 /// # Algorithm
 /// The kernels of [`Gemm`](crate::Gemm) with words of four bytes for elements: `shaders/dense/gemm_naive.wgsl`,
 /// `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with `shaders/quantize/gemm_int8_end.wgsl`.
-///
-/// # Example: a layer of a network, lowered without a device
-/// ```
-/// use half::f16;
-/// use tilework::Activation;
-/// use tilework::program::{DeviceProfile, Op};
-/// use tilework::quantize::GemmInt8;
-///
-/// let layer = GemmInt8::new(64, 1536, 384).trans_b().scaled().activation(Activation::Gelu).with_bias();
-/// let program = Op::<f16>::lower(&layer, &DeviceProfile::h100())?;
-/// let names: Vec<_> = program.operands.iter().map(|o| o.name).collect();
-/// assert_eq!(names, ["a", "b", "a_scale", "b_scale", "bias", "c"]);
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GemmInt8 {
     pub(crate) m: usize,
@@ -203,13 +189,6 @@ impl GemmInt8 {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
     /// Adds a scale for each row of A and each column of B: operands `a_scale` and `b_scale`. A plan takes them
     /// with `with_scales`. C is then of floats: plan for `f32` or `f16`.
     #[must_use]
@@ -239,10 +218,7 @@ impl GemmInt8 {
         self.activation
     }
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// The op and its shape, for texts.
     fn name(&self) -> String {
@@ -254,7 +230,8 @@ impl GemmInt8 {
         if self.k.is_multiple_of(4) { self.k / 4 } else { self.k.div_ceil(16) * 4 }
     }
 
-    fn lower_as(&self, end: Int8End, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let end = self.end(dtype)?;
         let (name, [m, n, k]) = (self.name(), [self.m, self.n, self.k]);
         let f16 = end.result == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
@@ -500,7 +477,7 @@ impl GemmInt8 {
         profile.check_scratch(&self.name(), what, bytes, "compute blocks of C in separate calls")?;
         let binding = program.scratch(bytes);
         let turned = columns && vec4s;
-        let spec = Spec::new().flag("COLUMNS", columns).flag("FOURS", turned);
+        let spec = Spec::new().flag("COLUMNS", columns).flag("VEC4S", turned);
         let kernel = program.kernel(Kernel::library("quantize/gemm_int8_pack", "gemm_int8_pack", spec));
         let all = (lines * ld) as u64 / if turned { 4 } else { 1 };
         let params = PackBytesParams { k: self.k as u32, n: length as u32, ld: ld as u32, words: all as u32 };
@@ -542,15 +519,4 @@ impl GemmInt8 {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl Op<$t> for GemmInt8 {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(self.end(<$t>::DTYPE)?, profile)
-            }
-        }
-    )*};
-}
-op!(i32, f32, f16);
+lowered_as!(GemmInt8: i32, f32, f16);

@@ -7,7 +7,7 @@ use crate::error::{Result, err};
 use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -73,16 +73,6 @@ use std::marker::PhantomData;
 /// # Algorithm
 /// `shaders/quantize/quantize_rows.wgsl`; for `parts` it finds the largest magnitudes, and `quantize_words.wgsl`
 /// encodes. With `int8.wgsl` or `fp8.wgsl`.
-///
-/// # Example: a scale for each group
-/// ```
-/// use tilework::program::{DeviceProfile, Op};
-/// use tilework::quantize::{Quantize, Scales};
-///
-/// let groups = Quantize::<u8>::new(4096, 1024).scales(Scales::Group(64));
-/// assert_eq!(Op::<f32>::lower(&groups, &DeviceProfile::h100())?.operands[2].len, 65536);
-/// # Ok::<(), tilework::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantize<Q> {
     spans: Spans,
@@ -141,13 +131,6 @@ impl<Q: Code> Quantize<Q> {
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
     /// Reads `scale` instead of writing it. With a scale of 0 elements are rounded unscaled.
     #[must_use]
     pub fn with_scale(mut self) -> Self {
@@ -161,18 +144,15 @@ impl<Q: Code> Quantize<Q> {
         self.spans.spans()[1]
     }
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
-    fn lower_as(&self, dtype: DType, given: bool, profile: &DeviceProfile) -> Result<Program> {
-        let op = self.spans.op;
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (op, given) = (self.spans.op, self.given);
         let len = self.spans.len()?;
         let [spans, n] = self.spans.spans();
         let policy = policy(profile);
         let whole = tile((n as u64).div_ceil(4).max(1), &policy);
-        let fits = whole.quads <= policy.most;
+        let fits = whole.vec4s <= policy.max;
         let whole_words = n.is_multiple_of(4) && self.spans.scales != Scales::Tensor;
         let (variant, decision) = choose(op, &self.variant, VARIANTS, profile, || {
             if given {
@@ -201,7 +181,7 @@ impl<Q: Code> Quantize<Q> {
                 "{op}: a row of {n} exceeds the registers of {} threads on {}, {} elements; take `parts` or `auto`",
                 whole.lanes,
                 profile.name,
-                4 * whole.lanes * policy.most
+                4 * whole.lanes * policy.max
             ));
         }
         let mut program = Program::new(op, decision);
@@ -286,7 +266,7 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
         let spec = reduction(tile.lanes, workgroup, self.profile)
             .slot("element", element_fragment(self.dtype))
             .slot("codes", fragment::<Q>())
-            .constant("QUADS", tile.quads as u32)
+            .constant("VEC4S", tile.vec4s as u32)
             .constant("SLOTS", 1u32)
             .flag("HALVES", self.dtype == DType::F16)
             .flag("VECTORS", vectors)
@@ -363,10 +343,10 @@ impl<Q: Code> QuantizeLowering<'_, Q> {
         let n = if self.quantize.spans.scales == Scales::Tensor { self.quantize.spans.n } else { self.n };
         // A row may have two elements more if halves do not begin at words.
         let short = tile((n as u64 + 2).div_ceil(4), &policy);
-        let tile = if short.quads <= policy.wanted {
+        let tile = if short.vec4s <= policy.wanted {
             short
         } else {
-            RowTile { lanes: policy.workgroup, quads: policy.wanted }
+            RowTile { lanes: policy.workgroup, vec4s: policy.wanted }
         };
         let largest = program.scratch(4 * self.spans as u64);
         clear(program, self.spans, largest);
@@ -381,23 +361,16 @@ operands! {
     }
 }
 
-macro_rules! op {
-    ($($t:ty),*) => {$(
-        impl<Q: Code> Op<$t> for Quantize<Q> {
-            crate::program::proven!();
-
-            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-                self.lower_as(<$t>::DTYPE, self.given, profile)
-            }
-        }
-    )*};
-}
-op!(f32, f16);
+lowered_as!(<Q: Code> Quantize<Q>: f32, f16);
 
 pub(super) const INFO: Operation = Operation {
     name: "quantize",
-    about: "bytes of elements by their scale, the largest magnitude of a row, group or all over the largest code",
+    about: "elements encoded as bytes, with a scale for each row, each group, or all",
     inputs: &[Input::new("x", "(..., n)")],
+    outputs: &[
+        ("output", "as x"),
+        ("[scale]", "f32 (...); f32 () with per tensor; f32 (..., n / group) with per group"),
+    ],
     types: &[DType::F32, DType::F16],
     options: &[
         KIND,
@@ -419,7 +392,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
 }
 
-fn form_of<Q: Code>(asked: &Asked<'_>, x: HostArray) -> Result<Form> {
+fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
     let (rows, n) = asked.rows("x", &x)?;
     let group = asked.settings().number("group")?;
     // The axes before the last.

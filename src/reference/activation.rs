@@ -12,25 +12,25 @@ pub fn activate(activation: Activation, x: f64) -> f64 {
         Activation::Sigmoid if x < 0.0 => x.exp() / (1.0 + x.exp()),
         Activation::Sigmoid => 1.0 / (1.0 + (-x).exp()),
         Activation::Tanh => x.tanh(),
-        // The limit; the formula has infinity times 0.
+        // The limit, where the formula has infinity times 0.
         Activation::Gelu if x == f64::NEG_INFINITY => 0.0,
         Activation::Gelu => x * normal(x),
     }
 }
 
-/// The steepest slope of `activation`, and its own error in f32, relative to 1 and to its result.
+/// Returns the steepest slope of `activation`, and its own error in f32, relative to 1 and to its result.
 pub(super) fn activation_errors(activation: Activation) -> (f64, f64) {
     let own = 16.0 * 2f64.powi(-24);
     match activation {
         Activation::None | Activation::Relu => (1.0, 0.0),
         Activation::Sigmoid => (0.25, own),
         Activation::Tanh => (1.0, own),
-        // The slope of x Phi(x) is steepest at the square root of 2.
+        // x Phi(x) is steepest at sqrt(2).
         Activation::Gelu => (1.13, own),
     }
 }
 
-/// The normal distribution: the probability of a value below `x`.
+/// Returns the normal distribution function at `x`.
 pub(super) fn normal(x: f64) -> f64 {
     let density = (-0.5 * x * x).exp() / (2.0 * PI).sqrt();
     if x > 3.0 {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn activations_have_their_known_values() {
+    fn activations_match_known_values() {
         use Activation::*;
         assert_eq!(activate(Relu, -3.0), 0.0);
         assert_eq!(activate(Relu, 3.0), 3.0);

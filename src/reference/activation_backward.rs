@@ -19,13 +19,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// `dy` times the slope of `activation`, which is told by its result (of GELU and of none by its argument).
+/// Multiplies `dy` by the slope of `activation`; `value` is its result, or for GELU and none its input.
 pub fn activation_backward<T: Number>(activation: Activation, value: &[T], dy: &[T]) -> Vec<T> {
     value.iter().zip(dy).map(|(v, g)| T::from_f64(slope(activation, v.to_f64()) * g.to_f64())).collect()
 }
 
-/// How far from [`activation_backward`] each element may be after the op ran: three roundings; of GELU, whose slope
-/// is a sum of terms up to 1, 6 ULP of 1 times `dy`.
+/// Bounds the error of each element: three roundings; for GELU 6 ULP of 1 times `dy`.
 pub fn activation_backward_bound<T: Number>(activation: Activation, value: &[T], dy: &[T]) -> Vec<f64> {
     let bound = |(v, g): (&T, &T)| {
         let (v, g) = (v.to_f64(), g.to_f64());
@@ -47,7 +46,7 @@ fn slope(activation: Activation, value: f64) -> f64 {
         Activation::Relu => 1.0,
         Activation::Sigmoid => value * (1.0 - value),
         Activation::Tanh => 1.0 - value * value,
-        // The limits; the formula has infinity times 0.
+        // The limits, where the formula has infinity times 0.
         Activation::Gelu if value.is_infinite() => f64::from(value > 0.0),
         Activation::Gelu => normal(value) + value * (-0.5 * value * value).exp() / (2.0 * PI).sqrt(),
     }
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slopes_are_those_of_finite_differences() {
+    fn slopes_match_finite_differences() {
         for activation in Activation::ALL {
             for i in -40..40 {
                 let x = f64::from(i) * 0.1 + 0.05;

@@ -14,27 +14,26 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     each_output(form, adam(op, operands), adam_bound(op, operands))
 }
 
-/// A step: the new parameters, first and second moments, and `1 - beta^t` of both; of operands in that order, with the
+/// Makes a step. Returns the new parameters, first and second moments, and fullness; takes them in that order, with the
 /// gradients second.
 pub fn adam<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<T>; 4] {
     steps(op, operands).map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
 }
 
-/// How far from [`adam`] each may be after the op ran: a rounding for each operation, 2.5 ULP for quotients and 4.5 for the
-/// root.
+/// Bounds the error of each result: one rounding for each operation, 2.5 ULP for quotients, 4.5 for the root.
 pub fn adam_bound<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<f64>; 4] {
     let of = |(exact, error): (f64, f64)| spread(T::from_f64(exact), exact, error);
     steps(op, operands).map(|part| part.into_iter().map(of).collect())
 }
 
-/// Results with their errors.
+/// Returns the results with error bounds.
 fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
     let (betas, [rate, eps, decay], decoupled) = op.parts();
     let ([rate, eps, decay], u) = ([rate, eps, decay].map(f64::from), ulp(1.0));
     let [parameters, gradients, first, second, fullness] = operands;
     let full: Vec<f64> =
         fullness.iter().zip(betas).map(|(f, beta)| f.to_f64() + (1.0 - beta) * (1.0 - f.to_f64())).collect();
-    // What is subnormal, read or on the way, may be taken for 0.
+    // Subnormal numbers may be flushed to 0.
     let least = f64::from(f32::MIN_POSITIVE);
     let mut results: [Vec<(f64, f64)>; 4] = Default::default();
     for i in 0..parameters.len() {
@@ -46,14 +45,14 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
             of_g += (decay * p).abs();
             g += decay * p;
         }
-        // As the kernel does, which makes NaN of a moment that is infinite.
+        // Like the kernel, which turns an infinite moment into NaN.
         let m = m + (1.0 - betas[0]) * (g - m);
         let of_m = 4.0 * u * (first[i].to_f64().abs() + (1.0 - betas[0]) * of_g) + 2.0 * least;
         let v = v + (1.0 - betas[1]) * (g * g - v);
         let of_v = 6.0 * u * (second[i].to_f64().abs() + (1.0 - betas[1]) * of_g * of_g) + 2.0 * least;
         let root = (v / full[1]).sqrt();
         let size = root + eps;
-        // A root of what may be 0 errs by the root of its error at most.
+        // The error of a square root is at most the root of the error.
         let of_root = (of_v / full[1]).sqrt().min(of_v / full[1] / root) + 8.0 * u * root;
         let step = rate * m / full[0] / size;
         let of_step = rate * of_m / full[0] / size + step.abs() * (of_root / size + 10.0 * u);
@@ -82,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn decay_acts_where_it_is_told_to() {
+    fn decay_acts_on_gradients_or_on_parameters() {
         let zeros: &[f32] = &[0.0, 0.0];
         let step = |op: Adam| {
             adam(&op.decay(0.5).eps(1.0), [&[2.0f32], &zeros[..1], &zeros[..1], &zeros[..1], zeros])
         };
-        // AdamW: 2 - 0.1 0.5 2. Else a gradient of 1, over its size and eps.
+        // AdamW: 2 - 0.1 0.5 2. Otherwise a gradient of 1, over its size plus eps.
         assert_eq!(step(Adam::new(1, 0.1).decoupled())[0], [1.9]);
         assert!((step(Adam::new(1, 0.1))[0][0] - 1.95).abs() < 1e-6);
     }

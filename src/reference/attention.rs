@@ -13,9 +13,9 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Attention>(form)?;
     let scaled = op.kv.is_some_and(KvType::is_scaled);
-    // Inputs behind q, k and v, as many as there are.
-    let mut behind = 3..;
-    let mut place = |given: bool| given.then(|| behind.next()).flatten();
+    // Optional inputs follow q, k and v.
+    let mut next = 3..;
+    let mut place = |given: bool| given.then(|| next.next()).flatten();
     let [scales, table] = [scaled, op.paging.is_some()].map(&mut place);
     let [lengths, mask] = [op.lengths, op.mask.is_some()].map(&mut place);
     let scales: Option<&[f32]> = scales.map(|at| input(form, at)).transpose()?;
@@ -24,7 +24,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         lengths: lengths.map(|at| input(form, at)).transpose()?,
         mask: mask.map(|at| input(form, at)).transpose()?,
     };
-    let (k, v) = (meant(form, op, 1, scales)?, meant(form, op, 2, scales)?);
+    let (k, v) = (decoded(form, op, 1, scales)?, decoded(form, op, 2, scales)?);
     by_input!(form, 0, [f32, f16], T => {
         let q = input::<T>(form, 0)?;
         let mut bound = attention_bound(op, q, &k, &v, inputs);
@@ -35,13 +35,13 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The numbers for which the keys (1) or the values (2) stand that are stored, with the factors of both.
-fn meant(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Result<Vec<f32>> {
+/// Decodes the stored keys (input 1) or values (input 2); `scales` holds the scales of both.
+fn decoded(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Result<Vec<f32>> {
     let layout = form.inputs().nth(at).map(HostArray::data);
     let numbers: Vec<f32> = match layout {
         Some(HostData::U8(codes)) => codes.iter().map(|code| fp8_value(*code)).collect(),
         Some(layout) => layout.to_f32().into_owned(),
-        None => return Err(err!(InvalidArgument, "a judge: keys or values are missing")),
+        None => return Err(err!(InvalidArgument, "reference of attention: keys or values are missing")),
     };
     let Some(scales) = scales else { return Ok(numbers) };
     let scales = scales[(at - 1) * (scales.len() / 2)..].iter();
@@ -49,15 +49,14 @@ fn meant(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Resu
     Ok(rows.flat_map(|(row, scale)| row.iter().map(move |x| x * scale)).collect())
 }
 
-/// Whether an attention of f16 may run on cooperative matrices.
+/// Tells whether an attention of f16 may run on cooperative matrices.
 fn on_matrices(op: &Attention) -> bool {
     let fits = op.kv == Some(KvType::F16) && op.paging.is_none();
     let fits = fits && op.head_size.is_multiple_of(16) && op.head_size <= 128;
     op.variant == "coop" || op.variant == "auto" && fits && op.queries > 4
 }
 
-/// `bound` where weights are rounded to f16, by either neighbour, where it is subnormal too, and the hardware cuts sums
-/// off.
+/// Widens `bound` for weights rounded to either f16 neighbour, subnormal or not, and for hardware that truncates sums.
 fn rounded_bound<T: Number>(
     op: &Attention,
     q: &[T],
@@ -66,24 +65,24 @@ fn rounded_bound<T: Number>(
     bound: &[f64],
 ) -> Vec<f64> {
     let sizes: Vec<f32> = v.iter().map(|x| x.abs()).collect();
-    let largest = sizes.iter().filter(|x| x.is_finite()).fold(0.0, |most: f32, x| most.max(*x));
+    let largest = sizes.iter().filter(|x| x.is_finite()).fold(0.0, |max: f32, x| max.max(*x));
     let small = 3.0 * op.keys as f64 * f64::from(largest) / (1 << 24) as f64;
     let sizes = attention(op, q, k, &sizes, inputs);
     bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + size.to_f64() / 1000.0 + small).collect()
 }
 
-/// What an attention reads beside q, k and v, where it was asked for.
+/// The optional inputs of an attention.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AttentionInputs<'a> {
-    /// Pages of each sequence.
+    /// The pages of each sequence.
     pub table: Option<&'a [u32]>,
-    /// Keys in use of each sequence.
+    /// The number of keys of each sequence.
     pub lengths: Option<&'a [u32]>,
-    /// What is added to scores.
+    /// The mask, which is added to the scores.
     pub mask: Option<&'a [f32]>,
 }
 
-/// Attention of each head. Quantised keys and values are given as the numbers that they stand for.
+/// Computes attention of each head in f64. Pass quantised keys and values decoded.
 pub fn attention<T: Number, K: Number>(
     op: &Attention,
     q: &[T],
@@ -94,8 +93,8 @@ pub fn attention<T: Number, K: Number>(
     rows(op, q, k, v, inputs, |row| row.exact().into_iter().map(T::from_f64).collect())
 }
 
-/// How far from [`attention`] each element may be after the op ran in f32: by the sum of a score and its factor, by the
-/// exponential and its argument, by the sum of weights, which is joined from parts, and by the sum of weighted values.
+/// Bounds the error of each element computed in f32: rounding of scores, exponentials, the sum of weights, and the
+/// sum of weighted values.
 pub fn attention_bound<T: Number, K: Number>(
     op: &Attention,
     q: &[T],
@@ -110,7 +109,7 @@ pub fn attention_bound<T: Number, K: Number>(
     })
 }
 
-/// Numbers of each row of q.
+/// Calls `of` with each row of `q` and what it sees, and concatenates the results.
 fn rows<T: Number, K: Number, R>(
     op: &Attention,
     q: &[T],
@@ -130,7 +129,7 @@ fn rows<T: Number, K: Number, R>(
             let (b, head) = (b.min(batch - 1), head.min(of_heads - 1));
             ((b * of_heads + head) * queries + query) * keys
         });
-        let mut seen = AttentionRow { scores: Vec::new(), errors: Vec::new(), values: Vec::new(), d };
+        let mut visible = AttentionRow { scores: Vec::new(), errors: Vec::new(), values: Vec::new(), d };
         for key in (0..len).filter(|&key| sees(op, query, key, len)) {
             let at = match (op.paging, inputs.table) {
                 (Some(paging), Some(table)) => {
@@ -147,28 +146,28 @@ fn rows<T: Number, K: Number, R>(
             let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x: f64| (sum + x, size + x.abs()));
             let mask = inputs.mask.map_or(0.0, |mask| f64::from(mask[mask_at + key]));
             let score = sum + mask;
-            seen.scores.push(score);
-            // Sums of products, the factor, numbers that were scaled, and the base of the exponential.
+            visible.scores.push(score);
+            // Rounding of the sum of products, the scale, scaled inputs, and the base of the exponential.
             let rounded = if score.is_finite() { (d as f64 + 8.0) * size + 2.0 * score.abs() } else { 0.0 };
-            seen.errors.push(rounded * ulp(1.0));
-            seen.values.push(vector(v, at));
+            visible.errors.push(rounded * ulp(1.0));
+            visible.values.push(vector(v, at));
         }
-        results.extend(of(&seen));
+        results.extend(of(&visible));
     }
     results
 }
 
-/// Whether query i of an attention sees key j of `len`.
+/// Tells whether query i sees key j of `len`.
 fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
     let place = i as i64 + len as i64 - op.queries as i64;
     let away = place - j as i64;
     (!op.causal || away >= 0) && op.window.is_none_or(|w| away.unsigned_abs() < w as u64)
 }
 
-/// A row of q with what it sees.
+/// The scores and values that a row of `q` sees.
 struct AttentionRow {
     scores: Vec<f64>,
-    /// How far the scores may be off.
+    /// Bounds of the errors of the scores.
     errors: Vec<f64>,
     values: Vec<Vec<f64>>,
     d: usize,
@@ -179,7 +178,7 @@ impl AttentionRow {
         self.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// NaN where the softmax is not defined; none where nothing is seen.
+    /// Returns the softmax of the scores: NaN if it is undefined, zeros if all scores are -infinity.
     fn weights(&self) -> Vec<f64> {
         let largest = self.largest();
         if largest == f64::NEG_INFINITY && !self.scores.iter().any(|s| s.is_nan()) {
@@ -221,7 +220,7 @@ mod tests {
 
     const NONE: AttentionInputs<'static> = AttentionInputs { table: None, lengths: None, mask: None };
 
-    /// Vectors of 8 of which only the first element is not 0.
+    /// Returns rows of 8 elements, of which all but the first are 0.
     fn firsts(x: &[f32]) -> Vec<f32> {
         x.iter().flat_map(|&x| [x, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect()
     }
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_scores_give_the_mean_of_what_is_seen() {
+    fn equal_scores_give_the_mean_of_visible_values() {
         let (q, k, v) = (&[0.0; 3], &[0.0; 4], &[1.0, 2.0, 6.0, 7.0]);
         let op = Attention::new([1, 1, 3, 8], [1, 4]);
         assert_eq!(first(&op, q, k, v, NONE), [4.0; 3]);
@@ -247,15 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn weights_follow_the_scores_and_heads_their_group() {
+    fn weights_follow_scores_and_heads_share_keys() {
         let op = Attention::new([1, 2, 1, 8], [1, 2]).scale(1.0);
-        // e^(ln 3) to 1.
+        // Weights 3 to 1.
         let got = first(&op, &[1.0, 0.0], &[3f32.ln(), 0.0], &[4.0, 8.0], NONE);
         assert!((got[0] - 5.0).abs() < 1e-6 && got[1] == 6.0, "{got:?}");
     }
 
     #[test]
-    fn pages_are_looked_up_and_may_be_missing() {
+    fn missing_pages_are_hidden() {
         let op = Attention::new([2, 1, 1, 8], [1, 20]).paged(Paging { tokens: 16, pages: 2 });
         let v: Vec<f32> = (0..32).map(|i| i as f32).collect();
         let inputs = AttentionInputs { table: Some(&[1, 0, 0, 9]), ..NONE };
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_defined_is_nan() {
+    fn undefined_softmax_is_nan() {
         let op = Attention::new([1, 1, 1, 8], [1, 2]);
         assert!(first(&op, &[1.0], &[f32::INFINITY, 1.0], &[1.0, 1.0], NONE)[0].is_nan());
         assert_eq!(first(&op, &[1.0], &[f32::NEG_INFINITY, 1.0], &[1.0, 3.0], NONE), [3.0]);

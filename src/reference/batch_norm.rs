@@ -1,4 +1,4 @@
-//! Batch norm of inference.
+//! Batch norm for inference.
 
 use super::Number;
 use super::activation::activate;
@@ -15,25 +15,25 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&output_shape(form, 0), batch_norm(op, x, channels), bound)?])
 }
 
-/// The batch norm of `x` by `[mean, variance, gamma, beta]` of each channel.
+/// Normalises `x` by `[mean, variance, gamma, beta]` of each channel.
 pub fn batch_norm<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> Vec<T> {
     elements(op, x, channels).map(|(exact, _)| T::from_f64(exact)).collect()
 }
 
-/// How far from [`batch_norm`] each element may be after the op ran: a difference, an inverse root (2 ULP), two products
-/// and a sum, and the activation.
+/// Bounds the error of each element: a difference, an inverse square root (2 ULP), two products, a sum, and the
+/// activation.
 pub fn batch_norm_bound<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> Vec<f64> {
     elements(op, x, channels).map(|(exact, error)| spread(T::from_f64(exact), exact, error)).collect()
 }
 
-/// Results with their errors.
+/// Returns the results with error bounds.
 fn elements<T: Number>(op: &BatchNorm, x: &[T], channels: [&[T]; 4]) -> impl Iterator<Item = (f64, f64)> {
     let ([_, c, h, w], eps, activation) = op.parts();
     x.iter().enumerate().map(move |(i, x)| {
         let [mean, variance, gamma, beta] = channels.map(|values| values[i / (h * w) % c].to_f64());
         let scaled = (x.to_f64() - mean) / (variance + f64::from(eps)).sqrt() * gamma;
         let exact = activate(activation, scaled + beta);
-        // No activation is steeper than 1.13; each errs by a few ULP of its own.
+        // The steepest slope of an activation is 1.13; its own error is a few ULP.
         let error = 1.13 * (8.0 * scaled.abs() + (scaled + beta).abs()) + 8.0 * (1.0 + exact.abs());
         (exact, error * ulp(1.0))
     })

@@ -14,13 +14,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&shape, bias_backward(channels, plane, dy), bound)?])
 }
 
-/// The sum of `dy`, images of `channels` planes of `plane` elements, over all but the channels.
+/// Sums `dy`, images of `channels` planes of `plane` elements, over all axes but the channels.
 pub fn bias_backward<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<T> {
     sums(channels, plane, dy).into_iter().map(|(exact, _)| T::from_f64(exact)).collect()
 }
 
-/// How far from [`bias_backward`] each sum may be after the op ran: its chains of additions, over a plane, a block of
-/// images and all blocks.
+/// Bounds the error of each sum by its chains of additions: over a plane, a block of images, and all blocks.
 pub fn bias_backward_bound<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<f64> {
     let images = dy.len().checked_div(channels * plane).unwrap_or(0);
     let chain = (plane.min(200) + images.min(320 + images / 128)) as f64;
@@ -28,7 +27,7 @@ pub fn bias_backward_bound<T: Number>(channels: usize, plane: usize, dy: &[T]) -
     sums(channels, plane, dy).into_iter().map(of).collect()
 }
 
-/// Each sum, and that of the sizes.
+/// Returns each sum, and the sum of magnitudes.
 fn sums<T: Number>(channels: usize, plane: usize, dy: &[T]) -> Vec<(f64, f64)> {
     let mut sums = vec![(0.0, 0.0); channels];
     for (i, g) in dy.iter().enumerate() {

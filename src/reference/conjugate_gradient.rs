@@ -4,8 +4,8 @@ use super::spmv::product;
 use crate::error::{Result, err};
 use crate::sparse::Csr;
 
-/// The solution of `A x = b` from the guess `x`, and `|r| / |b|` before each iteration and after the last: until it is at
-/// most `tolerance`, after `iterations`, or where `p^T A p` is not positive. With `jacobi` preconditioned by the diagonal.
+/// Solves `A x = b` from the guess `x`, and returns `|r| / |b|` before each iteration and after the last. Stops at
+/// `tolerance`, after `iterations`, or if `p^T A p` is not positive. `jacobi` preconditions by the diagonal.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): A is not square, or a vector has another length.
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn system_of_two_takes_two_steps() {
+    fn two_equations_take_two_steps() {
         let (row_ptrs, col_idxs, values) = (vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0]);
         let a = Csr { rows: 2, cols: 2, row_ptrs, col_idxs, values };
         for jacobi in [false, true] {

@@ -15,16 +15,16 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     each_output(form, [losses, vec![mean], gradient], [of_losses, vec![of_mean], of_gradient])
 }
 
-/// The loss of each row of `classes` logits, their mean, and the gradient of that. A label that is no class gives NaN.
+/// Computes the loss of each row of `classes` logits, the mean, and its gradient. A label that is not a class gives
+/// NaN.
 pub fn cross_entropy<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Vec<T>, T, Vec<T>) {
     let (losses, mean, gradient) = results(classes, logits, labels);
     let rounded = |values: Vec<(f64, f64)>| values.into_iter().map(|(exact, _)| T::from_f64(exact)).collect();
     (rounded(losses), T::from_f64(mean.0), rounded(gradient))
 }
 
-/// How far from [`cross_entropy`] each may be after the op ran: the sum of exponentials as in
-/// [`softmax_bound`](super::softmax_bound), its logarithm by 2^-21 between 0.5 and 2 and by 3 ULP elsewhere, differences,
-/// and the mean by its chain of additions.
+/// Bounds the error of each result: the sum of exponentials as in [`softmax_bound`](super::softmax_bound), its
+/// logarithm (2^-21 between 0.5 and 2, else 3 ULP), differences, and the chain of additions of the mean.
 pub fn cross_entropy_bound<T: Number>(
     classes: usize,
     logits: &[T],
@@ -37,7 +37,7 @@ pub fn cross_entropy_bound<T: Number>(
 
 type Pairs = Vec<(f64, f64)>;
 
-/// Results with their errors.
+/// Returns the results with error bounds.
 fn results<T: Number>(classes: usize, logits: &[T], labels: &[u32]) -> (Pairs, (f64, f64), Pairs) {
     let (u, count) = (ulp(1.0), labels.len() as f64);
     let (mut losses, mut gradient) = (Vec::new(), Vec::new());
@@ -76,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         let (x, labels) = ([0.3f32, -1.0, 0.5, 2.0, 0.0, -0.5], [2, 0]);
         let (.., dx) = cross_entropy(3, &x, &labels);
-        // Of the exact mean: one that was rounded has too few digits.
+        // Uses the exact mean, since a rounded one has too few digits.
         super::super::assert_slopes(&x, &dx, |x| results(3, x, &labels).1.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a table by number.
+//! Rows of a table by index.
 
 use super::judge::{Wanted, by_input, input, output_shape, row_length};
 use crate::element::Element;
@@ -14,7 +14,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Returns rows of `table`, `n` elements each, by number; zeros for a number out of range.
+/// Returns rows of `table`, `n` elements each, by index; zeros for an index out of range.
 pub fn gather_rows<T: Element>(n: usize, table: &[T], indices: &[u32]) -> Vec<T> {
     let zeros = vec![T::default(); n];
     let row = |&i: &u32| match (i as usize).checked_mul(n) {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gathers_rows_and_zeros_for_numbers_out_of_range() {
+    fn gathers_rows_and_zeros_for_indices_out_of_range() {
         let table = [1, 2, 3, 4, 5, 6];
         assert_eq!(gather_rows(2, &table, &[2, 0, 3, 2, u32::MAX]), [5, 6, 1, 2, 0, 0, 5, 6, 0, 0]);
         assert_eq!(gather_rows::<f32>(3, &[], &[0]), [0.0; 3]);

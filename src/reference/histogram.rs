@@ -27,7 +27,12 @@ pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
             count(edges, input, &mut counts);
             return Ok(counts);
         }
-        Edges::Default => (0.0, bins as f64),
+        Edges::Default => {
+            for x in input.iter().map(|x| x.to_f64()).filter(|x| (0.0..bins as f64).contains(x)) {
+                counts[x as usize] += 1;
+            }
+            return Ok(counts);
+        }
         Edges::Range(lo, hi) => (*lo, *hi),
     };
     if T::DTYPE.is_float() || lo.fract() != 0.0 || hi.fract() != 0.0 {
@@ -65,7 +70,8 @@ mod tests {
     #[test]
     fn ends_and_edges_by_hand() {
         let x = [0u32, 1, 1, 3, 4, 5, u32::MAX];
-        assert_eq!(histogram(&Histogram::new(7, 4), &x).unwrap(), [1, 2, 0, 2]);
+        assert_eq!(histogram(&Histogram::new(7, 4), &x).unwrap(), [1, 2, 0, 1]);
+        assert_eq!(histogram(&Histogram::new(7, 4).range(0.0, 4.0), &x).unwrap(), [1, 2, 0, 2]);
         assert_eq!(histogram(&Histogram::new(7, 2).range(1.0, 4.0), &x).unwrap(), [2, 2]);
         assert_eq!(histogram(&Histogram::new(7, 1).range(0.0, 4294967295.0), &x).unwrap(), [7]);
         let x = [0.0f32, -0.0, 0.1, 0.3, 0.7, 1.0, 1.5, -0.1, f32::NAN, f32::INFINITY];

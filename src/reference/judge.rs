@@ -1,4 +1,4 @@
-//! What the outputs of an op that was formed by names must be.
+//! The expected outputs of an op that was formed by names.
 
 use super::Number;
 use crate::array::{HostArray, HostData};
@@ -13,12 +13,12 @@ use half::f16;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// An output as it must be.
+/// An expected output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
-    /// The elements.
+    /// The expected elements.
     pub array: HostArray,
-    /// How far each may be from that, with NaN for NaN; none if the bits must be equal.
+    /// The error bound of each element, NaN where NaN is expected; `None` if bits must be equal.
     pub bound: Option<Vec<f64>>,
 }
 
@@ -37,7 +37,7 @@ impl Wanted {
         Ok(Self { array: HostArray::new(shape, elements)?, bound: Some(bound) })
     }
 
-    /// What was computed in f64 and not rounded, each with how far from it the result may be.
+    /// Expects elements computed in f64 and not rounded, each within its bound.
     pub(super) fn rounded(dtype: DType, shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Self> {
         let of = match dtype {
             DType::F32 => Self::rounded_to::<f32>,
@@ -46,7 +46,12 @@ impl Wanted {
             DType::U32 => Self::rounded_to::<u32>,
             DType::U8 => Self::rounded_to::<u8>,
             DType::I8 => Self::rounded_to::<i8>,
-            other => return Err(err!(Unsupported, "a judge: an output of {other}")),
+            other => {
+                return Err(err!(
+                    Unsupported,
+                    "reference: there is none for an output of {other}; use f32, f16 or an integer type"
+                ));
+            }
         };
         of(shape, exact, bound)
     }
@@ -60,7 +65,7 @@ impl Wanted {
             if bound.is_infinite() {
                 return f64::INFINITY;
             }
-            // Rounding keeps order: the ends of what may come give the ends of the results.
+            // Rounding is monotone, so the ends of the interval give the ends of the results.
             let (want, ends) = (round(*exact), [exact - bound, exact + bound].map(round));
             let distance = |end: f64| if end == want { 0.0 } else { (end - want).abs() };
             ends.into_iter().map(distance).fold(0.0, f64::max)
@@ -69,11 +74,11 @@ impl Wanted {
         Self::near(shape, exact.iter().map(|x| T::from_f64(*x)).collect(), bound)
     }
 
-    /// The first element that is wrong, in words.
+    /// Describes the first wrong element, if any.
     pub fn difference(&self, got: &HostArray) -> Option<String> {
         let Self { array: want, bound } = self;
         if (want.shape(), want.dtype()) != (got.shape(), got.dtype()) {
-            return Some(format!("it is {got} and not {want}"));
+            return Some(format!("the shape is {got}, expected {want}"));
         }
         let (wants, gots) = (want.data().to_f64(), got.data().to_f64());
         let size = want.dtype().size();
@@ -82,63 +87,66 @@ impl Wanted {
             None => bits(want, *i) != bits(got, *i),
             Some(bound) => {
                 let (want, got) = (wants[*i], gots[*i]);
-                // Where the bound is infinite, nothing is said.
+                // An infinite bound allows anything.
                 let near = (want - got).abs() <= bound[*i] || want == got || bound[*i] == f64::INFINITY;
                 !(near || want.is_nan() && got.is_nan())
             }
         };
         (0..wants.len()).find(wrong).map(|i| {
-            let within = bound.as_ref().map(|b| format!(", more than {:e} apart", b[i])).unwrap_or_default();
-            format!("element {i} is {:?} and not {:?}{within}", gots[i], wants[i])
+            let within = bound
+                .as_ref()
+                .map(|b| format!(", which differs by more than {:e}", b[i]))
+                .unwrap_or_default();
+            format!("element {i} is {:?}, expected {:?}{within}", gots[i], wants[i])
         })
     }
 }
 
-/// The elements of the input at this place among the inputs, of the type that the op was formed for.
+/// Returns the elements of input `at`, which must have type `T`.
 pub(super) fn input<T: Element>(form: &Form, at: usize) -> Result<&[T]> {
     let array = form.inputs().nth(at);
     let found = array.and_then(|array| array.data().slice::<T>());
-    found.ok_or_else(|| err!(InvalidArgument, "a judge: the input {at} is missing, or not of {}", T::DTYPE))
+    found.ok_or_else(|| err!(InvalidArgument, "reference: input {at} is missing or not of {}", T::DTYPE))
 }
 
-/// The descriptor of a form.
+/// Returns the descriptor of a form.
 pub(super) fn descriptor<D: 'static>(form: &Form) -> Result<&D> {
     let found = form.descriptor::<D>();
-    found.ok_or_else(|| err!(InvalidArgument, "a judge: it is of another op"))
+    found.ok_or_else(|| err!(InvalidArgument, "reference: the form belongs to another op"))
 }
 
-/// The options that a form was made with.
+/// Returns the options of a form.
 pub(super) fn settings(form: &Form) -> Result<&Settings> {
-    form.settings().ok_or_else(|| err!(InvalidArgument, "a judge: the op was not formed by names"))
+    form.settings().ok_or_else(|| err!(InvalidArgument, "reference: the op was not formed by names"))
 }
 
-/// A number among the options, or its default.
+/// Returns a numeric option, or its default.
 pub(super) fn option<T: FromStr<Err: Display>>(form: &Form, name: &str) -> Result<T> {
     settings(form)?.number(name)
 }
 
-/// The elements of the array that an option was given, if it was.
+/// Returns the elements of an array option, if it was given.
 pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option<&'a [T]>> {
     let Some(array) = settings(form)?.array(name) else { return Ok(None) };
     let found = array.data().slice::<T>();
-    found.map(Some).ok_or_else(|| err!(InvalidArgument, "a judge: {name} is not of {}", T::DTYPE))
+    found.map(Some).ok_or_else(|| err!(InvalidArgument, "reference: {name} is not of {}", T::DTYPE))
 }
 
-/// The operator that the option `op` names.
+/// Returns the operator that the option `op` names.
 #[cfg(feature = "primitives")]
 pub(super) fn operator(form: &Form) -> Result<Operator> {
     let name = settings(form)?.choice("op")?;
     let found = Operator::BUILT_IN.into_iter().find(|op| op.name() == name);
-    found.ok_or_else(|| err!(InvalidArgument, "a judge: no operator {name}"))
+    found.ok_or_else(|| err!(InvalidArgument, "reference: there is no operator {name}"))
 }
 
-/// The error of an operator that a twin does not have.
+/// Returns the error for an operator without a reference.
 #[cfg(feature = "primitives")]
 pub(super) fn no_twin(op: &Operator) -> Error {
-    err!(Unsupported, "a judge: no twin for the operator {}", op.name())
+    err!(Unsupported, "reference: there is none for the operator {}", op.name())
 }
 
-/// `$body` with the type `$T` that the array at this place has, one of those in brackets.
+/// Evaluates `$body` with `$T` as the type of an input, one of those in brackets.
 macro_rules! by_input {
     ($form:expr, $at:expr, [$($t:ty),+], $T:ident => $body:expr) => {
         match $form.inputs().nth($at).map(|array| array.dtype()) {
@@ -146,7 +154,7 @@ macro_rules! by_input {
                 type $T = $t;
                 $body
             })+
-            other => Err($crate::error::err!(InvalidArgument, "a judge: an input of {other:?}")),
+            other => Err($crate::error::err!(InvalidArgument, "reference: there is none for an input of {other:?}")),
         }
     };
 }
@@ -154,7 +162,7 @@ pub(super) use by_input;
 
 type Judge = fn(&Form) -> Result<Vec<Wanted>>;
 
-/// The judges by the files of their ops, and the features of their families.
+/// Lists the judges: the file of the op and the feature of its family.
 macro_rules! judges {
     ($($file:ident)*; $($feature:tt: $($of_family:ident)*;)*) => {
         const JUDGES: &[(&str, Judge)] = &[
@@ -187,38 +195,38 @@ judges! {
         softmax log_softmax layer_norm rms_norm rope pool pool_backward batch_norm
         gather_rows mean_pool cross_entropy squared_error activation_backward
         bias_backward softmax_backward log_softmax_backward layer_norm_backward
-        rms_norm_backward sgd adam;
+        rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
     "attention":
         attention kv_append;
 }
 
-/// What the outputs of a form must be, in order, by the sequential twin of its op. None if the op has none that answers
-/// for all of them.
+/// Returns the expected outputs of a form, in order, from the reference of its op; `None` if no reference covers all of
+/// them.
 ///
 /// # Errors
-/// Those of the twin; an input of another type.
+/// Those of the reference, or an input of the wrong type.
 pub fn wanted(op: &Operation, form: &Form) -> Result<Option<Vec<Wanted>>> {
     let file = op.name.replace('-', "_");
     let judge = JUDGES.iter().find(|(name, _)| *name == file);
     judge.map(|(_, judge)| judge(form)).transpose()
 }
 
-/// The shape of the output at this place among the outputs.
+/// Returns the shape of output `at`.
 pub(super) fn output_shape(form: &Form, at: usize) -> Vec<usize> {
     form.outputs().nth(at).unwrap_or_default()
 }
 
-/// The elements of an input that may be left out, at this place among the inputs.
+/// Returns the elements of input `at`, which is optional.
 pub(super) fn optional_input<T: Element>(form: &Form, at: usize) -> Result<Option<&[T]>> {
     (form.inputs().count() > at).then(|| input(form, at)).transpose()
 }
 
-/// The last extent of the first output.
+/// Returns the last extent of the first output.
 pub(super) fn row_length(form: &Form) -> usize {
     output_shape(form, 0).last().copied().unwrap_or(0)
 }
 
-/// All outputs of a form, of elements of one type: as many of these as it has.
+/// Expects the outputs of a form, all of one type; extra results are dropped.
 pub(super) fn each_output<T: Element, const N: usize>(
     form: &Form,
     elements: [Vec<T>; N],
@@ -231,7 +239,7 @@ where
     all.map(|((shape, elements), bound)| Wanted::near(&shape, elements, bound)).collect()
 }
 
-/// An output of f32 that is within `bound` of `exact`, which the twin did not round.
+/// Expects an output of f32 within `bound` of `exact`, which is not rounded.
 pub(super) fn unrounded(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
     let want: Vec<f32> = exact.iter().map(|x| *x as f32).collect();
     let from_want = |((exact, bound), want): ((&f64, &f64), &f32)| {
@@ -247,13 +255,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_found() {
+    fn difference_names_the_first_wrong_element() {
         let of = |x: &[f32]| HostArray::new(&[x.len()], x.to_vec()).unwrap();
         let exact = Wanted::exact(&[3], vec![1.0f32, 0.0, f32::NAN]).unwrap();
         let same = of(&[1.0, 0.0, f32::NAN]);
         assert_eq!(exact.difference(&same), None);
         assert!(exact.difference(&of(&[1.0, -0.0, f32::NAN])).unwrap().contains("element 1 is -0.0"));
-        assert!(exact.difference(&of(&[1.0, 0.0])).unwrap().contains("(2,) of f32 and not (3,) of f32"));
+        assert!(exact.difference(&of(&[1.0, 0.0])).unwrap().contains("(2,) of f32, expected (3,) of f32"));
         let near = Wanted::near(&[3], vec![1.0f32, 0.0, f32::NAN], vec![0.5, 0.0, f64::INFINITY]).unwrap();
         assert_eq!(near.difference(&same), None);
         assert_eq!(near.difference(&of(&[1.5, -0.0, 7.0])), None);

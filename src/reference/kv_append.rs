@@ -1,4 +1,4 @@
-//! New keys and values to their places in a cache.
+//! Appending to a key-value cache.
 
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{LEAST_NORMAL, spread, ulp};
@@ -38,7 +38,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// New keys, or values, and where they go.
+/// The new keys, or values, and their place in the cache.
 struct Append<'a, T> {
     op: &'a KvAppend,
     new: &'a [T],
@@ -51,7 +51,7 @@ impl<T: Number> Append<'_, T> {
         each_row(self.op, self.new, self.lengths, self.table, visit);
     }
 
-    /// A cache of floats.
+    /// Returns the expected cache of floats.
     fn numbers<K: Number>(&self, shape: &[usize], before: &[K]) -> Result<Wanted>
     where
         HostData: From<Vec<K>>,
@@ -62,7 +62,7 @@ impl<T: Number> Append<'_, T> {
         Wanted::near(shape, cache.iter().map(|x| K::from_f64(f64::from(*x))).collect(), bound)
     }
 
-    /// The factors of rows: of a quotient of 2.5 ULP.
+    /// Computes the expected scales of the rows; a quotient is within 2.5 ULP.
     fn factors(&self, kv: KvType, factors: &mut [f32], bound: &mut [f64]) {
         self.each(|at, x| {
             let exact = factor(kv, x);
@@ -71,7 +71,7 @@ impl<T: Number> Append<'_, T> {
         });
     }
 
-    /// A cache of codes: a quotient that is between two, for what its factor and itself may be off, may become either.
+    /// Returns the expected cache of codes. A quotient near the middle of two codes may become either.
     fn codes<K: Number>(&self, kv: KvType, shape: &[usize], before: &[K]) -> Result<Wanted>
     where
         HostData: From<Vec<K>>,
@@ -89,13 +89,13 @@ impl<T: Number> Append<'_, T> {
     }
 }
 
-/// What a row is divided by, not rounded.
+/// Returns the exact scale of a row.
 fn factor(kv: KvType, x: &[f32]) -> f64 {
-    let largest = x.iter().fold(0f32, |most, x| most.max(x.abs()));
+    let largest = x.iter().fold(0f32, |max, x| max.max(x.abs()));
     f64::from(largest) / if kv == KvType::Fp8 { 448.0 } else { 127.0 }
 }
 
-/// The code of an element as the number that its byte is, and how far it may be off.
+/// Returns the code of an element as a number, and the bound of its error.
 fn code(kv: KvType, x: f64, factor: f64) -> (f64, f64) {
     let code = |x: f64| match kv {
         KvType::Fp8 => f64::from(fp8_code(x as f32)),
@@ -110,14 +110,14 @@ fn code(kv: KvType, x: f64, factor: f64) -> (f64, f64) {
         let quotient = x / factor;
         all.extend([-2.5, 2.5].map(|ulps| quotient + ulps * ulp(quotient)));
     }
-    // What is subnormal may be taken for 0.
+    // Subnormal numbers may be flushed to 0.
     if [x, factor, x / factor].iter().any(|x| x.abs() < LEAST_NORMAL) {
         all.push(0.0);
     }
     (want, all.into_iter().map(|x| (code(x) - want).abs()).fold(0.0, f64::max))
 }
 
-/// Writes the new rows of k, or of v, into a cache: the numbers for which stand what is stored there.
+/// Appends new rows of keys, or of values, to a cache, as the numbers that the stored elements decode to.
 pub fn kv_append<T: Number>(
     op: &KvAppend,
     new: &[T],
@@ -127,11 +127,11 @@ pub fn kv_append<T: Number>(
 ) {
     let kv = op.over.kv.unwrap_or(if size_of::<T>() == 2 { KvType::F16 } else { KvType::F32 });
     each_row(op, new, lengths, table, |at, x| {
-        cache[at * x.len()..][..x.len()].copy_from_slice(&layout(kv, x));
+        cache[at * x.len()..][..x.len()].copy_from_slice(&stored(kv, x));
     });
 }
 
-/// Calls `visit` with every new row that has a place in the cache, behind its place.
+/// Calls `visit` with the place in the cache of every new row that has one, and the row.
 fn each_row<T: Number>(
     op: &KvAppend,
     new: &[T],
@@ -162,18 +162,18 @@ fn each_row<T: Number>(
     }
 }
 
-/// The numbers for which a row stands once it is stored.
-fn layout(kv: KvType, x: &[f32]) -> Vec<f32> {
-    let largest = x.iter().fold(0f32, |most, x| most.max(x.abs()));
-    let over = |most: f32, code: &dyn Fn(f32) -> f32| {
-        let scale = largest / most;
+/// Returns the numbers that a row decodes to after it was stored.
+fn stored(kv: KvType, x: &[f32]) -> Vec<f32> {
+    let largest = x.iter().fold(0f32, |max, x| max.max(x.abs()));
+    let scaled = |max_code: f32, code: &dyn Fn(f32) -> f32| {
+        let scale = largest / max_code;
         x.iter().map(|x| if scale == 0.0 { 0.0 } else { code(x / scale) * scale }).collect()
     };
     match kv {
         KvType::F32 => x.to_vec(),
         KvType::F16 => x.iter().map(|x| f16::from_f32(*x).to_f32()).collect(),
-        KvType::Int8 => over(127.0, &f32::round_ties_even),
-        KvType::Fp8 => over(448.0, &|x| fp8_value(fp8_code(x))),
+        KvType::Int8 => scaled(127.0, &f32::round_ties_even),
+        KvType::Fp8 => scaled(448.0, &|x| fp8_value(fp8_code(x))),
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use crate::attention::Paging;
 
     #[test]
-    fn rows_go_behind_those_that_are_there() {
+    fn rows_follow_the_existing_ones() {
         let op = KvAppend::new([2, 1, 2, 8], 3);
         let new: Vec<f32> = (0..32).map(|i| (i / 8 + 1) as f32).collect();
         let mut cache = vec![0f32; 48];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_looked_up_and_may_be_missing() {
+    fn missing_pages_are_skipped() {
         let op = KvAppend::new([1, 1, 2, 8], 32).paged(Paging { tokens: 16, pages: 2 });
         let mut cache = vec![0f32; 256];
         kv_append(&op, &[5f32; 16], &[15], Some(&[1, 7]), &mut cache);
@@ -202,11 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_stored_in_steps_of_their_largest() {
+    fn quantised_rows_are_scaled_by_their_largest() {
         let x = [12.7f32, 0.05, -0.15, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let got = layout(KvType::Int8, &x);
+        let got = stored(KvType::Int8, &x);
         assert!((got[0] - 12.7).abs() < 1e-5 && (got[2] + 0.2).abs() < 0.11, "{got:?}");
-        assert_eq!(layout(KvType::Fp8, &[448.0, 1.0, 17.0])[..], [448.0, 1.0, 16.0]);
-        assert_eq!(layout(KvType::Int8, &[0.0; 3]), [0.0; 3]);
+        assert_eq!(stored(KvType::Fp8, &[448.0, 1.0, 17.0])[..], [448.0, 1.0, 16.0]);
+        assert_eq!(stored(KvType::Int8, &[0.0; 3]), [0.0; 3]);
     }
 }

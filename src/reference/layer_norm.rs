@@ -17,15 +17,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Layer norm of each row of `x`; a row has as many elements as `gamma`. Of the descriptor only the epsilon
-/// counts. No `beta` is one of zeros.
+/// Computes the layer norm of each row of `x`; a row has the length of `gamma`. Only the epsilon of the descriptor
+/// matters. Without `beta` the shift is 0.
 pub fn layer_norm<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<T> {
     let finish = |y: &NormedElement| T::from_f64(y.exact);
     elements(norm, x, gamma, beta).iter().map(finish).collect()
 }
 
-/// How far from [`layer_norm`] each element may be after the op ran: the mean and the variance by their chains of
-/// additions, the inverse root by 2 ULP, and the roundings behind.
+/// Bounds the error of each element: chains of additions of the mean and the variance, the inverse root (2 ULP), and
+/// the roundings after it.
 pub fn layer_norm_bound<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
     let of =
         |y: &NormedElement| spread(T::from_f64(y.exact), y.exact, y.error + f64::from(f32::MIN_POSITIVE));
@@ -46,7 +46,7 @@ fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]
         let mean = mean_of(&mut row.iter().copied());
         let variance = mean_of(&mut row.iter().map(|x| (x - mean) * (x - mean)));
         let root = 1.0 / (variance + eps).sqrt();
-        // Of the mean, absolute; of the variance, relative to what is below the root.
+        // The error of the mean, absolute; of the variance, relative to the number under the root.
         let mean_error = (chain(n) + 4.0) * u * mean_of(&mut row.iter().map(|x| x.abs()));
         let off = mean_error * root;
         let variance_error = (chain(n) + 6.0) * u + 2.0 * off + off * off;

@@ -13,14 +13,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     each_output(form, layer_norm_backward(op, x, gamma, dy), layer_norm_backward_bound(op, x, gamma, dy))
 }
 
-/// The gradients by x, gamma and beta; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
+/// Computes the gradients with respect to x, gamma and beta; a row has the length of `gamma`. Only the epsilon of the
+/// descriptor matters.
 pub fn layer_norm_backward<T: Number>(op: &LayerNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<T>; 3] {
     differentiate(true, op.epsilon(), x, gamma, dy)
         .map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
 }
 
-/// How far from [`layer_norm_backward`] each element may be after the op ran: the means of a row by their chains of
-/// additions, sums of columns by theirs, the inverse root by 2 ULP, and the roundings behind.
+/// Bounds the error of each element: chains of additions of the means of a row and of the sums of columns, the inverse
+/// root (2 ULP), and the roundings after it.
 pub fn layer_norm_backward_bound<T: Number>(
     op: &LayerNormBackward,
     x: &[T],
@@ -34,7 +35,7 @@ pub fn layer_norm_backward_bound<T: Number>(
     })
 }
 
-/// dx, dgamma and dbeta with their errors, of layer norm (centred) or RMS norm.
+/// Returns dx, dgamma and dbeta with error bounds, of layer norm (centered) or RMS norm.
 pub(super) fn differentiate<T: Number>(
     centered: bool,
     eps: f32,
@@ -46,7 +47,7 @@ pub(super) fn differentiate<T: Number>(
     let rows = x.len().checked_div(n).unwrap_or(0);
     let mut dx = Vec::with_capacity(x.len());
     let (mut dgamma, mut dbeta) = (vec![(0.0, 0.0); n], vec![(0.0, 0.0); n]);
-    // The chain over rows: within a block, and over blocks.
+    // The chain of additions over rows: within a block, and over blocks.
     let columns = rows.min(320) as f64 + 8.0;
     for (x, dy) in x.chunks(n.max(1)).zip(dy.chunks(n.max(1))) {
         let numbers = |values: &[T]| values.iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
@@ -59,7 +60,7 @@ pub(super) fn differentiate<T: Number>(
         let drift = if centered { mean_of(&|i| g[i]) } else { 0.0 };
         let pull = mean_of(&|i| g[i] * d[i]) * s * s;
         let (of_g, of_gd) = (mean_of(&|i| g[i].abs()), mean_of(&|i| (g[i] * d[i]).abs()) * s * s);
-        // Of the mean, in units of the deviation; it moves d, and with it the root and the sums.
+        // The error of the mean, relative to the deviation; it affects d, the root and the sums.
         let off = if centered { (chain(n) + 4.0) * u * mean_of(&|i| x[i].abs()) } else { 0.0 };
         let of_root = (chain(n) + 8.0) * u + 2.0 * off * s + off * off * s * s;
         for i in 0..n {
@@ -85,7 +86,7 @@ mod tests {
     use crate::nn::LayerNorm;
 
     #[test]
-    fn gradients_are_those_of_finite_differences() {
+    fn gradients_match_finite_differences() {
         let norm = LayerNorm::new(2, 3);
         let x = [0.3f32, -1.0, 0.5, 2.0, 1.0, -0.5];
         let (gamma, beta, dy) =

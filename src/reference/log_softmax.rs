@@ -16,16 +16,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The logarithm of the softmax of each row of `n` elements of `x`.
+/// Computes the logarithm of the softmax of each row of `n` elements of `x`.
 pub fn log_softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
     rows(n, x)
         .flat_map(|row| row.below.iter().map(|d| T::from_f64(d - row.sum.ln())).collect::<Vec<_>>())
         .collect()
 }
 
-/// How far from [`log_softmax`] each element may be after the op ran, by the errors that WGSL allows: the sum as
-/// in [`softmax_bound`](super::softmax_bound), its logarithm by 2^-21 between 0.5 and 2 and by 3 ULP elsewhere,
-/// and two differences.
+/// Bounds the error of each element, as WGSL allows: the sum as in [`softmax_bound`](super::softmax_bound), its
+/// logarithm (2^-21 between 0.5 and 2, else 3 ULP), and two differences.
 pub fn log_softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
     let of_row = |row: super::softmax::SoftmaxRow| {
         let log = row.sum.ln();
@@ -51,7 +50,7 @@ mod tests {
     fn logarithms_of_probabilities() {
         let half = -std::f32::consts::LN_2;
         assert_eq!(log_softmax(2, &[7.0f32, 7.0]), [half, half]);
-        // What softmax rounds to 0 keeps its size.
+        // Logarithms of probabilities that round to 0 stay finite.
         assert_eq!(log_softmax(2, &[0.0f32, -1000.0]), [0.0, -1000.0]);
         assert_eq!(log_softmax(2, &[0.0f32, -f32::INFINITY]), [0.0, -f32::INFINITY]);
         assert!(log_softmax(2, &[-f32::INFINITY; 2]).iter().all(|x| x.is_nan()));

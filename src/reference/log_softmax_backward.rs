@@ -12,19 +12,19 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&output_shape(form, 0), log_softmax_backward(n, y, dy), bound)?])
 }
 
-/// `dy - e^y sum(dy)` of each row of `n` elements.
+/// Computes `dy - exp(y) sum(dy)` of each row of `n` elements.
 pub fn log_softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {
     elements(n, y, dy).into_iter().map(|(exact, _)| T::from_f64(exact)).collect()
 }
 
-/// How far from [`log_softmax_backward`] each element may be after the op ran: the sum by its chain of additions, the
-/// exponential by `3 + 2 |y|` ULP, and two roundings.
+/// Bounds the error of each element: the chain of additions of the sum, the exponential (`3 + 2 |y|` ULP), and two
+/// roundings.
 pub fn log_softmax_backward_bound<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<f64> {
     let of = |(exact, error)| spread(T::from_f64(exact), exact, error);
     elements(n, y, dy).into_iter().map(of).collect()
 }
 
-/// Results with their errors.
+/// Returns the results with error bounds.
 fn elements<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<(f64, f64)> {
     let rows = y.chunks(n.max(1)).zip(dy.chunks(n.max(1)));
     let of_row = |(y, dy): (&[T], &[T])| {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         use super::super::log_softmax;
         let (x, dy) = ([0.3f32, -1.0, 0.5, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
         let dx = log_softmax_backward(4, &log_softmax(4, &x), &dy);

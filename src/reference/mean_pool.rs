@@ -1,4 +1,4 @@
-//! Sequences to the means of their tokens.
+//! Means over the tokens of sequences.
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
@@ -17,19 +17,19 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The mean of the first tokens of each sequence of `x`, as many as `lengths` says, as the descriptor has it.
+/// Averages the first `lengths[b]` tokens of each sequence of `x`.
 pub fn mean_pool<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<f32> {
     means(op, x, lengths).into_iter().map(|(exact, _)| exact as f32).collect()
 }
 
-/// How far from [`mean_pool`] each element may be after the op ran: a chain of additions, a product, and for the norm
-/// those of the squares, a root and a division.
+/// Bounds the error of each element: a chain of additions, a product, and for the norm that of the squares, a root
+/// and a division.
 pub fn mean_pool_bound<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<f64> {
     let all = means(op, x, lengths).into_iter();
     all.map(|(exact, error)| spread(exact as f32, exact, error)).collect()
 }
 
-/// Results with their errors.
+/// Returns the results with error bounds.
 fn means<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<(f64, f64)> {
     let (tokens, width, normalized) = op.parts();
     let u = ulp(1.0);
@@ -46,10 +46,10 @@ fn means<T: Number>(op: &MeanPool, x: &[T], lengths: &[u32]) -> Vec<(f64, f64)> 
         if normalized {
             let root = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>().sqrt();
             let norm = root(&mut row.iter().map(|m| m.0));
-            // Not `max` alone, which drops NaN.
+            // `max` alone would drop NaN.
             let norm = if norm.is_nan() { norm } else { norm.max(1e-12) };
-            // By the triangle inequality the norm errs by no more than the norm of what the means err by.
-            // A mean that is subnormal may be taken for 0, which 1e-12 makes a number to see.
+            // By the triangle inequality the error of the norm is at most the norm of the errors of the means. A
+            // subnormal mean may be flushed to 0, which matters beside a norm of 1e-12.
             for (mean, error) in row.iter_mut().filter(|(mean, error)| mean.abs() - error < LEAST_NORMAL) {
                 *error += mean.abs();
             }
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(mean_pool(&MeanPool::new([1, 3, 2]).normalized(), &x, &[2]), [0.6, 0.8]);
         assert_eq!(mean_pool(&MeanPool::new([1, 3, 2]).normalized(), &x, &[0]), [0.0, 0.0]);
         assert_eq!(mean_pool(&MeanPool::new([2, 1, 2]), &x[..4], &[9, 1]), [1.0, 2.0, 5.0, 6.0]);
-        // Half of the smallest number, which f32 rounds to 0.
+        // Half of the smallest number rounds to 0.
         let tiny = [f32::from_bits(1), 0.0];
         let op = MeanPool::new([1, 2, 1]).normalized();
         assert!(mean_pool(&op, &tiny, &[2])[0] > 0.0);

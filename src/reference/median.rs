@@ -13,7 +13,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         let want = median(op, input::<T>(form, 0)?);
         let shape = output_shape(form, 0);
         Ok(vec![if want.iter().any(|x| x.to_f64().is_nan()) {
-            // Any NaN will do.
+            // Any NaN is right.
             let bound = vec![0.0; want.len()];
             Wanted::near(&shape, want, bound)?
         } else {

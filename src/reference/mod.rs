@@ -1,6 +1,6 @@
-//! Sequential twins of the ops, short enough to be checked by eye: floats are computed in `f64` and
-//! rounded once at the end, integers exactly and wrapped at the end. What tests hold every variant
-//! against, with the error that arithmetic in f32 may bring.
+//! Sequential references of the ops, short enough to check by eye. Floats are computed in `f64` and rounded once at the
+//! end; integers are exact and wrap at the end. Tests compare every variant with them; functions `NAME_bound` bound the
+//! error of f32 arithmetic.
 
 mod activation;
 #[cfg(feature = "nn")]
@@ -12,6 +12,10 @@ mod attention;
 mod axpy;
 #[cfg(feature = "nn")]
 mod batch_norm;
+#[cfg(feature = "nn")]
+mod batch_norm_backward;
+#[cfg(feature = "nn")]
+mod batch_norm_train;
 #[cfg(feature = "nn")]
 mod bias_backward;
 #[cfg(feature = "image")]
@@ -141,6 +145,10 @@ pub use axpy::{axpy, axpy_bound};
 #[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};
 #[cfg(feature = "nn")]
+pub use batch_norm_backward::{batch_norm_backward, batch_norm_backward_bound};
+#[cfg(feature = "nn")]
+pub use batch_norm_train::{batch_norm_train, batch_norm_train_bound};
+#[cfg(feature = "nn")]
 pub use bias_backward::{bias_backward, bias_backward_bound};
 #[cfg(feature = "image")]
 pub use blur::{blur, blur_bound};
@@ -259,7 +267,7 @@ pub use transpose::transpose;
 pub use unique::unique;
 pub use zip::{zip, zip_bound};
 
-/// Asserts that `gradient` is that of `loss` at `x`, by finite differences.
+/// Compares `gradient` with finite differences of `loss` at `x`.
 #[cfg(test)]
 #[track_caller]
 fn assert_slopes(x: &[f32], gradient: &[f32], loss: impl Fn(&[f32]) -> f64) {
@@ -268,6 +276,9 @@ fn assert_slopes(x: &[f32], gradient: &[f32], loss: impl Fn(&[f32]) -> f64) {
         up[i] += 1e-2;
         down[i] -= 1e-2;
         let slope = (loss(&up) - loss(&down)) / f64::from(up[i] - down[i]);
-        assert!((slope - f64::from(*wanted)).abs() < 1e-3, "{i}: {slope} by differences, {wanted}");
+        assert!(
+            (slope - f64::from(*wanted)).abs() < 1e-3,
+            "element {i}: finite difference {slope}, gradient {wanted}"
+        );
     }
 }

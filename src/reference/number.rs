@@ -16,19 +16,19 @@ pub trait Number: Element + PartialOrd {
         + Div<Output = Self::Wide>
         + Neg<Output = Self::Wide>;
 
-    /// The same value, wider.
+    /// Returns the same value in the wider type.
     fn widen(self) -> Self::Wide;
 
-    /// The nearest value of this type (floats), or the value modulo a power of 2 (integers).
+    /// Returns the nearest value of this type (floats), or the value modulo a power of 2 (integers).
     fn narrow(wide: Self::Wide) -> Self;
 
-    /// The value as an `f64`.
+    /// Returns the value as `f64`.
     fn to_f64(self) -> f64;
 
-    /// The nearest value of this type.
+    /// Returns the nearest value of this type.
     fn from_f64(value: f64) -> Self;
 
-    /// A scalar argument as a kernel gets it: rounded to `f32` for floats, a whole number otherwise.
+    /// Returns a scalar argument as kernels receive it: rounded to `f32` for floats, a whole number otherwise.
     fn scalar(value: f64) -> Self::Wide;
 }
 
@@ -58,9 +58,8 @@ float!(f32, f64::from, |wide| wide as f32);
 float!(f16, f16::to_f64, |wide| f16::from_f32(odd(wide)));
 float!(bf16, bf16::to_f64, |wide| bf16::from_f32(odd(wide)));
 
-/// To f32 by rounding to odd: towards 0, with the last bit set where anything was cut off. No cut makes a tie of a number
-/// that is none, so the rounding to 16 bits that follows is the only one: `f16::from_f64` rounds twice, or drops the last
-/// bits.
+/// Rounds to f32 to odd: towards 0, with the last bit set if the result is inexact. This creates no ties, so that a
+/// following rounding to 16 bits is correct; `f16::from_f64` may round twice or drop the last bits.
 fn odd(x: f64) -> f32 {
     let near = x as f32;
     let cut = if f64::from(near).abs() > x.abs() { near.to_bits() - 1 } else { near.to_bits() };
@@ -92,34 +91,34 @@ macro_rules! integer {
 }
 integer!(i32, u32, u8, i8);
 
-/// The least normal f32: WGSL lets a device take what is smaller, read or computed, for 0.
+/// The smallest normal f32. WGSL lets a device flush smaller numbers, read or computed, to 0.
 pub(super) const LEAST_NORMAL: f64 = f32::MIN_POSITIVE as f64;
 
-/// WGSL's ULP: the distance of the two f32 around `x`.
+/// Returns WGSL's ULP, the distance of the two f32 around `x`.
 pub(super) fn ulp(x: f64) -> f64 {
-    // The exponent that f64 stores; f32 has 23 bits below it, and no step smaller than 2^-149.
+    // From the exponent of the f64: an f32 has 23 bits below it, and no step below 2^-149.
     let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-126);
     2f64.powi(exponent - 23)
 }
 
-/// How far a correctly rounded f32 may be from `exact`: WGSL leaves the direction open.
+/// Bounds the error of a correctly rounded f32; WGSL allows either direction.
 pub(super) fn rounding(exact: f64) -> f64 {
     if f64::from(exact as f32) == exact { 0.0 } else { ulp(exact) }
 }
 
-/// The values for which a device may take `x`.
+/// Returns the values as which a device may read `x`.
 pub(super) fn readings(x: f64) -> [f64; 2] {
     [x, if x.abs() < LEAST_NORMAL { 0.0 } else { x }]
 }
 
-/// How far a `T` may be from `want` that was rounded from an f32 which is within `error` of `exact`.
+/// Bounds the distance from `want` of a `T` that was rounded from an f32 within `error` of `exact`.
 pub(super) fn spread<T: Number>(want: T, exact: f64, error: f64) -> f64 {
     let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
     if !exact.is_finite() || want.to_f64().is_nan() {
-        // Another reading of the operands is another kind of result: anything may come.
+        // If flushed operands change the kind of the result, anything is allowed.
         return if same(exact, want.to_f64()) { 0.0 } else { f64::INFINITY };
     }
-    // Rounding keeps order, so the ends of the interval give the ends of the results.
+    // Rounding is monotone, so the ends of the interval give the ends of the results.
     let flushed = if exact.abs() - error < LEAST_NORMAL { 0.0 } else { exact };
     let want = want.to_f64();
     let distance = |end: f64| {
@@ -129,12 +128,12 @@ pub(super) fn spread<T: Number>(want: T, exact: f64, error: f64) -> f64 {
     [exact - error, exact + error, flushed].map(distance).into_iter().fold(0.0, f64::max)
 }
 
-/// Of the exponential of d, which was rounded.
+/// Bounds the error of the exponential of a rounded d, in ULP.
 pub(super) fn exp_ulps(d: f64) -> f64 {
     3.0 + 3.0 * d.abs()
 }
 
-/// The longest chain of additions in f32 over a row of n: within a lane, across lanes, across parts.
+/// Returns the longest chain of f32 additions over a row of n: within a lane, across lanes, across parts.
 pub(super) fn chain(n: usize) -> f64 {
     n.min(160 + (n >> 16)) as f64
 }
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ulp_is_the_distance_of_neighbours() {
+    fn ulp_is_the_distance_of_neighbours() {
         for x in [1.0f32, 1.5, -2.0, 3e38, 1e-38, f32::MIN_POSITIVE] {
             let next = f32::from_bits(x.to_bits() + 1);
             assert_eq!(ulp(f64::from(x)), f64::from((next - x).abs()), "{x}");
@@ -179,17 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn spread_is_counted_after_rounding() {
+    fn spread_includes_rounding() {
         assert_eq!(spread(1.0f32, 1.0, 0.0), 0.0);
         assert_eq!(spread(1.0f32, 1.0, 2f64.powi(-23)), 2f64.powi(-23));
-        // Far from the middle between two halves both round alike; at the middle they do not.
+        // Away from the middle of two f16 numbers both round alike; at the middle they do not.
         assert_eq!(spread(f16::ONE, 1.0001, 2f64.powi(-23)), 0.0);
         assert_eq!(spread(f16::ONE, 1.0 + 2f64.powi(-11), 2f64.powi(-23)), 2f64.powi(-10));
-        // A subnormal f32 may be 0, and what nearly overflows may be infinite.
+        // A subnormal f32 may be 0, and a number near the largest may become infinite.
         assert_eq!(spread(1e-40f32, f64::from(1e-40f32), 0.0), f64::from(1e-40f32));
         assert_eq!(spread(f32::MAX, f64::from(f32::MAX), ulp(3e38)), f64::INFINITY);
         assert_eq!(spread(f32::INFINITY, 1e60, 1e40), 0.0);
-        // 0 times infinity, where a subnormal is taken for 0.
+        // A flushed subnormal times infinity is NaN.
         assert_eq!(spread(f32::INFINITY, f64::NAN, 0.0), f64::INFINITY);
         assert_eq!(spread(f32::NAN, 0.0, 0.0), f64::INFINITY);
         assert_eq!(spread(f32::NAN, f64::NAN, 0.0), 0.0);

@@ -1,4 +1,4 @@
-//! Pooling of planes.
+//! Pooling.
 
 use super::Number;
 use super::activation::{activate, activation_errors};
@@ -18,16 +18,16 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The pooling of `x`, with a bias for each channel where there is one.
+/// Pools `x`, with a bias for each channel if one is given.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+/// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
 pub fn pool<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
     Ok(numbers(op, x, bias)?.iter().map(|y| T::from_f64(y.exact)).collect())
 }
 
-/// How far from [`pool`] each number may be after the op ran: 0 for a maximum alone; else the chain of additions,
-/// the division or root (2.5 and 4.5 ULP), what is lost of small squares, and the activation.
+/// Bounds the error of each result: 0 for a maximum; else the chain of additions, the division or root (2.5 and 4.5
+/// ULP), lost subnormal squares, and the activation.
 ///
 /// # Errors
 /// As [`pool`].
@@ -76,14 +76,14 @@ fn numbers<T: Number>(op: &Pool2d, x: &[T], bias: Option<&[T]>) -> Result<Vec<Po
     Ok(all)
 }
 
-/// The part of the root of a sum of squares that may be lost, as squares that are subnormal may be taken for 0.
+/// Returns the part of the root of a sum of squares that may be lost, since subnormal squares may be flushed to 0.
 pub(super) fn lost(values: &[f64]) -> f64 {
     let sum = values.iter().map(|x| x * x).sum::<f64>();
     let flushed = values.len() as f64 * f64::from(f32::MIN_POSITIVE);
     if sum == 0.0 { 0.0 } else { (flushed / sum).min(1.0) }
 }
 
-/// The place of the largest, the first of several; of the last NaN where there is one.
+/// Returns the place of the first largest cell, or of the last NaN.
 pub(super) fn largest(values: &[f64]) -> Option<usize> {
     let mut found: Option<usize> = None;
     for (i, x) in values.iter().enumerate() {
@@ -94,15 +94,15 @@ pub(super) fn largest(values: &[f64]) -> Option<usize> {
     found
 }
 
-/// A cell of a window that lies in the image.
+/// A cell of a window inside the image.
 pub(super) struct Cell {
-    /// Among all elements of x.
+    /// The index in x.
     pub(super) at: usize,
-    /// In the window, row by row.
+    /// The index in the window, row by row.
     pub(super) place: usize,
 }
 
-/// Calls `visit` with plane and cells of every window, in order.
+/// Calls `visit` with plane and cells of each window, in order.
 pub(super) fn each_window(windows: &Windows, mut visit: impl FnMut(usize, &[Cell])) -> Result<()> {
     let [n, c, p, q] = windows.output_shape()?;
     let [.., h, w] = windows.shape;
@@ -143,12 +143,12 @@ mod tests {
         assert_eq!(pool(&of(corners), &X, Some(&[0.5])).unwrap(), [-3.5; 4]);
         let l2 = Pool2d::new(PoolKind::L2, [1, 1, 1, 2], [1, 2]);
         assert_eq!(pool(&l2, &[3.0f32, -4.0], None).unwrap(), [5.0]);
-        // A stride that leaves the last row and column out.
+        // The stride skips the last row and column.
         assert_eq!(pool(&of(PoolKind::Max).stride([2, 2]), &X, None).unwrap(), [5.0]);
     }
 
     #[test]
-    fn padding_is_nothing_unless_it_counts() {
+    fn padding_is_ignored_unless_counted() {
         let op = of(PoolKind::Average).stride([2, 2]).pad([1, 1]);
         assert_eq!(pool(&op, &X, None).unwrap(), [1.0, 2.5, 5.5, 7.0]);
         assert_eq!(pool(&op.count_include_pad(), &X, None).unwrap(), [0.25, 1.25, 2.75, 7.0]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn dilation_and_sides_follow_the_formula() {
+    fn dilation_and_padding_of_each_side_follow_the_formula() {
         let op = Pool2d::new(PoolKind::Max, [1, 1, 3, 3], [2, 2]).stride([1, 1]).dilation([2, 2]);
         assert_eq!(pool(&op, &X, None).unwrap(), [9.0]);
         let right = of(PoolKind::Max).pad_each([0, 0, 0, 1]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_is_the_first_and_nan() {
+    fn the_maximum_is_the_first_and_nan_wins() {
         assert_eq!(largest(&[1.0, 3.0, 3.0]), Some(1));
         assert_eq!(largest(&[f64::NAN, 3.0]), Some(0));
         assert_eq!(largest(&[]), None);

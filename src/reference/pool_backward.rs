@@ -18,23 +18,23 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// The gradient by `x` of a pooling, of that by its output.
+/// Computes the gradient of pooling with respect to `x`.
 ///
 /// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) for windows that do not fit.
+/// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
 pub fn pool_backward<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<T>> {
     Ok(shares(op, x, dy)?.iter().map(|[exact, ..]| T::from_f64(*exact)).collect())
 }
 
-/// How far from [`pool_backward`] each element may be after the op ran: of every share a division (2.5 ULP) and,
-/// for a root of squares, its sum and what is lost of small squares, and of their sum the chain of additions.
+/// Bounds the error of each element: for each share a division (2.5 ULP) and, for L2, the sum of squares and lost
+/// subnormal squares; then the chain of additions of the shares.
 ///
 /// # Errors
 /// As [`pool_backward`].
 pub fn pool_backward_bound<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<f64>> {
     let cells = op.parts().1.kernel.iter().product::<usize>() as f64;
     let error = (2.0 * cells + 10.0) * ulp(1.0);
-    // What is subnormal on the way may be taken for 0.
+    // Subnormal intermediate results may be flushed to 0.
     let least = f64::from(f32::MIN_POSITIVE);
     Ok(shares(op, x, dy)?
         .iter()
@@ -42,7 +42,7 @@ pub fn pool_backward_bound<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) ->
         .collect())
 }
 
-/// For each element the sum of its shares, that of their sizes, and what small squares make of them.
+/// Returns for each element the sum of its shares, the sum of their magnitudes, and the error from subnormal squares.
 fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<[f64; 3]>> {
     let (kind, windows) = op.parts();
     let mut sums = vec![[0.0; 3]; x.len()];
@@ -51,7 +51,7 @@ fn shares<T: Number>(op: &Pool2dBackward, x: &[T], dy: &[T]) -> Result<Vec<[f64;
         let Some(gradient) = gradients.next() else { return };
         let values: Vec<f64> = window.iter().map(|cell| x[cell.at].to_f64()).collect();
         let root = values.iter().map(|x| x * x).sum::<f64>().sqrt();
-        // A root of less than half its squares may be of none, and its quotient anything.
+        // If less than half of the squares is certain, the root may be 0 and the quotient anything.
         let part = if *kind == PoolKind::L2 { lost(&values) } else { 0.0 };
         let lost = if part > 0.5 { f64::INFINITY } else { part };
         let all = windows.kernel[0] * windows.kernel[1];
@@ -89,13 +89,13 @@ mod tests {
         let l2 = Pool2dBackward::new(PoolKind::L2, [1, 1, 1, 2], [1, 2]);
         assert_eq!(pool_backward(&l2, &[3.0f32, 4.0], &[5.0]).unwrap(), [3.0, 4.0]);
         assert_eq!(pool_backward(&l2, &[0.0f32, 0.0], &[5.0]).unwrap(), [0.0, 0.0]);
-        // Squares that may be 0.
+        // Squares that may be flushed to 0.
         let bound = pool_backward_bound(&l2, &[1e-20f32, 0.0], &[5.0]).unwrap();
         assert!(bound[0] == f64::INFINITY && bound[1] <= f64::from(f32::MIN_POSITIVE), "{bound:?}");
     }
 
     #[test]
-    fn the_gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         use super::super::pool;
         use crate::nn::Pool2d;
         let x: Vec<f32> = (0..30).map(|i| ((i * 7919) % 101) as f32 / 50.0 - 1.0).collect();

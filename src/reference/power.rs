@@ -43,7 +43,7 @@ pub fn page_rank(t: &Csr, damping: f64, start: Option<&[f32]>, iterations: usize
     if t.cols != n || start.is_some_and(|start| start.len() != n) {
         return Err(err!(
             Shape,
-            "reference page rank: T is {n} x {}, and there are {:?} elements of where walks begin",
+            "reference page rank: T is {n} x {}, start has {:?} elements; T must be square and start as long",
             t.cols,
             start.map(<[f32]>::len)
         ));
@@ -52,7 +52,7 @@ pub fn page_rank(t: &Csr, damping: f64, start: Option<&[f32]>, iterations: usize
     let mut x: Vec<f64> = (0..n).map(begin).collect();
     for _ in 0..iterations {
         let q = product(t, &x);
-        // What does not come out of links begins anew.
+        // Rank that no link passes on restarts.
         let rest = 1.0 - damping * q.iter().sum::<f64>();
         x = q.iter().enumerate().map(|(i, q)| damping * q + rest * begin(i)).collect();
     }
@@ -79,7 +79,7 @@ mod tests {
         let t = Csr { rows: 3, cols: 3, row_ptrs, col_idxs, values };
         let x = page_rank(&t, 0.5, None, 100).unwrap();
         assert!((x[0] - 0.25).abs() < 1e-12 && (x[2] - 0.5).abs() < 1e-12, "{x:?}");
-        // All walks begin at 1: 0 is never come by.
+        // All walks start at node 1, so node 0 is never reached.
         let x = page_rank(&t, 0.5, Some(&[0.0, 1.0, 0.0]), 100).unwrap();
         assert!(x[0] == 0.0 && (x[1] - 2.0 / 3.0).abs() < 1e-12, "{x:?}");
         assert!(page_rank(&t, 0.5, Some(&[1.0]), 1).is_err());

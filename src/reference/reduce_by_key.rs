@@ -18,8 +18,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     }))
 }
 
-/// Returns the first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded, integers
-/// exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
+/// Returns the first key of each run of equal neighbours, and its values combined: floats in `f64` and not rounded,
+/// integers exactly and wrapped to 32 bits. Equal is what `==` says. `None` as for [`scan`](super::scan).
 pub fn reduce_by_key<K: Copy + PartialEq, T: Number>(
     op: &Operator,
     keys: &[K],

@@ -17,25 +17,25 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// RMS norm of each row of `x`; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
-/// No `beta` is one of zeros.
+/// Computes the RMS norm of each row of `x`; a row has the length of `gamma`. Only the epsilon of the descriptor
+/// matters. Without `beta` the shift is 0.
 pub fn rms_norm<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<T> {
     elements(norm, x, gamma, beta).map(|(exact, _)| T::from_f64(exact)).collect()
 }
 
-/// How far from [`rms_norm`] each element may be after the op ran: the mean of squares by its chain of additions,
-/// the inverse root by 2 ULP, and the roundings behind.
+/// Bounds the error of each element: the chain of additions of the mean of squares, the inverse root (2 ULP), and the
+/// roundings after it.
 pub fn rms_norm_bound<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
     let error = chain(gamma.len()) + 8.0;
     let bound = |(exact, scaled): (f64, f64)| {
-        // What is subnormal on the way may be taken for 0.
+        // Subnormal intermediate results may be flushed to 0.
         let error = (error * scaled.abs() + exact.abs()) * ulp(1.0) + f64::from(f32::MIN_POSITIVE);
         spread(T::from_f64(exact), exact, error)
     };
     elements(norm, x, gamma, beta).map(bound).collect()
 }
 
-/// Each result, with and without the shift.
+/// Returns each result with and without the shift.
 fn elements<T: Number>(
     norm: &RmsNorm,
     x: &[T],

@@ -14,14 +14,14 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     each_output(form, rms_norm_backward(op, x, gamma, dy), rms_norm_backward_bound(op, x, gamma, dy))
 }
 
-/// The gradients by x and gamma; a row has as many elements as `gamma`. Of the descriptor only the epsilon counts.
+/// Computes the gradients with respect to x and gamma; a row has the length of `gamma`. Only the epsilon of the
+/// descriptor matters.
 pub fn rms_norm_backward<T: Number>(op: &RmsNormBackward, x: &[T], gamma: &[T], dy: &[T]) -> [Vec<T>; 2] {
     let [dx, dgamma, _] = differentiate(false, op.epsilon(), x, gamma, dy);
     [dx, dgamma].map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
 }
 
-/// How far from [`rms_norm_backward`] each element may be after the op ran, as of
-/// [`layer_norm_backward_bound`](super::layer_norm_backward_bound).
+/// Bounds the error of each element, as [`layer_norm_backward_bound`](super::layer_norm_backward_bound).
 pub fn rms_norm_backward_bound<T: Number>(
     op: &RmsNormBackward,
     x: &[T],
@@ -29,7 +29,7 @@ pub fn rms_norm_backward_bound<T: Number>(
     dy: &[T],
 ) -> [Vec<f64>; 2] {
     let [dx, dgamma, _] = differentiate(false, op.epsilon(), x, gamma, dy);
-    // What is subnormal on the way may be taken for 0.
+    // Subnormal intermediate results may be flushed to 0.
     let least = f64::from(f32::MIN_POSITIVE);
     let of = |(exact, error)| spread(T::from_f64(exact), exact, error + least);
     [dx, dgamma].map(|part| part.into_iter().map(of).collect())
@@ -42,7 +42,7 @@ mod tests {
     use crate::nn::RmsNorm;
 
     #[test]
-    fn gradients_are_those_of_finite_differences() {
+    fn gradients_match_finite_differences() {
         let norm = RmsNorm::new(2, 2);
         let (x, gamma, dy) = ([0.3f32, -1.0, 0.5, 2.0], [0.5f32, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
         let [dx, dgamma] = rms_norm_backward(&RmsNormBackward::new(2, 2), &x, &gamma, &dy);

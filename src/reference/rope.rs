@@ -1,4 +1,4 @@
-//! Rotary embedding of positions.
+//! Rotary position embedding.
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
@@ -18,7 +18,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// What `output` holds after `op`; `positions` has one for each token of all sequences.
+/// Computes `output`; `positions`, if given, has one for each token of all sequences.
 pub fn rope<T: Number>(
     op: &Rope,
     x: &[T],
@@ -28,8 +28,7 @@ pub fn rope<T: Number>(
     each(op, x, (cos, sin), positions).map(|(y, _)| T::from_f64(y)).collect()
 }
 
-/// How far from [`rope`] each element may be after the op ran: two products and their sum are rounded. What is
-/// subnormal may be 0.
+/// Bounds the error of each element: two products and their sum are rounded, and subnormal numbers may be flushed to 0.
 pub fn rope_bound<T: Number>(
     op: &Rope,
     x: &[T],
@@ -41,7 +40,7 @@ pub fn rope_bound<T: Number>(
     each(op, x, (cos, sin), positions).map(bound).collect()
 }
 
-/// Each element, and the magnitudes of its terms.
+/// Returns each element, and the sum of the magnitudes of its terms.
 fn each<'a, T: Number>(
     op: &'a Rope,
     x: &'a [T],
@@ -50,14 +49,14 @@ fn each<'a, T: Number>(
 ) -> impl Iterator<Item = (f64, f64)> + 'a {
     x.iter().enumerate().map(move |(at, x_at)| {
         let place = op.place(at);
-        if !place.turns {
+        if !place.rotates {
             return (x_at.to_f64(), 0.0);
         }
-        let angle = op.table_row(place.number, positions) * (op.turned() / 2) + place.angle;
+        let angle = op.table_row(place.number, positions) * (op.rotated() / 2) + place.angle;
         let (own, other) =
             (f64::from(cos[angle]) * x_at.to_f64(), f64::from(sin[angle]) * x[place.partner].to_f64());
-        let turned = if place.second { own + other } else { own - other };
-        (turned, own.abs() + other.abs())
+        let rotated = if place.second { own + other } else { own - other };
+        (rotated, own.abs() + other.abs())
     })
 }
 
@@ -66,18 +65,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarter_turn_swaps_pairs() {
+    fn a_right_angle_swaps_pairs() {
         let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
         let tables = (&[0.0, 1.0][..], &[1.0, 0.0][..]);
-        // The first pair by a quarter, the second not at all; the last element is in none.
+        // The first pair by a right angle, the second by 0; the last element has no pair.
         let op = Rope::new([1, 1, 1, 5]).rotary(4);
         assert_eq!(rope(&op, &x, tables, None), [-3.0, 2.0, 1.0, 4.0, 5.0]);
         assert_eq!(rope(&op.interleaved(), &x, tables, None), [-2.0, 1.0, 3.0, 4.0, 5.0]);
     }
 
     #[test]
-    fn tokens_take_their_rows_of_the_tables() {
-        // Two heads of two tokens of two elements; positions are 0 and beyond the tables, which is the last.
+    fn tokens_use_their_rows_of_the_tables() {
+        // Two heads, two tokens, size two. The second position is beyond the tables and uses the last row.
         let x = [1.0f32, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
         let tables = (&[1.0, 0.0][..], &[0.0, 1.0][..]);
         let op = Rope::new([1, 2, 2, 2]);

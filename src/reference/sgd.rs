@@ -11,7 +11,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, parameters, gradients) = (descriptor::<Sgd>(form)?, input::<f32>(form, 0)?, input(form, 1)?);
     let still = vec![0.0; parameters.len()];
     let velocity = optional_input(form, 2)?.unwrap_or(&still);
-    // Without a velocity the form has one output, and no second is looked at.
+    // Without a velocity the form has one output, and the second result is dropped.
     each_output(
         form,
         sgd(op, parameters, gradients, velocity),
@@ -19,23 +19,23 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     )
 }
 
-/// What [`sgd`] makes of a parameter: the parameter, and the velocity where there is one.
+/// The new parameters, and the new velocity if there is one.
 type Stepped = (f64, f64);
 
-/// A step: the new parameters, and the new velocity (of no momentum, the old one).
+/// Makes a step. Returns the new parameters and the new velocity; without momentum the velocity is unchanged.
 pub fn sgd<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T]) -> [Vec<T>; 2] {
     let steps = steps(op, parameters, gradients, velocity);
     [0, 1].map(|i| steps.iter().map(|step| T::from_f64(step[i].0)).collect())
 }
 
-/// How far from [`sgd`] each may be after the op ran: a rounding for each operation.
+/// Bounds the error of each result: one rounding for each operation.
 pub fn sgd_bound<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T]) -> [Vec<f64>; 2] {
     let steps = steps(op, parameters, gradients, velocity);
     let of = |(exact, size): Stepped| spread(T::from_f64(exact), exact, 4.0 * ulp(1.0) * size);
     [0, 1].map(|i| steps.iter().map(|step| of(step[i])).collect())
 }
 
-/// Both, each with the sum of the sizes of its terms.
+/// Returns both, each with the sum of the magnitudes of its terms.
 fn steps<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T]) -> Vec<[Stepped; 2]> {
     let (rate, momentum, decay, nesterov) = op.parts();
     let (rate, momentum, decay) = (f64::from(rate), f64::from(momentum), f64::from(decay));
@@ -55,9 +55,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_those_by_hand() {
+    fn steps_match_values_by_hand() {
         let of = |op: &Sgd| sgd(op, &[1.0f32], &[2.0], &[4.0]);
-        // Without momentum the velocity of the call does not count.
+        // Without momentum the given velocity is ignored.
         assert_eq!(sgd(&Sgd::new(1, 0.5), &[1.0f32], &[2.0], &[0.0])[0], [0.0]);
         assert_eq!(sgd(&Sgd::new(1, 0.5).decay(1.0), &[1.0f32], &[2.0], &[0.0])[0], [-0.5]);
         let momentum = Sgd::new(1, 0.5).with_momentum(0.5);

@@ -16,14 +16,13 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Softmax of each row of `n` elements of `x`.
+/// Computes the softmax of each row of `n` elements of `x`.
 pub fn softmax<T: Number>(n: usize, x: &[T]) -> Vec<T> {
     rows(n, x).flat_map(|row| row.exact().into_iter().map(T::from_f64).collect::<Vec<_>>()).collect()
 }
 
-/// How far from [`softmax`] each element may be after the op ran, by the errors that WGSL allows: with
-/// u = 2^-23, `exp` of d errs by `3 + 2 |d|` ULP and d itself by its rounding, a sum by its chain of additions,
-/// and the quotient by 3. Subnormal numbers may be taken for 0.
+/// Bounds the error of each element, as WGSL allows. With u = 2^-23, `exp` of d errs by `3 + 2 |d|` ULP and d by its
+/// rounding, a sum by its chain of additions, and the quotient by 3 ULP. Subnormal numbers may be flushed to 0.
 pub fn softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
     let bound = |row: SoftmaxRow| {
         let sum_error = row.sum_error();
@@ -36,7 +35,7 @@ pub fn softmax_bound<T: Number>(n: usize, x: &[T]) -> Vec<f64> {
     rows(n, x).flat_map(bound).collect()
 }
 
-/// A row, with what lies between its largest element and each.
+/// A row, as differences from its maximum.
 pub(super) struct SoftmaxRow {
     pub(super) below: Vec<f64>,
     pub(super) sum: f64,
@@ -57,11 +56,11 @@ impl SoftmaxRow {
         self.below.iter().map(|d| d.exp() / self.sum).collect()
     }
 
-    /// Of the sum, relative to it.
+    /// Bounds the relative error of the sum.
     pub(super) fn sum_error(&self) -> f64 {
         let each = |d: &f64| if d.exp() > 0.0 { d.exp() * exp_ulps(*d) } else { 0.0 };
         let of_terms: f64 = self.below.iter().map(each).sum::<f64>() / self.sum;
-        // What is joined from parts is scaled by one exponential more.
+        // Joining parts scales by one more exponential.
         (2.0 * of_terms + chain(self.below.len())) * ulp(1.0)
     }
 }
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_defined_is_nan() {
+    fn undefined_softmax_is_nan() {
         let inf = f32::INFINITY;
         for row in [[-inf, -inf], [inf, 0.0], [f32::NAN, 0.0]] {
             assert!(softmax(2, &row).iter().all(|x| x.is_nan()), "{row:?}");

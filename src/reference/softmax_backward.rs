@@ -12,19 +12,18 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::near(&output_shape(form, 0), softmax_backward(n, y, dy), bound)?])
 }
 
-/// `y (dy - sum(y dy))` of each row of `n` elements.
+/// Computes `y (dy - sum(y dy))` of each row of `n` elements.
 pub fn softmax_backward<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<T> {
     elements(n, y, dy).into_iter().map(|(exact, _)| T::from_f64(exact)).collect()
 }
 
-/// How far from [`softmax_backward`] each element may be after the op ran: the sum by its chain of additions, and three
-/// roundings.
+/// Bounds the error of each element: the chain of additions of the sum, and three roundings.
 pub fn softmax_backward_bound<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<f64> {
     let of = |(exact, error)| spread(T::from_f64(exact), exact, error + f64::from(f32::MIN_POSITIVE));
     elements(n, y, dy).into_iter().map(of).collect()
 }
 
-/// Results with their errors.
+/// Returns the results with error bounds.
 fn elements<T: Number>(n: usize, y: &[T], dy: &[T]) -> Vec<(f64, f64)> {
     let rows = y.chunks(n.max(1)).zip(dy.chunks(n.max(1)));
     let of_row = |(y, dy): (&[T], &[T])| {
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         use super::super::softmax;
         let (x, dy) = ([0.3f32, -1.0, 0.5, 2.0], [1.0f32, -2.0, 0.5, 3.0]);
         let dx = softmax_backward(4, &softmax(4, &x), &dy);
@@ -50,7 +49,7 @@ mod tests {
             softmax(4, x).iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
         };
         super::super::assert_slopes(&x, &dx, loss);
-        // A shift of all logits changes nothing.
+        // A shift of all logits has no effect.
         assert!(dx.iter().sum::<f32>().abs() < 1e-6);
     }
 

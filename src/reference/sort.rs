@@ -13,7 +13,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     if bits[0] > bits[1] || bits[1] > 32 {
         return Err(err!(
             InvalidArgument,
-            "reference sort: the bits {} to {} are not bits of the keys",
+            "reference sort: bits {} to {} are outside the keys",
             bits[0],
             bits[1]
         ));

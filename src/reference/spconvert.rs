@@ -34,14 +34,15 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     converted.lists().iter().enumerate().map(of).collect()
 }
 
-/// The matrix whose lists are the first inputs of a form, and how many they are.
+/// Returns the matrix whose arrays are the first inputs of a form, and their number.
 pub(super) fn matrix(form: &Form, layout: &MatrixLayout) -> Result<(HostMatrix, usize)> {
     let MatrixLayout { rows, cols, .. } = *layout;
     let indices = |at| input::<u32>(form, at).map(<[u32]>::to_vec);
     let values = |at| {
         let list = form.inputs().nth(at).map(HostArray::data);
-        let list =
-            list.ok_or_else(|| err!(InvalidArgument, "a judge: the values of a matrix are missing"))?;
+        let list = list.ok_or_else(|| {
+            err!(InvalidArgument, "reference of spconvert: the values of the matrix are missing")
+        })?;
         Ok(list.to_f32().into_owned())
     };
     let coo = |at| {
@@ -74,8 +75,8 @@ pub(super) fn matrix(form: &Form, layout: &MatrixLayout) -> Result<(HostMatrix, 
     })
 }
 
-/// The matrix in another format. Rows keep the order of their entries, and entries at one position are not added up;
-/// compressed columns come by rising row, and coordinates in no order by row, then column.
+/// Converts the matrix to another format. Rows keep the order of their entries; duplicates are not summed. Entries of
+/// compressed columns are sorted by row, unsorted coordinates by row, then column.
 ///
 /// # Errors
 /// [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
@@ -101,9 +102,9 @@ mod tests {
     use crate::sparse::Coo;
 
     #[test]
-    fn four_entries_in_no_order_are_known_in_every_format() {
+    fn unsorted_entries_convert_to_every_format() {
         // . 5 .
-        // 1 2,3 .    with two entries at one position
+        // 1 2,3 .    with a duplicate
         let coo = Coo {
             rows: 2,
             cols: 3,

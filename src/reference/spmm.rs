@@ -16,7 +16,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
 }
 
-/// What `c` holds after `alpha A B + beta C`, not rounded; B and C have `n` columns.
+/// Computes `alpha A B + beta C`, not rounded; B and C have `n` columns.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): `b` or `c` has another length than A columns or rows, times `n`.
@@ -24,7 +24,7 @@ pub fn spmm(alpha: f32, a: &Csr, b: &[f32], n: usize, beta: f32, c: &[f32]) -> R
     by_columns(a, b, n, c, |x, y| spmv(alpha, a, x, beta, y))
 }
 
-/// How far from [`spmm`] each element may be after the product ran in f32: as [`spmv_bound`].
+/// Bounds the error of each element, as [`spmv_bound`].
 ///
 /// # Errors
 /// As [`spmm`].
@@ -32,7 +32,7 @@ pub fn spmm_bound(alpha: f32, a: &Csr, b: &[f32], n: usize, beta: f32, c: &[f32]
     by_columns(a, b, n, c, |x, y| spmv_bound(alpha, a, x, beta, y))
 }
 
-/// The matrix whose columns `product` makes of those of `b` and `c`.
+/// Applies `product` to each column of `b` and `c`.
 fn by_columns(
     a: &Csr,
     b: &[f32],

@@ -15,7 +15,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
 }
 
-/// What `y` holds after `alpha A x + beta y`, not rounded.
+/// Computes `alpha A x + beta y`, not rounded.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): `x` or `y` has another length than A has columns or rows.
@@ -23,12 +23,12 @@ pub fn spmv(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<
     Ok(sums(alpha, a, x, beta, y)?.into_iter().map(|sum| sum.value).collect())
 }
 
-/// How far from [`spmv`] each element of `y` may be after the product ran in f32.
+/// Bounds the error of each element of `y` computed in f32.
 ///
-/// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical Algorithms*,
-/// section 3.1), a sum of n products in any order, scaled, with a term added, errs by at most
-/// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)`; where terms are scaled before they are added, as by atomics, too.
-/// Infinite where a sum may overflow.
+/// With u = 2^-24 and `gamma(j) = j u / (1 - j u)` (Higham, *Accuracy and Stability of Numerical Algorithms*, section
+/// 3.1), a sum of n products in any order, scaled, with a term added, errs by at most
+/// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)`, also if terms are scaled before they are added, as with atomics. The
+/// bound is infinite if a sum may overflow.
 ///
 /// # Errors
 /// As [`spmv`].
@@ -37,14 +37,14 @@ pub fn spmv_bound(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Resul
     let bound = |(row, sum): (usize, RowSum)| {
         let terms = f64::from(a.row_ptrs[row + 1] - a.row_ptrs[row]) + 4.0;
         let gamma = if terms * u < 1.0 { terms * u / (1.0 - terms * u) } else { f64::INFINITY };
-        // A device may flush what is subnormal.
+        // A device may flush subnormal numbers.
         let error = gamma * sum.magnitude + terms * 2f64.powi(-126);
         if sum.largest > f64::from(f32::MAX) { f64::INFINITY } else { error }
     };
     Ok(sums(alpha, a, x, beta, y)?.into_iter().enumerate().map(bound).collect())
 }
 
-/// `A x` in f64.
+/// Computes `A x` in f64.
 pub(super) fn product(a: &Csr, x: &[f64]) -> Vec<f64> {
     let row = |row: usize| a.row(row).map(|(col, value)| f64::from(value) * x[col as usize]).sum();
     (0..a.rows).map(row).collect()
@@ -53,9 +53,9 @@ pub(super) fn product(a: &Csr, x: &[f64]) -> Vec<f64> {
 /// An element of the result.
 struct RowSum {
     value: f64,
-    /// The same with every term made positive.
+    /// The same with absolute values of all terms.
     magnitude: f64,
-    /// The most that a sum on the way may come to.
+    /// The largest possible intermediate sum.
     largest: f64,
 }
 
@@ -77,7 +77,7 @@ fn sums(alpha: f32, a: &Csr, x: &[f32], beta: f32, y: &[f32]) -> Result<Vec<RowS
             magnitude += term.abs();
         }
         let (alpha, beta) = (f64::from(alpha), f64::from(beta));
-        // What a factor of 0 hides is not looked at.
+        // A factor of 0 hides its operand.
         let product = if alpha == 0.0 { 0.0 } else { alpha * value };
         let size = if alpha == 0.0 { 0.0 } else { alpha.abs() * magnitude };
         let before = if beta == 0.0 { 0.0 } else { beta * f64::from(y[row]) };

@@ -1,4 +1,4 @@
-//! The mean of squared differences.
+//! The mean squared error.
 
 use super::Number;
 use super::judge::{Wanted, each_output, input};
@@ -13,13 +13,13 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     each_output(form, [vec![mean], gradient], [vec![of_mean], of_gradient])
 }
 
-/// The mean of `(x - target)^2`, and its gradient by x.
+/// Computes the mean of `(x - target)^2`, and its gradient with respect to x.
 pub fn squared_error<T: Number>(x: &[T], target: &[T]) -> (T, Vec<T>) {
     let (mean, gradient) = results(x, target);
     (T::from_f64(mean), gradient.into_iter().map(T::from_f64).collect())
 }
 
-/// How far from [`squared_error`] each may be after the op ran: a difference, a product, and the chain of additions.
+/// Bounds the error of each result: a difference, a product, and the chain of additions.
 pub fn squared_error_bound<T: Number>(x: &[T], target: &[T]) -> (f64, Vec<f64>) {
     let (mean, gradient) = results(x, target);
     let chain = x.len().min(300) as f64 + 8.0;
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_and_gradient_are_those_by_hand() {
+    fn mean_and_gradient_match_values_by_hand() {
         let (mean, gradient) = squared_error(&[1.0f32, 5.0], &[2.0, 2.0]);
         assert_eq!((mean, gradient), (5.0, vec![-1.0, 3.0]));
         let (bound, bounds) = squared_error_bound(&[1.0f32, 5.0], &[2.0, 2.0]);

@@ -338,6 +338,6 @@ mod tests {
         let user = "fn op_identity() -> T {\nconst ROWS = 1000;\nreturn T(0); }";
         let spec = Spec::new().slot("op", Fragment::User(user.into()));
         let error = expand_text("k.wgsl", ours, &spec, Target::Naga).unwrap_err();
-        assert!(error.to_string().contains("no constant above has the name `ROWS`"), "{error}");
+        assert!(error.to_string().contains("no constant above declares `ROWS`"), "{error}");
     }
 }

@@ -285,7 +285,7 @@ impl Expander<'_> {
                 }
                 _ => {
                     return Err(at(format!(
-                        "unknown directive `#{}`; there are #import, #if, #else, #endif, #for, #block, #put, #end",
+                        "unknown directive `#{}`; use #import, #if, #else, #endif, #for, #block, #put, #end",
                         shown(word)
                     )));
                 }
@@ -338,7 +338,7 @@ impl Expander<'_> {
     fn value(&self, text: &str) -> Result<Value, String> {
         let (value, flags) = formula::evaluate(text, &self.names())?;
         match flags.first() {
-            Some(name) => Err(format!("no loop around and no constant above has the name `{}`", shown(name))),
+            Some(name) => Err(format!("no enclosing loop and no constant above declares `{}`", shown(name))),
             None => Ok(value),
         }
     }

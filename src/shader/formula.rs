@@ -119,12 +119,12 @@ impl Parser<'_, '_> {
     fn unary(&mut self) -> Result<Value, String> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            return Err(format!("more than {MAX_NESTING} brackets and signs within each other"));
+            return Err(format!("more than {MAX_NESTING} nested brackets and signs"));
         }
         let value = if self.skip("!") {
             Value::Bool(!truth(&self.unary()?)?)
         } else if self.skip("-") {
-            Value::Number(number(&self.unary()?)?.checked_neg().ok_or("a number beyond 64 bits")?)
+            Value::Number(number(&self.unary()?)?.checked_neg().ok_or("a number exceeds 64 bits")?)
         } else if self.skip("(") {
             let value = self.binary(0)?;
             self.wants(")")?;
@@ -141,8 +141,8 @@ impl Parser<'_, '_> {
         let (word, rest) = self.rest.split_at(end);
         if word.is_empty() {
             return Err(match self.rest {
-                "" => "the formula ends where a number or a name should stand".into(),
-                rest => format!("a number or a name should stand at `{}`", shortened(rest)),
+                "" => "the formula ends; expected a number or a name".into(),
+                rest => format!("expected a number or a name at `{}`", shortened(rest)),
             });
         }
         self.rest = rest.trim_start();
@@ -176,7 +176,7 @@ impl Parser<'_, '_> {
             ("max", [a, b]) => Ok(Value::Number(number(a)?.max(number(b)?))),
             ("select", [off, on, is_on]) => Ok(if truth(is_on)? { on } else { off }.clone()),
             _ => Err(format!(
-                "there is no function `{}` of {} values; there are min, max and select",
+                "no function `{}` of {} values; use min, max or select",
                 shortened(name),
                 given.len()
             )),
@@ -191,21 +191,21 @@ fn literal(word: &str) -> Result<Value, String> {
         Some(digits) => i64::from_str_radix(digits, 16),
         None => digits.parse(),
     };
-    number.map(Value::Number).map_err(|_| format!("`{}` is no whole number", shortened(word)))
+    number.map(Value::Number).map_err(|_| format!("`{}` is not a whole number", shortened(word)))
 }
 
 fn number(value: &Value) -> Result<i64, String> {
     match value {
         Value::Number(number) => Ok(*number),
-        Value::Bool(_) => Err("a number is wanted, not a flag or a name that nothing above declares".into()),
-        Value::Word(word) => Err(format!("a number is wanted, not the word `{}`", shortened(word))),
+        Value::Bool(_) => Err("expected a number, not a flag or an undeclared name".into()),
+        Value::Word(word) => Err(format!("expected a number, not the word `{}`", shortened(word))),
     }
 }
 
 pub(super) fn truth(value: &Value) -> Result<bool, String> {
     match value {
         Value::Bool(value) => Ok(*value),
-        other => Err(format!("true or false is wanted, not `{}`", shortened(&other.to_string()))),
+        other => Err(format!("expected true or false, not `{}`", shortened(&other.to_string()))),
     }
 }
 
@@ -288,16 +288,16 @@ mod tests {
             ("", "the formula ends"),
             ("1 +", "the formula ends"),
             ("1 2", "`2` is not part"),
-            ("COLUMNS + 1", "a number is wanted"),
+            ("COLUMNS + 1", "expected a number"),
             ("half * 2", "not the word `_low`"),
             ("r && SPLIT", "true or false"),
             ("1 / 0", "`1 / 0` has no value"),
             ("1 << 63", "has no value"),
             ("9223372036854775807 * 2", "has no value"),
-            ("12f", "no whole number"),
+            ("12f", "not a whole number"),
             ("round(1)", "no function `round` of 1"),
             ("(1", "`)` is missing"),
-            ("?", "should stand at `?`"),
+            ("?", "expected a number or a name at `?`"),
             (&nested, "more than 32"),
         ] {
             let error = value(text).unwrap_err();

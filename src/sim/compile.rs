@@ -1,4 +1,4 @@
-//! naga IR to flat instructions: values are lists of registers, functions have registers of their own.
+//! Compiles naga IR to flat instructions: values become lists of registers, and each function has its own registers.
 
 mod body;
 mod globals;
@@ -11,20 +11,20 @@ use naga::valid::ModuleInfo;
 use naga::{Block, Function, Handle, Module, Span, Statement};
 use std::collections::HashMap;
 
-/// Most instructions of a kernel.
+/// Maximum instructions of a kernel.
 const MAX_OPS: usize = 4_000_000;
-/// Most registers of a lane.
+/// Maximum registers of a lane.
 const MAX_SLOTS: u32 = MAX_THREAD_WORDS;
-/// Most bytes of registers and memory of a workgroup.
+/// Maximum bytes of registers and memory of a workgroup.
 const MAX_GROUP_BYTES: u64 = 1 << 29;
 
-/// Where a pointer points: bytes of a variable in memory, or a register.
+/// What a pointer points to: bytes of a variable in memory, or a register.
 #[derive(Debug, Clone, Copy)]
 struct VarPlace {
     memory: Option<u16>,
     offset: u32,
     at: Slot,
-    /// Whether reads of what nothing wrote are looked for.
+    /// Whether reads before the first write are reported.
     tracked: bool,
 }
 
@@ -43,7 +43,7 @@ struct Compiler<'a> {
     line_starts: Vec<u32>,
     line_index: HashMap<u32, u32>,
     constants: HashMap<u32, Slot>,
-    /// Registers for constants; those from there on are for the rest.
+    /// Registers reserved for constants; all others come after them.
     room: u32,
     next: Slot,
     routines: HashMap<Handle<Function>, Routine>,
@@ -60,7 +60,7 @@ pub(super) fn compile(
     lanes: u32,
     track_locals: bool,
 ) -> Result<SimCode> {
-    // Constants have the first registers; how many there are is known at the end.
+    // Constants take the first registers. Their number is only known at the end, so retry with more room.
     for room in [64, 512, 4096, 1 << 16] {
         let code = attempt(module, info, text, entry, label.to_owned(), lanes, track_locals, room)?;
         if let Some(code) = code {
@@ -138,7 +138,7 @@ fn attempt(
     compiler.finish()
 }
 
-/// Functions that a block calls, each after those that it calls itself.
+/// Lists the functions that a block calls, callees first.
 fn callees(block: &Block, module: &Module, order: &mut Vec<Handle<Function>>) {
     for statement in block {
         match statement {
@@ -170,7 +170,7 @@ impl Compiler<'_> {
         if self.code.slots > MAX_SLOTS || self.code.ops.len() > MAX_OPS {
             return Err(err!(
                 TooLarge,
-                "{}: {} instructions and {} values an invocation; the most are {MAX_OPS} and {MAX_SLOTS}",
+                "{}: {} instructions and {} values per thread; the maxima are {MAX_OPS} and {MAX_SLOTS}",
                 self.code.label,
                 self.code.ops.len(),
                 self.code.slots
@@ -180,7 +180,7 @@ impl Compiler<'_> {
         if bytes > MAX_GROUP_BYTES {
             return Err(err!(
                 TooLarge,
-                "{}: a workgroup of {:?} with {} values an invocation takes {bytes} bytes; the simulator has \
+                "{}: a workgroup of {:?} with {} values per thread takes {bytes} bytes; the simulator has \
                  {MAX_GROUP_BYTES}; make private arrays or the workgroup smaller",
                 self.code.label,
                 self.code.workgroup_size,
@@ -195,7 +195,7 @@ impl Compiler<'_> {
         Ok(Some(self.code))
     }
 
-    /// Refuses a kernel that grows beyond what the simulator holds.
+    /// Rejects a kernel that exceeds the simulator's limits.
     fn check_size(&self, slots: u32) -> Result<()> {
         if self.code.ops.len() > MAX_OPS || slots > MAX_SLOTS {
             return Err(err!(TooLarge, "{}: the kernel is too large for the simulator", self.code.label));
@@ -206,14 +206,14 @@ impl Compiler<'_> {
     fn unsupported(&self, what: &str, span: Span) -> Error {
         let line = span.to_range().map_or(1, |r| self.line_of(r.start as u32));
         let (file, line) = self.text.origin(line);
-        err!(Unsupported, "{file}:{line}: the simulator has no {what}")
+        err!(Unsupported, "{file}:{line}: the simulator does not support {what}")
     }
 
     fn line_of(&self, byte: u32) -> u32 {
         self.line_starts.partition_point(|start| *start <= byte) as u32
     }
 
-    /// Index of the line that a span begins on.
+    /// Returns the index of the line where a span begins.
     fn line(&mut self, span: Span) -> u32 {
         let line = span.to_range().map_or(0, |r| self.line_of(r.start as u32));
         if let Some(known) = self.line_index.get(&line) {

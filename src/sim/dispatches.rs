@@ -1,34 +1,34 @@
-//! Dispatches one after the other, under each schedule, and the report on them.
+//! Runs the dispatches of a program under each schedule, and writes the report.
 
 use super::Options;
 use super::code::{DeclaredMemory, SimCode};
 use super::launch::{Area, SimLaunch};
 use super::machine::{self, Found, FoundSink, Machine, SimSpace};
 use super::memory::{SimMemory, Stamps, Targets};
-use super::report::{Counts, Finding, FindingKind, Invocation, Report, SourceLine};
+use super::report::{Counts, Finding, FindingKind, Report, SourceLine, Thread};
 use super::schedule::{self, Schedule};
 use crate::error::Result;
 use crate::shader;
 use std::collections::BTreeMap;
 use std::iter;
 
-/// Workgroups that WebGPU has on an axis.
+/// WebGPU's maximum workgroups along an axis.
 const MAX_PER_AXIS: u32 = 65535;
 
-/// Kernels, their dispatches and buffers, ready to run.
+/// Kernels with their dispatches and buffers, ready to run.
 pub(super) struct SimRun<'a> {
     pub(super) op: &'a str,
     pub(super) kernels: Vec<SimCode>,
     pub(super) launches: Vec<SimLaunch>,
     pub(super) areas: Vec<Area<'a>>,
-    /// Areas that are the caller's, from the first on.
+    /// Number of areas that belong to the caller; they come first.
     pub(super) operands: usize,
     pub(super) sources: BTreeMap<String, String>,
     pub(super) options: &'a Options,
 }
 
 impl SimRun<'_> {
-    /// Runs under the schedule, or one after the other under those that it stands for.
+    /// Runs under the schedule, or one after the other under those that it combines.
     pub(super) fn all(&mut self) -> Result<(Report, Vec<SimMemory>)> {
         let stalled = (1..=schedule::STOPS).map(|at| (Schedule::Stalled, Some(at)));
         let schedules: Vec<_> = match self.options.schedule {
@@ -62,7 +62,7 @@ impl SimRun<'_> {
         Ok((report, areas))
     }
 
-    /// Whether a workgroup was stopped at that post.
+    /// Runs all dispatches once. Returns whether a workgroup stopped at post `stop_at`.
     fn once(
         &self,
         schedule: Schedule,
@@ -80,14 +80,14 @@ impl SimRun<'_> {
             let total: u128 = workgroups.iter().map(|n| u128::from(*n)).product();
             if (ids.len() as u128) < total && counting {
                 report.notes.push(format!(
-                    "dispatch {number} ({}): {} of its {total} workgroups were run, a sample spread evenly",
+                    "dispatch {number} ({}): ran {} of its {total} workgroups, sampled evenly",
                     code.label,
                     ids.len()
                 ));
             }
             if counting && workgroups.iter().any(|n| *n > MAX_PER_AXIS) {
                 report.notes.push(format!(
-                    "dispatch {number} ({}): a grid of {workgroups:?}; devices take {MAX_PER_AXIS} on an axis",
+                    "dispatch {number} ({}): its grid is {workgroups:?}; devices allow {MAX_PER_AXIS} along an axis",
                     code.label
                 ));
             }
@@ -116,8 +116,8 @@ impl SimRun<'_> {
                 stop_at,
                 stopped: false,
                 patience: 0,
-                crowd: 0,
-                spinning: 0,
+                running: 0,
+                spinning_turns: 0,
                 targets: Targets::default(),
             };
             let done = machine.dispatch(&ids, schedule);
@@ -136,7 +136,7 @@ impl SimRun<'_> {
             if !done {
                 report
                     .notes
-                    .push(format!("dispatch {number} ({}) was ended; nothing after it was run", code.label));
+                    .push(format!("dispatch {number} ({}) was stopped; no later dispatch ran", code.label));
                 return Ok(stopped);
             }
         }
@@ -146,7 +146,7 @@ impl SimRun<'_> {
         Ok(stopped)
     }
 
-    /// Finds operands with bytes that nothing has read or written.
+    /// Reports operands with bytes that no thread read or wrote.
     fn untouched(&self, areas: &[SimMemory], report: &mut Report) {
         for (number, (area, given)) in areas.iter().zip(&self.areas).enumerate().take(self.operands) {
             let Area::Given(bytes) = given else { continue };
@@ -165,12 +165,12 @@ impl SimRun<'_> {
             let (file, line) = code.lines.get(*line as usize).cloned().unwrap_or_default();
             let (granule, n) = (area.granule as usize, missed().count());
             let message = format!(
-                "{} of the {} bytes of `{name}` are neither read nor written, byte {} the first",
+                "{} of the {} bytes of `{name}` are neither read nor written; the first is byte {}",
                 n * granule,
                 bytes.len(),
                 first * granule
             );
-            let nobody = Invocation { workgroup: [0; 3], local: [0; 3], global: [0; 3] };
+            let nobody = Thread { workgroup: [0; 3], local: [0; 3], global: [0; 3] };
             note(
                 report,
                 Finding {
@@ -178,7 +178,7 @@ impl SimRun<'_> {
                     kernel: code.label.clone(),
                     dispatch,
                     at: SourceLine { file, line },
-                    invocation: nobody,
+                    thread: nobody,
                     other: None,
                     message,
                     times: 1,
@@ -188,7 +188,7 @@ impl SimRun<'_> {
     }
 }
 
-/// Adds a finding, or counts it where it is known.
+/// Adds a finding, or counts it if it is known.
 fn note(report: &mut Report, new: Finding) {
     let same = |f: &&mut Finding| {
         f.kind == new.kind
@@ -204,10 +204,10 @@ fn note(report: &mut Report, new: Finding) {
 
 fn finding(code: &SimCode, dispatch: usize, ids: &[[u32; 3]], found: Found) -> Finding {
     let size: u32 = code.workgroup_size.iter().product();
-    let invocation = |who: u32| {
+    let thread = |who: u32| {
         let workgroup = ids.get((who / size) as usize).copied().unwrap_or_default();
         let (local, global) = code.ids(workgroup, who % size);
-        Invocation { workgroup, local, global }
+        Thread { workgroup, local, global }
     };
     let line = |pc: u32| {
         let (file, line) = code.place(pc);
@@ -218,8 +218,8 @@ fn finding(code: &SimCode, dispatch: usize, ids: &[[u32; 3]], found: Found) -> F
         kernel: code.label.clone(),
         dispatch,
         at: line(found.pc),
-        invocation: invocation(found.who),
-        other: found.other.map(|(pc, who)| (line(pc), invocation(who))),
+        thread: thread(found.who),
+        other: found.other.map(|(pc, who)| (line(pc), thread(who))),
         message: found.message,
         times: found.times,
     }
@@ -239,9 +239,9 @@ fn collect(code: &SimCode, sink: &mut FoundSink, report: &mut Report) {
     }
 }
 
-/// The workgroups of a grid, or as many of them as are allowed.
+/// Lists the workgroups of a grid, or an even sample of `most`.
 fn sample([x, y, z]: [u32; 3], most: u32) -> Vec<[u32; 3]> {
-    // 96 bits: what is multiplied with a number of workgroups that are run still has room.
+    // 96 bits suffice for the total, which leaves room to multiply by a number of workgroups.
     let total: u128 = [x, y, z].map(u128::from).iter().product();
     let n = total.min(most.into());
     let place = |i: u128| {

@@ -1,4 +1,4 @@
-//! Buffers and dispatches: what each kernel of a run is bound to.
+//! Buffers and dispatches: the bindings of each kernel of a run.
 
 use super::Options;
 use super::code::{DeclaredMemory, SimCode};
@@ -7,10 +7,10 @@ use super::memory::SimMemory;
 use crate::error::{Result, err, filled};
 use crate::program::{Dispatch, Grid, Program, Resource};
 
-/// What a buffer begins with.
+/// The initial contents of a buffer.
 pub(super) enum Area<'a> {
     Given(&'a [u8]),
-    /// So many bytes of nothing in particular.
+    /// A number of bytes, all [`Options::scratch_byte`].
     Scratch(u64),
 }
 
@@ -39,14 +39,14 @@ pub(super) struct Bind {
 
 pub(super) enum LaunchGrid {
     Direct([u32; 3]),
-    /// Area and byte offset.
+    /// Area and byte offset of the counts.
     Indirect(usize, u64),
 }
 
-/// A dispatch with its buffers as numbers of areas.
+/// A dispatch whose buffers are given as indices of areas.
 pub(super) struct SimLaunch {
     pub(super) kernel: usize,
-    /// For each of the kernel's variables; the parameters' is none.
+    /// The bindings of the kernel's variables; `None` for parameters.
     pub(super) bound: Vec<Option<Bind>>,
     pub(super) params: Vec<u8>,
     pub(super) grid: LaunchGrid,
@@ -56,7 +56,7 @@ impl SimLaunch {
     pub(super) fn of_program(program: &Program, dispatch: &Dispatch, kernels: &[SimCode]) -> Result<Self> {
         let op = program.op;
         let code = kernels.get(dispatch.kernel).ok_or_else(|| {
-            err!(InvalidArgument, "{op}: a dispatch of kernel {} of {}", dispatch.kernel, kernels.len())
+            err!(InvalidArgument, "{op}: a dispatch names kernel {} of {}", dispatch.kernel, kernels.len())
         })?;
         let area = |resource| {
             let (first, i, n) = match resource {
@@ -74,7 +74,7 @@ impl SimLaunch {
             let names: Vec<_> = wanted.iter().map(|(_, m)| m.name()).collect();
             return Err(err!(
                 InvalidArgument,
-                "{op}: {} bindings are given, and {} wants {}",
+                "{op}: {} bindings given; {} takes {}",
                 dispatch.bindings.len() + params,
                 code.label,
                 names.join(", ")
@@ -92,7 +92,7 @@ impl SimLaunch {
         Ok(Self { kernel: dispatch.kernel, bound, params: dispatch.params.clone(), grid })
     }
 
-    /// The dispatch's workgroups on each axis.
+    /// Returns the dispatch's workgroups along each axis.
     pub(super) fn workgroups(&self, op: &str, code: &SimCode, areas: &[SimMemory]) -> Result<[u32; 3]> {
         match self.grid {
             LaunchGrid::Direct(workgroups) => Ok(workgroups),
@@ -100,14 +100,18 @@ impl SimLaunch {
                 let range = usize::try_from(offset).ok().and_then(|o| Some(o..o.checked_add(12)?));
                 let words = areas.get(area).and_then(|a| a.bytes.get(range?));
                 let words = words.ok_or_else(|| {
-                    err!(InvalidArgument, "{op}: the counts of {} lie outside of their buffer", code.label)
+                    err!(
+                        InvalidArgument,
+                        "{op}: the workgroup counts of {} lie outside their buffer",
+                        code.label
+                    )
                 })?;
                 Ok(std::array::from_fn(|i| u32::from_le_bytes(std::array::from_fn(|b| words[4 * i + b]))))
             }
         }
     }
 
-    /// The variables of a kernel with what they are bound to; parameters and immediates become areas of their own.
+    /// Binds the variables of a kernel; parameters and immediates become areas of their own.
     pub(super) fn bind(
         &self,
         op: &str,
@@ -132,7 +136,7 @@ impl SimLaunch {
                         let given = immediates.len();
                         return Err(err!(
                             Shape,
-                            "{op}: {given} bytes of immediates are given, {} wants {bytes}",
+                            "{op}: {given} bytes of immediates given; {} takes {bytes}",
                             code.label
                         ));
                     }
@@ -146,7 +150,7 @@ impl SimLaunch {
                         if (given as u32) < *min_size {
                             return Err(err!(
                                 InvalidArgument,
-                                "{op}: {given} bytes of parameters are given, and `{name}` of {} has {min_size}",
+                                "{op}: {given} bytes of parameters given; `{name}` of {} has {min_size}",
                                 code.label
                             ));
                         }
@@ -160,8 +164,8 @@ impl SimLaunch {
                     if end.is_none() || small || u32::try_from(there).is_err() {
                         return Err(err!(
                             Shape,
-                            "{op}: `{name}` of {} is bound to {} bytes at byte {} of a buffer of {there}; it takes {min_size} at \
-                             the least",
+                            "{op}: `{name}` of {} takes at least {min_size} bytes and is bound to {} bytes at byte {} of a \
+                             buffer of {there}",
                             code.label,
                             bind.size,
                             bind.offset
@@ -178,7 +182,7 @@ impl SimLaunch {
             };
             all.push(bound);
         }
-        // A buffer that one variable writes races through all that are bound to it.
+        // If one variable may write a buffer, accesses through all its variables can race.
         for i in 0..all.len() {
             let Bound { space, resource, .. } = all[i];
             let written = all.iter().any(|b| b.racy && b.space == space && b.resource == resource);
@@ -188,7 +192,7 @@ impl SimLaunch {
     }
 }
 
-/// Buffers that a kernel binds, with the places of their variables, by group and number.
+/// Lists the buffers that a kernel binds, with the indices of their variables, by group and number.
 pub(super) fn bindings(code: &SimCode) -> Vec<(usize, &DeclaredMemory)> {
     let is_binding = |m: &&DeclaredMemory| matches!(m, DeclaredMemory::Binding { .. });
     let mut all: Vec<_> = code.memories.iter().enumerate().filter(|(_, m)| is_binding(m)).collect();

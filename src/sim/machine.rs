@@ -1,4 +1,4 @@
-//! Runs the instructions of a subgroup, all of its lanes at a time.
+//! Runs the instructions of a subgroup on all its lanes at once.
 
 mod access;
 mod find;
@@ -13,14 +13,14 @@ use super::Options;
 use super::code::SimCode;
 use super::memory::{SimMemory, Stamps, Targets};
 
-/// What a variable is bound to in a dispatch.
+/// The binding of a variable in a dispatch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
     pub(super) space: SimSpace,
     pub(super) resource: usize,
     pub(super) base: u32,
     pub(super) bytes: u32,
-    /// Whether the dispatch may write to what is bound.
+    /// Whether accesses can race, because the dispatch may write the buffer.
     pub(super) racy: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum SimSpace {
     Workgroup,
 }
 
-/// A dispatch on its way.
+/// A running dispatch.
 pub(super) struct Machine<'a> {
     pub(super) code: &'a SimCode,
     pub(super) options: &'a Options,
@@ -41,16 +41,18 @@ pub(super) struct Machine<'a> {
     pub(super) sink: FoundSink,
     pub(super) workgroups: [u32; 3],
     pub(super) stamps: Stamps,
-    /// Whether atomics run from the last lane on.
+    /// Whether atomics run from the last lane to the first.
     pub(super) backwards: bool,
-    /// The post at which a workgroup stops, counted from 1; whether one has.
+    /// A workgroup stops at its post of this number, from 1. A post is an atomic write that other workgroups can see.
     pub(super) stop_at: Option<u32>,
+    /// Whether a workgroup stopped there.
     pub(super) stopped: bool,
-    /// How often an atomic may answer the same before a subgroup is taken to spin.
+    /// Equal results of an atomic in a row after which a subgroup counts as spinning.
     pub(super) patience: u32,
-    /// Subgroups that take turns, and how many turns one after the other went to such as spin.
-    pub(super) crowd: usize,
-    pub(super) spinning: usize,
+    /// Subgroups that take turns.
+    pub(super) running: usize,
+    /// Turns in a row that went to spinning subgroups.
+    pub(super) spinning_turns: usize,
     pub(super) targets: Targets,
 }
 
@@ -68,7 +70,7 @@ impl Machine<'_> {
     }
 
     /// The first thread of a subgroup.
-    pub(super) fn first_invocation(&self, s: &Subgroup, group: &Workgroup) -> u32 {
+    pub(super) fn first_thread(&self, s: &Subgroup, group: &Workgroup) -> u32 {
         group.first + s.number * self.lanes as u32
     }
 }

@@ -1,39 +1,39 @@
-//! Buffers with race records, and what an access of a subgroup costs.
+//! Buffers with race records, and the costs of an access.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Most lanes of a subgroup.
+/// Maximum lanes of a subgroup.
 pub(super) const MAX_LANES: usize = 64;
 
 /// Marks an atomic access in [`Stamp::pc`].
 const ATOMIC: u32 = 1 << 31;
 
-/// When and where in the code places were touched.
+/// The moment and the instruction of an access.
 #[derive(Debug, Clone, Copy)]
 struct Stamp {
-    /// Barriers that the workgroup had passed, from 1 on.
+    /// Barriers that the workgroup passed, plus 1.
     epoch: u32,
     pc: u32,
 }
 
-/// The stamps of a dispatch by number, so that records hold these. Numbers rise from dispatch to dispatch; 0 is never.
+/// The stamps of a dispatch. Race records hold their numbers, which rise from dispatch to dispatch; 0 is none.
 #[derive(Debug)]
 pub(super) struct Stamps {
-    /// Numbers below are of earlier dispatches.
+    /// Smaller numbers belong to earlier dispatches.
     first: u32,
     all: Vec<Stamp>,
     known: HashMap<(u32, u32), u32>,
-    /// For each instruction the epoch that it was last asked in, and the number.
+    /// For each instruction: the epoch of its last stamp, and that stamp's number.
     last: Vec<(u32, u32)>,
 }
 
 impl Stamps {
-    /// For a dispatch of a kernel of `instructions`; `first` is 1 or the result of [`next`](Self::next).
+    /// Makes the stamps of a dispatch. `first` is 1 or the result of [`next`](Self::next).
     pub(super) fn new(first: u32, instructions: usize) -> Self {
         Self { first, all: Vec::new(), known: HashMap::new(), last: vec![(0, 0); instructions] }
     }
 
-    /// The first number of the next dispatch.
+    /// Returns the first number of the next dispatch.
     pub(super) fn next(&self) -> u32 {
         self.first + self.all.len() as u32
     }
@@ -53,7 +53,7 @@ impl Stamps {
     }
 }
 
-/// The moment of an access.
+/// The time of an access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time {
     number: u32,
@@ -61,7 +61,7 @@ pub(super) struct Time {
     atomic: bool,
 }
 
-/// Who touched a place last, and when: the number of the thread in the dispatch, and of the stamp.
+/// The thread that accessed a place, by its number in the dispatch, and the stamp of the access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SimAccess {
     who: u32,
@@ -78,30 +78,29 @@ impl SimAccess {
     }
 }
 
-/// Of each place the last writer, and two readers that later writers may race with. Zeros are nobody: what no
-/// thread touches costs address space alone.
+/// For each place the last writer and two readers. 0 is nobody, so untouched places cost address space only.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     writers: Vec<u64>,
     readers: Vec<[u64; 2]>,
 }
 
-/// Bytes of the record of a place.
+/// Bytes of a place's record.
 pub(super) const RECORD_BYTES: usize = 24;
 
-/// What an access must know of its own workgroup: first and number of its threads.
+/// The threads of a workgroup: the first one's number in the dispatch, and how many.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope {
     pub(super) first: u32,
-    pub(super) invocations: u32,
+    pub(super) threads: u32,
 }
 
 impl Scope {
     fn holds(self, who: u32) -> bool {
-        who.wrapping_sub(self.first) < self.invocations
+        who.wrapping_sub(self.first) < self.threads
     }
 
-    /// Whether `before` happens before `who` now for certain, or does not count.
+    /// Returns whether the access `before` is ordered before this one, or from an earlier dispatch.
     fn ordered(self, stamps: &Stamps, before: SimAccess, who: u32, now: Time) -> bool {
         if before.stamp < stamps.first || before.who == who {
             return true;
@@ -128,13 +127,13 @@ impl Records {
         self.is_written(place) || self.readers[place][0] != 0
     }
 
-    /// The same of places of an `n`th of the size.
+    /// Splits each place into `n`.
     pub(super) fn split(&mut self, n: usize) {
         self.writers = self.writers.iter().flat_map(|w| std::iter::repeat_n(*w, n)).collect();
         self.readers = self.readers.iter().flat_map(|r| std::iter::repeat_n(*r, n)).collect();
     }
 
-    /// Instruction and thread that the read races with.
+    /// Records a read. Returns the instruction and thread that it races with.
     pub(super) fn read(
         &mut self,
         place: usize,
@@ -147,7 +146,7 @@ impl Records {
         let race = (!scope.ordered(stamps, writer, who, now)).then(|| told(stamps, writer));
         let readers = &mut self.readers[place];
         let [a, b] = readers.map(SimAccess::unpack);
-        // This reader replaces one ordered before it. Of others two are kept, from two workgroups if possible.
+        // The reader replaces one that is ordered before it. Two others are kept, of two workgroups if possible.
         if scope.ordered(stamps, a, who, now) {
             readers[0] = SimAccess::pack(who, now);
         } else if scope.ordered(stamps, b, who, now) || (!scope.holds(a.who) && !scope.holds(b.who)) {
@@ -156,7 +155,7 @@ impl Records {
         race
     }
 
-    /// Instruction and thread that the write races with.
+    /// Records a write. Returns the instruction and thread that it races with.
     pub(super) fn write(
         &mut self,
         place: usize,
@@ -181,15 +180,15 @@ fn told(stamps: &Stamps, access: SimAccess) -> (u32, u32) {
 #[derive(Debug, Default)]
 pub(super) struct SimMemory {
     pub(super) bytes: Vec<u8>,
-    /// One for each granule, once the buffer is written.
+    /// One per granule, once a kernel may write the buffer.
     pub(super) records: Records,
     pub(super) granule: u32,
-    /// Whether reads of what no thread has written are found.
+    /// Whether reads before the first write are reported.
     pub(super) unwritten: bool,
 }
 
 impl SimMemory {
-    /// Records for places of `granule` bytes, or of less where there are such.
+    /// Makes records for places of at most `granule` bytes.
     pub(super) fn record(&mut self, granule: u32) {
         if self.records.len() == 0 {
             self.granule = granule;
@@ -201,7 +200,7 @@ impl SimMemory {
     }
 }
 
-/// Where the active lanes of a subgroup want to go: those of them that are inside.
+/// The addresses of a subgroup's active lanes, except those out of bounds.
 #[derive(Debug)]
 pub(super) struct Targets {
     pub(super) n: usize,
@@ -239,10 +238,10 @@ impl Targets {
         (all, self.n)
     }
 
-    /// Sectors that accesses of `size` bytes touch, and the different bytes that they want.
+    /// Counts the sectors that accesses of `size` bytes touch, and the distinct bytes in them.
     pub(super) fn sectors(&self, size: u32, sector: u32) -> (u64, u64) {
         let (all, n) = self.sorted();
-        // Sectors and bytes below these have been counted.
+        // Sectors and bytes below these are counted.
         let (mut next_sector, mut next_byte) = (0, 0);
         let (mut sectors, mut used) = (0u64, 0u64);
         for &address in &all[..n] {
@@ -255,7 +254,7 @@ impl Targets {
         (sectors, used)
     }
 
-    /// The bursts of `burst` bytes that accesses of `size` bytes touch.
+    /// Lists the bursts of `burst` bytes that accesses of `size` bytes touch.
     pub(super) fn bursts(&self, size: u32, burst: u64) -> BTreeSet<u64> {
         let of = |&address: &u32| {
             let address = u64::from(address);
@@ -264,7 +263,8 @@ impl Targets {
         self.addresses[..self.n].iter().flat_map(of).collect()
     }
 
-    /// Passes that `banks` banks of 4-byte words need for accesses of `size` bytes, and those that conflicts add.
+    /// Counts the passes that accesses of `size` bytes take on `banks` banks of 4-byte words, and the extra ones that
+    /// conflicts cause.
     pub(super) fn passes(&self, size: u32, banks: u32) -> (u64, u64) {
         let words = size.div_ceil(4).max(1);
         let lanes = (banks / words).max(1) as usize;
@@ -303,7 +303,7 @@ impl Targets {
         u32::from(counts[..banks as usize].iter().copied().max().unwrap_or(1))
     }
 
-    /// Lanes that another was at the same place before.
+    /// Counts the lanes whose address an earlier lane also has.
     pub(super) fn contended(&self) -> u64 {
         let (all, n) = self.sorted();
         all[..n].windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
@@ -335,7 +335,8 @@ mod tests {
         ];
         for addresses in cases {
             for (size, segment) in [(4, 32), (4, 128), (16, 64), (1, 32)] {
-                let wanted = segments(addresses.iter().map(|a| u64::from(*a)), size.into(), segment.into());
+                let wanted =
+                    segments(addresses.iter().map(|a| u64::from(*a)), size.into(), segment.into()).unwrap();
                 assert_eq!(targets(addresses.iter().copied()).sectors(size, segment).0, wanted);
             }
         }
@@ -355,7 +356,7 @@ mod tests {
 
     #[test]
     fn races() {
-        let scope = |group: u32| Scope { first: 64 * group, invocations: 64 };
+        let scope = |group: u32| Scope { first: 64 * group, threads: 64 };
         let mut stamps = Stamps::new(1, 10);
         let mut at = |epoch, atomic| stamps.stamp(epoch, if atomic { 8 } else { 7 }, atomic);
         let (one, two, three, atomic) = (at(1, false), at(2, false), at(3, false), at(1, true));

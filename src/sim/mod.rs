@@ -1,8 +1,7 @@
-//! A sanitizer and a counter for WGSL: runs any kernel without a GPU and says what is wrong with it.
+//! Runs any WGSL kernel without a GPU, reports its errors and counts its costs.
 //!
-//! [`run`] executes a [`Program`] as an op lowered it, [`run_wgsl`] a kernel of anybody's. Both interpret naga's
-//! intermediate representation on the processor by the rules of WGSL, write the results into the buffers that they
-//! were given, and return a [`Report`] of what they found and counted.
+//! [`run`] runs a [`Program`] that an op lowered to, and [`run_wgsl`] any WGSL text. Both interpret naga's intermediate
+//! representation by the rules of WGSL, write results into the given buffers, and return a [`Report`].
 //!
 //! ```
 //! use tilework::sim::{self, FindingKind, Options};
@@ -22,49 +21,47 @@
 //!
 //! | [`FindingKind`] | when |
 //! |---|---|
-//! | `Race` | two threads touch one place of workgroup or storage memory, one writes, not both are atomic, and no barrier of their workgroup stands between; of different workgroups of a dispatch always |
-//! | `SameValueRace` | the same where the write leaves what is there |
-//! | `Uninitialized` | workgroup memory or a `var<private>` is read that nothing has written, as if zero-initialisation were off; scratch of a [`Program`], with [`Options::check_scratch`] |
-//! | `OutOfBounds` | an index, or bytes of a buffer, that are not there; reads then give 0, writes do nothing |
-//! | `NonUniformBarrier`, `NonUniformSubgroup` | a barrier that not all threads of the workgroup reach together, a subgroup operation that not all of the subgroup do |
-//! | `Livelock`, `StepLimit` | a wait for a thread that need not run, under the [`Schedule`]; a kernel that takes more steps than [`Options::step_limit`] |
-//! | `Division`, `Shift` | integer division by zero or overflow of it, a shift by 32 bits or more |
-//! | `NanBorn` | a NaN from operands without one, with [`Options::check_nan`] |
-//! | `Untouched` | bytes of a buffer that no thread reads or writes, with [`Options::check_untouched`]: a tile that was dropped |
+//! | `Race` | two threads access the same workgroup or storage memory, one of them writes, not both accesses are atomic, and no barrier of their workgroup separates them; no barrier separates different workgroups of a dispatch |
+//! | `SameValueRace` | the same, but the write stores the value already there |
+//! | `Uninitialized` | a read of workgroup memory or a `var<private>` before the first write, as if nothing were zero-initialized; of a [`Program`]'s scratch with [`Options::check_scratch`] |
+//! | `OutOfBounds` | an access outside an array, a vector or a buffer; reads give 0, writes do nothing |
+//! | `NonUniformBarrier`, `NonUniformSubgroup` | a barrier that not all threads of the workgroup reach together; a subgroup operation that not all threads of the subgroup reach together |
+//! | `Livelock`, `StepLimit` | waiting for a thread that never runs under the [`Schedule`]; more steps than [`Options::step_limit`] |
+//! | `Division`, `Shift` | an integer division by zero or with overflow; a shift by 32 bits or more |
+//! | `NanBorn` | a NaN result of operands without NaN, with [`Options::check_nan`] |
+//! | `Untouched` | bytes of an operand that no thread reads or writes, such as those of a dropped tile, with [`Options::check_untouched`] |
 //!
-//! Races are found from the order of accesses, not from wrong results: one schedule finds all of them on the path that
-//! the kernel takes with this input. `workgroupBarrier` orders workgroup memory and `storageBarrier`
-//! storage memory, as the language says; on hardware either often does both. Two threads that write the same value
-//! race in WGSL too; they are reported separately.
+//! Races are found from the order of accesses, not from wrong results: one schedule finds all races on the path that
+//! the kernel takes with this input. `workgroupBarrier` orders workgroup memory and `storageBarrier` orders storage
+//! memory, as WGSL says; hardware often orders both.
 //!
 //! # What it counts
 //!
-//! [`Counts`], for each line of the source and in total: sectors and bytes of storage memory and the share of them that
-//! is used, passes and conflicts of the banks of workgroup memory, branches and those that diverge, atomics and those
-//! that wait, operations by kind, barriers. The model is that of [`analysis`](crate::analysis): subgroups are
-//! consecutive threads (x fastest, then y, then z), each access of a subgroup by itself, no cache. With
-//! [`Options::interleaving`] also the bursts of each channel and bank of DRAM.
+//! [`Counts`], for each source line and in total: sectors and bytes of storage memory, and how many of the bytes are
+//! used; passes and conflicts of workgroup memory's banks; branches and divergent branches; atomics and contended
+//! atomics; operations by kind; barriers. The model is that of [`analysis`](crate::analysis): subgroups are consecutive
+//! threads (x fastest, then y, then z), and each access of a subgroup counts separately, without a cache. With
+//! [`Options::interleaving`] it also counts bursts per channel and bank of DRAM.
 //!
 //! # How it differs from hardware
 //!
-//! A subgroup runs in step, and both sides of a branch one after the other; its lanes meet again at the end of the
-//! branch. Memory is sequentially consistent: what weak ordering of *atomics* does to a kernel is not found (a plain
-//! access beside one is a race, and that is). Floats are rounded once an operation, subnormal numbers kept, and `exp`
-//! and its like are the processor's; drivers differ in the last bits. Races at an input that was not run, or of
-//! workgroups that a sample left out, are not found. `subgroupBarrier` is no ordering of memory here, and
-//! `atomicCompareExchangeWeak` fails only where the values differ.
+//! A subgroup runs in step and takes both sides of a branch in turn; its lanes meet again at the end of the branch.
+//! Memory is sequentially consistent, so errors from weakly ordered *atomics* are not found. Each float operation
+//! rounds once and keeps subnormal numbers; `exp` and similar functions are the processor's, and drivers differ in the
+//! last bits. Races of other inputs, or of workgroups outside the sample, are not found. `subgroupBarrier` does not
+//! order memory here, and `atomicCompareExchangeWeak` fails only if the values differ.
 //!
 //! # What it does not run
 //!
-//! Textures and samplers, ray queries, 64-bit numbers, and expressions of `override`s (plain values are taken):
-//! an error of [`Unsupported`](crate::ErrorKind::Unsupported) with the line. What naga refuses is refused with its
-//! words, pointers to workgroup and storage memory as arguments among it.
+//! Textures and samplers, ray queries, 64-bit numbers, and expressions of `override`s (plain overrides work) give an
+//! error of kind [`Unsupported`](crate::ErrorKind::Unsupported) with the line. naga's own errors are passed on, such as
+//! the one about pointers to workgroup or storage memory as arguments.
 //!
 //! # What it costs
 //!
-//! An operation is an instruction on an active thread ([`Counts::active`]). One core of a server did 60 million a
-//! second of a matrix product in subgroups of 4, and 1200 million of a sum in subgroups of 32. Memory holds each buffer
-//! twice; where a dispatch writes to a buffer, 8 bytes for each word that is written and 16 for each that is read.
+//! One core of a server ran 60 million operations a second ([`Counts::active`]) of a matrix product in subgroups of 4,
+//! and 1200 million of a sum in subgroups of 32. Memory holds two copies of each buffer, and for buffers that a
+//! dispatch writes 24 bytes for each 4-byte word touched.
 
 mod code;
 mod compile;
@@ -76,7 +73,7 @@ mod report;
 mod scalar;
 mod schedule;
 
-pub use report::{Counts, Finding, FindingKind, Invocation, Report, SourceLine};
+pub use report::{Counts, Finding, FindingKind, Report, SourceLine, Thread};
 pub use schedule::Schedule;
 
 use crate::analysis::Interleaving;
@@ -89,7 +86,7 @@ use launch::{Area, Bind, LaunchGrid, SimLaunch, bindings};
 use memory::{MAX_LANES, SimMemory};
 use std::collections::BTreeMap;
 
-/// How a kernel runs, and what is looked for.
+/// How a kernel runs, and which checks are on.
 ///
 /// ```
 /// use tilework::sim::{Options, Schedule};
@@ -98,43 +95,41 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Lanes of a subgroup, 4 to 64, a power of two. Default: 32.
+    /// Lanes of a subgroup: a power of two from 4 to 64. Default: 32.
     pub subgroup_size: u32,
-    /// Default: [`Schedule::InOrder`].
+    /// The order of workgroups and subgroups. Default: [`Schedule::InOrder`].
     pub schedule: Schedule,
-    /// Bytes that storage memory moves at once: 32, 64 or 128. Default: 32.
+    /// Bytes per transfer of storage memory: 32, 64 or 128. Default: 32.
     pub sector_bytes: u32,
-    /// Banks of workgroup memory, 4 bytes wide each. Default: 32.
+    /// Banks of workgroup memory, each 4 bytes wide. Default: 32.
     pub banks: u32,
-    /// Steps after which a subgroup is taken to have no end. Default: 16 million.
+    /// Maximum steps of a subgroup. More give [`FindingKind::StepLimit`]. Default: 16 million.
     pub step_limit: u64,
-    /// Workgroups of a dispatch above which a sample is run, spread evenly, the first and last among them.
-    /// At most 4194303. Default: 4096.
+    /// Maximum workgroups of a dispatch, up to 4194303. A larger grid runs an even sample, including its first and last
+    /// workgroup. Default: 4096.
     pub max_workgroups: u32,
-    /// Whether NaNs that are born are found. Default: no.
+    /// Reports NaN results of operands without NaN. Default: no.
     pub check_nan: bool,
-    /// Whether bytes of operands that nothing touches are found: a tile that was dropped. Default: no.
+    /// Reports bytes of operands that no thread touches, such as a dropped tile. Default: no.
     pub check_untouched: bool,
-    /// Whether workgroup and private memory begins as zeros, as WebGPU has it; else it holds what it may, and reads of
-    /// what nothing has written are found. Default: no.
+    /// Zeroes workgroup and private memory, as WebGPU does. Otherwise reads before the first write are reported.
+    /// Default: no.
     pub zero_initialized: bool,
-    /// Whether variables of functions that are declared without a value count as not written; the language makes them
-    /// zero. Default: no.
+    /// Reports reads of local variables declared without a value, although WGSL zeroes them. Default: no.
     pub check_locals: bool,
-    /// Whether reads of a program's scratch that nothing has written are found. Kernels that always read and drop what
-    /// lies beyond the end do so too. Default: no.
+    /// Reports reads of a program's scratch before the first write, even by kernels that read beyond the end and
+    /// discard it. Default: no.
     pub check_scratch: bool,
-    /// What each byte of a program's scratch is before anything writes it: results must not depend on it. Default:
-    /// 0xa5.
+    /// Initial value of each byte of a program's scratch, on which results must not depend. Default: 0xa5.
     pub scratch_byte: u8,
-    /// How buffers, of which each begins at the first bank of the first channel, are spread over DRAM; then
-    /// [`Report::bursts`] are counted. Default: none.
+    /// Counts [`Report::bursts`] for this layout of DRAM; every buffer begins at the first bank of the first channel.
+    /// Default: none.
     pub interleaving: Option<Interleaving>,
-    /// What `var<immediate>` holds. Default: nothing.
+    /// Contents of `var<immediate>`. Default: empty.
     pub immediates: Vec<u8>,
 }
 
-/// Maximum workgroups of 1024 threads whose threads have 32-bit numbers.
+/// With 1024 threads each, thread numbers still fit 32 bits.
 const MAX_WORKGROUPS: u32 = (1 << 22) - 1;
 
 impl Default for Options {
@@ -162,39 +157,36 @@ impl Options {
     fn check(&self, op: &str) -> Result<()> {
         let s = self.subgroup_size;
         if !s.is_power_of_two() || !(4..=MAX_LANES as u32).contains(&s) {
-            return Err(err!(InvalidArgument, "{op}: a subgroup size of {s}; there are 4, 8, 16, 32 and 64"));
+            return Err(err!(InvalidArgument, "{op}: the subgroup size is {s}; use 4, 8, 16, 32 or 64"));
         }
         if ![32, 64, 128].contains(&self.sector_bytes) {
             let bytes = self.sector_bytes;
-            return Err(err!(InvalidArgument, "{op}: sectors of {bytes} bytes; there are 32, 64 and 128"));
+            return Err(err!(InvalidArgument, "{op}: the sector size is {bytes} bytes; use 32, 64 or 128"));
         }
         if !(1..=128).contains(&self.banks) {
-            return Err(err!(InvalidArgument, "{op}: {} banks; there are 1 to 128", self.banks));
+            return Err(err!(InvalidArgument, "{op}: {} banks; use 1 to 128", self.banks));
         }
         if let Some(Interleaving { burst, channels, banks }) = self.interleaving
             && [burst, channels, banks].contains(&0)
         {
             return Err(err!(
                 InvalidArgument,
-                "{op}: bursts of {burst} bytes over {channels} channels of {banks} banks; take at least 1 of each"
+                "{op}: bursts of {burst} bytes over {channels} channels of {banks} banks; use at least 1 of each"
             ));
         }
         if self.step_limit == 0 {
-            return Err(err!(InvalidArgument, "{op}: a limit of 0 steps; take at least 1"));
+            return Err(err!(InvalidArgument, "{op}: the step limit is 0; use at least 1"));
         }
         if !(1..=MAX_WORKGROUPS).contains(&self.max_workgroups) {
             let n = self.max_workgroups;
-            return Err(err!(
-                InvalidArgument,
-                "{op}: at most {n} workgroups of a dispatch; take 1 to {MAX_WORKGROUPS}"
-            ));
+            return Err(err!(InvalidArgument, "{op}: max_workgroups is {n}; use 1 to {MAX_WORKGROUPS}"));
         }
         Ok(())
     }
 }
 
-/// Runs a program on operands in the order of [`Program::operands`], each the bytes of its elements, and writes what it
-/// computes into them.
+/// Runs a program on the bytes of its operands, in the order of [`Program::operands`], and writes the results into
+/// them.
 ///
 /// ```
 /// use tilework::program::{DeviceProfile, Op};
@@ -210,26 +202,27 @@ impl Options {
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape) for operands of the wrong number or size;
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for options that are out of range, and a program that
-/// contradicts its shaders; [`Shader`](crate::ErrorKind::Shader) for WGSL that does not validate, with file and line;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) for what the simulator does not run;
-/// [`TooLarge`](crate::ErrorKind::TooLarge) for a workgroup, its memory or a kernel that is too large, and for more
-/// than 1 GiB of buffers. What is wrong with a kernel
-/// that runs is no error: it is in the report.
+/// - [`Shape`](crate::ErrorKind::Shape): the wrong number or size of operands.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an option out of range, or a program that contradicts its
+///   shaders.
+/// - [`Shader`](crate::ErrorKind::Shader): invalid WGSL, with file and line.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): WGSL that the simulator does not run.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): a workgroup, its memory or a kernel above the simulator's limits, or
+///   more than 1 GiB of buffers.
+///
+/// Errors of a running kernel are in the report.
 pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Result<Report> {
     let op = program.op;
     options.check(op)?;
     if operands.len() != program.operands.len() {
         let (given, wanted) = (operands.len(), program.operands.len());
-        return Err(err!(Shape, "{op}: {given} operands given, {wanted} wanted"));
+        return Err(err!(Shape, "{op}: {given} operands given; the program takes {wanted}"));
     }
     for (bytes, operand) in operands.iter().zip(&program.operands) {
         if bytes.len() as u64 != operand.bytes() {
             return Err(err!(
                 Shape,
-                "{op}: {} has {} bytes; its {} elements of {} have {}",
+                "{op}: {} has {} bytes; its {} elements of {} take {}",
                 operand.name,
                 bytes.len(),
                 operand.len,
@@ -269,7 +262,7 @@ fn compiled(text: &Expanded, entry: &str, label: &str, options: &Options) -> Res
     compile::compile(naga, info, text, entry, label, options.subgroup_size, options.check_locals)
 }
 
-/// The most that buffers may have in all, as they are copied and recorded.
+/// Maximum bytes of all buffers.
 const MAX_BYTES: u64 = 1 << 30;
 
 fn check_bytes<'a>(op: &str, areas: Vec<Area<'a>>) -> Result<Vec<Area<'a>>> {
@@ -279,7 +272,10 @@ fn check_bytes<'a>(op: &str, areas: Vec<Area<'a>>) -> Result<Vec<Area<'a>>> {
     });
     let all = sizes.fold(0, u64::saturating_add);
     if all > MAX_BYTES {
-        return Err(err!(TooLarge, "{op}: {all} bytes in all buffers; the simulator takes {MAX_BYTES}"));
+        return Err(err!(
+            TooLarge,
+            "{op}: {all} bytes in all buffers; the simulator's maximum is {MAX_BYTES}"
+        ));
     }
     Ok(areas)
 }
@@ -291,13 +287,13 @@ fn give_back(buffers: &mut [Vec<u8>], areas: Vec<SimMemory>) {
     }
 }
 
-/// Runs the entry point `entry` of a text that is called `name`, on one buffer for each of its bindings in the order
-/// of group and number, uniforms among them. The text may `#import` tilework's fragments.
+/// Runs the entry point `entry` of the WGSL text `name`, on one buffer for each binding, uniforms included, ordered by
+/// group and number. The text may `#import` tilework's fragments.
 ///
-/// The example of the [module](self) does.
+/// The [module](self) has an example.
 ///
 /// # Errors
-/// As [`run`]; [`Shape`](crate::ErrorKind::Shape) for buffers of the wrong number or too small.
+/// As [`run`]; [`Shape`](crate::ErrorKind::Shape) for the wrong number of buffers, or a buffer that is too small.
 pub fn run_wgsl(
     name: &str,
     text: &str,
@@ -314,7 +310,7 @@ pub fn run_wgsl(
         let names: Vec<_> = wanted.iter().map(|(_, m)| m.name()).collect();
         return Err(err!(
             Shape,
-            "{name}: {} buffers are given, and `{entry}` binds {}: {}",
+            "{name}: {} buffers given; `{entry}` binds {}: {}",
             buffers.len(),
             wanted.len(),
             names.join(", ")

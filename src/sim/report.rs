@@ -1,44 +1,44 @@
-//! What a run found and counted.
+//! Findings and counts of a run.
 
 use crate::analysis::Interleaving;
 use crate::shader::lexical;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// What is wrong, as a class to match on.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// Two accesses to one place, one of them a write and not both atomic, that no barrier orders.
+    /// Two accesses to the same place, one of them a write and not both atomic, without a barrier between them.
     Race,
-    /// A race whose later write leaves what is there: hardware does not mind, and the language forbids it all the same.
+    /// A race that writes the value already there: harmless on hardware, but WGSL forbids it.
     SameValueRace,
-    /// A read of workgroup or private memory that nothing wrote.
+    /// A read of workgroup or private memory before the first write.
     Uninitialized,
-    /// An access outside of a buffer, array or vector.
+    /// An access outside a buffer, array or vector.
     OutOfBounds,
     /// A barrier that not all threads of the workgroup reach together.
     NonUniformBarrier,
     /// A subgroup operation that not all threads of the subgroup reach together.
     NonUniformSubgroup,
-    /// `workgroupUniformLoad` of a place that differs between invocations.
+    /// `workgroupUniformLoad` of different values in different threads.
     NonUniformLoad,
-    /// A thread waits for one that does not run.
+    /// A thread waits for another that never runs.
     Livelock,
-    /// The kernel took more steps than it was allowed.
+    /// A subgroup exceeded [`Options::step_limit`](super::Options::step_limit).
     StepLimit,
-    /// Integer division by zero, or of the least number by -1.
+    /// Integer division by zero, or of -2147483648 by -1.
     Division,
-    /// A shift by as many bits as there are, or more.
+    /// A shift by 32 bits or more.
     Shift,
-    /// A NaN from operands without one. Optional.
+    /// A NaN result of operands without NaN. Optional.
     NanBorn,
-    /// Bytes of a caller's buffer that no thread read or wrote. Optional.
+    /// Bytes of an operand that no thread read or wrote. Optional.
     Untouched,
 }
 
 impl FindingKind {
-    /// In words.
+    /// Returns a name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Race => "data race",
@@ -58,10 +58,10 @@ impl FindingKind {
     }
 }
 
-/// A line of WGSL, as a person would say it.
+/// A line of WGSL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct SourceLine {
-    /// The file: `shaders/...`, or the name that the caller gave.
+    /// The file: `shaders/...`, or the caller's name for the text.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
@@ -75,7 +75,7 @@ impl fmt::Display for SourceLine {
 
 /// One thread of a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Invocation {
+pub struct Thread {
     /// `workgroup_id`.
     pub workgroup: [u32; 3],
     /// `local_invocation_id`.
@@ -84,31 +84,31 @@ pub struct Invocation {
     pub global: [u32; 3],
 }
 
-impl fmt::Display for Invocation {
+impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([x, y, z], [i, j, k]) = (self.global, self.workgroup);
-        write!(f, "invocation ({x}, {y}, {z}) of workgroup ({i}, {j}, {k})")
+        write!(f, "thread ({x}, {y}, {z}) of workgroup ({i}, {j}, {k})")
     }
 }
 
-/// One thing that is wrong. The same at the same lines is one finding, however often it happens.
+/// One error of a kernel. Repetitions at the same lines count as one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The class.
+    /// The kind.
     pub kind: FindingKind,
     /// Kernel and entry point.
     pub kernel: String,
     /// Number of the dispatch in the program.
     pub dispatch: usize,
-    /// Where.
+    /// The line.
     pub at: SourceLine,
-    /// Who; the first thread where it is nobody.
-    pub invocation: Invocation,
-    /// The other access or thread, if there are two.
-    pub other: Option<(SourceLine, Invocation)>,
+    /// The thread; the first one if the finding belongs to none.
+    pub thread: Thread,
+    /// The line and thread of the other access, if there are two.
+    pub other: Option<(SourceLine, Thread)>,
     /// What happened, in a sentence.
     pub message: String,
-    /// How often.
+    /// Number of occurrences.
     pub times: u64,
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.at, self.kind.name(), self.message)?;
         if self.kind != FindingKind::Untouched {
-            write!(f, "; {}", self.invocation)?;
+            write!(f, "; {}", self.thread)?;
         }
         if let Some((line, other)) = &self.other {
             write!(f, ", and {other} at {line}")?;
@@ -128,146 +128,128 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was counted, on a line or in total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Steps of subgroups: one instruction for all lanes that are active.
-    pub steps: u64,
-    /// Lanes that were active, summed over the steps: the operations of threads.
-    pub active: u64,
-    /// Lanes of the subgroups, summed over the steps; those that no thread has are idle.
-    pub lanes: u64,
+/// Declares counts, and their sum.
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts of a line, or of the whole run.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counts {
+            /// Adds the counts of another.
+            pub fn add_all(&mut self, o: &Counts) {
+                $(self.$name += o.$name;)*
+            }
+        }
+    };
+}
+counts! {
+    /// Steps of subgroups. A step is one instruction on all active lanes.
+    steps,
+    /// Active lanes, summed over the steps: the operations of threads.
+    active,
+    /// Lanes, summed over the steps. Some have no thread and stay idle.
+    lanes,
     /// Branches of subgroups.
-    pub branches: u64,
-    /// Those on which its lanes disagreed.
-    pub divergent: u64,
+    branches,
+    /// Branches on which the lanes of a subgroup disagreed.
+    divergent,
     /// Bytes of storage buffers that threads read.
-    pub read_bytes: u64,
+    read_bytes,
     /// Bytes of storage buffers that threads wrote.
-    pub written_bytes: u64,
-    /// Different bytes that subgroups' accesses wanted, of what was moved.
-    pub used_bytes: u64,
-    /// Sectors that subgroups' accesses to storage buffers touched.
-    pub transactions: u64,
-    /// Bytes of these sectors.
-    pub moved_bytes: u64,
-    /// Reads of workgroup memory by threads; a vector counts each of its components.
-    pub shared_reads: u64,
+    written_bytes,
+    /// Distinct bytes that the accesses of subgroups touched, out of `moved_bytes`.
+    used_bytes,
+    /// Sectors that the accesses of subgroups touched.
+    transactions,
+    /// Bytes of those sectors.
+    moved_bytes,
+    /// Reads of workgroup memory by threads; each component of a vector counts.
+    shared_reads,
     /// Writes to workgroup memory, counted likewise.
-    pub shared_writes: u64,
-    /// Passes that the banks of workgroup memory needed.
-    pub shared_passes: u64,
-    /// Those that there would not have been without conflicts.
-    pub bank_conflicts: u64,
+    shared_writes,
+    /// Passes over the banks of workgroup memory.
+    shared_passes,
+    /// Passes caused by conflicts.
+    bank_conflicts,
     /// Atomic operations of threads.
-    pub atomics: u64,
-    /// Those that had to wait for another of the same subgroup at the same place.
-    pub contended: u64,
+    atomics,
+    /// Atomics that waited for another lane of the subgroup at the same address.
+    contended,
     /// Barriers that workgroups passed.
-    pub barriers: u64,
-    /// Operations on integers, comparisons and conversions.
-    pub integer: u64,
-    /// Additions, subtractions, minima, maxima and roundings of floats.
-    pub add: u64,
-    /// Multiplications of floats.
-    pub multiply: u64,
-    /// Fused multiply-adds, each two operations.
-    pub fma: u64,
-    /// Divisions of floats.
-    pub divide: u64,
-    /// Roots, exponentials, logarithms and functions of angles.
-    pub special: u64,
+    barriers,
+    /// Integer operations, comparisons and conversions.
+    integer,
+    /// Float additions, subtractions, minima, maxima and roundings.
+    add,
+    /// Float multiplications.
+    multiply,
+    /// Fused multiply-adds, two floating-point operations each.
+    fma,
+    /// Float divisions.
+    divide,
+    /// Roots, exponentials, logarithms and trigonometric functions.
+    special,
 }
 
 impl Counts {
-    /// Floating-point operations.
+    /// Returns the floating-point operations.
     pub fn flop(&self) -> u64 {
         self.add + self.multiply + 2 * self.fma + self.divide + self.special
     }
 
-    /// Share of the bytes moved that was wanted; 1 where nothing moved.
+    /// Returns the used share of the moved bytes; 1 if nothing moved.
     pub fn coalescing(&self) -> f64 {
         if self.moved_bytes == 0 { 1.0 } else { self.used_bytes as f64 / self.moved_bytes as f64 }
     }
 
-    /// Share of the lanes that were active.
+    /// Returns the active share of the lanes.
     pub fn occupancy_of_lanes(&self) -> f64 {
         if self.lanes == 0 { 1.0 } else { self.active as f64 / self.lanes as f64 }
     }
-
-    /// Adds what another counted.
-    pub fn add_all(&mut self, o: &Counts) {
-        let pairs = [
-            (&mut self.steps, o.steps),
-            (&mut self.active, o.active),
-            (&mut self.lanes, o.lanes),
-            (&mut self.branches, o.branches),
-            (&mut self.divergent, o.divergent),
-            (&mut self.read_bytes, o.read_bytes),
-            (&mut self.written_bytes, o.written_bytes),
-            (&mut self.used_bytes, o.used_bytes),
-            (&mut self.transactions, o.transactions),
-            (&mut self.moved_bytes, o.moved_bytes),
-            (&mut self.shared_reads, o.shared_reads),
-            (&mut self.shared_writes, o.shared_writes),
-            (&mut self.shared_passes, o.shared_passes),
-            (&mut self.bank_conflicts, o.bank_conflicts),
-            (&mut self.atomics, o.atomics),
-            (&mut self.contended, o.contended),
-            (&mut self.barriers, o.barriers),
-            (&mut self.integer, o.integer),
-            (&mut self.add, o.add),
-            (&mut self.multiply, o.multiply),
-            (&mut self.fma, o.fma),
-            (&mut self.divide, o.divide),
-            (&mut self.special, o.special),
-        ];
-        for (sum, more) in pairs {
-            *sum += more;
-        }
-    }
 }
 
-/// What a run found and counted.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
-    /// What is wrong, each once. Empty is good.
+    /// The findings, each once.
     pub findings: Vec<Finding>,
-    /// Counts of each line that did something.
+    /// Counts of each line that ran.
     pub lines: BTreeMap<SourceLine, Counts>,
-    /// Counts in all.
+    /// Total counts.
     pub totals: Counts,
-    /// What was left out: workgroups of huge grids, a run that was ended.
+    /// What did not run: workgroups outside the sample, dispatches after a failure.
     pub notes: Vec<String>,
-    /// Lanes of a subgroup.
+    /// Lanes per subgroup.
     pub subgroup_size: u32,
-    /// Bytes of a sector.
+    /// Bytes per sector.
     pub sector_bytes: u32,
-    /// How buffers are spread over DRAM, and how many bursts each channel and bank moves (no pair for those that move
-    /// none): of each access of a subgroup the different ones.
+    /// The layout of DRAM, if it was given.
     pub interleaving: Option<Interleaving>,
-    /// See [`interleaving`](Self::interleaving).
+    /// Bursts per channel and bank, for those that move any. Each access of a subgroup counts its distinct bursts.
     pub bursts: BTreeMap<(u64, u64), u64>,
     pub(super) sources: BTreeMap<String, String>,
 }
 
 impl Report {
-    /// Whether nothing was found.
+    /// Returns whether nothing was found.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// The findings of a class.
+    /// Returns the findings of a kind.
     pub fn of(&self, kind: FindingKind) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |f| f.kind == kind)
     }
 
-    /// Counts of a line.
+    /// Returns the counts of a line.
     pub fn line(&self, file: &str, line: u32) -> Counts {
         self.lines.get(&SourceLine { file: file.to_owned(), line }).copied().unwrap_or_default()
     }
 
-    /// The source with counts in the margin, for people: the lines that cost most first, then each file.
+    /// Formats the sources with counts in the margin: first the `worst` most wasteful lines, then each file.
     pub fn annotated(&self, worst: usize) -> String {
         let mut out = String::new();
         let mut lines: Vec<_> = self.lines.iter().collect();
@@ -334,16 +316,16 @@ impl fmt::Display for Report {
         let c = &self.totals;
         writeln!(
             f,
-            "{} steps of subgroups of {}, {} operations of invocations ({:.1} % of the lanes active)",
+            "{} steps of subgroups of {}, {} operations of threads ({:.1} % of the lanes active)",
             c.steps,
             self.subgroup_size,
             c.active,
             100.0 * c.occupancy_of_lanes()
         )?;
-        writeln!(f, "branches: {}, of which {} diverge", c.branches, c.divergent)?;
+        writeln!(f, "branches: {}, {} divergent", c.branches, c.divergent)?;
         writeln!(
             f,
-            "storage: {} bytes read, {} written, in {} sectors of {} bytes ({:.1} % of what moves is used)",
+            "storage: {} bytes read, {} written, in {} sectors of {} bytes ({:.1} % of the moved bytes used)",
             c.read_bytes,
             c.written_bytes,
             c.transactions,
@@ -352,14 +334,10 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
-            "workgroup memory: {} reads, {} writes, {} passes, of which {} for bank conflicts",
+            "workgroup memory: {} reads, {} writes, {} passes, {} of them bank conflicts",
             c.shared_reads, c.shared_writes, c.shared_passes, c.bank_conflicts
         )?;
-        writeln!(
-            f,
-            "atomics: {}, of which {} wait for another; barriers: {}",
-            c.atomics, c.contended, c.barriers
-        )?;
+        writeln!(f, "atomics: {}, {} contended; barriers: {}", c.atomics, c.contended, c.barriers)?;
         writeln!(
             f,
             "flop: {} ({} add, {} multiply, {} fma, {} divide, {} special); integer operations: {}",

@@ -1,11 +1,11 @@
-//! Arithmetic of WGSL on rows of registers: one register of every lane of a subgroup at a time.
+//! WGSL arithmetic on rows of registers: a row holds one register of every lane of a subgroup.
 //!
 //! A register holds 32 bits: an integer, a `bool` as 0 or 1, an `f32`, or an `f16` as the `f32` of the same value.
 
 use half::f16;
 use naga::{BinaryOperator, MathFunction, ScalarKind};
 
-/// Lanes, first of the result, firsts of the operands.
+/// Arguments: lanes, start of the result, starts of the operands.
 pub(super) type Row1 = fn(&mut [u32], usize, usize, usize);
 pub(super) type Row2 = fn(&mut [u32], usize, usize, usize, usize);
 pub(super) type Row3 = fn(&mut [u32], usize, usize, usize, usize, usize);
@@ -18,18 +18,18 @@ pub(super) enum Kind {
     None,
     /// Integers, comparisons, conversions.
     Integer,
-    /// Additions and subtractions of floats, and what costs as much: minima, absolute values.
+    /// Additions and subtractions of floats, and operations of the same cost: minima, absolute values.
     Add,
     Multiply,
     /// Two floating-point operations.
     Fma,
     Divide,
-    /// Roots, exponentials, angles.
+    /// Roots, exponentials, trigonometric functions.
     Special,
 }
 
 impl Kind {
-    /// Whether a NaN can be born in it.
+    /// Returns whether it can create a NaN.
     pub(super) fn is_float(self) -> bool {
         !matches!(self, Kind::None | Kind::Integer)
     }
@@ -124,7 +124,7 @@ pub(super) const FMA: Row3 = row3!(|x, y, z| f(x).mul_add(f(y), f(z)).to_bits())
 pub(super) const IS_NAN: Row1 = row1!(|x| u32::from(f(x).is_nan()));
 pub(super) const IS_INF: Row1 = row1!(|x| u32::from(f(x).is_infinite()));
 
-/// Value at the lane's bits `begin .. begin + count`, extended by its sign or not; count in the high half.
+/// Returns the bits `offset .. offset + count` of `x`, and `count` clipped to the word.
 fn extract(x: u32, offset: u32, count: u32) -> (u32, u32) {
     let offset = offset.min(32);
     let count = count.min(32 - offset);
@@ -136,18 +136,18 @@ pub(super) const EXTRACT_SIGNED: Row3 = row3!(|x, o, c| {
     let (bits, count) = extract(x, o, c);
     if count == 0 { 0 } else { ((bits << (32 - count)) as i32 >> (32 - count)) as u32 }
 });
-/// The mask of the bits that `insertBits` replaces: of offset and count.
+/// The mask of the bits that `insertBits` replaces, from offset and count.
 pub(super) const INSERT_MASK: Row2 = row2!(|o, c| {
     let offset = o.min(32);
     let count = c.min(32 - offset);
     if count == 0 { 0 } else { (u32::MAX >> (32 - count)) << offset }
 });
-/// Old value, new bits in place, mask.
+/// Inserts bits that are already in place, by a mask.
 pub(super) const INSERT: Row3 = row3!(|x, new, mask| (x & !mask) | (new & mask));
-/// A shift by less than 32, which a wider one turns into 0: for what the language itself defines.
+/// Shifts left; by 32 or more gives 0. For builtins that define it.
 pub(super) const SHIFT_WIDE: Row2 = row2!(|x, by| x.checked_shl(by).unwrap_or(0));
 
-/// Checks of integer operations whose operands the language does not allow.
+/// Checks of operations that some operands make invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Guard {
     DivideSigned,
@@ -156,7 +156,7 @@ pub(super) enum Guard {
 }
 
 impl Guard {
-    /// What is wrong with the operands, in words.
+    /// Describes the error, if the operands are invalid.
     pub(super) fn wrong(self, a: u32, b: u32) -> Option<&'static str> {
         match self {
             Guard::DivideSigned | Guard::DivideUnsigned if b == 0 => Some("division by zero"),
@@ -169,7 +169,7 @@ impl Guard {
     }
 }
 
-/// A binary operation on one component: the row function, its kind, and the check of its operands.
+/// Returns a binary operation on one component: function, kind, check.
 pub(super) fn binary(op: BinaryOperator, kind: ScalarKind) -> Option<(Row2, Kind, Option<Guard>)> {
     use BinaryOperator as B;
     let float = kind == ScalarKind::Float;
@@ -227,7 +227,7 @@ pub(super) fn binary(op: BinaryOperator, kind: ScalarKind) -> Option<(Row2, Kind
     }
 }
 
-/// A function of one component.
+/// Returns a function of one component.
 pub(super) fn unary(fun: MathFunction, kind: ScalarKind) -> Option<(Row1, Kind)> {
     use MathFunction as M;
     let float = kind == ScalarKind::Float;
@@ -288,7 +288,7 @@ pub(super) fn unary(fun: MathFunction, kind: ScalarKind) -> Option<(Row1, Kind)>
     }
 }
 
-/// A function of two components.
+/// Returns a function of two components.
 pub(super) fn binary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row2, Kind)> {
     use MathFunction as M;
     let float = kind == ScalarKind::Float;
@@ -305,7 +305,7 @@ pub(super) fn binary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row2, 
         M::Step => Some((float2!(|edge, x| if edge <= x { 1.0f32 } else { 0.0 }), Kind::Add)),
         M::Ldexp => Some((
             row2!(|x, e| {
-                // In two steps, so that neither leaves the range of exponents.
+                // Two factors, so that neither exceeds the range of exponents.
                 let e = i(e).clamp(-300, 300);
                 (f(x) * 2f32.powi(e / 2) * 2f32.powi(e - e / 2)).to_bits()
             }),
@@ -315,7 +315,7 @@ pub(super) fn binary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row2, 
     }
 }
 
-/// A function of three components.
+/// Returns a function of three components.
 pub(super) fn ternary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row3, Kind)> {
     use MathFunction as M;
     match (fun, kind) {
@@ -339,7 +339,7 @@ pub(super) fn ternary_math(fun: MathFunction, kind: ScalarKind) -> Option<(Row3,
     }
 }
 
-/// A conversion of one component between kinds; f16 is rounded by the caller.
+/// Returns a conversion between kinds. The caller rounds to f16.
 pub(super) fn convert(from: ScalarKind, to: ScalarKind) -> Row1 {
     use ScalarKind::{Bool, Float, Sint, Uint};
     match (from, to) {
@@ -354,17 +354,17 @@ pub(super) fn convert(from: ScalarKind, to: ScalarKind) -> Row1 {
     }
 }
 
-/// The two halves of a word as f16, in registers.
+/// The halves of a word as f16.
 pub(super) const LOW_HALF: Row1 = row1!(|x| from_f16(x as u16));
 pub(super) const HIGH_HALF: Row1 = row1!(|x| from_f16((x >> 16) as u16));
-/// Two registers of f16 or f32 as a word of two f16.
+/// Joins two f16 into a word.
 pub(super) const JOIN_HALVES: Row2 = row2!(|x, y| u32::from(to_f16(x)) | u32::from(to_f16(y)) << 16);
 
 fn bytes4(x: u32) -> [u8; 4] {
     x.to_le_bytes()
 }
 
-/// Components of words that hold four bytes or two halves as normalised numbers: number `N` of them.
+/// Returns the function that unpacks one component of a packed word.
 pub(super) fn unpack(fun: MathFunction, component: usize) -> Option<Row1> {
     use MathFunction as M;
     macro_rules! pick {
@@ -403,7 +403,7 @@ pub(super) fn unpack(fun: MathFunction, component: usize) -> Option<Row1> {
     })
 }
 
-/// One component as its bits in a packed word, not yet shifted, and the bits it takes.
+/// Returns the function that packs one component, unshifted, and its number of bits.
 pub(super) fn pack(fun: MathFunction) -> Option<(Row1, u32)> {
     use MathFunction as M;
     Some(match fun {
@@ -436,7 +436,7 @@ pub(super) fn dot_packed(fun: MathFunction) -> Option<Row2> {
     }
 }
 
-/// Fraction and exponent of `frexp`, fraction and whole of `modf`.
+/// Results of `frexp` (fraction, exponent) and `modf` (fraction, whole).
 pub(super) const FRACTION: Row1 = row1!(|x| frexp(x).0);
 pub(super) const EXPONENT: Row1 = row1!(|x| frexp(x).1);
 pub(super) const PART: Row1 = float1!(|x| x - x.trunc());
@@ -502,7 +502,7 @@ mod tests {
         assert_eq!(two(dot_packed(MathFunction::Dot4I8Packed).unwrap(), word, 0x0101_0101) as i32, -1);
         assert_eq!(one(HIGH_HALF, 0x3c00_0000), 1f32.to_bits());
         assert_eq!(two(JOIN_HALVES, 1f32.to_bits(), (-2f32).to_bits()), 0xc000_3c00);
-        // 1 + 2^-11 is halfway between two f16, and goes to the even one.
+        // 1 + 2^-11 is halfway between two f16 values and rounds to even.
         assert_eq!(one(ROUND_F16, 1.000_488_3f32.to_bits()), 1f32.to_bits());
     }
 }

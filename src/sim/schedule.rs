@@ -1,46 +1,44 @@
-//! The order in which workgroups and subgroups of a dispatch run.
+//! The order in which workgroups and subgroups run.
 
 use super::machine::{Machine, Stop, Subgroup, SubgroupState, Workgroup};
 use super::report::FindingKind;
 use naga::Barrier;
 use std::collections::VecDeque;
 
-/// The order in which what may run at the same time runs.
+/// The order in which a dispatch's workgroups and subgroups run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// Workgroups begin by rising number, a few at a time, and take turns; subgroups likewise.
+    /// Eight workgroups at a time, by rising number, take turns; so do their subgroups.
     InOrder,
-    /// The same from the last on; of lanes that meet at an atomic the last comes first.
+    /// As [`InOrder`](Self::InOrder), from the last workgroup down. Lanes also meet at an atomic in reverse order.
     Reverse,
-    /// Turns of random length, for workgroups and subgroups drawn at random, from this seed.
+    /// Random workgroups and subgroups take turns of random length, drawn from this seed.
     Random(u64),
-    /// One workgroup at a time, the last first: none may wait for another.
+    /// One workgroup at a time, the last first. A workgroup that waits for an earlier one never ends.
     LastFirst,
-    /// Each workgroup is stopped once others can see something of it, and goes on when all others have run or are
-    /// stopped too, the last that was stopped first; then, in runs of their own on the same input, at the second and
-    /// the third such moment.
+    /// Each workgroup stops at its first atomic write that others can see, and resumes when all others have run or
+    /// stopped, the last stopped first. Two more runs on the same input stop at the second and third such write.
     Stalled,
-    /// [`LastFirst`](Self::LastFirst), then [`Stalled`](Self::Stalled) on the same input: what relies on the progress
-    /// of others, or on the order in which they begin, is found.
+    /// [`LastFirst`](Self::LastFirst), then [`Stalled`](Self::Stalled) on the same input. It finds kernels that rely on
+    /// other workgroups' progress, or on the order in which workgroups begin.
     Adversarial,
 }
 
-/// Workgroups that are on their way at the same time, at most.
+/// Maximum workgroups that run at the same time.
 const RESIDENT: usize = 8;
-/// Bytes that these may take, if two do not take more.
+/// Maximum bytes of these, but two always fit.
 const RESIDENT_BYTES: u64 = 1 << 30;
-/// Instructions of a turn.
+/// Maximum instructions of a turn.
 const TURN: u32 = 4096;
-/// Moments at which [`Schedule::Stalled`] stops workgroups, each in a run of its own.
+/// Runs of [`Schedule::Stalled`].
 pub(super) const STOPS: u32 = 3;
-/// Most workgroups that are stopped at the same time.
+/// Maximum workgroups that are stopped at the same time.
 const STOPPED: usize = 64;
-/// How often an atomic may answer the same before a subgroup is taken to wait, and before it is taken to wait forever
-/// where all that run do.
+/// Equal results of an atomic in a row after which a subgroup counts as spinning.
 const PATIENCE: u32 = 1_000;
 const LONG_PATIENCE: u32 = 100_000;
-/// Turns per subgroup after which all count as waiting: enough that chance leaves no subgroup out.
+/// Spinning turns per subgroup after which all count as spinning: enough for the random schedule to reach each.
 const WAITS: usize = 32;
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -56,19 +54,19 @@ impl Random {
     }
 }
 
-/// How far a workgroup got.
+/// The state of a workgroup after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Running,
     Finished,
-    /// It has posted something and was asked to stop then.
+    /// It made a post and was told to stop there.
     Posted,
-    /// It waits for others or has no end: the dispatch is over.
+    /// It waits forever or has no end. The dispatch stops.
     Stuck,
 }
 
 impl Machine<'_> {
-    /// Runs the workgroups; whether all came to their end.
+    /// Runs the workgroups. Returns whether all ended.
     pub(super) fn dispatch(&mut self, ids: &[[u32; 3]], schedule: Schedule) -> bool {
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
         let mut pool = Vec::new();
@@ -141,17 +139,17 @@ impl Machine<'_> {
         }
     }
 
-    /// Workgroups that memory holds, at most `most`.
+    /// Returns how many workgroups fit into memory, at most `most`.
     fn at_once(&self, most: usize) -> usize {
         ((RESIDENT_BYTES / self.code.group_bytes(self.lanes as u32).max(1)) as usize).clamp(2, most)
     }
 
-    /// So many subgroups take turns from here on.
-    fn begin(&mut self, crowd: usize) {
-        (self.crowd, self.spinning, self.patience) = (crowd, 0, PATIENCE);
+    /// Starts turns of this many subgroups.
+    fn begin(&mut self, running: usize) {
+        (self.running, self.spinning_turns, self.patience) = (running, 0, PATIENCE);
     }
 
-    /// A turn of each subgroup that can run.
+    /// Gives each subgroup that can run a turn.
     fn round(&mut self, group: &mut Workgroup, backwards: bool, patience: u32) -> Progress {
         let n = group.subgroups.len();
         for i in 0..n {
@@ -166,38 +164,37 @@ impl Machine<'_> {
         Progress::Running
     }
 
-    /// A turn of a subgroup, which waits as long as others do something, or until it has been told the same `patience`
-    /// times.
+    /// Gives a subgroup a turn. If all subgroups spin, one is stuck after `patience` equal results of its atomics.
     fn turn(&mut self, group: &mut Workgroup, subgroup: usize, quantum: u32, patience: u32) -> Progress {
-        let told = group.subgroups[subgroup].same;
+        let before = group.subgroups[subgroup].same;
         let stop = self.run(group, subgroup, quantum);
         let s = &group.subgroups[subgroup];
-        let who = self.first_invocation(s, group) + s.first_active();
+        let who = self.first_thread(s, group) + s.first_active();
         let pc = s.pc.saturating_sub(1);
         let over = !matches!(stop, Stop::Done | Stop::Posted) && s.steps > self.options.step_limit;
         let mut forever = false;
-        if s.same > PATIENCE.max(told) && matches!(stop, Stop::Quantum | Stop::Spinning) {
-            self.spinning += 1;
-            if self.spinning > WAITS * self.crowd {
+        if s.same > PATIENCE.max(before) && matches!(stop, Stop::Quantum | Stop::Spinning) {
+            self.spinning_turns += 1;
+            if self.spinning_turns > WAITS * self.running {
                 forever = stop == Stop::Spinning && self.patience >= patience;
                 self.patience = patience;
             }
         } else {
-            (self.spinning, self.patience) = (0, PATIENCE);
+            (self.spinning_turns, self.patience) = (0, PATIENCE);
         }
         match stop {
             _ if over && s.same <= PATIENCE => {
                 let limit = self.options.step_limit;
                 self.sink.find(FindingKind::StepLimit, pc, who, None, || {
-                    format!("a subgroup has taken {limit} steps and has not come to its end")
+                    format!("a subgroup took {limit} steps without ending")
                 });
                 Progress::Stuck
             }
-            // One that only asks when its steps are over waits too.
+            // A subgroup that spins when its steps run out is waiting, too.
             _ if over || forever => {
                 let same = s.same;
                 self.sink.find(FindingKind::Livelock, pc, who, None, || {
-                    format!("it got the same answer {same} times: it waits for a thread that may never run")
+                    format!("an atomic returned the same value {same} times: it waits for a thread that may never run")
                 });
                 Progress::Stuck
             }
@@ -216,7 +213,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Lets the subgroups pass the barrier that all of them are at.
+    /// Lets the subgroups pass the barrier that all of them have reached.
     fn meet(&mut self, group: &mut Workgroup) -> Progress {
         if ready(group).next().is_some() {
             return Progress::Running;
@@ -224,13 +221,13 @@ impl Machine<'_> {
         let waiting = |s: &&Subgroup| matches!(s.state, SubgroupState::AtBarrier(_));
         let Some(first) = group.subgroups.iter().find(waiting) else { return Progress::Finished };
         let pc = first.pc.saturating_sub(1);
-        let who = self.first_invocation(first, group) + first.first_active();
+        let who = self.first_thread(first, group) + first.first_active();
         let elsewhere =
             |s: &&Subgroup| s.state == SubgroupState::Done || s.pc != first.pc || !s.way().eq(first.way());
         if let Some(other) = group.subgroups.iter().find(elsewhere) {
             let there = if other.state == SubgroupState::Done { pc } else { other.pc.saturating_sub(1) };
             let gone = other.state == SubgroupState::Done;
-            let its = self.first_invocation(other, group) + if gone { 0 } else { other.first_active() };
+            let its = self.first_thread(other, group) + if gone { 0 } else { other.first_active() };
             self.sink.find(FindingKind::NonUniformBarrier, pc, who, Some((there, its)), || {
                 if gone {
                     "it waits at the barrier, and another subgroup of the workgroup has ended".into()

@@ -1,26 +1,23 @@
-//! Sparse matrices of ops by names: lists as arrays, and what lists do not say.
+//! Sparse matrices for ops formed by names: lists as arrays, and a description of them.
 
 use super::{HostMatrix, List, MatrixLayout, Preconditioner, SparseMatrix, Statistics, Target};
 use crate::array::HostArray;
 use crate::error::{Result, copied};
-use crate::program::{Setting, Settings};
+use crate::program::{DeviceProfile, Setting, Settings};
 
-/// What an op that is formed by names must know of a sparse matrix besides its lists.
+/// What an op formed by names must know about a sparse matrix besides its lists.
 #[derive(Debug, Clone)]
 pub struct Described {
     /// How the matrix is stored.
     pub layout: MatrixLayout,
-    /// What was seen of its rows, if anything was.
+    /// Row statistics, if they were measured.
     pub statistics: Option<Statistics>,
-    /// How it is to be stored, for an op that converts it.
+    /// The layout to convert to, for an op that converts.
     pub to: Option<MatrixLayout>,
 }
 
 impl Described {
-    /// The lists of a matrix, and their description.
-    ///
-    /// # Errors
-    /// Those of [`SparseMatrix::layout`].
+    /// Returns the lists of a matrix and their description. Fails like [`SparseMatrix::layout`].
     pub fn new(matrix: &HostMatrix) -> Result<(Vec<HostArray>, Self)> {
         let lists = matrix.lists().into_iter().map(|list| match list {
             List::Indices(list) => HostArray::new(&[list.len()], copied("the lists of a matrix", list)?),
@@ -33,23 +30,30 @@ impl Described {
 
 const FORMATS: [&str; 7] = ["coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
-/// The format of the matrix of a product.
-pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto"][..], &FORMATS].concat());
+/// The format in which a product takes its matrix.
+pub(crate) const FORMAT: Setting = Setting::word("format", || [&["auto", "textbook"][..], &FORMATS].concat());
 
-/// The format that a matrix is to be brought to.
+/// The format to convert to.
 pub(crate) const THROUGH: Setting = Setting::word("through", || {
     let others = FORMATS.into_iter().filter(|format| *format != "csr");
     std::iter::once("csr").chain(others).collect()
 });
 
-/// The format that is asked for; none if that which suits the matrix is wanted. A variant that is asked for says of
-/// what format the matrix must be.
-pub(crate) fn wanted_format(settings: &Settings, variant: &str) -> Result<Option<Target>> {
-    let format = match (settings.choice(FORMAT.name)?, variant.split('-').next()) {
-        ("auto", Some(of_variant)) => of_variant,
-        (format, _) => format,
+/// Returns the requested format, or the fastest one for a matrix with these statistics. A variant selected by name
+/// implies its format.
+pub(crate) fn wanted_format(
+    settings: &Settings,
+    variant: &str,
+    statistics: &Statistics,
+    profile: &DeviceProfile,
+) -> Result<Target> {
+    let of_variant = variant.split('-').next().and_then(Target::named);
+    let wanted = match settings.choice(FORMAT.name)? {
+        "auto" => of_variant.or_else(|| Target::named(statistics.format(profile).0)),
+        "textbook" => Target::named(statistics.textbook_format().0),
+        format => Target::named(format),
     };
-    Ok(Target::named(format))
+    Ok(wanted.unwrap_or(Target::Csr))
 }
 
 pub(super) const TOLERANCE: Setting = Setting::number("tolerance", "1e-5");
@@ -57,10 +61,10 @@ pub(super) const ITERATIONS: Setting = Setting::number("iterations", "1000");
 pub(super) const CHECK_EVERY: Setting = Setting::number("check-every", "16");
 
 impl Preconditioner {
-    /// All of them.
+    /// All preconditioners.
     pub const ALL: [Self; 2] = [Self::None, Self::Jacobi];
 
-    /// Its name, as on command lines.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -68,7 +72,7 @@ impl Preconditioner {
         }
     }
 
-    /// The one of this name.
+    /// Returns the preconditioner with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|p| p.name() == name)
     }

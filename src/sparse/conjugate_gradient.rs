@@ -8,50 +8,17 @@ use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
 use crate::shader::Spec;
 
-/// What brings the matrix closer to the identity, so that fewer iterations are needed.
+/// An approximate inverse of the matrix that reduces the number of iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Preconditioner {
-    /// Nothing.
+    /// No preconditioner.
     None,
     /// The inverse of the diagonal, whose elements must be positive.
     Jacobi,
 }
 
-/// Solves `A x = b` for symmetric positive definite A by conjugate gradients.
+/// Solves `A x = b` for a symmetric positive definite A by conjugate gradients.
 ///
-/// [`Gpu::conjugate_gradient`](crate::Gpu::conjugate_gradient) plans it, and
-/// [`Solver::solve`](crate::Solver) runs it.
-///
-/// # Shapes
-/// A is square, in any [`Format`](super::Format); `b` and `x` have as many elements as it has rows. `x` holds the guess to
-/// begin with, and then the solution. Symmetry is not checked: of another matrix the result means nothing.
-///
-/// # End
-/// At `|r| <= max(tolerance |b|, absolute)` (a tolerance below 1e-9 counts as that), r the residual as it is carried from step to step. It is then formed
-/// anew as `b - A x`; where rounding has carried it off, iterations begin again from `x`, as long as that helps
-/// ([`Outcome::Stagnated`](super::Outcome::Stagnated) tells that it does not). With `b` = 0 the solution is 0.
-/// [`Solution::residual`](super::Solution::residual) is `|b - A x| / |b|`, formed at the end.
-///
-/// Where `p^T A p` is not positive the matrix is not positive definite, and `x` keeps what it held before that step.
-///
-/// # Precision and determinism
-/// All in f32. Squares of the norms must lie in the range of f32: numbers between 1e-9 and 1e15 are safe. Same device, same
-/// inputs, same bits: variants of the product with atomics are refused.
-///
-/// # Cost
-/// An iteration is the product and three kernels: 10 vectors read and 3 written (3 more read with Jacobi). Dots and step
-/// lengths stay on the device. Five vectors of memory.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): A is not square. [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a
-/// tolerance that is negative or not finite, no iterations, more than 4096 between checks; those of
-/// [`Spmv`](crate::Spmv).
-///
-/// # Algorithm
-/// M. R. Hestenes and E. Stiefel (1952); `shaders/sparse/cg_start.wgsl`, `cg_update.wgsl`, `cg_direction.wgsl`,
-/// `solver_dots.wgsl`, `diagonal.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -68,6 +35,40 @@ pub enum Preconditioner {
 /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-5 && (x[1] - 7.0 / 11.0).abs() < 1e-5);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// [`Gpu::conjugate_gradient`](crate::Gpu::conjugate_gradient) plans it, and [`Solver::solve`](crate::Solver) runs it.
+///
+/// # Shapes
+/// A is n x n in any [`Format`](super::Format); `b` and `x` have n elements. `x` holds the initial guess, then the
+/// solution. Symmetry is not checked; without it the result is meaningless.
+///
+/// # Convergence
+/// Iterations end when `|r| <= max(tolerance |b|, absolute)`, r the recursive residual; a tolerance below 1e-9 counts
+/// as 1e-9. The residual is then computed anew as `b - A x`. If rounding has spoilt it, iterations restart from `x` as
+/// long as that helps, then end with [`Outcome::Stagnated`](super::Outcome::Stagnated). If `p^T A p` is not positive,
+/// the matrix is not positive definite, and `x` keeps its value from before that step. With `b` = 0 the solution is 0.
+/// [`Solution::residual`](super::Solution::residual) is `|b - A x| / |b|`, computed at the end.
+///
+/// # Precision and determinism
+/// f32 throughout. The squares of norms must lie in the range of f32: elements between 1e-9 and 1e15 are safe. The same
+/// device and inputs give the same bits; variants of the product with atomics are rejected.
+///
+/// # Cost
+/// An iteration is the product and three kernels: 10 vectors read and 3 written (with Jacobi, 13 read). Dot products
+/// and step lengths stay on the device. The solver allocates up to five vectors.
+///
+/// # Variants
+/// `fused`. [`variant`](Self::variant) selects the variant of the product, see [`Spmv`](crate::Spmv).
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): A is not square.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a negative or infinite tolerance, 0 iterations, or more
+///   than 4096 between checks.
+/// - As [`Spmv`](crate::Spmv) for the product.
+///
+/// # Algorithm
+/// M. R. Hestenes and E. Stiefel, 1952: `shaders/sparse/cg_start.wgsl`, `cg_update.wgsl`, `cg_direction.wgsl`,
+/// `solver_dots.wgsl`, `diagonal.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConjugateGradient {
     pub(crate) common: Common,
@@ -75,33 +76,33 @@ pub struct ConjugateGradient {
 }
 
 impl ConjugateGradient {
-    /// Whether a residual, as a part of a norm of `b`, is small enough, but for rounding.
+    /// Returns whether a residual, relative to the norm of `b`, meets the tolerance but for rounding.
     pub(crate) fn meets(&self, residual: f64, norm: f64) -> bool {
         let Common { tolerance, absolute, .. } = self.common;
         let wanted = f64::from(tolerance.max(solver::FINEST)).max(f64::from(absolute) / norm);
         residual <= 1.001 * wanted
     }
 
-    /// With a matrix that is stored like this.
+    /// Solves for a matrix of this layout.
     pub fn new(matrix: MatrixLayout) -> Self {
         Self { common: Common::new(matrix, 1e-5), preconditioner: Preconditioner::None }
     }
 
-    /// The residual that is small enough, as a part of the norm of `b`; 1e-5 by default.
+    /// Sets the residual at which to stop, relative to the norm of `b`; the default is 1e-5.
     #[must_use]
     pub fn tolerance(mut self, tolerance: f32) -> Self {
         self.common.tolerance = tolerance;
         self
     }
 
-    /// The residual that is small enough whatever `b` is; 0 by default.
+    /// Sets the residual at which to stop whatever the norm of `b`; the default is 0.
     #[must_use]
     pub fn absolute(mut self, tolerance: f32) -> Self {
         self.common.absolute = tolerance;
         self
     }
 
-    /// The preconditioner; none by default.
+    /// Sets the preconditioner; the default is none.
     #[must_use]
     pub fn preconditioner(mut self, preconditioner: Preconditioner) -> Self {
         self.preconditioner = preconditioner;
@@ -110,7 +111,8 @@ impl ConjugateGradient {
 
     common_options!();
 
-    /// Operands behind the lists of the matrix: `state`, `partials`, `b`, `x`, `r`, `p`, `q` and, with Jacobi, `inverse`.
+    /// Operands after the lists of the matrix: `state`, `partials`, `b`, `x`, `r`, `p`, `q` and, with Jacobi,
+    /// `inverse`.
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
         let mut base = SolverBuilder::new("conjugate-gradient", &self.common, profile)?.squared();
         let b = base.vector("b", Access::Read);
@@ -146,25 +148,24 @@ impl ConjugateGradient {
         })?;
         Ok(Phases { start: start.program, again: Some(again.program), steps, n, lists })
     }
-}
 
-impl ConjugateGradient {
-    /// With options by their names.
+    /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let preconditioner = Preconditioner::from_name(settings.choice("preconditioner")?);
-        let method = Self::new(matrix).preconditioner(preconditioner.unwrap_or(Preconditioner::None));
-        let method =
-            method.tolerance(settings.number(TOLERANCE.name)?).absolute(settings.number("absolute")?);
-        let method = method.iterations(settings.number(ITERATIONS.name)?);
-        Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))
+        let method = Self::new(matrix)
+            .preconditioner(preconditioner.unwrap_or(Preconditioner::None))
+            .tolerance(settings.number(TOLERANCE.name)?)
+            .absolute(settings.number("absolute")?);
+        Ok(Self { common: method.common.by_name(settings, variant)?, ..method })
     }
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "conjugate-gradient",
-    about: "x with A x = b, A symmetric and positive definite",
+    about: "x with A x = b, A symmetric positive definite",
     matrix: true,
     inputs: &[Input::new("b", "(rows)"), Input::optional("x", "(rows)")],
+    outputs: &[("x", "(rows)")],
     types: &[DType::F32],
     options: &[
         TOLERANCE,

@@ -1,4 +1,4 @@
-//! The formats in the host's memory, and ways between them.
+//! The storage formats in host memory.
 
 mod from_rows;
 mod to_rows;
@@ -6,26 +6,26 @@ mod validate;
 
 use crate::io::triplets::Triplets as Coo;
 
-/// The column of a place that holds no entry. Its value is never looked at.
+/// The column index of an empty slot. The value of such a slot is ignored.
 pub const PADDING: u32 = u32::MAX;
 
-/// What becomes of a position that comes more than once.
+/// How to treat several entries at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Duplicates {
-    /// Its values are added up, in the order in which they come.
+    /// Add their values, in the order of the entries.
     Sum,
-    /// It is an error.
+    /// Return an error.
     Refuse,
 }
 
-/// Compressed rows: the entries of row r are number `row_ptrs[r]` to `row_ptrs[r + 1]`, the latter left out.
+/// Compressed sparse rows: row r has the entries `row_ptrs[r]..row_ptrs[r + 1]`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Csr {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Where each row begins, and the number of entries: rows + 1 numbers.
+    /// The first entry of each row, then the number of entries: rows + 1 numbers.
     pub row_ptrs: Vec<u32>,
     /// The column of each entry.
     pub col_idxs: Vec<u32>,
@@ -33,14 +33,14 @@ pub struct Csr {
     pub values: Vec<f32>,
 }
 
-/// Compressed columns: as [`Csr`], with rows and columns in each other's place.
+/// Compressed sparse columns: column c has the entries `col_ptrs[c]..col_ptrs[c + 1]`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Csc {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Where each column begins, and the number of entries: cols + 1 numbers.
+    /// The first entry of each column, then the number of entries: cols + 1 numbers.
     pub col_ptrs: Vec<u32>,
     /// The row of each entry.
     pub row_idxs: Vec<u32>,
@@ -48,40 +48,40 @@ pub struct Csc {
     pub values: Vec<f32>,
 }
 
-/// ELLPACK: `width` places in every row; place k of row r is number `k * rows + r`.
+/// ELLPACK: every row has `width` slots. Slot k of row r is at index `k * rows + r`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ell {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Places in a row.
+    /// Slots of each row.
     pub width: usize,
-    /// The column of each place, [`PADDING`] where it holds nothing: behind the entries of its row.
+    /// The column of each slot; [`PADDING`] in empty slots, which follow the entries of their row.
     pub col_idxs: Vec<u32>,
-    /// The value of each place.
+    /// The value of each slot.
     pub values: Vec<f32>,
 }
 
-/// The first entries of each row as [`Ell`], the others as [`Coo`], by rows.
+/// The first entries of each row as [`Ell`], the others as [`Coo`], sorted by row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hybrid {
-    /// Up to `width` entries of each row.
+    /// The first `width` entries of each row.
     pub ell: Ell,
-    /// What does not fit there.
+    /// The entries that do not fit there.
     pub coo: Coo,
 }
 
-/// Jagged diagonals: rows by falling length; diagonal k holds entry k of every row with more than k entries.
+/// Jagged diagonals: rows sorted by falling length. Diagonal k holds entry k of every row with more than k entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Jds {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// The row that lies at each place.
+    /// The row at each position of the sorted order.
     pub row_order: Vec<u32>,
-    /// Where each diagonal begins, and the number of entries.
+    /// The first entry of each diagonal, then the number of entries.
     pub diagonal_ptrs: Vec<u32>,
     /// The column of each entry.
     pub col_idxs: Vec<u32>,
@@ -89,23 +89,23 @@ pub struct Jds {
     pub values: Vec<f32>,
 }
 
-/// SELL-C-sigma: rows in slices of `slice` (C), each as wide as its longest row, and sorted by falling length within
-/// windows of `window` (sigma) rows. Place k of the i-th row of slice s is number `slice_ptrs[s] + k * slice + i`.
+/// SELL-C-sigma: slices of `slice` (C) rows, each slice as wide as its longest row. Rows are sorted by falling length
+/// within windows of `window` (sigma) rows. Slot k of row i of slice s is at index `slice_ptrs[s] + k * slice + i`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sell {
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Rows of a slice.
+    /// Rows in a slice.
     pub slice: usize,
-    /// The row that lies at each place; [`PADDING`] for those behind the last row of the last slice.
+    /// The row at each position of the sorted order; [`PADDING`] after the last row.
     pub row_order: Vec<u32>,
-    /// Where each slice begins, and the number of places.
+    /// The first slot of each slice, then the number of slots.
     pub slice_ptrs: Vec<u32>,
-    /// The column of each place, [`PADDING`] where it holds nothing.
+    /// The column of each slot; [`PADDING`] in empty slots.
     pub col_idxs: Vec<u32>,
-    /// The value of each place.
+    /// The value of each slot.
     pub values: Vec<f32>,
 }
 
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Of any shape, with rows of 0 to 9 entries.
+    /// A matrix of any shape with 0 to 9 entries in each row.
     fn random(rows: usize, cols: usize, mut state: u32) -> Csr {
         let mut next = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_as_drawn_by_hand() {
+    fn conversions_match_hand_written_formats() {
         let csr = matrix();
         csr.validate().unwrap();
         let csc = csr.to_csc().unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_comes_back_as_it_was() {
+    fn every_format_round_trips() {
         let shapes = [(0, 0), (0, 3), (3, 0), (1, 1), (7, 3), (33, 65), (100, 10)];
         for (i, (rows, cols)) in shapes.into_iter().enumerate() {
             let csr = random(rows, cols, i as u32);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_beyond_kernels_and_memory_are_errors() {
+    fn rejects_extents_above_32_bits() {
         let kind = |result: Result<Csr>| result.unwrap_err().kind();
         for rows in [1 << 32, 1 << 40, usize::MAX - 1, usize::MAX] {
             let one = Coo { rows, cols: 3, row_idxs: vec![1], col_idxs: vec![2], values: vec![5.0] };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_entries_take_no_memory_to_count() {
+    fn counts_the_longest_row_without_memory_for_empty_rows() {
         let (row_idxs, col_idxs, values) = (vec![7, 1, 7, 0, 7], vec![0; 5], vec![1.0; 5]);
         for rows in [8, 11, 1000, 1 << 40] {
             let mut coo = Coo {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn matrices_that_are_not_valid_are_refused_and_not_converted() {
+    fn conversions_reject_invalid_matrices() {
         let wrong = Csr { cols: 2, ..matrix() };
         assert!(wrong.to_coo().is_err() && wrong.to_csc().is_err() && wrong.to_ell().is_err());
         assert!(wrong.to_jds().is_err() && wrong.to_sell(2, 2).is_err() && wrong.to_hybrid(1).is_err());

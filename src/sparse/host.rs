@@ -1,9 +1,9 @@
-//! A matrix in the host's memory whose format is known only when the program runs.
+//! A host matrix whose format is known only at run time.
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix};
 use crate::error::Result;
 
-/// A matrix in any of the formats: what [`DeviceMatrix::read`](crate::DeviceMatrix::read) gives.
+/// A host matrix in any format, as [`DeviceMatrix::read`](crate::DeviceMatrix::read) returns it.
 ///
 /// ```
 /// use tilework::sparse::{Csr, HostMatrix, SparseMatrix};
@@ -22,13 +22,13 @@ pub enum HostMatrix {
     Csr(Csr),
     /// Compressed columns.
     Csc(Csc),
-    /// Places of rows.
+    /// ELLPACK.
     Ell(Ell),
-    /// Places and a list.
+    /// ELLPACK, with the rest as coordinates.
     Hybrid(Hybrid),
     /// Jagged diagonals.
     Jds(Jds),
-    /// Slices.
+    /// Sliced ELLPACK.
     Sell(Sell),
 }
 
@@ -45,10 +45,10 @@ impl HostMatrix {
         }
     }
 
-    /// As compressed rows; coordinates in no order come by row and column, and none are added up.
+    /// Converts to compressed rows. Unsorted coordinates are sorted by row and column; duplicates are kept.
     ///
     /// # Errors
-    /// Those of the format's own conversion.
+    /// As the conversion of the format.
     pub fn to_csr(&self) -> Result<Csr> {
         match self {
             Self::Coo(matrix) => Csr::from_coo(matrix),

@@ -1,4 +1,4 @@
-//! What kernels must know of a matrix beside its lists, and the lists themselves.
+//! The layout of a sparse matrix, and its lists.
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
 use crate::element::DType;
@@ -7,45 +7,45 @@ use crate::program::{Access, Cost, DeviceProfile, Operand, Variant};
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 
-/// How entries lie in memory.
+/// A storage format, and the order of its lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// As [`Coo`]: `row_idxs`, `col_idxs`, `values`.
+    /// [`Coo`]: `row_idxs`, `col_idxs`, `values`.
     Coo {
-        /// Whether rows never fall.
+        /// Whether entries are sorted by row.
         sorted: bool,
     },
-    /// As [`Csr`]: `row_ptrs`, `col_idxs`, `values`.
+    /// [`Csr`]: `row_ptrs`, `col_idxs`, `values`.
     Csr,
-    /// As [`Csc`]: `col_ptrs`, `row_idxs`, `values`.
+    /// [`Csc`]: `col_ptrs`, `row_idxs`, `values`.
     Csc,
-    /// As [`Ell`]: `col_idxs`, `values`.
+    /// [`Ell`]: `col_idxs`, `values`.
     Ell {
-        /// Places in a row.
+        /// Slots of each row.
         width: usize,
     },
-    /// As [`Hybrid`]: the lists of its first part, then those of its second.
+    /// [`Hybrid`]: the lists of its ELL part, then those of its COO part.
     Hybrid {
-        /// Places in a row of the first part.
+        /// Slots of each row of the ELL part.
         width: usize,
-        /// Entries of the second part.
+        /// Entries of the COO part.
         list: usize,
-        /// Whether rows of the second part never fall.
+        /// Whether the COO part is sorted by row.
         sorted: bool,
     },
-    /// As [`Jds`]: `row_order`, `diagonal_ptrs`, `col_idxs`, `values`.
+    /// [`Jds`]: `row_order`, `diagonal_ptrs`, `col_idxs`, `values`.
     Jds,
-    /// As [`Sell`]: `row_order`, `slice_ptrs`, `col_idxs`, `values`.
+    /// [`Sell`]: `row_order`, `slice_ptrs`, `col_idxs`, `values`.
     Sell {
-        /// Rows of a slice.
+        /// Rows in a slice.
         slice: usize,
-        /// Places of all slices.
+        /// Slots of all slices, padding included.
         places: usize,
     },
 }
 
 impl Format {
-    /// Its name, as in the module's table.
+    /// Returns the name, as in the table of [`sparse`](crate::sparse).
     pub fn name(self) -> &'static str {
         match self {
             Self::Coo { .. } => "coo",
@@ -59,7 +59,7 @@ impl Format {
     }
 }
 
-/// A matrix without its lists: extents, and how it is stored.
+/// The shape of a sparse matrix, its number of entries and its storage format, without the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// Rows of the matrix.
@@ -68,17 +68,17 @@ pub struct MatrixLayout {
     pub cols: usize,
     /// Entries, without padding.
     pub entries: usize,
-    /// Entries of the longest row (of the longest column in [`Format::Csc`]). A plan for one matrix serves others
-    /// whose lists are as long; with longer rows it may be slower.
+    /// Entries of the longest row (in [`Format::Csc`], of the longest column). A plan also serves another matrix with
+    /// lists of the same lengths; if its rows are longer, the plan may be slower.
     pub longest: usize,
-    /// How it is stored.
+    /// The storage format.
     pub format: Format,
-    /// Type of its values on the device, [`DType::F32`] or [`DType::F16`]; sums are of f32 with both.
+    /// Element type of the values on the device: [`DType::F32`] or [`DType::F16`]. Sums are f32 for both.
     pub values: DType,
 }
 
 impl MatrixLayout {
-    /// Places for entries, with padding.
+    /// Returns the number of slots, padding included.
     pub(crate) fn places(&self) -> usize {
         match self.format {
             Format::Ell { width } => self.rows.saturating_mul(width),
@@ -88,7 +88,7 @@ impl MatrixLayout {
         }
     }
 
-    /// Its lists, in order.
+    /// Returns its lists as operands, in order.
     pub(crate) fn operands(&self, op: &str) -> Result<Vec<Operand>> {
         let Self { rows, cols, entries, longest, format, values } = *self;
         let index = index_list;
@@ -143,23 +143,36 @@ impl MatrixLayout {
         })
     }
 
-    /// Entries of a row in the mean.
+    /// Returns the mean number of entries in a row, rounded up.
     pub(super) fn mean(&self) -> usize {
         self.entries.div_ceil(self.rows.max(1))
     }
 
-    /// Whether some rows are so much longer than the mean that work is better shared between workgroups.
+    /// Returns whether some rows are so much longer than the mean that workgroups should share rows.
     pub(super) fn skewed(&self) -> bool {
         self.longest > LONG_ROW.max(OUTLIER * self.mean())
     }
 
-    /// The product of this matrix, for texts.
+    /// Returns whether teams of `lanes` threads, one a row, are too few for a graphics card while each lane walks
+    /// `walk` entries.
+    pub(super) fn few_rows(&self, lanes: usize, walk: usize, profile: &DeviceProfile) -> bool {
+        !profile.quirks.serial_workgroups
+            && walk > LONG_WALK
+            && self.rows.saturating_mul(lanes) < ENOUGH_THREADS
+    }
+
+    /// Returns whether products add to a result that is scaled first.
+    pub(super) fn adds(&self) -> bool {
+        matches!(self.format, Format::Coo { .. } | Format::Csc | Format::Hybrid { width: 0, .. })
+    }
+
+    /// Describes the op on this matrix, for error texts.
     pub(super) fn name(&self, op: &str) -> String {
         let Self { rows, cols, entries, format, .. } = *self;
         format!("{op} {} {rows} x {cols} with {entries} entries", format.name())
     }
 
-    /// That kernels can multiply it: `operands` are its lists, and what it is multiplied with.
+    /// Checks that kernels can multiply the matrix. `operands` are its lists and the dense operands.
     pub(super) fn check(&self, op: &str, profile: &DeviceProfile, operands: &[Operand]) -> Result<()> {
         let name = self.name(op);
         let Self { rows, cols, entries, longest, format, values } = *self;
@@ -168,44 +181,38 @@ impl MatrixLayout {
         }
         index_u32(&name, "rows + entries", rows.saturating_add(entries))?;
         if let Format::Sell { slice: 0, .. } = format {
-            return Err(err!(InvalidArgument, "{name}: slices of 0 rows; a slice has at least 1"));
+            return Err(err!(InvalidArgument, "{name}: slices of 0 rows; a slice needs at least 1"));
         }
         if !matches!(values, DType::F32 | DType::F16) {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: values of {values}; a matrix has values of f32 or f16"
-            ));
+            return Err(err!(InvalidArgument, "{name}: values of {values}; use f32 or f16"));
         }
-        profile.check_bindings(
-            &name,
-            operands,
-            "take a format with less padding, or multiply bands of rows, a call each",
-        )
+        let remedy = "use a format with less padding, or multiply chunks of rows, one call each";
+        profile.check_bindings(&name, operands, remedy)
     }
 
-    /// That a variant is for this format.
+    /// Checks that a variant takes this format.
     pub(super) fn suits(&self, op: &str, variant: &Variant) -> Result<()> {
         if variant.name.split('-').next() == Some(self.format.name()) {
             return Ok(());
         }
         Err(err!(
             InvalidArgument,
-            "{}: the variant `{}` is for another format; convert the matrix, or take `auto`",
+            "{}: the variant `{}` takes another format; convert the matrix, or use `auto`",
             self.name(op),
             variant.name
         ))
     }
 
-    /// What a kernel must know to read values at this binding.
+    /// Sets the constants of a kernel that reads values at this binding.
     pub(super) fn values_at(&self, binding: u32, spec: Spec) -> Spec {
         spec.constant("VALUES_BINDING", binding).flag("HALF", self.values == DType::F16)
     }
 
-    /// Bytes of an operation that reads all operands but the last, and writes that one, which it reads too if
-    /// `updates` says so; `columns` products for each entry. Padding is not counted: rows end where it begins.
+    /// Returns the cost of `columns` products for each entry. All operands but the last are read; the last is written,
+    /// and read too if `updates`. Padding does not count, because rows end at their first padding.
     pub(super) fn cost(&self, operands: &[Operand], columns: usize, updates: bool) -> Cost {
         let padding = self.places().saturating_sub(self.entries);
-        // Only the lists of places, of which there are two, have padding.
+        // Only the two lists of slots have padding.
         let padded = |operand: &&Operand| {
             matches!(operand.name, "col_idxs" | "ell.col_idxs" | "values" | "ell.values")
         };
@@ -219,52 +226,56 @@ impl MatrixLayout {
     }
 }
 
-/// A list of indices that is read.
+/// Returns a list of indices that an op reads.
 pub(crate) fn index_list(name: &'static str, len: usize) -> Operand {
     Operand { name, dtype: DType::U32, len, access: Access::Read }
 }
 
-/// Parts of rows that one dispatch each takes, `step` places or less: first place, and the one behind the last. The last
-/// part ends at `end`, however long rows are said to be.
+/// Splits rows into ranges of at most `step` slots, a dispatch each. The last range ends at `end`, whatever `longest`
+/// is.
 pub(super) fn windows(longest: u32, end: u32, step: u32) -> Vec<(u32, u32)> {
     let count = longest.min(end).div_ceil(step).max(1);
     (0..count).map(|i| (i * step, if i + 1 == count { end } else { (i + 1) * step })).collect()
 }
 
-/// Rows longer than this, and than [`OUTLIER`] means, are shared between workgroups.
+/// Workgroups share rows longer than this and than [`OUTLIER`] times the mean.
 const LONG_ROW: usize = 1024;
+
+/// See [`MatrixLayout::few_rows`].
+const ENOUGH_THREADS: usize = 1 << 15;
+const LONG_WALK: usize = 64;
 
 /// See [`LONG_ROW`].
 pub(super) const OUTLIER: usize = 8;
 
-/// One of the lists of a matrix.
+/// One list of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum List<'a> {
-    /// Rows, columns or pointers.
+    /// Row indices, column indices or pointers.
     Indices(&'a [u32]),
     /// Values.
     Values(&'a [f32]),
 }
 
-/// A matrix in the host's memory, in any format: what can be brought to a device.
+/// A host matrix in any format that can be uploaded.
 pub trait SparseMatrix {
-    /// Checks the matrix, and says how it is stored.
+    /// Checks the matrix and returns its layout.
     ///
     /// # Errors
-    /// Those of the format's `validate`.
+    /// As `validate` of the format.
     fn layout(&self) -> Result<MatrixLayout>;
 
-    /// Its lists, in the order of [`Format`].
+    /// Returns its lists, in the order of [`Format`].
     fn lists(&self) -> Vec<List<'_>>;
 }
 
-/// The most between two neighbours.
+/// Returns the largest difference between neighbours.
 fn longest(ptrs: &[u32]) -> usize {
     ptrs.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
 }
 
-/// How often the row comes that comes most often. Rows without entries take no memory.
-fn most_of_one(row_idxs: &[u32], sorted: bool, rows: usize) -> Result<usize> {
+/// Returns the number of entries of the longest row, in memory proportional to the entries.
+fn longest_row(row_idxs: &[u32], sorted: bool, rows: usize) -> Result<usize> {
     let longest_run = |rows: &[u32]| rows.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
     if sorted {
         return Ok(longest_run(row_idxs));
@@ -279,87 +290,54 @@ fn most_of_one(row_idxs: &[u32], sorted: bool, rows: usize) -> Result<usize> {
     Ok(longest_run(&ordered))
 }
 
-impl SparseMatrix for Coo {
-    fn layout(&self) -> Result<MatrixLayout> {
-        self.validate()?;
-        let sorted = self.row_idxs.is_sorted();
-        Ok(MatrixLayout {
-            rows: self.rows,
-            cols: self.cols,
-            entries: self.values.len(),
-            longest: most_of_one(&self.row_idxs, sorted, self.rows)?,
-            format: Format::Coo { sorted },
-            values: DType::F32,
-        })
-    }
-
-    fn lists(&self) -> Vec<List<'_>> {
-        vec![List::Indices(&self.row_idxs), List::Indices(&self.col_idxs), List::Values(&self.values)]
-    }
-}
-
-impl SparseMatrix for Csr {
-    fn layout(&self) -> Result<MatrixLayout> {
-        self.validate()?;
-        let Self { rows, cols, .. } = *self;
-        let longest = longest(&self.row_ptrs);
-        Ok(MatrixLayout {
-            rows,
-            cols,
-            entries: self.entries(),
-            longest,
-            format: Format::Csr,
-            values: DType::F32,
-        })
-    }
-
-    fn lists(&self) -> Vec<List<'_>> {
-        vec![List::Indices(&self.row_ptrs), List::Indices(&self.col_idxs), List::Values(&self.values)]
-    }
-}
-
-impl SparseMatrix for Csc {
-    fn layout(&self) -> Result<MatrixLayout> {
-        self.validate()?;
-        let Self { rows, cols, .. } = *self;
-        let longest = longest(&self.col_ptrs);
-        Ok(MatrixLayout {
-            rows,
-            cols,
-            entries: self.values.len(),
-            longest,
-            format: Format::Csc,
-            values: DType::F32,
-        })
-    }
-
-    fn lists(&self) -> Vec<List<'_>> {
-        vec![List::Indices(&self.col_ptrs), List::Indices(&self.row_idxs), List::Values(&self.values)]
-    }
-}
-
-/// How many places hold an entry.
+/// Returns the number of slots that hold an entry.
 fn entries_of(col_idxs: &[u32]) -> usize {
     col_idxs.iter().filter(|col| **col != super::PADDING).count()
 }
 
-impl SparseMatrix for Ell {
-    fn layout(&self) -> Result<MatrixLayout> {
-        self.validate()?;
-        let Self { rows, cols, width, .. } = *self;
-        Ok(MatrixLayout {
-            rows,
-            cols,
-            entries: entries_of(&self.col_idxs),
-            longest: width,
-            format: Format::Ell { width },
-            values: DType::F32,
-        })
-    }
+/// Implements [`SparseMatrix`]: lists of indices, then lists of values; entries, longest row and format.
+macro_rules! sparse_matrix {
+    ($(
+        $of:ident $matrix:ident: [$($idxs:ident),*] [$($values:ident),*];
+        $entries:expr, $longest:expr, $format:expr;
+    )*) => {$(
+        impl SparseMatrix for $of {
+            fn layout(&self) -> Result<MatrixLayout> {
+                self.validate()?;
+                let $matrix = self;
+                let (rows, cols, values) = (self.rows, self.cols, DType::F32);
+                Ok(MatrixLayout { rows, cols, entries: $entries, longest: $longest, format: $format, values })
+            }
 
-    fn lists(&self) -> Vec<List<'_>> {
-        vec![List::Indices(&self.col_idxs), List::Values(&self.values)]
-    }
+            fn lists(&self) -> Vec<List<'_>> {
+                vec![$(List::Indices(&self.$idxs),)* $(List::Values(&self.$values)),*]
+            }
+        }
+    )*};
+}
+
+sparse_matrix! {
+    Coo m: [row_idxs, col_idxs] [values];
+    m.values.len(),
+    longest_row(&m.row_idxs, m.row_idxs.is_sorted(), m.rows)?,
+    Format::Coo { sorted: m.row_idxs.is_sorted() };
+
+    Csr m: [row_ptrs, col_idxs] [values];
+    m.values.len(), longest(&m.row_ptrs), Format::Csr;
+
+    Csc m: [col_ptrs, row_idxs] [values];
+    m.values.len(), longest(&m.col_ptrs), Format::Csc;
+
+    Ell m: [col_idxs] [values];
+    entries_of(&m.col_idxs), m.width, Format::Ell { width: m.width };
+
+    Jds m: [row_order, diagonal_ptrs, col_idxs] [values];
+    m.values.len(), m.diagonal_ptrs.len() - 1, Format::Jds;
+
+    Sell m: [row_order, slice_ptrs, col_idxs] [values];
+    entries_of(&m.col_idxs),
+    longest(&m.slice_ptrs) / m.slice,
+    Format::Sell { slice: m.slice, places: m.values.len() };
 }
 
 impl SparseMatrix for Hybrid {
@@ -374,56 +352,5 @@ impl SparseMatrix for Hybrid {
 
     fn lists(&self) -> Vec<List<'_>> {
         [self.ell.lists(), self.coo.lists()].concat()
-    }
-}
-
-impl SparseMatrix for Jds {
-    fn layout(&self) -> Result<MatrixLayout> {
-        self.validate()?;
-        let Self { rows, cols, .. } = *self;
-        let longest = self.diagonal_ptrs.len() - 1;
-        Ok(MatrixLayout {
-            rows,
-            cols,
-            entries: self.values.len(),
-            longest,
-            format: Format::Jds,
-            values: DType::F32,
-        })
-    }
-
-    fn lists(&self) -> Vec<List<'_>> {
-        vec![
-            List::Indices(&self.row_order),
-            List::Indices(&self.diagonal_ptrs),
-            List::Indices(&self.col_idxs),
-            List::Values(&self.values),
-        ]
-    }
-}
-
-impl SparseMatrix for Sell {
-    fn layout(&self) -> Result<MatrixLayout> {
-        self.validate()?;
-        let Self { rows, cols, slice, .. } = *self;
-        let format = Format::Sell { slice, places: self.values.len() };
-        let longest = longest(&self.slice_ptrs) / slice;
-        Ok(MatrixLayout {
-            rows,
-            cols,
-            entries: entries_of(&self.col_idxs),
-            longest,
-            format,
-            values: DType::F32,
-        })
-    }
-
-    fn lists(&self) -> Vec<List<'_>> {
-        vec![
-            List::Indices(&self.row_order),
-            List::Indices(&self.slice_ptrs),
-            List::Indices(&self.col_idxs),
-            List::Values(&self.values),
-        ]
     }
 }

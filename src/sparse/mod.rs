@@ -1,28 +1,59 @@
-//! Sparse matrices.
+//! Sparse matrices: storage formats, products, conversions and iterative solvers.
 //!
-//! | format | what it is | take it where |
+//! | format | stores | use it when |
 //! |---|---|---|
-//! | [`Coo`] | a row, a column and a value for each entry | entries come in any order, or are very few |
-//! | [`Csr`] | entries row after row | in general |
-//! | [`Csc`] | entries column after column | columns are what is wanted |
-//! | [`Ell`] | as many places in every row, side by side down the columns | rows are equally long |
-//! | [`Hybrid`] | most of each row as [`Ell`], the rest as [`Coo`] | few rows are much longer |
-//! | [`Jds`] | rows by falling length, first entries of all of them, then second ones | lengths fall evenly, as in a triangle |
-//! | [`Sell`] | slices of rows of similar length, each as [`Ell`] | lengths vary |
+//! | [`Coo`] | row, column and value of each entry | entries come in any order, or most rows are empty |
+//! | [`Csr`] | entries row by row | in general |
+//! | [`Csc`] | entries column by column | you need columns |
+//! | [`Ell`] | the same number of slots for every row, column-major | rows have about the same length |
+//! | [`Hybrid`] | most of each row as [`Ell`], the rest as [`Coo`] | a few rows are much longer than the others |
+//! | [`Jds`] | rows sorted by length; all first entries, then all second ones, ... | lengths fall evenly (a triangle) |
+//! | [`Sell`] | slices of rows of similar length, each as [`Ell`] | row lengths vary |
 //!
-//! These are matrices in the host's memory, plain data with public fields, each checked by `validate`. Every format is
-//! made from [`Csr`] and turned back into it; [`Csr::from_triplets`] begins with what a file holds.
-//! [`Csr::analyse`] says what the rows of a matrix look like, and which format suits them.
+//! These types live in host memory. Their fields are public, and `validate` checks them. Every format converts from and
+//! to [`Csr`]; [`Csr::from_triplets`] takes entries in any order, as files hold them. [`Csr::analyse`] measures the
+//! rows of a matrix and names the format that suits it.
 //!
-//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) brings any of them to a device, where [`Spmv`] multiplies it by a
-//! vector and [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) brings it into another
-//! format, and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) says what its rows look like.
+//! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) uploads any of them. On the device, [`Spmv`] multiplies by a
+//! vector, [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) converts to another format,
+//! and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
 //!
-//! | to find | take |
+//! | to find | use |
 //! |---|---|
-//! | x with A x = b, A symmetric and positive definite | [`ConjugateGradient`] |
-//! | the eigenvalue of largest magnitude and its vector | [`PowerIteration`] |
+//! | x with A x = b, A symmetric positive definite | [`ConjugateGradient`] |
+//! | the eigenvalue of largest magnitude and its eigenvector | [`PowerIteration`] |
 //! | the ranks of the nodes of a graph | [`PageRank`] |
+
+/// The builders of both products; `$x` is the dense factor and `$y` the result.
+macro_rules! product_builders {
+    ($x:literal, $y:literal) => {
+        #[doc = concat!("Sets the factor of the product; the default is 1. With 0, A and ", $x, " are not read.")]
+        #[must_use]
+        pub fn alpha(mut self, alpha: f32) -> Self {
+            self.alpha = alpha;
+            self
+        }
+
+        #[doc = concat!("Sets the factor of the old ", $y, "; the default is 0, and ", $y, " is then not read.")]
+        #[must_use]
+        pub fn beta(mut self, beta: f32) -> Self {
+            self.beta = beta;
+            self
+        }
+
+        crate::program::variants!(variant);
+
+        /// Appends a note to the decision if there is no product. Returns whether there is one.
+        fn has_product(&self, decision: &mut Decision) -> bool {
+            let product = self.matrix.places() > 0 && self.matrix.cols > 0 && self.alpha != 0.0;
+            if !product {
+                let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
+                decision.because(format_args!(concat!("{}, so ", $y, " is only scaled"), zero));
+            }
+            product
+        }
+    };
+}
 
 mod by_name;
 mod conjugate_gradient;
@@ -31,6 +62,7 @@ mod host;
 mod matrix_layout;
 mod page_rank;
 mod power;
+mod prediction;
 pub(crate) mod solver;
 mod spconvert;
 mod spmm;
@@ -61,10 +93,10 @@ use crate::program::Operation;
 /// The ops of this family.
 pub const OPS: &[Operation] = &[spmv::INFO, spmm::INFO, spconvert::INFO];
 
-/// The solvers, which drive ops: their kernels, for tests of shaders.
+/// The solvers. They drive ops from the host; shader tests take their kernels from here.
 pub const SOLVERS: &[Operation] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];
 
-/// Forms that a matrix may have for a variant of a product: what tests of shaders look at.
+/// Returns the formats that a variant of a product takes, for shader tests.
 fn sample_formats(variant: &str) -> Vec<Format> {
     match variant {
         "coo" | "coo-atomic" => vec![Format::Coo { sorted: true }, Format::Coo { sorted: false }],

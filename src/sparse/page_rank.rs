@@ -9,32 +9,9 @@ use crate::program::When;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
 use crate::shader::Spec;
 
-/// The rank of each node of a graph: how often a walk comes by that follows links, and now and then begins anew.
+/// Ranks the nodes of a graph: `x = d (T x + w s) + (1 - d) s`, with damping d, transitions T and restart distribution
+/// s.
 ///
-/// `x = d (T x + w s) + (1 - d) s`, with d the damping, T the transitions, `w` the rank of nodes without links (dangling
-/// ones, whose walks begin anew), and `s` where walks begin: anywhere, or as personalised.
-/// [`Gpu::page_rank`](crate::Gpu::page_rank) plans it, and [`Solver::run`](crate::Solver) runs it.
-///
-/// # Shapes
-/// T is square, in any [`Format`](super::Format), and its entry (i, j) is the part of the walks at j that go on to i: columns
-/// sum to 1, or to 0 for dangling nodes. [`Csr::transitions`] makes it of links. `x` has as many elements; what it
-/// held does not matter, and the ranks in it sum to 1. So has `s` if there is one: not negative, and of sum 1.
-///
-/// # End
-/// When ranks move by at most the tolerance, in sum over all nodes.
-///
-/// # Precision and determinism
-/// As [`ConjugateGradient`](super::ConjugateGradient); an iteration is the product and three kernels: 4 vectors read (one more
-/// if personalised), one written.
-///
-/// # Errors
-/// As [`ConjugateGradient`](super::ConjugateGradient), and [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a
-/// damping that is not in 0 ..= 1.
-///
-/// # Algorithm
-/// S. Brin and L. Page (1998); `shaders/sparse/power_step.wgsl`, `solver_dots.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -51,6 +28,32 @@ use crate::shader::Spec;
 /// assert!(x[2] > x[0] && x[0] > x[1], "{x:?}");
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// A rank is the share of time that a random walk spends at a node. The walk follows a link with probability d, else
+/// restarts; from dangling nodes (those without links, w their rank) it always restarts.
+/// [`Gpu::page_rank`](crate::Gpu::page_rank) plans it, and [`Solver::run`](crate::Solver) runs it.
+///
+/// # Shapes
+/// T is n x n in any [`Format`](super::Format). Its element (i, j) is the share of walks at j that go to i, so a column
+/// sums to 1, or to 0 for a dangling node. [`Csr::transitions`] builds it from links. `x` has n elements; its old
+/// contents do not matter, and the ranks sum to 1. With [`personalised`](Self::personalised), s has n elements that are
+/// not negative and sum to 1; by default s is 1 / n.
+///
+/// # Convergence
+/// Iterations end when the sum of |changes| of all ranks is at most the tolerance.
+///
+/// # Precision and determinism
+/// As [`ConjugateGradient`](super::ConjugateGradient).
+///
+/// # Cost
+/// An iteration is the product and three kernels: 4 vectors read (5 if personalised), one written.
+///
+/// # Errors
+/// As [`ConjugateGradient`](super::ConjugateGradient), and [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a
+/// damping outside 0 to 1.
+///
+/// # Algorithm
+/// S. Brin and L. Page, 1998: `shaders/sparse/power_step.wgsl`, `solver_dots.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageRank {
     pub(crate) common: Common,
@@ -59,27 +62,27 @@ pub struct PageRank {
 }
 
 impl PageRank {
-    /// With transitions that are stored like this.
+    /// Ranks a graph whose transitions have this layout.
     pub fn new(transitions: MatrixLayout) -> Self {
         let common = Common { absolute: 1e-6, ..Common::new(transitions, 0.0) };
         Self { common, damping: 0.85, personalised: false }
     }
 
-    /// How often a walk goes on by a link; 0.85 by default.
+    /// Sets the probability that a walk follows a link; the default is 0.85.
     #[must_use]
     pub fn damping(mut self, damping: f32) -> Self {
         self.damping = damping;
         self
     }
 
-    /// Walks begin where the operand `start` says. By default they begin at any node.
+    /// Takes the restart distribution from the operand `start`. By default it is uniform.
     #[must_use]
     pub fn personalised(mut self) -> Self {
         self.personalised = true;
         self
     }
 
-    /// The sum of moves that is small enough; 1e-6 by default.
+    /// Sets the sum of changes at which to stop; the default is 1e-6.
     #[must_use]
     pub fn tolerance(mut self, tolerance: f32) -> Self {
         self.common.absolute = tolerance;
@@ -88,13 +91,13 @@ impl PageRank {
 
     common_options!();
 
-    /// Operands behind the lists of the matrix: `state`, `partials`, `start` if personalised, `x`, `q`.
+    /// Operands after the lists of the matrix: `state`, `partials`, `start` if personalised, `x`, `q`.
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
         let damping = self.damping;
         if !(0.0..=1.0).contains(&damping) {
             return Err(err!(
                 InvalidArgument,
-                "page-rank: the damping is {damping:?}; it must be from 0 to 1"
+                "page-rank: the damping is {damping:?}; it must lie between 0 and 1"
             ));
         }
         let mut base = SolverBuilder::new("page-rank", &self.common, profile)?.damping(damping);
@@ -125,12 +128,12 @@ impl PageRank {
 }
 
 impl Csr {
-    /// The transitions of a graph whose links are the entries, from row to column, each followed as often as its
-    /// value says beside the others of its row: transposed, and columns scaled to sum to 1. What [`PageRank`] takes.
+    /// Builds the transitions for [`PageRank`] from links: entry (i, j) is a link from i to j with a positive weight.
+    /// The result is the transpose, with columns scaled to sum to 1.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape): it is not square, or not valid.
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a value that is negative or not finite.
+    /// - [`Shape`](crate::ErrorKind::Shape): the matrix is not square, or not valid.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a value that is negative or not finite.
     pub fn transitions(&self) -> Result<Self> {
         self.validate()?;
         let Self { rows, cols, .. } = *self;
@@ -160,12 +163,11 @@ impl Csr {
 }
 
 impl PageRank {
-    /// With options by their names.
+    /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
-        let method = Self::new(matrix).damping(settings.number("damping")?);
         let method =
-            method.tolerance(settings.number("tolerance")?).iterations(settings.number(ITERATIONS.name)?);
-        Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))
+            Self::new(matrix).damping(settings.number("damping")?).tolerance(settings.number("tolerance")?);
+        Ok(Self { common: method.common.by_name(settings, variant)?, ..method })
     }
 }
 
@@ -174,6 +176,7 @@ pub(super) const INFO: Operation = Operation {
     about: "the ranks of the nodes of a graph",
     matrix: true,
     inputs: &[Input::optional("start", "(rows)")],
+    outputs: &[("ranks", "(rows)")],
     types: &[DType::F32],
     options: &[
         Setting::number("damping", "0.85"),
@@ -204,8 +207,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transitions_are_as_by_hand() {
-        // 0 to 1 by 1 and to 2 by 3; 1 nowhere; 2 to 0 by 5.
+    fn transitions_match_a_hand_calculation() {
+        // 0 links to 1 (weight 1) and 2 (weight 3), 1 to nothing, 2 to 0 (weight 5).
         let (row_ptrs, col_idxs, values) = (vec![0, 2, 2, 3], vec![1, 2, 0], vec![1.0, 3.0, 5.0]);
         let links = Csr { rows: 3, cols: 3, row_ptrs, col_idxs, values };
         let t = links.transitions().unwrap();

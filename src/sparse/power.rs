@@ -1,4 +1,4 @@
-//! The power method.
+//! Power iteration.
 
 use super::by_name::{CHECK_EVERY, ITERATIONS, TOLERANCE};
 use super::solver::{self, Common, Phases, SolverBuilder, SolverKernel, common_options};
@@ -8,30 +8,8 @@ use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Settings};
 use crate::shader::Spec;
 
-/// The eigenvalue of largest magnitude, and an eigenvector of it, by the power method: `x = A x / |A x|`.
+/// Finds the eigenvalue of largest magnitude and its eigenvector by power iteration: `x = A x / |A x|`.
 ///
-/// [`Gpu::power_iteration`](crate::Gpu::power_iteration) plans it, and [`Solver::run`](crate::Solver) runs it.
-///
-/// # Shapes
-/// A is square, in any [`Format`](super::Format), and need not be symmetric; `x` has as many elements as it has rows. It holds
-/// a vector to begin with, which must have a part along the eigenvector (random numbers do), and then the
-/// eigenvector, of norm 1.
-///
-/// # End
-/// At `|A x - lambda x| <= tolerance |A x|` with `lambda = x^T A x / x^T x`. Two eigenvalues of the same magnitude
-/// never get there; two close ones do slowly.
-///
-/// # Precision and determinism
-/// As [`ConjugateGradient`](super::ConjugateGradient); an iteration is the product and three kernels: 4 vectors read, one
-/// written.
-///
-/// # Errors
-/// As [`ConjugateGradient`](super::ConjugateGradient).
-///
-/// # Algorithm
-/// R. von Mises and H. Pollaczek-Geiringer (1929); `shaders/sparse/power_step.wgsl`, `solver_dots.wgsl`.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -45,18 +23,40 @@ use crate::shader::Spec;
 /// assert!((value - 3.0).abs() < 1e-5);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// [`Gpu::power_iteration`](crate::Gpu::power_iteration) plans it, and [`Solver::run`](crate::Solver) runs it.
+///
+/// # Shapes
+/// A is n x n in any [`Format`](super::Format) and need not be symmetric; `x` has n elements. `x` holds a start vector
+/// with a component along the eigenvector (random numbers will do), then the eigenvector, of norm 1.
+///
+/// # Convergence
+/// Iterations end when `|A x - lambda x| <= tolerance |A x|` with `lambda = x^T A x / x^T x`. They do not converge if
+/// two eigenvalues have the same magnitude, and converge slowly if two are close.
+///
+/// # Precision and determinism
+/// As [`ConjugateGradient`](super::ConjugateGradient).
+///
+/// # Cost
+/// An iteration is the product and three kernels: 4 vectors read, one written.
+///
+/// # Errors
+/// As [`ConjugateGradient`](super::ConjugateGradient).
+///
+/// # Algorithm
+/// R. von Mises and H. Pollaczek-Geiringer, 1929: `shaders/sparse/power_step.wgsl`, `solver_dots.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PowerIteration {
     pub(crate) common: Common,
 }
 
 impl PowerIteration {
-    /// With a matrix that is stored like this.
+    /// Iterates with a matrix of this layout.
     pub fn new(matrix: MatrixLayout) -> Self {
         Self { common: Common::new(matrix, 1e-5) }
     }
 
-    /// The residual that is small enough, as a part of the product; 1e-5 by default.
+    /// Sets the residual at which to stop, relative to `|A x|`; the default is 1e-5.
     #[must_use]
     pub fn tolerance(mut self, tolerance: f32) -> Self {
         self.common.tolerance = tolerance;
@@ -65,7 +65,7 @@ impl PowerIteration {
 
     common_options!();
 
-    /// Operands behind the lists of the matrix: `state`, `partials`, `x`, `q`.
+    /// Operands after the lists of the matrix: `state`, `partials`, `x`, `q`.
     pub(crate) fn phases(&self, profile: &DeviceProfile) -> Result<Phases> {
         let mut base = SolverBuilder::new("power-iteration", &self.common, profile)?;
         let [x, q] = ["x", "q"].map(|name| base.vector(name, Access::ReadWrite));
@@ -81,22 +81,20 @@ impl PowerIteration {
         })?;
         Ok(Phases { start, again: None, steps, n, lists })
     }
-}
 
-impl PowerIteration {
-    /// With options by their names.
+    /// Takes options by name.
     pub(crate) fn by_name(matrix: MatrixLayout, settings: &Settings, variant: &str) -> Result<Self> {
         let method = Self::new(matrix).tolerance(settings.number(TOLERANCE.name)?);
-        let method = method.iterations(settings.number(ITERATIONS.name)?);
-        Ok(method.check_every(settings.number(CHECK_EVERY.name)?).variant(variant))
+        Ok(Self { common: method.common.by_name(settings, variant)? })
     }
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "power-iteration",
-    about: "the eigenvalue of A of largest magnitude, and its vector",
+    about: "the eigenvalue of A of largest magnitude, and its eigenvector",
     matrix: true,
     inputs: &[Input::optional("x", "(rows)")],
+    outputs: &[("value", "()"), ("vector", "(rows)")],
     types: &[DType::F32],
     options: &[TOLERANCE, ITERATIONS, CHECK_EVERY],
     variants: || solver::VARIANTS,

@@ -1,82 +1,78 @@
-//! What the solvers share: options, programs of many iterations, and what comes back from the device.
+//! The code that solvers share: options, programs of many iterations, and results.
 //!
-//! Solvers drive ops and are none themselves: an op is one piece of work, and a solver goes on until the device has
-//! found that it is done. They stand in [`SOLVERS`](super::SOLVERS), so that their kernels
-//! are validated and translated as those of ops are.
+//! A solver is not an op: it repeats ops until the device reports convergence. Solvers are listed in
+//! [`SOLVERS`](super::SOLVERS), so that tests validate and translate their kernels.
 
 mod diagonal;
 
+use super::by_name::{CHECK_EVERY, ITERATIONS};
 use super::{Format, MatrixLayout, Spmv};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Variant,
-    kernel_params,
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, Settings,
+    Variant, kernel_params,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
 use std::fmt;
 
-/// What a solver ended with.
+/// Why a solver stopped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The tolerance is met.
     Converged,
-    /// The iterations allowed are done.
+    /// The maximum number of iterations is reached.
     Limit,
-    /// Rounding keeps the residual above the tolerance; ask for less, or scale the system.
+    /// Rounding keeps the residual above the tolerance. Raise the tolerance, or scale the system.
     Stagnated,
-    /// The matrix is not positive definite: `p^T A p` is this, and not positive.
+    /// The matrix is not positive definite: `p^T A p` has this value.
     NotPositiveDefinite(f32),
-    /// A number became infinite or NaN: one was given, or squares of numbers leave the range of f32.
+    /// A number is infinite or NaN: an input, or a square above the range of f32.
     NotFinite,
-    /// The diagonal element of this row, the first of such, is not positive: it has no use as a preconditioner, and the
-    /// matrix is not positive definite.
+    /// The diagonal element of this row, the first such, is not positive. The matrix is not positive definite, and
+    /// Jacobi cannot use it.
     Diagonal(usize),
-    /// Squares of numbers are so small that f32 has few digits for them: scale the system.
+    /// Squares are too small for f32. Scale the system.
     TooSmall,
-    /// The product with the matrix is 0: the vector lies in its null space, or was 0.
+    /// The product with the matrix is 0: the vector lies in its null space, or is 0.
     Vanished,
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Converged => write!(f, "converged"),
-            Self::Limit => write!(f, "not converged: the iterations allowed are done"),
-            Self::Stagnated => {
-                write!(f, "not converged: rounding in f32 keeps the residual from falling further")
-            }
+        f.write_str(match self {
+            Self::Converged => "converged",
+            Self::Limit => "not converged: the maximum number of iterations is reached",
+            Self::Stagnated => "not converged: f32 rounding keeps the residual above the tolerance",
             Self::NotPositiveDefinite(curvature) => {
-                write!(f, "the matrix is not positive definite: p^T A p = {curvature:e}")
+                return write!(f, "the matrix is not positive definite: p^T A p = {curvature:e}");
             }
-            Self::NotFinite => write!(f, "a number is infinite or NaN"),
-            Self::Diagonal(row) => write!(
-                f,
-                "the diagonal element of row {row} (from 0) is not positive, so there is no Jacobi preconditioner; the \
-                 matrix is not positive definite"
-            ),
-            Self::TooSmall => {
-                write!(f, "not converged: squares of numbers are too small for f32; scale the system")
+            Self::NotFinite => "a number is infinite or NaN",
+            Self::Diagonal(row) => {
+                return write!(
+                    f,
+                    "the diagonal element of row {row} (from 0) is not positive, so Jacobi cannot use it; the \
+                     matrix is not positive definite"
+                );
             }
-            Self::Vanished => {
-                write!(f, "the product with the matrix is 0: take another vector to begin with")
-            }
-        }
+            Self::TooSmall => "not converged: squares are too small for f32; scale the system",
+            Self::Vanished => "the product with the matrix is 0: start from another vector",
+        })
     }
 }
 
-/// What a solver came to.
+/// The result of a solver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
-    /// Why it ended.
+    /// Why it stopped.
     pub outcome: Outcome,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// The residual at the end, as the solver defines it.
+    /// The final residual, as the solver defines it.
     pub residual: f64,
-    /// The residual before each iteration and after the last; a [`PowerIteration`](super::PowerIteration) and a
+    /// The residual before each iteration and after the last. [`PowerIteration`](super::PowerIteration) and
     /// [`PageRank`](super::PageRank) have none before the first.
     pub history: Vec<f64>,
 }
@@ -111,9 +107,16 @@ impl Common {
             policy: None,
         }
     }
+
+    /// Takes options by name.
+    pub(crate) fn by_name(self, settings: &Settings, variant: &str) -> Result<Self> {
+        let (iterations, check_every) =
+            (settings.number(ITERATIONS.name)?, settings.number(CHECK_EVERY.name)?);
+        Ok(Self { iterations, check_every, variant: variant.into(), ..self })
+    }
 }
 
-/// The setters that all solvers have.
+/// The builders of all solvers.
 macro_rules! common_options {
     () => {
         /// Sets the maximum number of iterations; the default is 1000.
@@ -123,27 +126,27 @@ macro_rules! common_options {
             self
         }
 
-        /// Iterations that are submitted together; 16 by default. While the device does one such batch, the host looks at the
-        /// residual of the one before; those that were submitted in vain change nothing.
+        /// Sets how many iterations are submitted together; the default is 16. The host checks the residual of a batch
+        /// while the device runs the next. Iterations submitted after convergence change nothing.
         #[must_use]
         pub fn check_every(mut self, iterations: usize) -> Self {
             self.common.check_every = iterations;
             self
         }
 
-        /// The variant of the product, as of [`Spmv::variant`](crate::Spmv::variant); one without atomics.
+        /// Selects the variant of the product, see [`Spmv::variant`](crate::Spmv::variant), without atomics.
         #[must_use]
         pub fn variant(mut self, name: &str) -> Self {
             name.clone_into(&mut self.common.variant);
             self
         }
 
-        /// Invocations of a workgroup, elements of each before there are more workgroups, and workgroups at the most, instead
-        /// of what the device's policy has: for tuning.
+        /// For tests and tuning: sets the threads of a workgroup, the elements of a thread, and the maximum number of
+        /// workgroups.
         #[doc(hidden)]
         #[must_use]
-        pub fn tile(mut self, workgroup_size: u32, items: u32, most_parts: u32) -> Self {
-            self.common.policy = Some(solver::SolverPolicy { workgroup_size, items, most_parts });
+        pub fn tile(mut self, workgroup_size: u32, items: u32, max_parts: u32) -> Self {
+            self.common.policy = Some(solver::SolverPolicy { workgroup_size, items, max_parts });
             self
         }
     };
@@ -151,7 +154,7 @@ macro_rules! common_options {
 pub(crate) use common_options;
 
 kernel_params! {
-    /// Of every kernel of the solvers.
+    /// Parameters of every kernel of the solvers.
     struct SolverParams {
         n: u32,
         parts: u32,
@@ -167,24 +170,23 @@ kernel_params! {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SolverPolicy {
     pub(crate) workgroup_size: u32,
-    /// Elements of an invocation before there are more workgroups.
+    /// Elements of a thread before more workgroups start.
     pub(crate) items: u32,
-    /// The maximum number of workgroups. Each adds up the parts of all.
-    pub(crate) most_parts: u32,
+    /// The maximum number of workgroups. Each adds up the partial sums of all.
+    pub(crate) max_parts: u32,
 }
 
 fn policy(profile: &DeviceProfile) -> SolverPolicy {
     if profile.quirks.serial_workgroups {
-        // Barriers are dear on processors.
-        SolverPolicy { workgroup_size: 32, items: 256, most_parts: 32 }
+        // Barriers are slow on processors.
+        SolverPolicy { workgroup_size: 32, items: 256, max_parts: 32 }
     } else {
-        // By design: four loads of each vector in flight, and all lanes of a card busy.
-        SolverPolicy { workgroup_size: 256, items: 4, most_parts: 1024 }
+        // By design, not measured: four loads of each vector in flight, and enough threads for a whole card.
+        SolverPolicy { workgroup_size: 256, items: 4, max_parts: 1024 }
     }
 }
 
-/// The relative residual below which conjugate gradients look whether it is real: f32 seldom resolves as much, and squares
-/// of much less leave its range.
+/// The smallest relative tolerance. f32 rarely resolves less, and its square leaves the range of f32.
 pub(crate) const FINEST: f32 = 1e-9;
 
 /// Words of the state before the residuals.
@@ -193,20 +195,20 @@ pub(crate) const HEAD: usize = 16;
 /// The maximum number of iterations in a batch: each is several dispatches.
 const MAX_AT_ONCE: usize = 1 << 12;
 
-/// What solvers do: one program to begin with, one for a batch of iterations. All have the same operands.
+/// The programs of a solver, with the same operands: one starts it, one runs a batch of iterations.
 #[derive(Debug)]
 pub(crate) struct Phases {
     pub(crate) start: Program,
-    /// Begins anew from `x`, with what the start has prepared.
+    /// Restarts from `x`, with the preparations of `start`.
     pub(crate) again: Option<Program>,
     pub(crate) steps: Program,
     /// Elements of a vector.
     pub(crate) n: usize,
-    /// Operands that are lists of the matrix; behind them come state, partial sums, vectors of the caller, others.
+    /// Number of operands that are lists of the matrix. State, partial sums, the caller's vectors and others follow.
     pub(crate) lists: usize,
 }
 
-/// A program in the making.
+/// A program under construction.
 #[derive(Clone)]
 pub(crate) struct SolverBuilder<'a> {
     pub(crate) program: Program,
@@ -215,18 +217,18 @@ pub(crate) struct SolverBuilder<'a> {
     profile: &'a DeviceProfile,
     policy: SolverPolicy,
     damping: f32,
-    /// Whether tolerances are of squares.
+    /// Whether tolerances apply to squares.
     squared: bool,
     pub(crate) lists: usize,
     parts: u32,
     shared: Vec<usize>,
-    /// Where kernels put their parts of sums.
+    /// Where kernels store partial sums.
     partials: Binding,
     state: Binding,
 }
 
 impl<'a> SolverBuilder<'a> {
-    /// With the lists of the matrix, the state and the partial sums as first operands.
+    /// Starts with the lists of the matrix, the state and the partial sums as operands.
     pub(crate) fn new(op: &'static str, common: &'a Common, profile: &'a DeviceProfile) -> Result<Self> {
         let Common { matrix, tolerance, absolute, iterations, check_every, .. } = common;
         let MatrixLayout { rows, cols, .. } = *matrix;
@@ -238,21 +240,21 @@ impl<'a> SolverBuilder<'a> {
             if !value.is_finite() || *value < 0.0 {
                 return Err(err!(
                     InvalidArgument,
-                    "{op}: the {what} is {value:?}; it must be 0 or positive, and finite"
+                    "{op}: the {what} is {value:?}; it must be finite and not negative"
                 ));
             }
         }
         if *iterations == 0 || u32::try_from(*iterations).is_err() {
-            return Err(err!(InvalidArgument, "{op}: {iterations} iterations; there must be 1 to 2^32 - 1"));
+            return Err(err!(InvalidArgument, "{op}: {iterations} iterations; use 1 to 2^32 - 1"));
         }
         if !(1..=MAX_AT_ONCE).contains(check_every) {
             return Err(err!(
                 InvalidArgument,
-                "{op}: {check_every} iterations between checks; there must be 1 to {MAX_AT_ONCE}"
+                "{op}: {check_every} iterations between checks; use 1 to {MAX_AT_ONCE}"
             ));
         }
         let policy = common.policy.unwrap_or_else(|| policy(profile));
-        let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.most_parts);
+        let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.max_parts);
         let mut program = Program::new(op, Decision::policy("fused", ""));
         program.operands = matrix.operands(op)?;
         let lists = program.operands.len();
@@ -289,7 +291,7 @@ impl<'a> SolverBuilder<'a> {
         Binding::operand(self.program.operands.len() - 1, &self.program.operands)
     }
 
-    /// A vector of the caller, or of the solver.
+    /// Adds an operand with n elements.
     pub(crate) fn vector(&mut self, name: &'static str, access: Access) -> Binding {
         self.operand(name, DType::F32, self.n, access)
     }
@@ -312,7 +314,7 @@ impl<'a> SolverBuilder<'a> {
         let spmv = Spmv::new(matrix).deterministic().variant(&self.common.variant);
         let product = Op::<f32>::lower(&spmv, self.profile).map_err(|e| {
             let op = self.program.op;
-            e.context(&format!("{op}: the product, whose bits a solver wants to be the same every time"))
+            e.context(&format!("{op}: the product, which must be deterministic"))
         })?;
         self.program.cost.flop += product.cost.flop;
         self.program.cost.bytes += product.cost.bytes;
@@ -324,8 +326,7 @@ impl<'a> SolverBuilder<'a> {
         Ok(())
     }
 
-    /// Appends a kernel over all elements, or of one workgroup, with the sums bound first, then the state, `vectors`
-    /// and `last`.
+    /// Appends a kernel over all elements, or of one workgroup. Bindings: partial sums, state, `vectors`, `last`.
     pub(crate) fn kernel(&mut self, kernel: SolverKernel, vectors: &[Binding], last: Option<Binding>) {
         let SolverKernel { file, entry, spec, state, alone, .. } = kernel;
         let mut bindings = vec![self.partials];
@@ -346,7 +347,7 @@ impl<'a> SolverBuilder<'a> {
         self.program.cost.flop += kernel.passes * self.n as f64;
     }
 
-    /// Appends a kernel with an invocation for each element, and these bindings.
+    /// Appends a kernel with a thread for each element.
     pub(crate) fn elements(
         &mut self,
         file: &'static str,
@@ -374,13 +375,13 @@ impl<'a> SolverBuilder<'a> {
         }
     }
 
-    /// Appends dots of x and y = A x, with which every iteration goes on.
+    /// Appends the dot products of x and y = A x that start an iteration.
     pub(crate) fn dots(&mut self, x: Binding, y: Binding) {
         let kernel = SolverKernel::new("sparse/solver_dots", "solver_dots", Spec::new()).passes(2.0);
         self.kernel(kernel, &[x, y], None);
     }
 
-    /// The program of a batch of iterations, each appended by `one`.
+    /// Returns the program of a batch of iterations, each appended by `one`.
     pub(crate) fn batch(mut self, mut one: impl FnMut(&mut Self) -> Result<()>) -> Result<Program> {
         self.program.cost = Cost::default();
         for _ in 0..self.common.check_every {
@@ -390,7 +391,7 @@ impl<'a> SolverBuilder<'a> {
     }
 }
 
-/// A kernel that takes part in the sums of a solver.
+/// A kernel that reads or writes the sums of a solver.
 pub(crate) struct SolverKernel {
     file: &'static str,
     entry: &'static str,
@@ -398,7 +399,7 @@ pub(crate) struct SolverKernel {
     state: bool,
     alone: bool,
     passes: f64,
-    /// The constant that tells where the last binding is.
+    /// The constant that names the last binding.
     last: Option<&'static str>,
 }
 
@@ -407,12 +408,12 @@ impl SolverKernel {
         Self { file, entry, spec, state: true, alone: false, passes: 0.0, last: None }
     }
 
-    /// Does not look at the state.
+    /// Does not bind the state.
     pub(crate) fn stateless(self) -> Self {
         Self { state: false, ..self }
     }
 
-    /// Of one workgroup.
+    /// Runs as one workgroup.
     pub(crate) fn alone(self) -> Self {
         Self { alone: true, ..self }
     }
@@ -462,11 +463,11 @@ impl SolverState {
     }
 }
 
-/// The one way that solvers run: in [`SOLVERS`](super::SOLVERS).
+/// The only variant of a solver.
 pub(crate) const VARIANTS: &[Variant] =
-    &[Variant::portable("fused", "products, then sums and steps over vectors, several of them in one pass")];
+    &[Variant::portable("fused", "products, then sums and vector updates, several in one pass")];
 
-/// Matrices that reach every form of a solver's kernels: only the diagonal looks at the format.
+/// Matrices that reach every form of a solver's kernels. Only the diagonal depends on the format.
 pub(crate) fn sample_matrices() -> impl Iterator<Item = MatrixLayout> {
     let formats = [
         Format::Csr,

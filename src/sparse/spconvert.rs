@@ -1,4 +1,4 @@
-//! Conversions between formats, on the device.
+//! Format conversion on the device.
 
 mod duplicates;
 mod expand;
@@ -23,48 +23,8 @@ use crate::program::{
 use crate::shape::index_u32;
 use steps::{Compressed, ConvertSteps};
 
-/// Conversion of a sparse matrix from one format to another, on the device.
+/// Converts a sparse matrix to another format: `B = A`.
 ///
-/// [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) finds how long the lists of the other format are, makes them and
-/// fills them. This is the last of these steps, for programs that convert again and again between matrices whose lists are
-/// as long each time.
-///
-/// # Shapes
-/// Operands are two matrices, as [`MatrixLayout`] describes them: one that is read and one that is written, which must not
-/// share memory. Both have the same extents, entries, and type of values: f32, or f16, on any device. Without types (as [`Executable`](crate::gpu::Executable)) they
-/// are the lists of the one format, in its order, then those of the other. Any extent may be 0, and there may be no entries.
-///
-/// Rows keep the order of their entries, also of entries at one position, in every format but two: what goes into or comes
-/// out of [`Format::Csc`] comes by rising row or column, and coordinates in no order (`sorted: false`) are sorted by row,
-/// then by column. Entries at one position keep their order then, too; none are added up
-/// ([`Gpu::sum_duplicates`](crate::Gpu::sum_duplicates) does). The result is what
-/// [`reference::spconvert`](crate::reference::spconvert) and the methods of [`Csr`](super::Csr) give, element for element.
-///
-/// Entries that do not fit into the matrix that is written (a row longer than its places) are left out, and what of it
-/// nothing is for is padding.
-///
-/// # Precision and determinism
-/// Values are moved, never computed with: every bit of them comes through. Same inputs, same results, on every device.
-///
-/// # Cost
-/// No flop. To and from compressed columns, and from coordinates in no order, entries are sorted
-/// ([`RadixSort`](crate::RadixSort)): a pass for each 8 bits of the indices that they are sorted by, with keys of one word or two.
-/// All else reads and writes each list about once. Scratch: keys and values twice where they are sorted, and some words for
-/// each row; a matrix of compressed rows where neither of the two is one; and a word for each value of f16.
-///
-/// # Variants
-/// `radix`, on every device.
-///
-/// # Errors
-/// [`Shape`](crate::ErrorKind::Shape): matrices of other extents, numbers of entries or types.
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, slices or windows of 0 rows.
-/// [`TooLarge`](crate::ErrorKind::TooLarge): a list, or keys to sort by, above the device's largest binding.
-///
-/// # Algorithm
-/// Stable radix sort by packed indices; pointers by binary search in sorted indices or by scans of lengths; every
-/// entry of the result looks for its row among pointers and fetches itself (`shaders/sparse/spconvert_gather.wgsl`).
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -73,32 +33,71 @@ use steps::{Compressed, ConvertSteps};
 /// let gpu = Gpu::new()?;
 /// let (row_idxs, col_idxs, values) = (vec![1, 0, 1], vec![2, 1, 0], vec![4.0, 1.0, 0.5]);
 /// let a = gpu.upload_matrix(&Coo { rows: 2, cols: 3, row_idxs, col_idxs, values })?;
-/// let b = gpu.convert_matrix(&a, Target::Csr)?;
-///
-/// // Again, with what is there.
+/// let b = gpu.convert_matrix(&a, Target::Csr)?; // allocates and converts
 /// let plan = Spconvert::new(a.layout(), b.layout()).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
-/// plan.record(&mut rec, &a, &b)?;
+/// plan.record(&mut rec, &a, &b)?; // converts again
 /// rec.submit()?;
 /// let csr = b.read()?.to_csr()?;
 /// assert_eq!((csr.row_ptrs, csr.col_idxs), (vec![0, 1, 3], vec![1, 0, 2]));
 /// assert_eq!(csr.values, [1.0, 0.5, 4.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) measures the matrix, allocates the result and fills it. This op
+/// is the last of these steps, for programs that convert often between lists of the same lengths.
+///
+/// # Shapes
+/// Operands are two matrices of the given [`MatrixLayout`]s: the first is read, the second written. They must not share
+/// memory, and must agree in extents, number of entries and value type, f32 or f16 (on any device). An untyped
+/// [`Executable`](crate::gpu::Executable) takes the lists of the first, in the order of its format, then those of the
+/// second. Any extent may be 0, and there may be no entries.
+///
+/// Rows keep the order of their entries, with two exceptions: to and from [`Format::Csc`], entries are sorted by row or
+/// column; unsorted coordinates (`sorted: false`) are sorted by row, then column. Both sorts are stable, and duplicates
+/// are kept; [`Gpu::sum_duplicates`](crate::Gpu::sum_duplicates) adds them up. The result equals that of
+/// [`reference::spconvert`](crate::reference::spconvert) and of the methods of [`Csr`](super::Csr), element for
+/// element.
+///
+/// Entries that do not fit the slots of their row are dropped. Unfilled slots become padding.
+///
+/// # Precision and determinism
+/// Values move as bits. The same inputs give the same result on every device.
+///
+/// # Cost
+/// No flop. To and from CSC, and from unsorted coordinates, entries are sorted ([`RadixSort`](crate::RadixSort)): a
+/// pass for each 8 bits of the indices, with keys of one or two words. Otherwise each list is read and written about
+/// once. Scratch: keys and values twice if they are sorted; a few words for each row; a CSR matrix if neither side is
+/// CSR; a word for each f16 value.
+///
+/// # Variants
+/// `radix`, on every device.
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): different extents, numbers of entries or value types; entries in a matrix that
+///   has no room for any.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, values other than f32 and f16, or
+///   slices or windows of 0 rows.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list, or the sort keys, above the device's largest binding.
+///
+/// # Algorithm
+/// A stable radix sort on packed indices. Pointers come from binary searches of sorted indices, or from scans of
+/// lengths. Each entry of the result finds its row among the pointers and fetches itself:
+/// `shaders/sparse/spconvert_gather.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spconvert {
     pub(crate) from: MatrixLayout,
     pub(crate) to: MatrixLayout,
     pub(crate) window: usize,
-    /// Whether the order of rows and the beginnings of slices are there already.
+    /// Whether the result already holds its row order and slice pointers.
     ordered: bool,
     variant: String,
 }
 
-/// A format to convert to, with what the format leaves open.
+/// A format to convert to, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// [`Coo`](super::Coo), by rows.
+    /// [`Coo`](super::Coo), sorted by row.
     Coo,
     /// [`Csr`](super::Csr).
     Csr,
@@ -108,24 +107,24 @@ pub enum Target {
     Ell,
     /// [`Hybrid`](super::Hybrid).
     Hybrid {
-        /// Places in a row; `None` for as many as four of five rows need
-        /// ([`Statistics::hybrid_width`](super::Statistics::hybrid_width)).
+        /// Slots of each row of the ELL part; `None` for [`Statistics::hybrid_width`](super::Statistics::hybrid_width),
+        /// which holds four of five rows.
         width: Option<usize>,
     },
     /// [`Jds`](super::Jds).
     Jds,
     /// [`Sell`](super::Sell).
     Sell {
-        /// Rows of a slice.
+        /// Rows in a slice.
         slice: usize,
-        /// Rows that are sorted among themselves.
+        /// Rows in a sort window.
         window: usize,
     },
 }
 
 impl Target {
-    /// The format of this name, as in the table of [`sparse`](crate::sparse), with what suits most matrices where it leaves
-    /// something open.
+    /// Returns the format with this name, as in the table of [`sparse`](crate::sparse), with parameters that suit most
+    /// matrices.
     ///
     /// ```
     /// use tilework::sparse::Target;
@@ -147,44 +146,34 @@ impl Target {
 }
 
 const VARIANTS: &[Variant] =
-    &[Variant::portable("radix", "stable radix sorts, scans and binary searches; entries fetch themselves")];
+    &[Variant::portable("radix", "stable radix sorts, scans and binary searches; each entry fetches itself")];
 
 impl Spconvert {
-    /// From a matrix that is stored in one way to one that is stored in another. Of the latter, `longest` must be right:
-    /// entries of the longest row (in [`Format::Csc`] it does not matter).
+    /// Converts from one layout to another. `to.longest` must be the number of entries of the longest row, except in
+    /// [`Format::Csc`], which ignores it.
     pub fn new(from: MatrixLayout, to: MatrixLayout) -> Self {
         Self { from, to, window: 1024, ordered: false, variant: "auto".into() }
     }
 
-    /// Rows that are sorted among themselves by falling length, if the result is [`Format::Sell`]. The default is 1024.
+    /// Sets the rows in a sort window of a [`Format::Sell`] result; the default is 1024.
     #[must_use]
     pub fn window(mut self, rows: usize) -> Self {
         self.window = rows;
         self
     }
 
-    /// Takes the order of rows and the beginnings of slices as they are in the result, in [`Format::Sell`].
+    /// Keeps the row order and slice pointers that a [`Format::Sell`] result already holds.
     pub(crate) fn ordered(mut self) -> Self {
         self.ordered = true;
         self
     }
 
-    /// How the result is stored.
+    /// Returns the layout of the result.
     pub(crate) fn result(&self) -> MatrixLayout {
         self.to
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     fn check(&self) -> Result<()> {
         let Self { from, to, window, .. } = self;
@@ -201,7 +190,7 @@ impl Spconvert {
         if !extents || from.values != to.values {
             return Err(err!(
                 Shape,
-                "spconvert: from {} x {} with {} entries of {} to {} x {} with {} of {}; a conversion keeps all of these",
+                "spconvert: the matrix is {} x {} with {} entries of {}, the result {} x {} with {} of {}; they must agree",
                 from.rows,
                 from.cols,
                 from.entries,
@@ -213,17 +202,13 @@ impl Spconvert {
             ));
         }
         if !matches!(from.values, DType::F32 | DType::F16) {
-            return Err(err!(
-                InvalidArgument,
-                "spconvert: values of {}; a matrix has values of f32 or f16",
-                from.values
-            ));
+            return Err(err!(InvalidArgument, "spconvert: values of {}; use f32 or f16", from.values));
         }
         let no_diagonals = |layout: &MatrixLayout| layout.format == Format::Jds && layout.longest == 0;
         if from.entries > 0 && (from.rows.min(from.cols) == 0 || no_diagonals(from) || no_diagonals(to)) {
             return Err(err!(
                 Shape,
-                "spconvert: {} entries in {} x {} with rows of {} at the most, which hold none",
+                "spconvert: {} entries do not fit {} x {} elements with rows of at most {}",
                 from.entries,
                 from.rows,
                 from.cols,
@@ -234,14 +219,14 @@ impl Spconvert {
         if no_slices(from) || no_slices(to) || *window == 0 {
             return Err(err!(
                 InvalidArgument,
-                "spconvert: slices or windows of 0 rows; a slice has at least 1, and a window, too"
+                "spconvert: slices or windows of 0 rows; both need at least 1"
             ));
         }
         Ok(())
     }
 }
 
-/// Lists that are written, under names of their own.
+/// Returns an operand for a list that is written, under a name of its own.
 fn written(operand: &Operand) -> Operand {
     let name = match operand.name {
         "row_idxs" => "to.row_idxs",
@@ -270,7 +255,7 @@ impl Op<f32> for Spconvert {
         let Self { from, to, .. } = self;
         let name = format!("spconvert {} to {}", from.format.name(), to.format.name());
         let (_, decision) = choose("spconvert", &self.variant, VARIANTS, profile, || {
-            ("radix", "the way that runs on every device".into())
+            ("radix", "it runs on every device".into())
         })?;
         let mut operands = from.operands("spconvert")?;
         let first = operands.len();
@@ -290,21 +275,14 @@ impl Op<f32> for Spconvert {
                 steps.spread_rows(self, Compressed { ptrs, idxs, values }, from.entries, to, target)?;
             }
             (Format::Coo { sorted }, Format::Csc, &[rows, cols, values], &[ptrs, idxs, values_out]) => {
-                let sorted = steps.sort_entries(&sorted::Entries {
-                    n: from.entries,
-                    other: rows,
-                    segments: None,
-                    other_above: false,
-                    idxs: cols,
-                    values,
-                    extents: [from.cols, from.rows],
-                    by_minor: !sorted,
-                    values_out,
-                })?;
+                let (n, extents) = (from.entries, [from.cols, from.rows]);
+                let entries = sorted::Entries::coordinates(n, [rows, cols, values], extents, values_out);
+                let by_column = sorted::Entries { other_above: false, by_minor: !sorted, ..entries };
+                let sorted = steps.sort_entries(&by_column)?;
                 steps.compress(&sorted, from.cols, Compressed { ptrs, idxs, values: values_out });
             }
             _ => {
-                let ptrs = steps.words("pointers of rows", from.rows + 1)?;
+                let ptrs = steps.words("row pointers", from.rows + 1)?;
                 let idxs = steps.words("columns", from.entries)?;
                 let values = steps.words("values", from.entries)?;
                 let rows = Compressed { ptrs, idxs, values };

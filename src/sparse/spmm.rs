@@ -1,62 +1,21 @@
-//! The product of a sparse and a dense matrix.
+//! Sparse matrix times dense matrix.
 
 mod lowering;
 
 use super::by_name::FORMAT;
-use super::{Described, Format, MatrixLayout};
+use super::{Described, Format, MatrixLayout, Spmv};
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role};
+use crate::program::{
+    Access, Asked, Decision, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role,
+};
 use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
 use lowering::SpmmLowering;
 
-/// Product of a sparse and a dense matrix: `C = alpha A B + beta C`.
+/// Multiplies a sparse matrix by a dense one: `C = alpha A B + beta C`.
 ///
-/// # Shapes
-/// A has `rows` x `cols` elements, stored in any [`Format`], with values of f32 or f16 and indices of u32. B has `cols`
-/// rows of `n` elements and C has `rows` of them, of f32, row after row; [`ldb`](Self::ldb) and [`ldc`](Self::ldc) are
-/// the elements from one row to the next, `n` unless said, and what lies between rows is left alone. C must not overlap
-/// the others. Operands are the matrix, B, C: a plan takes a [`DeviceMatrix`](crate::DeviceMatrix). Without types (as
-/// [`Executable`](crate::gpu::Executable)) they are the lists of the format, in its order, then B and C.
-///
-/// Any extent may be 0, and the matrix may have no entries. A position that comes more than once counts as the sum of its
-/// values. Padding never multiplies, whatever its value is. With `beta` = 0 (the default) C is not read, so what it
-/// holds, NaN too, does not matter. With `alpha` = 0 the result is `beta C`, and A and B are not read.
-///
-/// # Precision and determinism
-/// Products are summed in f32, in an order that the matrix and the device decide. Each column errs by no more than
-/// [`Spmv`](crate::Spmv) does ([`reference::spmm_bound`](crate::reference::spmm_bound)). Same device, same inputs, same
-/// variant: same bits. NaN and infinities go through as IEEE arithmetic has them.
-///
-/// # Cost
-/// 2 n flop for each entry; every list read once without its padding, and a row of B for each entry, from the device's cache if it fits there;
-/// C written once, and read once if `beta` is not 0. Dense rows are read in vectors of four where `n`, `ldb` and `ldc` are
-/// multiples of four, which is nearly twice as fast as without. One dispatch for `csr-scalar`, `csr-vector`, `ell`,
-/// `jds` and `sell` (one more for every 2^20 entries of a longer row); several for the others, whose scratch is a
-/// row of C for each 32 of their steps. `csc`, and `coo` of entries in no order, sort on each call and take 12 to 16
-/// bytes of scratch for each entry and those of [`RadixSort`](crate::RadixSort) beside.
-///
-/// # Variants
-/// `coo`; `csr-scalar`, `csr-vector`, `csr-merge` for compressed rows; `csc`, `ell`, `jds`, `hybrid`, `sell` for these
-/// formats. `auto` (the default) takes for compressed rows `csr-merge` if some are far longer than the mean, else
-/// `csr-vector`; for the others the one of their format.
-///
-/// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, slices of 0 rows.
-/// [`Shape`](crate::ErrorKind::Shape): a leading dimension below `n`. [`TooLarge`](crate::ErrorKind::TooLarge): a list, B
-/// or C above the device's largest binding, rows and entries of more than 2^32 - 1 together. Indices out of range are
-/// refused on upload ([`SparseMatrix::layout`](super::SparseMatrix::layout)); kernels take those in lists of other origin
-/// for padding.
-///
-/// # Algorithm
-/// Lanes along the dense columns, entries of A one after another. `shaders/sparse/spmm_csr_vector.wgsl`: C. Yang, A.
-/// Buluç and J. Owens (2018), "row splitting". `spmm_csr_merge.wgsl`: the same authors, and D. Merrill and M. Garland
-/// (2016). `spmm_coo.wgsl`: segmented sums with carries (G. Blelloch et al. 1993). `spmm_ell.wgsl`, `spmm_jds.wgsl`,
-/// `spmm_sell.wgsl`: as those of [`Spmv`](crate::Spmv). `csc` sorts its entries by row.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -74,6 +33,52 @@ use lowering::SpmmLowering;
 /// assert_eq!(c.read()?, [200.0, 99.5, 29.0, 14.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// A is `rows` x `cols` in any [`Format`], with f32 or f16 values and u32 indices. B is `cols` x `n` and C is `rows` x
+/// `n`, both row-major f32. [`ldb`](Self::ldb) and [`ldc`](Self::ldc) are the elements from one row to the next, `n` by
+/// default; elements between rows are not changed. Operands are a [`DeviceMatrix`](crate::DeviceMatrix), B and C; an
+/// untyped [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix. C
+/// must not overlap the others. Any extent may be 0, and the matrix may have no entries.
+///
+/// Values at duplicate positions add up. The values of padding are ignored. With `beta` = 0 (the default) C is not
+/// read, so its old contents do not matter, even NaN. With `alpha` = 0 the result is `beta C`, and A and B are not
+/// read.
+///
+/// # Precision and determinism
+/// Products are summed in f32, in an order that depends on the matrix and the device. The error bound of each column is
+/// that of [`Spmv`](crate::Spmv) ([`reference::spmm_bound`](crate::reference::spmm_bound)). NaN and infinities
+/// propagate as in IEEE arithmetic. The same device, inputs and variant give the same bits.
+///
+/// # Cost
+/// 2 n flop for each entry. Every list (without padding) is read once, and a row of B for each entry, from the cache if
+/// B fits there. C is written once, and read once if `beta` is not 0. If `n`, `ldb` and `ldc` are multiples of four,
+/// rows are read as vec4, which is nearly twice as fast. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and
+/// `sell`, and one more for every 2^20 entries of the longest row; several for the others, with scratch of one row of C
+/// for each 32 of their steps. `csc`, and `coo` on unsorted entries, sort in each call: 12 to 16 bytes of scratch for
+/// each entry, plus that of [`RadixSort`](crate::RadixSort).
+///
+/// # Variants
+/// `coo`; `csr-scalar`, `csr-vector`, `csr-merge`; `csc`; `ell`; `jds`; `hybrid`; `sell`. The name starts with the
+/// format. For CSR, `auto` (the default) takes `csr-merge` if some rows are far longer than the mean, else
+/// `csr-vector`.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, a variant of another format, values
+///   other than f32 and f16, or slices of 0 rows.
+/// - [`Shape`](crate::ErrorKind::Shape): a leading dimension below `n`.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list, B or C above the device's largest binding, or 2^32 or more rows
+///   and entries together.
+///
+/// Upload checks indices ([`SparseMatrix::layout`](super::SparseMatrix::layout)). In lists from elsewhere, kernels
+/// treat an index out of range as padding.
+///
+/// # Algorithm
+/// Lanes cover dense columns, and a team walks the entries of A.
+/// - `shaders/sparse/spmm_csr_vector.wgsl`: row splitting, C. Yang, A. Buluç and J. Owens, 2018.
+/// - `spmm_csr_merge.wgsl`: the same authors, and D. Merrill and M. Garland, 2016.
+/// - `spmm_coo.wgsl`: segmented sums with carries, G. Blelloch et al., 1993. `csc` sorts its entries by row first.
+/// - `spmm_ell.wgsl`, `spmm_jds.wgsl`, `spmm_sell.wgsl`: as in [`Spmv`](crate::Spmv).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmm {
     pub(crate) matrix: MatrixLayout,
@@ -89,65 +94,43 @@ pub struct Spmm {
 const VARIANTS: &[Variant] = &[
     Variant::portable(
         "coo",
-        "entries in equal shares, segmented sums, carries from share to share; sorts what is in no order",
+        "teams share entries evenly, segmented sums, carries between teams; sorts unsorted entries first",
     ),
-    Variant::portable("csr-scalar", "one invocation sums an element of C"),
-    Variant::portable("csr-vector", "neighbouring lanes sum a row, each some of its columns"),
-    Variant::portable(
-        "csr-merge",
-        "ends of rows and entries are merged and shared evenly; carries from share to share",
-    ),
-    Variant::portable("csc", "entries sorted by row, summed as by `coo`"),
-    Variant::portable("ell", "neighbouring lanes sum a row of places, each some of its columns"),
-    Variant::portable("jds", "neighbouring lanes sum a row down the jagged diagonals"),
-    Variant::portable("hybrid", "`ell` for the places, then `coo` for the list"),
-    Variant::portable("sell", "neighbouring lanes sum a row of its slice"),
+    Variant::portable("csr-scalar", "one thread sums an element of C"),
+    Variant::portable("csr-vector", "a team of lanes sums a row, each lane some of its columns"),
+    Variant::portable("csr-merge", "teams share row ends and entries evenly; carries between teams"),
+    Variant::portable("csc", "entries sorted by row, summed as in `coo`"),
+    Variant::portable("ell", "a team of lanes sums the slots of a row"),
+    Variant::portable("jds", "a team of lanes sums a row down the jagged diagonals"),
+    Variant::portable("hybrid", "`ell`, then `coo` for the rest"),
+    Variant::portable("sell", "a team of lanes sums a row of a slice"),
 ];
 
 impl Spmm {
-    /// With a matrix that is stored like this, and dense matrices of `n` columns.
+    /// Multiplies a matrix of this layout by a dense matrix of `n` columns.
     pub fn new(matrix: MatrixLayout, n: usize) -> Self {
         let variant = "auto".into();
         Self { matrix, n, alpha: 1.0, beta: 0.0, ldb: None, ldc: None, tile: None, variant }
     }
 
-    /// Factor of the product; 1 by default. With 0, A and B are not read.
-    #[must_use]
-    pub fn alpha(mut self, alpha: f32) -> Self {
-        self.alpha = alpha;
-        self
-    }
+    product_builders!("B", "c");
 
-    /// Factor of what C holds before; 0 by default, and C is then not read.
-    #[must_use]
-    pub fn beta(mut self, beta: f32) -> Self {
-        self.beta = beta;
-        self
-    }
-
-    /// Elements from one row of B to the next; `n` by default.
+    /// Sets the elements from one row of B to the next; the default is `n`.
     #[must_use]
     pub fn ldb(mut self, ldb: usize) -> Self {
         self.ldb = Some(ldb);
         self
     }
 
-    /// Elements from one row of C to the next; `n` by default.
+    /// Sets the elements from one row of C to the next; the default is `n`.
     #[must_use]
     pub fn ldc(mut self, ldc: usize) -> Self {
         self.ldc = Some(ldc);
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Invocations of a workgroup, lanes of a row, and steps of a share in `coo`, `csc` and `csr-merge`, instead of what the
-    /// device's policy has: for tuning.
+    /// For tests and tuning: sets the threads of a workgroup, the lanes of a row, and the steps of a team in `coo`,
+    /// `csc` and `csr-merge`.
     #[doc(hidden)]
     #[must_use]
     pub fn tile(mut self, workgroup_size: u32, lanes: u32, items: u32) -> Self {
@@ -155,36 +138,48 @@ impl Spmm {
         self
     }
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
+    /// Returns whether B and C are vectors, which the kernels of [`Spmv`] take.
+    fn of_vectors(&self) -> bool {
+        let dense = |rows: usize, ld: Option<usize>| rows <= 1 || ld.unwrap_or(1) == 1;
+        let MatrixLayout { rows, cols, .. } = self.matrix;
+        self.n == 1 && self.tile.is_none() && dense(cols, self.ldb) && dense(rows, self.ldc)
     }
 
-    /// Which variant, and why.
-    fn choose(&self) -> (&'static str, String) {
+    /// Returns the variant that suits, and why.
+    fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let mean = self.matrix.mean();
+        if self.of_vectors() {
+            let (variant, why) = Spmv::new(self.matrix).choose(profile);
+            let variant = if variant == "csr-segmented" { "csr-merge" } else { variant };
+            return (variant, format!("one column, a vector: {why}"));
+        }
         match self.matrix.format {
             Format::Csr if self.matrix.skewed() => {
                 let longest = self.matrix.longest;
                 (
                     "csr-merge",
-                    format!(
-                        "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
-                    ),
+                    format!("the longest row has {longest} entries, the mean {mean}: teams share rows"),
                 )
             }
-            Format::Csr => ("csr-vector", "lanes along the columns read rows of B in one piece".into()),
-            format => (format.name(), format!("the way of {}", format.name())),
+            Format::Csr if self.matrix.few_rows(self.n.div_ceil(4), mean, profile) => (
+                "csr-merge",
+                format!(
+                    "{} rows of {mean} entries are too few to fill the device: teams share rows",
+                    self.matrix.rows
+                ),
+            ),
+            Format::Csr => ("csr-vector", "neighbouring lanes read neighbouring elements of B".into()),
+            format => (format.name(), format!("the variant for {}", format.name())),
         }
     }
 
-    /// The elements of a dense operand: its rows start `ld` elements apart.
+    /// Returns a dense operand whose rows start `ld` elements apart.
     fn dense(&self, name: &'static str, rows: usize, ld: usize, access: Access) -> Result<Operand> {
         let n = self.n;
         if ld < n {
             return Err(err!(
                 Shape,
-                "{}: the leading dimension of {name} is {ld}, and its rows have {n} elements; it must be {n} or more",
+                "{}: the leading dimension of {name} is {ld}; it must be at least {n}, the row length",
                 self.matrix.name("spmm")
             ));
         }
@@ -204,19 +199,21 @@ impl Op<f32> for Spmm {
         operands.push(self.dense("b", matrix.cols, ldb, Access::Read)?);
         operands.push(self.dense("c", matrix.rows, ldc, Access::ReadWrite)?);
         matrix.check("spmm", profile, &operands)?;
-        let (variant, mut decision) = choose("spmm", &self.variant, VARIANTS, profile, || self.choose())?;
+        let (variant, mut decision) =
+            choose("spmm", &self.variant, VARIANTS, profile, || self.choose(profile))?;
         matrix.suits("spmm", variant)?;
-        let product = matrix.places() > 0 && matrix.cols > 0 && self.alpha != 0.0;
-        if !product {
-            let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
-            decision.because(format_args!("{zero}, so c is only scaled"));
-        }
+        let product = self.has_product(&mut decision);
         let mut program = Program::new("spmm", decision);
         let (columns, used) = if product { (n, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
         program.cost = matrix.cost(used, columns, self.beta != 0.0);
         program.operands = operands;
         if matrix.rows == 0 || n == 0 {
             return Ok(program);
+        }
+        if self.of_vectors() {
+            let spmv = Spmv::new(matrix).alpha(self.alpha).beta(self.beta).variant(variant.name);
+            let Program { scratch, kernels, dispatches, .. } = spmv.lower(profile)?;
+            return Ok(Program { scratch, kernels, dispatches, ..program });
         }
         SpmmLowering::new(self, profile, program, ldb, ldc).lower(product)
     }
@@ -227,6 +224,7 @@ pub(super) const INFO: Operation = Operation {
     about: "C = alpha A B + beta C, A sparse in any format, B and C dense",
     matrix: true,
     inputs: &[Input::new("b", "(cols, n)"), Input::optional("c", "(rows, n)")],
+    outputs: &[("c", "(rows, n)")],
     types: &[DType::F32],
     options: &[FORMAT, Setting::number("alpha", "1"), Setting::number("beta", "0")],
     make: Some(make),
@@ -237,9 +235,10 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (lists, Described { layout, .. }) = asked.sparse::<Described>()?;
+    asked.set("rows", &[layout.rows]);
     let (b, [_, n]) = asked.free_of("b", [layout.cols, 32], DType::F32)?;
     asked.check("b", &b, &[layout.cols, n], DType::F32)?;
-    // Without one, C begins as zeros.
+    // By default C starts as zeros.
     let shape = [layout.rows, n];
     let c = if asked.has_more() {
         asked.of("c", &shape, DType::F32)?

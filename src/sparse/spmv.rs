@@ -1,4 +1,4 @@
-//! The product of a sparse matrix and a vector.
+//! Sparse matrix times vector.
 
 mod atomic;
 mod by_row;
@@ -13,59 +13,13 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Bits, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Role, Setting, Variant, choose_with, deterministic, kernel_params,
+    Access, Asked, Binding, Bits, Decision, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Role, Setting, Variant, choose_with, deterministic, kernel_params,
 };
 use crate::shader::Spec;
 
-/// Product of a sparse matrix and a vector: `y = alpha A x + beta y`.
+/// Multiplies a sparse matrix by a vector: `y = alpha A x + beta y`.
 ///
-/// # Shapes
-/// A has `rows` x `cols` elements, stored in any [`Format`], with values of f32 or f16 and indices of u32. `x` has `cols`
-/// elements and `y` has `rows`, of f32; `y` must not overlap the others. Operands are the matrix, `x`, `y`: a plan
-/// takes a [`DeviceMatrix`](crate::DeviceMatrix). Without types (as [`Executable`](crate::gpu::Executable)) they are
-/// the lists of the format, in its order, then `x` and `y`.
-///
-/// Any extent may be 0, and the matrix may have no entries. A position that comes more than once counts as the sum of its
-/// values. Padding never multiplies, whatever its value is. With `beta` = 0 (the default) `y` is not read, so what
-/// it holds, NaN too, does not matter. With `alpha` = 0 the result is `beta y`, and A and `x` are not read.
-///
-/// # Precision and determinism
-/// Products are summed in f32, in an order that the matrix and the device decide. The error of row r is at most
-/// `gamma(n + 4) (|alpha| |A| |x| + |beta y|)` with n its entries, `gamma(j) = j u / (1 - j u)`, u = 2^-24
-/// ([`reference::spmv_bound`](crate::reference::spmv_bound)). Same device, same inputs, same variant: same bits,
-/// except for `coo-atomic` and `csc-atomic`, which [`deterministic`](Self::deterministic) rules out. NaN and infinities
-/// go through as IEEE arithmetic has them, except that `csc-atomic` leaves out columns whose element of `x` is 0.
-///
-/// # Cost
-/// 2 flop for each entry; every list without its padding and x read once, y written once, and read once if `beta` is not 0. One dispatch for
-/// `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell` (one more for every 2^20 entries of a longer row); three for
-/// `csr-merge` and `csr-segmented`, two or more for the others. Scratch is 8 bytes for each of their tiles, 12 for those
-/// of the former two. `csc`, and `coo` of entries in no order, sort on each call and take 12 bytes of scratch for each
-/// entry and those of [`RadixSort`](crate::RadixSort) beside.
-///
-/// # Variants
-/// `coo`, `coo-atomic` for coordinates; `csr-scalar`, `csr-vector`, `csr-merge`, `csr-segmented` for compressed rows;
-/// `csc`, `csc-atomic` for compressed columns; `ell`, `jds`, `hybrid`, `sell` for these formats. `auto` (the default)
-/// takes for compressed rows `csr-segmented` if some are far longer than the mean (`csr-merge` if the mean is below 8,
-/// and on a processor), `csr-scalar` if all are very short, else `csr-vector`; for the others the one without atomics.
-/// [`Statistics::format`](super::Statistics::format) names the format that suits a matrix.
-///
-/// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, one of another format, slices of 0 rows.
-/// [`Unsupported`](crate::ErrorKind::Unsupported): one with atomics where the same bits are asked for.
-/// [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding, rows and entries of more than
-/// 2^32 - 1 together. Indices out of range are refused on upload
-/// ([`SparseMatrix::layout`](super::SparseMatrix::layout)); kernels take those in lists of other origin for padding.
-///
-/// # Algorithm
-/// `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland (2009).
-/// `spmv_csr_merge.wgsl`: D. Merrill and M. Garland (2016), rows within a tile in the manner of J. Greathouse and M. Daga
-/// (2014). `spmv_csr_segmented.wgsl`, with the same tiles, and `spmv_coo.wgsl`: segmented sums with carries
-/// (G. Blelloch et al. 1993). `spmv_jds.wgsl`: Y. Saad (1989). `spmv_sell.wgsl`: M. Kreutzer et al. (2014).
-/// `csc` sorts products by row.
-///
-/// # Example
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::prelude::*;
@@ -82,19 +36,67 @@ use crate::shader::Spec;
 /// assert_eq!(y.read()?, [200.0, 29.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// # Shapes
+/// A is `rows` x `cols` in any [`Format`], with f32 or f16 values and u32 indices. `x` has `cols` elements and `y` has
+/// `rows`, both f32. Operands are a [`DeviceMatrix`](crate::DeviceMatrix), `x` and `y`; an untyped
+/// [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix. `y` must
+/// not overlap the others. Any extent may be 0, and the matrix may have no entries.
+///
+/// Values at duplicate positions add up. The values of padding are ignored. With `beta` = 0 (the default) `y` is not
+/// read, so its old contents do not matter, even NaN. With `alpha` = 0 the result is `beta y`, and A and `x` are not
+/// read.
+///
+/// # Precision and determinism
+/// Products are summed in f32, in an order that depends on the matrix and the device. The error of a row with n entries
+/// is at most `gamma(n + 4) (|alpha| |A| |x| + |beta y|)` with `gamma(j) = j u / (1 - j u)`, u = 2^-24
+/// ([`reference::spmv_bound`](crate::reference::spmv_bound)). NaN and infinities propagate as in IEEE arithmetic,
+/// except that `csc-atomic` skips columns whose element of `x` is 0. The same device, inputs and variant give the same
+/// bits, except with `coo-atomic` and `csc-atomic`, which [`deterministic`](Self::deterministic) excludes.
+///
+/// # Cost
+/// 2 flop for each entry. Every list (without padding) and x are read once, y is written once, and read once if `beta`
+/// is not 0. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell`, and one more for every 2^20 entries
+/// of the longest row; three for `csr-merge` and `csr-segmented`; two or more for the others. Scratch is 8 bytes for
+/// each tile of entries, 12 for `csr-merge` and `csr-segmented`. `csc`, and `coo` on unsorted entries, sort in each
+/// call: 12 bytes of scratch for each entry, plus that of [`RadixSort`](crate::RadixSort).
+///
+/// # Variants
+/// `coo`, `coo-atomic`; `csr-scalar`, `csr-vector`, `csr-merge`, `csr-segmented`; `csc`, `csc-atomic`; `ell`; `jds`;
+/// `hybrid`; `sell`. The name starts with the format. `auto` (the default) never takes one with atomics. For CSR it
+/// takes `csr-segmented` if some rows are far longer than the mean (`csr-merge` if the mean is below 8, and on a
+/// processor), `csr-scalar` if all rows are very short, else `csr-vector`.
+/// [`Statistics::format`](super::Statistics::format) names the format that suits a matrix.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, a variant of another format, values
+///   other than f32 and f16, or slices of 0 rows.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant with atomics where determinism is asked for.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding, or 2^32 or more rows and
+///   entries together.
+///
+/// Upload checks indices ([`SparseMatrix::layout`](super::SparseMatrix::layout)). In lists from elsewhere, kernels
+/// treat an index out of range as padding.
+///
+/// # Algorithm
+/// - `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland, 2009.
+/// - `spmv_csr_merge.wgsl`: D. Merrill and M. Garland, 2016; rows within a tile as J. Greathouse and M. Daga, 2014.
+/// - `spmv_csr_segmented.wgsl` (the same tiles) and `spmv_coo.wgsl`: segmented sums with carries, G. Blelloch et al.,
+///   1993. `csc` sorts its products by row first.
+/// - `spmv_jds.wgsl`: Y. Saad, 1989. `spmv_sell.wgsl`: M. Kreutzer et al., 2014.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmv {
     pub(crate) matrix: MatrixLayout,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
     deterministic: bool,
-    statistics: Option<String>,
+    statistics: Option<Statistics>,
     tile: Option<(u32, u32)>,
     variant: String,
 }
 
 kernel_params! {
-    /// Of every kernel of the product.
+    /// Parameters of every kernel of the op.
     pub(super) struct SpmvParams {
         rows: u32,
         cols: u32,
@@ -110,7 +112,7 @@ kernel_params! {
 }
 
 impl SpmvParams {
-    /// What a matrix says of itself.
+    /// Returns the parameters that the matrix determines.
     pub(super) fn of(matrix: MatrixLayout) -> Self {
         let slice = match matrix.format {
             Format::Sell { slice, .. } => slice as u32,
@@ -134,80 +136,74 @@ impl SpmvParams {
 const VARIANTS: &[Variant] = &[
     Variant::portable(
         "coo",
-        "tiles of entries, segmented sums, carries from tile to tile; sorts what is in no order",
+        "tiles of entries, segmented sums, carries between tiles; sorts unsorted entries first",
     ),
-    Variant::portable("coo-atomic", "one invocation adds an entry to its row by an atomic: for comparison")
+    Variant::portable("coo-atomic", "one thread adds an entry to its row by an atomic; for comparison")
         .in_any_order(),
-    Variant::portable("csr-scalar", "one invocation sums a row"),
-    Variant::portable("csr-vector", "neighbouring lanes, as many as suit the mean row, sum a row together"),
-    Variant::portable(
-        "csr-merge",
-        "ends of rows and entries are merged and shared evenly; carries from tile to tile",
-    ),
-    Variant::portable(
-        "csr-segmented",
-        "as `csr-merge`, and within a tile segmented sums, whose time no row changes",
-    ),
-    Variant::portable("csc", "products in the order of columns, sorted by row, summed as by `coo`"),
-    Variant::portable("csc-atomic", "one invocation adds a column to the rows by atomics: for comparison")
+    Variant::portable("csr-scalar", "one thread sums a row"),
+    Variant::portable("csr-vector", "neighbouring lanes sum a row together, more of them for longer rows"),
+    Variant::portable("csr-merge", "tiles share row ends and entries evenly; carries between tiles"),
+    Variant::portable("csr-segmented", "the tiles of `csr-merge`, with segmented sums inside a tile"),
+    Variant::portable("csc", "products by column, sorted by row, summed as in `coo`"),
+    Variant::portable("csc-atomic", "one thread adds a column to the rows by atomics; for comparison")
         .in_any_order(),
-    Variant::portable("ell", "one invocation sums a row of places down the columns"),
-    Variant::portable("jds", "one invocation sums a row down the jagged diagonals"),
-    Variant::portable("hybrid", "`ell` for the places, then `coo` for the list"),
-    Variant::portable("sell", "one invocation sums a row of its slice"),
+    Variant::portable("ell", "one thread sums the slots of a row"),
+    Variant::portable("jds", "one thread sums a row down the jagged diagonals"),
+    Variant::portable("hybrid", "`ell`, then `coo` for the rest"),
+    Variant::portable("sell", "one thread sums a row of a slice"),
 ];
 
 /// Constants that depend on the device.
 struct SpmvPolicy {
-    /// Invocations of kernels that own rows.
+    /// Threads of a workgroup in kernels that own rows.
     workgroup_size: u32,
-    /// Invocations of kernels that share tiles.
+    /// Threads of a workgroup in kernels that share tiles of entries.
     tile_size: u32,
-    /// Entries of an invocation in `coo`; odd, so that lanes meet in no bank.
+    /// Entries of a thread in `coo`; odd, so that lanes use different banks.
     coo_items: u32,
-    /// Steps of an invocation in `csr-merge`, which has four of them on their way at once.
+    /// Steps of a thread in `csr-merge`, which loads four at once.
     merge_items: u32,
-    /// Steps of an invocation in `csr-segmented`, a divisor of 32 and at least 4. On an H100 (power law): 170 us by 8, 173
-    /// by 4, 172 by 16.
+    /// Steps of a thread in `csr-segmented`: a divisor of 32, at least 4. On an H100 a power-law matrix takes 170 us
+    /// with 8, 173 with 4, 172 with 16.
     segment_items: u32,
-    /// The maximum number of places of a row that one dispatch takes.
-    most_places: u32,
+    /// The maximum number of slots of a row in one dispatch.
+    max_slots: u32,
 }
 
 fn policy(profile: &DeviceProfile) -> SpmvPolicy {
-    // With room for what else an invocation does.
-    let most_places = profile.loop_steps(3, 1 << 20) as u32;
+    // Leaves room for the other work of a thread.
+    let max_slots = profile.loop_steps(3, 1 << 20) as u32;
     if profile.quirks.serial_workgroups {
-        // Barriers are dear on processors.
+        // Barriers are slow on processors.
         SpmvPolicy {
             workgroup_size: 64,
             tile_size: 16,
             coo_items: 33,
             merge_items: 32,
             segment_items: 32,
-            most_places,
+            max_slots,
         }
     } else {
-        // On an H100, 2^20 rows: coordinates of a power law 133 us by 3 items, 143 by 5; its rows (another one) 181 us by 8
-        // items, 204 by 16; of 16 a row 100 us by 4 items, 96 by 8, 126 by 16.
+        // On an H100, 2^20 rows. `coo`, power law: 133 us with 3 items, 143 with 5. `csr-merge`, power law: 181 us with
+        // 8 items, 204 with 16; 16 entries in each row: 100 us with 4 items, 96 with 8, 126 with 16.
         SpmvPolicy {
             workgroup_size: 256,
             tile_size: 256,
             coo_items: 3,
             merge_items: 8,
             segment_items: 8,
-            most_places,
+            max_slots,
         }
     }
 }
 
-/// Lanes that can join sums by shuffles; 1 if none can.
+/// Returns the number of lanes that can sum by shuffles, 1 if none can.
 fn shuffled(profile: &DeviceProfile) -> u32 {
     if profile.features.subgroups { profile.subgroup_sizes.0 } else { 1 }
 }
 
 impl Spmv {
-    /// With a matrix that is stored like this.
+    /// Multiplies by a matrix of this layout.
     pub fn new(matrix: MatrixLayout) -> Self {
         Self {
             matrix,
@@ -220,39 +216,19 @@ impl Spmv {
         }
     }
 
-    /// Factor of the product; 1 by default. With 0, the matrix and `x` are not read.
-    #[must_use]
-    pub fn alpha(mut self, alpha: f32) -> Self {
-        self.alpha = alpha;
-        self
-    }
-
-    /// Factor of what `y` holds before; 0 by default, and `y` is then not read.
-    #[must_use]
-    pub fn beta(mut self, beta: f32) -> Self {
-        self.beta = beta;
-        self
-    }
+    product_builders!("`x`", "y");
 
     deterministic!(deterministic);
 
-    /// What was seen of the rows, and the format that suits them: the plan's report repeats it.
+    /// Adds row statistics: the plan's report then names the format that suits the matrix.
     #[must_use]
     pub fn statistics(mut self, statistics: &Statistics) -> Self {
-        let (format, why) = statistics.format();
-        self.statistics = Some(format!("{format} suits the matrix: {why}"));
+        self.statistics = Some(*statistics);
         self
     }
 
-    /// Runs the variant of this name instead of `auto`.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Invocations of a workgroup, and items of each in `coo`, `csc`, `csr-merge` and `csr-segmented` or lanes of a row in
-    /// `csr-vector`, instead of what the device's policy has: for tuning.
+    /// For tests and tuning: sets the threads of a workgroup, and the items of a thread (`coo`, `csc`, `csr-merge`,
+    /// `csr-segmented`) or the lanes of a row (`csr-vector`).
     #[doc(hidden)]
     #[must_use]
     pub fn tile(mut self, workgroup_size: u32, items: u32) -> Self {
@@ -260,48 +236,48 @@ impl Spmv {
         self
     }
 
-    /// Every way to run it.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
-
-    /// Which variant, and why.
-    fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
+    /// Returns the variant that suits, and why.
+    pub(super) fn choose(&self, profile: &DeviceProfile) -> (&'static str, String) {
         let MatrixLayout { longest, .. } = self.matrix;
         let mean = self.matrix.mean();
         match self.matrix.format {
             Format::Csr if self.matrix.skewed() => (
-                // On an H100, by `csr-segmented` and by `csr-merge`: 170 and 175 us for a power law of 16 entries a row, 35
-                // and 32 us for an arrow of 3. Gathers alone take 146 us of the former, which caches and no order bound.
+                // On an H100 `csr-segmented` takes 170 us and `csr-merge` 175 for a power law with 16 entries in a row,
+                // 35 and 32 us for an arrow with 3. Gathers alone take 146 us of the former.
                 if mean < 8 || profile.quirks.serial_workgroups { "csr-merge" } else { "csr-segmented" },
-                format!(
-                    "the longest row has {longest} entries and the mean one {mean}: work is shared evenly"
-                ),
+                format!("the longest row has {longest} entries, the mean {mean}: workgroups share rows"),
             ),
             Format::Csr if profile.quirks.serial_workgroups => {
-                ("csr-scalar", "on a processor a row is best walked by one".into())
+                ("csr-scalar", "on a processor one thread walks a row fastest".into())
             }
-            Format::Csr if mean < 2 => ("csr-scalar", format!("rows are short, {mean} entries in the mean")),
+            Format::Csr if mean < 2 => ("csr-scalar", format!("rows are short: {mean} entries on average")),
             Format::Csr => {
                 let lanes = self.lanes(profile);
+                if self.matrix.few_rows(lanes as usize, mean / lanes as usize, profile) {
+                    let rows = self.matrix.rows;
+                    let why = format!(
+                        "{rows} rows of {mean} entries are too few to fill the device: workgroups share rows"
+                    );
+                    return ("csr-segmented", why);
+                }
                 (
                     "csr-vector",
-                    format!("{lanes} lanes a row suit {mean} entries in the mean, {longest} at the most"),
+                    format!("{lanes} lanes for a row of {mean} entries on average, at most {longest}"),
                 )
             }
-            format => (format.name(), format!("the way of {} without atomics", format.name())),
+            format => (format.name(), format!("the variant for {} without atomics", format.name())),
         }
     }
 
-    /// Lanes that share a row: four entries each in the mean, which are on their way at once, and more where the longest row would keep its team
-    /// many times longer than that.
-    fn lanes(&self, profile: &DeviceProfile) -> u32 {
+    /// Returns the lanes that share a row: one for every four entries of the mean row, which load at once, and more if
+    /// the longest row would keep them much longer.
+    pub(super) fn lanes(&self, profile: &DeviceProfile) -> u32 {
         let wanted = (self.matrix.mean() / 4).max(self.matrix.longest / 64).clamp(2, 1 << 16) as u32;
-        let most = policy(profile).workgroup_size;
+        let max = policy(profile).workgroup_size;
         let shuffled = shuffled(profile);
         let lanes = wanted.next_power_of_two();
-        // Between a subgroup and rows that fill a workgroup, barriers cost more than longer walks.
-        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(most) } else { lanes.min(most) }
+        // Above a subgroup, barriers cost more than longer walks, unless rows fill a workgroup.
+        if shuffled > 1 && lanes < 16 * shuffled { lanes.min(shuffled).min(max) } else { lanes.min(max) }
     }
 }
 
@@ -318,13 +294,10 @@ impl Op<f32> for Spmv {
         let (variant, mut decision) =
             choose_with("spmv", &self.variant, VARIANTS, profile, bits, || self.choose(profile))?;
         self.matrix.suits("spmv", variant)?;
-        let product = self.matrix.places() > 0 && self.matrix.cols > 0 && self.alpha != 0.0;
-        if !product {
-            let zero = if self.alpha == 0.0 { "alpha is 0" } else { "there are no entries" };
-            decision.because(format_args!("{zero}, so y is only scaled"));
-        }
+        let product = self.has_product(&mut decision);
         if let Some(statistics) = &self.statistics {
-            decision.because(format_args!("{statistics}"));
+            let (format, why) = statistics.format(profile);
+            decision.because(format_args!("{format} suits the matrix: {why}"));
         }
         let mut program = Program::new("spmv", decision);
         let (entries, used) = if product { (1, &operands[..]) } else { (0, &operands[operands.len() - 1..]) };
@@ -355,8 +328,10 @@ struct SpmvLowering<'a> {
 
 impl SpmvLowering<'_> {
     fn lower(&mut self, product: bool) -> Result<()> {
-        if !product {
+        if !product || self.matrix.adds() {
             self.scale();
+        }
+        if !product {
             return Ok(());
         }
         match (self.matrix.format, self.program.variant()) {
@@ -372,29 +347,15 @@ impl SpmvLowering<'_> {
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
                     self.ell(width);
-                } else {
-                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
                 }
             }
-            (Format::Coo { .. }, "coo-atomic") => {
-                self.scale();
-                self.coo_atomic();
-            }
-            (Format::Coo { sorted }, _) => {
-                self.scale();
-                self.coo(0, self.matrix.entries, sorted)?;
-            }
-            (Format::Csc, "csc-atomic") => {
-                self.scale();
-                self.csc_atomic();
-            }
-            (Format::Csc, _) => {
-                self.scale();
-                self.csc()?;
-            }
+            (Format::Coo { .. }, "coo-atomic") => self.coo_atomic(),
+            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
+            (Format::Csc, "csc-atomic") => self.csc_atomic(),
+            (Format::Csc, _) => self.csc()?,
         }
         Ok(())
     }
@@ -403,7 +364,7 @@ impl SpmvLowering<'_> {
         Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
     }
 
-    /// Of a kernel that reads values, at this binding.
+    /// Returns the spec of a kernel that reads values at this binding.
     fn values_at(&self, binding: u32) -> Spec {
         self.matrix.values_at(binding, self.spec())
     }
@@ -425,17 +386,17 @@ impl SpmvLowering<'_> {
         self.operand(self.program.operands.len() - 1)
     }
 
-    /// Workgroups for as many invocations.
-    fn grid(&self, invocations: u64) -> Grid {
-        Grid::fold(invocations.div_ceil(u64::from(self.policy.workgroup_size)))
+    /// Returns the workgroups for this many threads.
+    fn grid(&self, threads: u64) -> Grid {
+        Grid::fold(threads.div_ceil(u64::from(self.policy.workgroup_size)))
     }
 
     /// See [`windows`].
     fn windows(&self, longest: u32, end: u32) -> Vec<(u32, u32)> {
-        windows(longest, end, self.policy.most_places)
+        windows(longest, end, self.policy.max_slots)
     }
 
-    /// y = beta y.
+    /// Appends y = beta y.
     fn scale(&mut self) {
         let spec = self.spec().constant("RESULT_BINDING", 1u32);
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_scale", "spmv_scale", spec));
@@ -449,6 +410,7 @@ pub(super) const INFO: Operation = Operation {
     about: "y = alpha A x + beta y, A sparse in any format",
     matrix: true,
     inputs: &[Input::new("x", "(cols)"), Input::optional("y", "(rows)")],
+    outputs: &[("y", "(rows)")],
     types: &[DType::F32],
     options: &[
         FORMAT,
@@ -464,8 +426,9 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (lists, Described { layout, statistics, .. }) = asked.sparse::<Described>()?;
+    asked.set("rows", &[layout.rows]);
     let x = asked.of("x", &[layout.cols], DType::F32)?;
-    // Without one, y begins as zeros.
+    // By default y starts as zeros.
     let y = if asked.has_more() {
         asked.of("y", &[layout.rows], DType::F32)?
     } else {

@@ -1,11 +1,10 @@
-//! Small files in the user's cache directory: compiled kernels and what tuning found.
+//! Small files in the user's cache directory: compiled kernels and tuning results.
 //!
-//! Only regular files are opened, and only those are replaced: whoever opens a pipe waits for its other end.
+//! Only regular files are opened or replaced, because opening a pipe would block.
 //!
-//! What is kept is only ever a shortcut: whatever is wrong with a file or a directory, the work is done again. A file
-//! holds its whole key and a checksum, so one that is truncated, flipped, renamed or of somebody else is not read. It
-//! is written under another name and then renamed, so that nobody sees half of it, also where processes write at
-//! once.
+//! The cache is only a shortcut: if a file or directory is unusable, the work is done again. A file holds its whole key
+//! and a checksum, so truncated, corrupted, renamed and foreign files are rejected. It is written under a temporary
+//! name and renamed, so that no process sees half a file.
 
 use crate::io::Aside;
 use std::fs::{self, File, TryLockError};
@@ -18,22 +17,22 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Where compiled pipelines and the results of tuning are kept from one run of a program to the next.
+/// Where compiled pipelines and tuning results are kept between runs of a program.
 ///
 /// ```
 /// use tilework::gpu::CacheDir;
 ///
-/// // A directory of the program's own instead of `~/.cache/tilework` or what the system has in its place.
+/// // The program's own directory instead of `~/.cache/tilework` or its equivalent.
 /// let cache = CacheDir::At("target/doc-cache".into());
 /// assert_ne!(cache, CacheDir::default());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CacheDir {
-    /// `tilework` in the user's cache directory, or what the environment variable `TILEWORK_CACHE` names instead; if
-    /// that is empty, nowhere.
+    /// `tilework` in the user's cache directory. The environment variable `TILEWORK_CACHE` names another directory; if
+    /// it is empty, nothing is kept.
     #[default]
     User,
-    /// This directory. It is made if it is not there.
+    /// This directory, created if missing.
     At(PathBuf),
     /// Nowhere.
     Off,
@@ -53,46 +52,46 @@ impl CacheDir {
     }
 }
 
-/// What a device has found and kept on disk so far.
+/// The use of the disk cache by a device so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CacheReport {
-    /// The directory of this device, driver and version of tilework, if anything is kept.
+    /// The directory for this device, driver and version of tilework, if anything is kept.
     pub directory: Option<PathBuf>,
-    /// Kernels built whose compiled form was on disk.
+    /// Kernels loaded from disk.
     pub found: u64,
-    /// Kernels that had to be compiled.
+    /// Kernels compiled.
     pub compiled: u64,
-    /// Seconds that making kernels ready took, found or compiled, all threads taken together.
+    /// Seconds to load or compile kernels, summed over all threads.
     pub seconds: f64,
     /// Files written.
     pub written: u64,
-    /// Files that were there and were not what they claim to be.
+    /// Files that failed their check.
     pub damaged: u64,
-    /// The first thing that went wrong: a directory that cannot be made, a full disk. Work goes on without.
+    /// The first failure, such as a directory that cannot be created or a full disk. Work continues without the cache.
     pub trouble: Option<String>,
 }
 
-/// Bytes that all devices' files may take together.
+/// Maximum bytes of the files of all devices.
 const MAX_BYTES: u64 = 512 << 20;
 const MAGIC: &[u8; 8] = b"tilework";
-/// Changes with what is in a file.
+/// Changes with the contents of files.
 const FORMAT: u32 = 1;
-/// A file of another process that is older than this was left behind.
+/// A temporary file of another process that is older than this was left behind.
 const ABANDONED: Duration = Duration::from_secs(600);
-/// Who changes a file by what is in it holds this one.
+/// The lock file for updates that depend on the old contents.
 const LOCK: &str = ".lock";
-/// Milliseconds that it is waited for.
+/// Milliseconds to wait for the lock.
 const PATIENCE: u32 = 1000;
 
 /// The files of one device.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// What all devices have in common.
+    /// The directory of all devices.
     root: Option<PathBuf>,
-    /// What this one has, with this driver and version.
+    /// The directory for this device, driver and version.
     home: PathBuf,
-    most_bytes: u64,
-    /// Bytes of all files, once they have been counted.
+    max_bytes: u64,
+    /// Bytes of all files, once counted.
     bytes: Mutex<Option<u64>>,
     found: AtomicU64,
     compiled: AtomicU64,
@@ -103,58 +102,58 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The store of a device with this short name, which shares files with another of its name only where `identity`,
-    /// all else that they depend on, is the same too. Nothing is read or written yet.
+    /// A store for a device with this short name. Devices share files only if `identity`, everything else that the
+    /// files depend on, is the same. Reads and writes nothing yet.
     pub(crate) fn new(dir: &CacheDir, id: &str, identity: &[&str]) -> Self {
         let Some(root) = dir.path() else { return Self::default() };
         let version = format!("{} {FORMAT}", env!("CARGO_PKG_VERSION"));
         let identity =
             [id, &version].into_iter().chain(identity.iter().copied()).collect::<Vec<_>>().join("\n");
         let home = root.join(format!("{id}-{:016x}", xxh3_64(identity.as_bytes())));
-        Self { root: Some(root), home, most_bytes: MAX_BYTES, ..Self::default() }
+        Self { root: Some(root), home, max_bytes: MAX_BYTES, ..Self::default() }
     }
 
     fn path(&self, kind: &str, key: &[u8]) -> PathBuf {
         self.home.join(format!("{kind}-{:032x}", xxh3_128(key)))
     }
 
-    /// What was saved under `kind` and `key`.
+    /// Returns the payload saved under `kind` and `key`.
     pub(crate) fn load(&self, kind: &str, key: &[u8]) -> Option<Vec<u8>> {
         self.root.as_ref()?;
         let path = self.path(kind, key);
         let mut file = match regular(&path).and_then(|()| File::open(&path)) {
             Ok(file) => file,
-            // Nothing was kept yet.
+            // Nothing is saved yet.
             Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
             Err(e) => {
                 self.note("reading", &path, &e);
                 return None;
             }
         };
-        // A file that somebody swapped for a huge one is not read whole.
+        // The file may have been replaced by a huge one.
         let mut bytes = Vec::new();
-        if let Err(e) = (&mut file).take(self.most_bytes).read_to_end(&mut bytes) {
+        if let Err(e) = (&mut file).take(self.max_bytes).read_to_end(&mut bytes) {
             self.note("reading", &path, &e);
             return None;
         }
         let Some(payload) = unpack(&bytes, key) else {
             self.damaged.fetch_add(1, Ordering::Relaxed);
-            // It would be in the way of the next, and is in any case of no use.
+            // The file is useless, and would block the next save.
             let _ = fs::remove_file(&path);
             return None;
         };
-        // The files used last stay longest.
+        // Recently used files are removed last.
         let _ = file.set_modified(SystemTime::now());
         bytes.truncate(payload.end);
         bytes.drain(..payload.start);
         Some(bytes)
     }
 
-    /// Keeps `payload` under `kind` and `key`. What goes wrong is remembered for the report, and nothing else.
+    /// Saves `payload` under `kind` and `key`. A failure is only recorded for the report.
     pub(crate) fn save(&self, kind: &str, key: &[u8], payload: &[u8]) {
         let Some(root) = &self.root else { return };
         let bytes = pack(key, payload);
-        if bytes.len() as u64 > self.most_bytes / 8 {
+        if bytes.len() as u64 > self.max_bytes / 8 {
             return;
         }
         let path = self.path(kind, key);
@@ -167,20 +166,20 @@ impl Store {
         }
     }
 
-    /// Keeps what `change` makes of what is kept under `kind` and `key`, so that processes that do it at once lose
-    /// nothing of one another's.
+    /// Replaces the payload under `kind` and `key` by `change(payload)`. Concurrent updates by several processes all
+    /// count.
     pub(crate) fn update(&self, kind: &str, key: &[u8], change: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>) {
         if self.root.is_none() {
             return;
         }
-        // Let go when it is dropped, or its process ends.
+        // Released when dropped, or when the process ends.
         let _lock = self.lock_file();
         let changed = change(self.load(kind, key));
         self.save(kind, key, &changed);
     }
 
-    /// A lock that processes share; none where a file system has none, or somebody keeps it for long: what is lost then
-    /// is found again.
+    /// Locks the device's directory across processes. Returns `None` if the file system has no locks or another process
+    /// holds the lock for long: an update lost then is only found again.
     fn lock_file(&self) -> Option<File> {
         fs::create_dir_all(&self.home).ok()?;
         let path = self.home.join(LOCK);
@@ -204,19 +203,19 @@ impl Store {
         file.put(path)
     }
 
-    /// Counts a kernel that was made ready.
+    /// Counts a kernel that was loaded or compiled.
     pub(crate) fn count(&self, found: bool, took: Duration) {
         let counter = if found { &self.found } else { &self.compiled };
         counter.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Remembers the first trouble.
+    /// Records the first failure.
     fn note(&self, doing: &str, path: &Path, error: &io::Error) {
         lock(&self.trouble).get_or_insert_with(|| format!("{doing} {}: {error}", crate::error::shown(path)));
     }
 
-    /// Drops the files used longest ago, of all devices, when there are too many bytes.
+    /// Removes the least recently used files, of all devices, if there are too many bytes.
     fn bound(&self, root: &Path, added: u64) {
         let mut bytes = lock(&self.bytes);
         let known = match *bytes {
@@ -224,14 +223,14 @@ impl Store {
             None => files(root).iter().map(|file| file.bytes).sum(),
         };
         *bytes = Some(known);
-        if known <= self.most_bytes {
+        if known <= self.max_bytes {
             return;
         }
         let mut all = files(root);
         all.sort_by_key(|file| file.used);
         let mut left: u64 = all.iter().map(|file| file.bytes).sum();
         for file in all {
-            if left <= self.most_bytes / 4 * 3 {
+            if left <= self.max_bytes / 4 * 3 {
                 break;
             }
             if fs::remove_file(&file.path).is_ok() {
@@ -241,14 +240,14 @@ impl Store {
         *bytes = Some(left);
     }
 
-    /// Removes what is kept for this device.
+    /// Removes the files of this device.
     pub(crate) fn clear(&self) {
         if self.root.is_none() {
             return;
         }
         for file in own_files(&self.home, SystemTime::now()) {
             match fs::remove_file(&file.path) {
-                // Another process was faster.
+                // Another process has removed it.
                 Err(e) if e.kind() != io::ErrorKind::NotFound => self.note("removing", &file.path, &e),
                 _ => {}
             }
@@ -270,15 +269,15 @@ impl Store {
     }
 }
 
-/// That a path is one of a regular file.
+/// Checks that a path is a regular file.
 fn regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file; remove it"))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file; remove it"))
 }
 
-/// That a path is one of a regular file, or of nothing.
+/// Checks that a path is a regular file or does not exist.
 fn replaceable(path: &Path) -> io::Result<()> {
     match regular(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -293,14 +292,14 @@ struct Kept {
     used: SystemTime,
 }
 
-/// The files of all devices.
+/// Lists the files of all devices.
 fn files(root: &Path) -> Vec<Kept> {
     let now = SystemTime::now();
     let homes = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
     homes.flat_map(|home| own_files(&home, now)).collect()
 }
 
-/// Files of ours in a device's directory: whatever else lies there is not ours to count or remove.
+/// Lists our files in a device's directory. Other files are never counted or removed.
 fn own_files(home: &Path, now: SystemTime) -> Vec<Kept> {
     let kept = |entry: fs::DirEntry| {
         let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
@@ -315,7 +314,7 @@ fn own_files(home: &Path, now: SystemTime) -> Vec<Kept> {
     fs::read_dir(home).into_iter().flatten().flatten().filter_map(kept).collect()
 }
 
-/// A file: magic, lengths of key and payload, key, payload, checksum of all of it.
+/// Builds a file: magic, lengths of key and payload, key, payload, checksum.
 fn pack(key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MAGIC.len() + 24 + key.len() + payload.len());
     bytes.extend_from_slice(MAGIC);
@@ -328,7 +327,7 @@ fn pack(key: &[u8], payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Where the payload lies in a whole file with this key.
+/// Returns the range of the payload in a valid file with this key.
 fn unpack(bytes: &[u8], key: &[u8]) -> Option<Range<usize>> {
     let (body, sum) = bytes.split_last_chunk::<8>()?;
     let rest = body.strip_prefix(MAGIC)?;
@@ -340,7 +339,7 @@ fn unpack(bytes: &[u8], key: &[u8]) -> Option<Range<usize>> {
     whole.then_some(body.len() - payload.len()..body.len())
 }
 
-/// Locks, also after a thread panicked while holding the lock: the numbers behind it are whole at any time.
+/// Locks even if a thread panicked while holding the lock: the data behind it is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded_and_nothing_else() {
+    fn loads_what_was_saved_under_the_same_key() {
         let (store, root) = store("saved");
         assert_eq!(store.load("a", b"key"), None);
         store.save("a", b"key", b"payload");
@@ -374,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncated_or_flipped_file_is_ignored() {
+    fn rejects_truncated_and_corrupted_files() {
         let whole = pack(b"key", b"payload");
         assert_eq!(unpack(&whole, b"key").map(|place| &whole[place]), Some(&b"payload"[..]));
         assert_eq!(unpack(&whole, b"kez"), None);
@@ -402,9 +401,9 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_and_foreign_files_stay() {
+    fn limits_the_bytes_and_keeps_foreign_files() {
         let (mut store, root) = store("bounded");
-        store.most_bytes = 10_000;
+        store.max_bytes = 10_000;
         fs::create_dir_all(&store.home).unwrap();
         let foreign = store.home.join("notes.txt");
         fs::write(&foreign, [0; 50_000]).unwrap();
@@ -413,7 +412,7 @@ mod tests {
         }
         let bytes: u64 = files(&root).iter().map(|f| f.bytes).sum();
         assert!(bytes <= 10_000 && bytes > 5_000, "{bytes} bytes");
-        // The last one written is there, the first is gone; the foreign file is not ours.
+        // The last file written remains, the first is gone.
         assert!(
             store.load("a", &99u32.to_le_bytes()).is_some() && store.load("a", &0u32.to_le_bytes()).is_none()
         );
@@ -422,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_a_file_is_trouble_that_is_told() {
+    fn reports_a_file_in_place_of_the_directory() {
         let (_, root) = store("file");
         fs::write(&root, b"").unwrap();
         let store = Store::new(&CacheDir::At(root.clone()), "mesa", &["22.3"]);
@@ -435,7 +434,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_directory_that_cannot_be_made_is_trouble_that_is_told() {
+    fn reports_a_directory_that_cannot_be_created() {
         let store = Store::new(&CacheDir::At("/proc/tilework".into()), "mesa", &["22.3"]);
         assert_eq!((store.load("a", b"key"), store.report().trouble), (None, None));
         store.save("a", b"key", b"payload");
@@ -447,7 +446,7 @@ mod tests {
     /// Runs the ignored test in a process that cannot write a byte to a file.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_trouble_that_is_told() {
+    fn reports_a_full_disk() {
         let limited =
             "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact --ignored store::disk::tests::a_full_disk_here";
         let me = std::env::current_exe().unwrap();
@@ -463,14 +462,14 @@ mod tests {
         store.save("a", b"key", b"payload");
         assert_eq!(store.load("a", b"key"), None);
         assert!(store.report().trouble.is_some_and(|text| text.contains("too large")));
-        assert_eq!(fs::read_dir(&store.home).unwrap().count(), 0, "half a file is left");
+        assert_eq!(fs::read_dir(&store.home).unwrap().count(), 0, "a partial file is left");
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// Pipes that nobody writes to or reads from, where files are looked for.
+    /// Pipes without readers and writers in place of files.
     #[test]
     #[cfg(unix)]
-    fn pipes_and_folders_in_place_of_files_are_trouble_that_is_told() {
+    fn reports_pipes_and_folders_in_place_of_files() {
         let (finished, wait) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for pipe in [true, false] {
@@ -496,7 +495,7 @@ mod tests {
                 assert_eq!(
                     store.load("a", b"other").as_deref(),
                     Some(&b"new"[..]),
-                    "the lock is done without"
+                    "updates work without the lock"
                 );
                 assert!(paths.iter().all(|path| !fs::metadata(path).unwrap().is_file()), "not replaced");
                 assert_eq!(store.report().written, 1);
@@ -506,11 +505,11 @@ mod tests {
             }
             finished.send(()).unwrap();
         });
-        wait.recv_timeout(Duration::from_secs(60)).expect("a pipe is waited for, or the test failed");
+        wait.recv_timeout(Duration::from_secs(60)).expect("blocked on a pipe, or the test failed");
     }
 
     #[test]
-    fn writers_at_once_leave_whole_files() {
+    fn concurrent_writers_leave_complete_files() {
         let (store, root) = store("writers");
         std::thread::scope(|scope| {
             for t in 0..4u8 {
@@ -530,9 +529,9 @@ mod tests {
     }
 
     #[test]
-    fn changes_at_once_are_all_kept() {
+    fn concurrent_updates_are_all_kept() {
         let (store, root) = store("changes");
-        // A store each, as processes have.
+        // One store for each, as in separate processes.
         let other = || Store::new(&CacheDir::At(root.clone()), "mesa", &["22.3"]);
         std::thread::scope(|scope| {
             for t in 0..4u8 {
@@ -551,7 +550,7 @@ mod tests {
         let mut all = store.load("a", b"key").unwrap();
         all.sort_unstable();
         assert_eq!(all, [[0; 25], [1; 25], [2; 25], [3; 25]].concat());
-        // Somebody who never lets go stops nobody.
+        // A lock that is never released blocks nobody.
         let held = store.lock_file().unwrap();
         other().update("a", b"key", |old| vec![old.unwrap().len() as u8]);
         assert_eq!(store.load("a", b"key").as_deref(), Some(&[100][..]));
@@ -561,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_where_nothing_is_wanted() {
+    fn a_disabled_cache_keeps_nothing() {
         let store = Store::new(&CacheDir::Off, "mesa", &[]);
         store.save("a", b"key", b"payload");
         assert_eq!((store.load("a", b"key"), store.report()), (None, CacheReport::default()));

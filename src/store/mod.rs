@@ -1,4 +1,4 @@
-//! What is kept from one run of a program to the next: files with the feature `disk-cache`, nothing without it.
+//! What is kept between runs of a program: files with the feature `disk-cache`, nothing without it.
 
 #[cfg(feature = "disk-cache")]
 mod disk;

@@ -1,8 +1,8 @@
-//! The store of a build without the feature `disk-cache`: it keeps nothing.
+//! The store of a build without the feature `disk-cache`. It keeps nothing.
 
 use std::time::Duration;
 
-/// Stands in for the files of a device.
+/// A store that keeps nothing.
 #[derive(Debug, Default)]
 pub(crate) struct NoStore;
 

@@ -52,7 +52,7 @@ impl OperandPlace {
     }
 }
 
-/// The capacity of a chunk in elements.
+/// The elements that a chunk has room for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub(super) dtype: DType,

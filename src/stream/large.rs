@@ -130,8 +130,8 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`].
     pub fn map<T: Element>(&self, x: impl Source<T>, function: MapFn) -> Result<Vec<T>> {
-        let mut all = with_room("map", x.left().unwrap_or(0))?;
-        self.map_to(x, function, |chunk| append("map", &mut all, chunk))?;
+        let mut all = with_room(Map::NAME, x.left().unwrap_or(0))?;
+        self.map_to(x, function, |chunk| append(Map::NAME, &mut all, chunk))?;
         Ok(all)
     }
 
@@ -145,7 +145,7 @@ impl Streamed {
         function: MapFn,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
-        let mut flow = Flow::new(self, "map", x, &[T::DTYPE.size(); 2])?;
+        let mut flow = Flow::new(self, Map::NAME, x, &[T::DTYPE.size(); 2])?;
         let mut plans =
             flow.plans(move |profile, n| Op::<T>::lower(&Map::new(function.clone(), n), profile))?;
         let y = flow.output::<T>(flow.len());
@@ -160,8 +160,8 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`]; [`Shape`](crate::ErrorKind::Shape) if one source ends before the other.
     pub fn zip<T: Element>(&self, x: impl Source<T>, y: impl Source<T>, function: ZipFn) -> Result<Vec<T>> {
-        let mut all = with_room("zip", x.left().unwrap_or(0))?;
-        self.zip_to(x, y, function, |chunk| append("zip", &mut all, chunk))?;
+        let mut all = with_room(Zip::NAME, x.left().unwrap_or(0))?;
+        self.zip_to(x, y, function, |chunk| append(Zip::NAME, &mut all, chunk))?;
         Ok(all)
     }
 
@@ -176,7 +176,7 @@ impl Streamed {
         function: ZipFn,
         mut sink: impl FnMut(&[T]) -> Outcome + Send,
     ) -> Result<()> {
-        let mut flow = Flow::new(self, "zip", x, &[T::DTYPE.size(); 3])?.beside(y);
+        let mut flow = Flow::new(self, Zip::NAME, x, &[T::DTYPE.size(); 3])?.beside(y);
         let mut plans =
             flow.plans(move |profile, n| Op::<T>::lower(&Zip::new(function.clone(), n), profile))?;
         let z = flow.output::<T>(flow.len());
@@ -208,14 +208,14 @@ impl Streamed {
             ));
         }
         let mut totals = Vec::new();
-        let mut flow = Flow::new(self, "reduce", input, &[T::DTYPE.size()])?;
+        let mut flow = Flow::new(self, Reduce::NAME, input, &[T::DTYPE.size()])?;
         let each = op.clone();
         let mut plans =
             flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(each.clone(), n), profile))?;
         let total = flow.output::<U>(1);
         flow.run(
             |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(total, 1)?]),
-            |chunk| append("reduce", &mut totals, chunk.read(total)?),
+            |chunk| append(Reduce::NAME, &mut totals, chunk.read(total)?),
         )?;
         match totals[..] {
             [total] => Ok(total),
@@ -275,7 +275,7 @@ impl Streamed {
         P: Reducer<T, Output = u32> + Clone,
         V: Reducer<T, Output = T> + Clone,
     {
-        let mut flow = Flow::new(self, "reduce", input, &[T::DTYPE.size()])?;
+        let mut flow = Flow::new(self, Reduce::NAME, input, &[T::DTYPE.size()])?;
         let mut positions =
             flow.plans(move |profile, n| Op::<T>::lower(&Reduce::new(position.clone(), n), profile))?;
         let mut values =
@@ -330,10 +330,10 @@ impl Streamed {
         bins: usize,
         histogram: impl Fn(usize) -> Histogram,
     ) -> Result<Vec<u64>> {
-        let mut flow = Flow::new(self, "histogram", input, &[T::DTYPE.size()])?;
+        let mut flow = Flow::new(self, Histogram::NAME, input, &[T::DTYPE.size()])?;
         let mut plans = flow.plans(|profile, n| Op::<T>::lower(&histogram(n), profile))?;
         let counts = flow.output::<u32>(bins);
-        let mut all = filled("histogram", bins, 0u64)?;
+        let mut all = filled(Histogram::NAME, bins, 0u64)?;
         flow.run(
             |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(counts, bins)?]),
             |chunk| {
@@ -354,7 +354,7 @@ impl Streamed {
         Select: Op<T>,
     {
         let size = T::DTYPE.size();
-        let flow = Flow::new(self, "select", input, &[size, 4, size])?.beside(flags);
+        let flow = Flow::new(self, Select::NAME, input, &[size, 4, size])?.beside(flags);
         selected(flow, |profile, n| Op::<T>::lower(&Select::new(n), profile))
     }
 
@@ -366,7 +366,7 @@ impl Streamed {
     where
         Select: Op<T>,
     {
-        let flow = Flow::new(self, "select", input, &[T::DTYPE.size(); 2])?;
+        let flow = Flow::new(self, Select::NAME, input, &[T::DTYPE.size(); 2])?;
         selected(flow, |profile, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile))
     }
 
@@ -376,7 +376,7 @@ impl Streamed {
     /// # Errors
     /// See [`Streamed`].
     pub fn sort<T: SortKey>(&self, keys: impl Source<T>, descending: bool) -> Result<Vec<T>> {
-        let flow = Flow::new(self, "sort", keys, &[T::DTYPE.size(); 2])?;
+        let flow = Flow::new(self, RadixSort::NAME, keys, &[T::DTYPE.size(); 2])?;
         Ok(self.sorted(flow, false, descending)?.0)
     }
 
@@ -391,7 +391,7 @@ impl Streamed {
         descending: bool,
     ) -> Result<(Vec<T>, Vec<u32>)> {
         let size = T::DTYPE.size();
-        let flow = Flow::new(self, "sort", keys, &[size, size, 4, 4])?.beside(values);
+        let flow = Flow::new(self, RadixSort::NAME, keys, &[size, size, 4, 4])?.beside(values);
         self.sorted(flow, true, descending)
     }
 
@@ -411,8 +411,8 @@ impl Streamed {
         let key = flow.output::<T>(len);
         let value = with_values.then(|| flow.output::<u32>(len));
         let room = flow.left().unwrap_or(0);
-        let mut sorted = with_room("sort", room)?;
-        let mut moved = with_room("sort", if with_values { room } else { 0 })?;
+        let mut sorted = with_room(RadixSort::NAME, room)?;
+        let mut moved = with_room(RadixSort::NAME, if with_values { room } else { 0 })?;
         flow.run(
             |rec, chunk| {
                 let mut outputs = vec![chunk.output(key, chunk.n)?];
@@ -422,9 +422,9 @@ impl Streamed {
                 chunk.record(rec, &mut plans, &outputs)
             },
             |chunk| {
-                append("sort", &mut sorted, chunk.read(key)?)?;
+                append(RadixSort::NAME, &mut sorted, chunk.read(key)?)?;
                 match value {
-                    Some(value) => append("sort", &mut moved, chunk.read(value)?),
+                    Some(value) => append(RadixSort::NAME, &mut moved, chunk.read(value)?),
                     None => Ok(()),
                 }
             },
@@ -433,8 +433,8 @@ impl Streamed {
         if sorted.len() <= len {
             return Ok((sorted, moved));
         }
-        let mut merged = filled("sort", sorted.len(), T::default())?;
-        let mut beside = filled("sort", moved.len(), 0)?;
+        let mut merged = filled(RadixSort::NAME, sorted.len(), T::default())?;
+        let mut beside = filled(RadixSort::NAME, moved.len(), 0)?;
         merge((&sorted, &moved), (&mut merged, &mut beside), len, descending, &self.cancel)?;
         self.not_cancelled()?;
         Ok((merged, beside))
@@ -460,7 +460,7 @@ fn selected<T: Element>(
         |rec, chunk| chunk.record(rec, &mut plans, &[chunk.output(kept, chunk.n)?, chunk.output(count, 1)?]),
         |chunk| {
             let count = chunk.read(count)?[0] as usize;
-            append("select", &mut all, &chunk.read(kept)?[..count])
+            append(Select::NAME, &mut all, &chunk.read(kept)?[..count])
         },
     )?;
     Ok(all)

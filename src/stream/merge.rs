@@ -3,6 +3,7 @@
 use super::pipeline::Cancel;
 use crate::element::Element;
 use crate::error::{Result, err, filled, make_room, with_room};
+use crate::primitives::RadixSort;
 use std::thread;
 
 /// Keys that [`Streamed::sort`](super::Streamed::sort) orders.
@@ -33,27 +34,27 @@ impl SortKey for u64 {
 impl SortKey for f32 {
     fn rank(self) -> u64 {
         let bits = self.to_bits();
-        // Positive floats have ordered bits; those of negative ones are ordered the other way.
+        // Positive floats have ordered bits; negative ones are in reverse order.
         let flipped = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
         if self.is_nan() { u64::MAX } else { u64::from(flipped) }
     }
 }
 
-/// Elements below which a thread costs more than it saves.
+/// Minimum elements per thread.
 const PART: usize = 1 << 16;
-/// Samples of a run for each part.
+/// Samples of each run per part.
 const SAMPLES: usize = 16;
 
-/// The order of keys.
+/// Returns the rank of a key in this order.
 fn rank<T: SortKey>(key: T, descending: bool) -> u64 {
     let rank = key.rank();
-    // A NaN is last in both directions, and no other f32 has a rank of more than 32 bits.
+    // NaN comes last in both orders. No other f32 has a rank above 32 bits.
     let is_nan = T::DTYPE.is_float() && rank == u64::MAX;
     if descending && !is_nan { u64::MAX - rank - u64::from(T::DTYPE.is_float()) } else { rank }
 }
 
-/// Merges `keys` and their values, of which each `run` elements are sorted, into `keys_out` and `values_out`. Equal
-/// keys keep their order. No values at all are fine. If `cancel` is cancelled, the outputs are incomplete.
+/// Merges `keys` and their values, if any, into `keys_out` and `values_out`. Each `run` elements are sorted. Equal keys
+/// keep their order. If `cancel` is cancelled, the outputs are incomplete.
 pub(super) fn merge<T: SortKey>(
     (keys, values): (&[T], &[u32]),
     (keys_out, values_out): (&mut [T], &mut [u32]),
@@ -82,9 +83,9 @@ fn merge_in<T: SortKey>(
     let cuts = cuts(keys, run, parts, descending)?;
     thread::scope(|scope| {
         for pair in cuts.windows(2) {
-            let mut spans = with_room("sort", pair[0].len())?;
+            let mut spans = with_room(RadixSort::NAME, pair[0].len())?;
             spans.extend(pair[0].iter().copied().zip(pair[1].iter().copied()));
-            let tree = filled("sort", 2 * spans.len().next_power_of_two(), u128::MAX)?;
+            let tree = filled(RadixSort::NAME, 2 * spans.len().next_power_of_two(), u128::MAX)?;
             let len = spans.iter().map(|(a, b)| b - a).sum();
             let (keys_now, keys_later) = std::mem::take(&mut keys_out).split_at_mut(len);
             let of_values = if values.is_empty() { 0 } else { len };
@@ -105,23 +106,23 @@ fn merge_in<T: SortKey>(
     })
 }
 
-/// Where each part begins in each run, and where the last one ends: `parts + 1` lists of positions.
+/// Returns the begin of each part in each run, and the end of the last part: `parts + 1` lists of positions.
 fn cuts<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) -> Result<Vec<Vec<usize>>> {
-    let mut runs = with_room("sort", keys.len().div_ceil(run))?;
+    let mut runs = with_room(RadixSort::NAME, keys.len().div_ceil(run))?;
     runs.extend((0..keys.len()).step_by(run).map(|a| (a, a.saturating_add(run).min(keys.len()))));
-    // A position makes equal keys different, so that many of them can be cut apart.
+    // The position distinguishes equal keys, so that a cut may fall between them.
     let place = |i: usize| (rank(keys[i], descending), i);
     let mut samples = Vec::new();
     for &(a, b) in &runs {
         let count = (parts * SAMPLES).min(b - a);
-        make_room("sort", &mut samples, count)?;
+        make_room(RadixSort::NAME, &mut samples, count)?;
         samples.extend((0..count).map(|s| place(a + s * (b - a) / count)));
     }
     samples.sort_unstable();
     let mut cuts = Vec::new();
     for part in 0..=parts {
         let splitter = samples.get(part * samples.len() / parts);
-        let mut places = with_room("sort", runs.len())?;
+        let mut places = with_room(RadixSort::NAME, runs.len())?;
         places.extend(runs.iter().map(|&(a, b)| match splitter {
             _ if part == 0 => a,
             Some(splitter) => partition_point(a, b, |at| place(at) < *splitter),
@@ -132,7 +133,7 @@ fn cuts<T: SortKey>(keys: &[T], run: usize, parts: usize, descending: bool) -> R
     Ok(cuts)
 }
 
-/// The first of `low..high` that is not `before` the cut.
+/// Returns the first index of `low..high` that is not `before` the cut.
 fn partition_point(mut low: usize, mut high: usize, before: impl Fn(usize) -> bool) -> usize {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -145,8 +146,8 @@ fn partition_point(mut low: usize, mut high: usize, before: impl Fn(usize) -> bo
     low
 }
 
-/// Merges the spans of several runs: by a tree, all `u128::MAX` at first, in which each node holds the least head of
-/// the runs below it.
+/// Merges spans of several runs by a tournament tree: each node holds the smallest head of the runs below it. `tree`
+/// starts as all `u128::MAX`.
 fn tournament<T: SortKey>(
     (keys, values): (&[T], &[u32]),
     (mut spans, mut tree): (Vec<(usize, usize)>, Vec<u128>),
@@ -154,11 +155,10 @@ fn tournament<T: SortKey>(
     descending: bool,
     cancel: &Cancel,
 ) {
-    /// Elements between looks at the token.
+    /// Elements between checks of the token.
     const LOOK: usize = 1 << 16;
     let leaves = tree.len() / 2;
-    // Rank above the run's number: equal keys come from the earlier run first, and none is as large as a run at its
-    // end.
+    // The rank, then the run's number, so that earlier runs win ties. A finished run compares larger than any key.
     let head = |run: usize, (a, b): (usize, usize)| {
         if a < b { u128::from(rank(keys[a], descending)) << 32 | run as u128 } else { u128::MAX }
     };

@@ -110,7 +110,7 @@ pub struct Pipeline {
     inputs: Vec<Declared>,
     outputs: Vec<Declared>,
     cancel: Cancel,
-    /// At rest, between runs.
+    /// The sets of buffers, between runs.
     sets: Vec<Set>,
 }
 
@@ -186,13 +186,14 @@ impl Pipeline {
         if self.in_flight == 0 {
             return Err(err!(
                 InvalidArgument,
-                "stream: 0 chunks in flight; take 1 for one after another, or 3"
+                "stream: 0 chunks in flight; use 1 to run them one after another, or 3 to overlap"
             ));
         }
         if self.in_flight > MAX_IN_FLIGHT {
             return Err(err!(
                 TooLarge,
-                "stream: {} chunks in flight are above {MAX_IN_FLIGHT}, and each has memory of its own; 3 overlap all there is",
+                "stream: {} chunks in flight exceed the maximum of {MAX_IN_FLIGHT}; each takes memory of its own, and 3 \
+                 overlap all stages",
                 self.in_flight
             ));
         }

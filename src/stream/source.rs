@@ -45,7 +45,7 @@ pub(super) struct Feed<S> {
 }
 
 impl<S> Feed<S> {
-    /// `source` for an op that `cancel` stops.
+    /// Makes a feed from `source`, for an op that `cancel` stops.
     pub(super) fn new<T: Element>(op: &'static str, source: S, cancel: &Cancel) -> Self
     where
         S: Source<T>,
@@ -54,7 +54,7 @@ impl<S> Feed<S> {
         Self { source, op, announced, given: 0, ended: false, cancel: cancel.clone() }
     }
 
-    /// Elements that the source says it has.
+    /// Returns the elements that the source announced.
     pub(super) fn announced(&self) -> Option<usize> {
         self.announced
     }
@@ -73,7 +73,7 @@ impl<S> Feed<S> {
         match self.announced {
             Some(announced) if self.ended && self.given < announced => Err(err!(
                 Shape,
-                "{}: the source announced {announced} elements and gave nothing more after {}; `left` must be what is left",
+                "{}: the source announced {announced} elements and ended after {}; `left` must return the exact number",
                 self.op,
                 self.given
             )

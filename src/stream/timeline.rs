@@ -9,10 +9,10 @@ pub enum Stage {
     Fill,
     /// The host recorded and submitted its work.
     Submit,
-    /// The device had it: from the begin of the upload to the end of the download.
+    /// The chunk was on the device: from the begin of the upload to the end of the download.
     Device,
-    /// The device copied from staging. A part of [`Device`](Self::Device), known where there are timestamps, as the
-    /// next two are.
+    /// The device copied from staging. This and the next two are parts of [`Device`](Self::Device), known only with
+    /// timestamps.
     Upload,
     /// The device ran its kernels.
     Kernels,
@@ -61,11 +61,9 @@ pub struct Event {
 }
 
 /// When each stage of each chunk ran, on the host's clock.
-///
-/// Where the device has timestamps, its stages are its own times. How its clock stands to the host's is narrowed down
-/// by every chunk: none begins before it is submitted, and none ends after the host has seen its end. Elsewhere a
-/// chunk is taken to be on the device from its submission, or from the end of the chunk before, until the host sees
-/// its end.
+/// With timestamps, the device's stages are its own times. The offset between its clock and the host's is narrowed down
+/// by every chunk: none begins before its submission, and none ends after the host sees its end. Without, a chunk
+/// counts as on the device from its submission, or the end of the chunk before, until the host sees its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     /// All events, in the order of chunks, at most seven per chunk.
@@ -87,8 +85,8 @@ impl Timeline {
         self.of(stage).fold(0.0, |sum, e| sum + (e.end - e.begin))
     }
 
-    /// Seconds a chunk in the steady state: from the end of the first one's draining to the end of the last one's,
-    /// shared among the chunks after the first. Nothing for fewer than two chunks.
+    /// Returns the seconds per chunk in the steady state: from the end of draining the first chunk to the last, divided
+    /// by the chunks after the first. `None` for fewer than two chunks.
     pub fn period(&self) -> Option<f64> {
         let first = self.of(Stage::Drain).next()?;
         let last = self.of(Stage::Drain).last()?;
@@ -123,7 +121,7 @@ impl Builder {
 
     pub(super) fn finish(mut self, seconds: f64, copies: bool) -> Timeline {
         let stamped = self.device.iter().filter_map(|d| Some((d, d.stamps?)));
-        // What is added to the device's time is at least this, by each chunk's submission, and at most that.
+        // The clocks' offset is at least this, by each chunk's submission, and at most that.
         let (least, most) = stamped.fold((f64::NEG_INFINITY, f64::INFINITY), |(least, most), (d, t)| {
             (least.max(d.submitted - t[0]), most.min(d.noticed - t[3]))
         });
@@ -151,7 +149,7 @@ impl Builder {
             }
         }
         let chunks = self.events.iter().filter(|e| e.stage == Stage::Drain).count();
-        // A stable sort keeps the stages of a chunk in the order that they were added in.
+        // A stable sort keeps the order of a chunk's stages.
         self.events.sort_by_key(|e| (e.chunk, Stage::ALL.iter().position(|s| *s == e.stage)));
         let uncertainty = if clock == Clock::Device { uncertainty } else { 0.0 };
         Timeline { events: self.events, seconds, chunks, clock, uncertainty }
@@ -169,7 +167,7 @@ mod tests {
     #[test]
     fn device_times_lie_between_submission_and_notice() {
         let mut builder = Builder::default();
-        // The device's clock is 100 ahead; the second chunk is seen at once, the first is begun at once.
+        // The device's clock is 100 ahead. The first chunk begins at once; the end of the second is seen at once.
         builder.device.push(times(0, 1.0, 5.0, Some([101.0, 102.0, 103.0, 104.0])));
         builder.device.push(times(1, 3.0, 6.0, Some([104.0, 105.0, 105.5, 106.0])));
         builder.add(1, Stage::Drain, (6.0, 7.0));

@@ -5,8 +5,8 @@ use crate::element::DType;
 use crate::program::{Access, Comparison, Operand, Program};
 use half::f16;
 
-/// How far apart results of variants may be, as a share of the largest of them. Variants sum in different orders, and
-/// some use other formulas.
+/// Returns the allowed difference between variants, as a share of the largest result. Variants sum in different orders,
+/// and some use other formulas.
 fn share(program: &Program, operand: &Operand) -> f64 {
     let outputs: usize = written(program).map(|o| o.len).sum();
     let per_output = program.cost.flop / outputs.max(1) as f64;
@@ -25,7 +25,7 @@ fn written(program: &Program) -> impl Iterator<Item = &Operand> {
     program.operands.iter().filter(|o| o.access != Access::Read)
 }
 
-/// How far apart integers may be.
+/// Returns the allowed difference between integers.
 fn steps(program: &Program, dtype: DType) -> f64 {
     let rounded = comparison(program) == Some(Comparison::RoundedBytes);
     if rounded && dtype == DType::U8 { 1.0 } else { 0.0 }
@@ -98,6 +98,7 @@ fn value(dtype: DType, words: &[u32], i: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[cfg(feature = "default")] // what it tests is of several features
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;

@@ -147,6 +147,7 @@ pub(super) fn compatible(default: &Program, other: &Program) -> Option<&'static 
 }
 
 #[cfg(test)]
+#[cfg(feature = "default")] // what it tests is of several features
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@ pub(super) fn can_make(program: &Program) -> bool {
     operation(program).is_some_and(|operation| operation.comparison.is_some() && made(operation))
 }
 
-/// Bits that no result has by chance: NaN in both float types, and a large integer.
+/// Bits that no result has by chance: NaN as a float, and a large integer.
 const UNWRITTEN: u32 = 0x7fc1_7fc1;
 
 /// One operand.

@@ -95,21 +95,21 @@ impl Case {
         self.compare(device, &op, &q, (&k, &v), (&k, &v), None);
     }
 
-    /// With stored codes and the numbers that they encode.
+    /// Compares all variants on stored codes, which decode to `decoded`.
     fn compare<T: Sample, K: Element, N: Sample>(
         &self,
         device: &Device,
         op: &Attention,
         q: &[T],
         stored: (&[K], &[K]),
-        meant: (&[N], &[N]),
+        decoded: (&[N], &[N]),
         scales: Option<&[f32]>,
     ) where
         Attention: Op<T>,
     {
-        let want = numbers(&attention(op, q, meant.0, meant.1, self.inputs()));
-        let bound = attention_bound(op, q, meant.0, meant.1, self.inputs());
-        let rounded = self.rounded_bound(op, q, meant, &bound);
+        let want = numbers(&attention(op, q, decoded.0, decoded.1, self.inputs()));
+        let bound = attention_bound(op, q, decoded.0, decoded.1, self.inputs());
+        let rounded = self.rounded_bound(op, q, decoded, &bound);
         for variant in variants() {
             let op = op.clone().variant(variant);
             let program = match Op::<T>::lower(&op, device.gpu.profile()) {
@@ -242,21 +242,21 @@ fn a_quantised_cache_matches_its_dequantised_values() {
             let codes: Vec<u8> = (0..2 * n).map(|_| random.next() as u8).collect();
             // No NaN, which E4M3 has two codes for.
             let codes: Vec<u8> = codes.iter().map(|c| if c & 0x7f == 0x7f { 0 } else { *c }).collect();
-            let largest = if kv == KvType::Int8 { 127.0 } else { 448.0 };
+            let max_code = if kv == KvType::Int8 { 127.0 } else { 448.0 };
             let scales: Vec<f32> =
-                (0..2 * case.rows).map(|_| (1.5 + random.unit()) as f32 / largest).collect();
-            let meant: Vec<f32> = (codes.iter().enumerate())
+                (0..2 * case.rows).map(|_| (1.5 + random.unit()) as f32 / max_code).collect();
+            let decoded: Vec<f32> = (codes.iter().enumerate())
                 .map(|(i, &c)| {
                     let x = if kv == KvType::Int8 { f32::from(c as i8) } else { fp8_value(c) };
                     x * scales[i / 32]
                 })
                 .collect();
-            let (q, meant) = (case.queries::<f32>(), meant.split_at(n));
+            let (q, decoded) = (case.queries::<f32>(), decoded.split_at(n));
             if kv == KvType::Int8 {
                 let codes: Vec<i8> = codes.iter().map(|c| *c as i8).collect();
-                case.compare(device, &case.op, &q, codes.split_at(n), meant, Some(&scales));
+                case.compare(device, &case.op, &q, codes.split_at(n), decoded, Some(&scales));
             } else {
-                case.compare(device, &case.op, &q, codes.split_at(n), meant, Some(&scales));
+                case.compare(device, &case.op, &q, codes.split_at(n), decoded, Some(&scales));
             }
         }
     }
@@ -503,20 +503,20 @@ fn rejects_invalid_arguments() {
         assert!(e.kind() == kind && e.to_string().contains(words), "{e}");
     };
     let new = Attention::new;
-    refused(&new([1, 6, 2, 32], [4, 2]), ErrorKind::Shape, "6 heads are no multiple of 4");
-    refused(&new([1, 4, 2, 36], [4, 2]), ErrorKind::Unsupported, "a head size of 36");
-    refused(&new([1, 4, 2, 264], [4, 2]), ErrorKind::Unsupported, "multiples of 8 from 8 to 256");
+    refused(&new([1, 6, 2, 32], [4, 2]), ErrorKind::Shape, "6 heads are not a multiple of 4");
+    refused(&new([1, 4, 2, 36], [4, 2]), ErrorKind::Unsupported, "head size is 36");
+    refused(&new([1, 4, 2, 264], [4, 2]), ErrorKind::Unsupported, "a multiple of 8 from 8 to 256");
     refused(&new([1, 4, 0, 32], [4, 2]), ErrorKind::Shape, "queries (T) is 0");
     refused(&new([1, 4, 2, 32], [4, 0]), ErrorKind::Shape, "keys (S) is 0");
     refused(&new([0, 4, 2, 32], [4, 2]), ErrorKind::Shape, "sequences (B) is 0");
     let op = new([1, 4, 2, 32], [4, 2]);
-    refused(&op.clone().window(0), ErrorKind::InvalidArgument, "a window of 0");
+    refused(&op.clone().window(0), ErrorKind::InvalidArgument, "window is 0");
     refused(&op.clone().scale(f32::NAN), ErrorKind::InvalidArgument, "scale");
     refused(&op.clone().masked([2, 1]), ErrorKind::Shape, "mask");
     refused(
         &op.clone().paged(Paging { tokens: 8, pages: 4 }),
         ErrorKind::InvalidArgument,
-        "pages of 8 tokens",
+        "pages have 8 tokens",
     );
     refused(&op.clone().paged(Paging { tokens: 16, pages: 0 }), ErrorKind::Shape, "0 pages");
     refused(&op.clone().variant("fastest"), ErrorKind::InvalidArgument, "no variant `fastest`");

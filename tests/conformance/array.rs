@@ -26,6 +26,14 @@ impl Array {
         self.gathered(dims, &order.iter().map(|&axis| strides[axis]).collect::<Vec<_>>())
     }
 
+    /// Moves an axis last. Also returns the order that moves it back.
+    pub(super) fn axis_last(&self, axis: usize) -> (Self, Vec<usize>) {
+        let rank = self.dims.len();
+        let order: Vec<usize> = (0..rank).filter(|a| *a != axis).chain([axis]).collect();
+        let back = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
+        (self.permuted(&order), back)
+    }
+
     /// Replicated to a shape that [`broadcast_dims`] gave.
     pub(super) fn broadcast(&self, dims: &[usize]) -> Self {
         let new_axes = dims.len() - self.dims.len();
@@ -52,6 +60,11 @@ impl Array {
         let take = |from: &[f64]| positions.iter().map(|&i| from[i]).collect();
         Self { values: take(&self.values), bound: take(&self.bound), dims }
     }
+}
+
+/// An axis counted from the front.
+pub(super) fn from_front(axis: i64, rank: usize) -> usize {
+    if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize }
 }
 
 fn strides(dims: &[usize]) -> Vec<usize> {

@@ -6,7 +6,6 @@ use super::elementwise::{elements, numbers};
 use super::{Call, Stop};
 use crate::support::onnx::TensorData;
 use half::f16;
-use tilework::DType;
 use tilework::attention::Attention;
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -144,9 +143,5 @@ pub(super) fn attention(call: &Call) -> Result<Vec<Array>, Stop> {
     if call.float("softcap", 0.0) != 0.0 {
         return Err(Stop::out_of_scope("scores are not capped", "softcap"));
     }
-    match call.operand(0)?.0 {
-        DType::F32 => attend::<f32>(call),
-        DType::F16 => attend::<f16>(call),
-        other => Err(Stop::out_of_scope("attention does not take", other)),
-    }
+    by_type!(call.operand(0)?.0, [f32, f16], "attention does not take", T => attend::<T>(call))
 }

@@ -18,6 +18,14 @@ enum Addend {
     Row(Vec<f64>),
 }
 
+/// Fails for f16 on a device without it.
+fn supported(call: &Call, dtype: DType) -> Result<(), Stop> {
+    if dtype == DType::F16 && !call.gpu.profile().features.f16 {
+        return Err(Stop::out_of_scope("this device has no", dtype));
+    }
+    Ok(())
+}
+
 /// The m x n result of `op`.
 fn product(
     call: &Call,
@@ -27,14 +35,8 @@ fn product(
     factors: [&[f64]; 2],
     addend: &Addend,
 ) -> Result<Array, Stop> {
-    match dtype {
-        DType::F32 => product_as::<f32>(call.gpu, op, dims, factors, addend),
-        DType::F16 if !call.gpu.profile().features.f16 => {
-            Err(Stop::out_of_scope("this device has no", dtype))
-        }
-        DType::F16 => product_as::<f16>(call.gpu, op, dims, factors, addend),
-        _ => Err(Stop::out_of_scope("gemm does not take", dtype)),
-    }
+    supported(call, dtype)?;
+    by_type!(dtype, [f32, f16], "gemm does not take", T => product_as::<T>(call.gpu, op, dims, factors, addend))
 }
 
 fn product_as<T: Number + Into<f64>>(
@@ -152,14 +154,10 @@ fn products(
         let nothing = Addend::Matrix(vec![0.0; m * n]);
         return product(call, dtype, &Gemm::new(m, n, k), [m, n], factors, &nothing);
     }
-    match dtype {
-        DType::F32 => products_as::<f32>(call.gpu, batch, [m, n, k], factors),
-        DType::F16 if !call.gpu.profile().features.f16 => {
-            Err(Stop::out_of_scope("this device has no", dtype))
-        }
-        DType::F16 => products_as::<f16>(call.gpu, batch, [m, n, k], factors),
-        _ => Err(Stop::out_of_scope("gemm-batched does not take", dtype)),
-    }
+    supported(call, dtype)?;
+    by_type!(dtype, [f32, f16], "gemm-batched does not take", T => {
+        products_as::<T>(call.gpu, batch, [m, n, k], factors)
+    })
 }
 
 fn products_as<T: Number + Into<f64>>(
@@ -195,15 +193,8 @@ pub(super) fn transpose(call: &Call) -> Result<Array, Stop> {
 }
 
 fn permuted(call: &Call, dtype: DType, x: &Array, order: &[usize]) -> Result<Array, Stop> {
-    match dtype {
-        DType::F32 => permuted_as::<f32>(call.gpu, x, order),
-        DType::F16 => permuted_as::<f16>(call.gpu, x, order),
-        DType::I32 => permuted_as::<i32>(call.gpu, x, order),
-        DType::U32 => permuted_as::<u32>(call.gpu, x, order),
-        DType::U8 => permuted_as::<u8>(call.gpu, x, order),
-        DType::I8 => permuted_as::<i8>(call.gpu, x, order),
-        other => Err(Stop::out_of_scope("transposition is tested with shorter types than", other)),
-    }
+    let why = "transposition is tested with shorter types than";
+    by_type!(dtype, [f32, f16, i32, u32, u8, i8], why, T => permuted_as::<T>(call.gpu, x, order))
 }
 
 /// Moves one axis after the other to its place by a rotation of all axes that are not yet in place: a transposition

@@ -5,8 +5,10 @@ use super::{Call, Stop};
 use crate::support::onnx::Attribute;
 use half::f16;
 use tilework::elementwise::{Axpy, Map, MapFn, Zip, ZipFn};
+use tilework::gpu::Slice;
+use tilework::program::Op;
 use tilework::reference::{self, Number};
-use tilework::{Activation, DType, Gpu, Plannable};
+use tilework::{Activation, DType, Element, Gpu, Plannable};
 
 /// The largest step from one f32 to the next, relative to the number.
 const ULP: f64 = f32::EPSILON as f64;
@@ -107,16 +109,27 @@ pub(super) fn numbers<T: Number>(x: &[T]) -> Vec<f64> {
     x.iter().map(|x| x.to_f64()).collect()
 }
 
+/// Runs an op from one buffer to another.
+pub(super) fn run<T: Element, R: Element>(
+    gpu: &Gpu,
+    op: &impl Op<T>,
+    x: &[T],
+    len: usize,
+) -> Result<Vec<R>, Stop> {
+    let (dx, dy) = (gpu.upload(x)?, gpu.alloc::<R>(len)?);
+    let plan = op.plan::<T>(gpu)?.into_executable();
+    let mut rec = gpu.recorder();
+    plan.record(&mut rec, &[Slice::from(&dx).untyped(), Slice::from(&dy).untyped()])?;
+    rec.submit()?;
+    Ok(dy.read()?)
+}
+
 /// Applies the function to every element. An error of x changes y by at most the difference at the ends of its
 /// interval: every function here is monotone within these errors.
 pub(super) fn apply<T: Number>(gpu: &Gpu, function: &Function, x: &Array) -> Result<Array, Stop> {
-    let input = gpu.upload(&elements::<T>(x))?;
-    let output = gpu.alloc::<T>(input.len())?;
-    let mut rec = gpu.recorder();
-    let plan = Map::new(function.map.clone(), input.len()).plan::<T>(gpu)?;
-    plan.record(&mut rec, &input, &output)?;
-    rec.submit()?;
-    let values = numbers(&output.read()?);
+    let input = elements::<T>(x);
+    let map = Map::new(function.map.clone(), input.len());
+    let values = numbers(&run::<T, T>(gpu, &map, &input, input.len())?);
 
     let f = function.exact;
     let bound = x.values.iter().zip(&x.bound).map(|(&x, &error)| {
@@ -173,13 +186,10 @@ pub(super) fn exact_gelu(call: &Call) -> Result<Array, Stop> {
 /// Applies a function to one operand.
 pub(super) fn map(call: &Call, function: &Function) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
-    match dtype {
-        _ if !function.map.supports(dtype) => Err(Stop::out_of_scope("map does not take", dtype)),
-        DType::F32 => apply::<f32>(call.gpu, function, &x),
-        DType::F16 => apply::<f16>(call.gpu, function, &x),
-        DType::I32 => apply::<i32>(call.gpu, function, &x),
-        _ => Err(Stop::out_of_scope("map does not take", dtype)),
+    if !function.map.supports(dtype) {
+        return Err(Stop::out_of_scope("map does not take", dtype));
     }
+    by_type!(dtype, [f32, f16, i32], "map does not take", T => apply::<T>(call.gpu, function, &x))
 }
 
 /// Combines any number of operands from left to right.
@@ -188,13 +198,7 @@ pub(super) fn fold(call: &Call, function: &ZipFn) -> Result<Array, Stop> {
     if operands.len() < 2 {
         return Err(Stop::out_of_scope("nothing to compute", "one operand"));
     }
-    match dtype {
-        DType::F32 => fold_as::<f32>(call.gpu, function, operands),
-        DType::F16 => fold_as::<f16>(call.gpu, function, operands),
-        DType::I32 => fold_as::<i32>(call.gpu, function, operands),
-        DType::U32 => fold_as::<u32>(call.gpu, function, operands),
-        _ => Err(Stop::out_of_scope("zip does not take", dtype)),
-    }
+    by_type!(dtype, [f32, f16, i32, u32], "zip does not take", T => fold_as::<T>(call.gpu, function, operands))
 }
 
 fn fold_as<T: Number>(gpu: &Gpu, function: &ZipFn, operands: Vec<Array>) -> Result<Array, Stop> {
@@ -210,9 +214,7 @@ fn fold_as<T: Number>(gpu: &Gpu, function: &ZipFn, operands: Vec<Array>) -> Resu
 pub(super) fn mean(call: &Call) -> Result<Array, Stop> {
     let (dtype, operands) = call.operands()?;
     let share = 1.0 / operands.len() as f64;
-    match dtype {
-        DType::F32 => scale::<f32>(call.gpu, share, &fold_as::<f32>(call.gpu, &ZipFn::Add, operands)?),
-        DType::F16 => scale::<f16>(call.gpu, share, &fold_as::<f16>(call.gpu, &ZipFn::Add, operands)?),
-        _ => Err(Stop::out_of_scope("integers have no mean", dtype)),
-    }
+    by_type!(dtype, [f32, f16], "integers have no mean", T => {
+        scale::<T>(call.gpu, share, &fold_as::<T>(call.gpu, &ZipFn::Add, operands)?)
+    })
 }

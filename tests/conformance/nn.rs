@@ -1,47 +1,30 @@
 //! Softmax, norms and pooling. Normalised axes are moved last, where they form a row; 1-D images become
 //! images of one line.
 
-use super::array::Array;
-use super::elementwise::{elements, numbers};
+use super::array::{Array, from_front};
+use super::elementwise::{elements, numbers, run};
 use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::{BatchNorm, CrossEntropy, GatherRows, Rope};
+use tilework::nn::{BatchNorm, BatchNormTrain, CrossEntropy, GatherRows, Rope};
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{
-    Number, batch_norm_bound, cross_entropy_bound, layer_norm_bound, log_softmax_bound, pool_bound,
-    rms_norm_bound, rope_bound, softmax_bound,
+    Number, batch_norm_bound, batch_norm_train_bound, cross_entropy_bound, layer_norm_bound,
+    log_softmax_bound, pool_bound, rms_norm_bound, rope_bound, softmax_bound,
 };
-
-/// An axis counted from the front.
-fn from_front(axis: i64, rank: usize) -> usize {
-    if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize }
-}
-
-/// From one buffer to another.
-fn run<T: Number>(call: &Call, op: &impl Op<T>, x: &[T], len: usize) -> Result<Vec<T>, Stop> {
-    let (dx, dy) = (call.gpu.upload(x)?, call.gpu.alloc::<T>(len)?);
-    let plan = op.plan::<T>(call.gpu)?.into_executable();
-    let mut rec = call.gpu.recorder();
-    plan.record(&mut rec, &[Slice::from(&dx).untyped(), Slice::from(&dy).untyped()])?;
-    rec.submit()?;
-    Ok(dy.read()?)
-}
 
 /// From operator set 13 on, along one axis; before, over that axis and all after it.
 fn rows_of(call: &Call, x: &Array) -> (Array, usize, Vec<usize>) {
     let rank = x.dims.len();
-    let same: Vec<usize> = (0..rank).collect();
     if call.opset < 13 {
         let axis = from_front(call.int("axis", 1), rank);
-        return (x.clone(), x.dims[axis..].iter().product(), same);
+        return (x.clone(), x.dims[axis..].iter().product(), (0..rank).collect());
     }
     let axis = from_front(call.int("axis", -1), rank);
-    let order: Vec<usize> = (0..rank).filter(|a| *a != axis).chain([axis]).collect();
-    let back = same.iter().map(|a| order.iter().position(|o| o == a).unwrap()).collect();
-    (x.permuted(&order), x.dims[axis], back)
+    let (rows, back) = x.axis_last(axis);
+    (rows, x.dims[axis], back)
 }
 
 fn softmax_as<T: Number>(call: &Call, x: &Array, log: bool) -> Result<Array, Stop>
@@ -52,21 +35,17 @@ where
     let (rows, n, back) = rows_of(call, x);
     let input = elements::<T>(&rows);
     let count = input.len().checked_div(n).unwrap_or(0);
-    let (got, bound) = if log {
-        (run(call, &LogSoftmax::new(count, n), &input, input.len())?, log_softmax_bound(n, &input))
+    let (got, bound): (Vec<T>, _) = if log {
+        (run(call.gpu, &LogSoftmax::new(count, n), &input, input.len())?, log_softmax_bound(n, &input))
     } else {
-        (run(call, &Softmax::new(count, n), &input, input.len())?, softmax_bound(n, &input))
+        (run(call.gpu, &Softmax::new(count, n), &input, input.len())?, softmax_bound(n, &input))
     };
     Ok(Array { dims: rows.dims.clone(), values: numbers(&got), bound }.permuted(&back))
 }
 
 pub(super) fn softmax(call: &Call, log: bool) -> Result<Array, Stop> {
     let (dtype, x) = call.operand(0)?;
-    match dtype {
-        DType::F32 => softmax_as::<f32>(call, &x, log),
-        DType::F16 => softmax_as::<f16>(call, &x, log),
-        other => Err(Stop::out_of_scope("softmax does not take", other)),
-    }
+    by_type!(dtype, [f32, f16], "softmax does not take", T => softmax_as::<T>(call, &x, log))
 }
 
 fn norm_as<T: Number>(call: &Call, arrays: &[Array], rms: bool) -> Result<Array, Stop>
@@ -108,11 +87,7 @@ where
 
 pub(super) fn norm(call: &Call, rms: bool) -> Result<Array, Stop> {
     let (dtype, arrays) = call.operands()?;
-    match dtype {
-        DType::F32 => norm_as::<f32>(call, &arrays, rms),
-        DType::F16 => norm_as::<f16>(call, &arrays, rms),
-        other => Err(Stop::out_of_scope("norms do not take", other)),
-    }
+    by_type!(dtype, [f32, f16], "norms do not take", T => norm_as::<T>(call, &arrays, rms))
 }
 
 fn pool_as<T: Number>(call: &Call, op: &Pool2d, x: &Array, dims: Vec<usize>) -> Result<Array, Stop>
@@ -120,16 +95,12 @@ where
     Pool2d: Op<T>,
 {
     let input = elements::<T>(x);
-    let got = run(call, op, &input, dims.iter().product())?;
+    let got: Vec<T> = run(call.gpu, op, &input, dims.iter().product())?;
     Ok(Array { values: numbers(&got), bound: pool_bound(op, &input, None)?, dims })
 }
 
 fn pool_typed(call: &Call, dtype: DType, op: &Pool2d, x: &Array, dims: Vec<usize>) -> Result<Array, Stop> {
-    match dtype {
-        DType::F32 => pool_as::<f32>(call, op, x, dims),
-        DType::F16 => pool_as::<f16>(call, op, x, dims),
-        other => Err(Stop::out_of_scope("pool does not take", other)),
-    }
+    by_type!(dtype, [f32, f16], "pool does not take", T => pool_as::<T>(call, op, x, dims))
 }
 
 /// A list of two numbers, of which 1-D images have the second; the default if it is not given.
@@ -224,20 +195,23 @@ pub(super) fn global_pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     pool_typed(call, dtype, &op, &x, dims)
 }
 
-/// Normalises channels by given statistics; images of any number of axes become planes of one line.
-pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
+/// Normalises channels by given statistics, or in training by those of the batch, whose running averages follow; images
+/// of any number of axes become planes of one line.
+pub(super) fn batch_norm(call: &Call) -> Result<Vec<Array>, Stop> {
     let (dtype, arrays) = call.operands()?;
     if dtype != DType::F32 {
         return Err(Stop::out_of_scope("batch norm does not take", dtype));
     }
-    if call.int("training_mode", 0) != 0 || call.node.outputs.len() > 1 {
-        return Err(Stop::out_of_scope("batch norm is that of inference", "training"));
+    let training = call.int("training_mode", 0) != 0;
+    if !training && call.node.outputs.len() > 1 {
+        return Err(Stop::out_of_scope("batch norm of inference has one result", call.node.outputs.len()));
     }
     let [x, gamma, beta, mean, variance] = &arrays[..] else {
         return Err(Stop::Failed(format!("{} operands", arrays.len())));
     };
     let [n, c, ref spatial @ ..] = x.dims[..] else { return Err(Stop::Failed("no channels".into())) };
-    let op = BatchNorm::new([n, c, 1, spatial.iter().product()]).eps(call.float("epsilon", 1e-5));
+    let shape = [n, c, 1, spatial.iter().product()];
+    let eps = call.float("epsilon", 1e-5);
     let gpu = call.gpu;
     let input = elements::<f32>(x);
     let channels = [mean, variance, gamma, beta].map(elements::<f32>);
@@ -245,10 +219,24 @@ pub(super) fn batch_norm(call: &Call) -> Result<Array, Stop> {
     let (dx, dy) = (gpu.upload(&input)?, gpu.alloc::<f32>(input.len())?);
     let [dm, dv, dg, db] = [gpu.upload(m)?, gpu.upload(v)?, gpu.upload(g)?, gpu.upload(b)?];
     let mut rec = gpu.recorder();
-    op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dm, &dv, &dg, &db, &dy)?;
+    if !training {
+        let op = BatchNorm::new(shape).eps(eps);
+        op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dm, &dv, &dg, &db, &dy)?;
+        rec.submit()?;
+        let bound = batch_norm_bound(&op, &input, [m, v, g, b]);
+        return Ok(vec![Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound }]);
+    }
+    // ONNX's momentum is the share of the old statistics.
+    let op = BatchNormTrain::new(shape).eps(eps).momentum(1.0 - call.float("momentum", 0.9)).population();
+    let (new_mean, new_variance) = (gpu.alloc::<f32>(c)?, gpu.alloc::<f32>(c)?);
+    op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dg, &db, &dm, &dv, &dy, &new_mean, &new_variance)?;
     rec.submit()?;
-    let bound = batch_norm_bound(&op, &input, [m, v, g, b]);
-    Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
+    let bounds = batch_norm_train_bound(&op, &input, [g, b, m, v]);
+    let results = [(x.dims.clone(), dy), (vec![c], new_mean), (vec![c], new_variance)];
+    let array = |((dims, list), bound): ((Vec<usize>, tilework::Buffer<f32>), Vec<f64>)| {
+        Ok(Array { dims, values: numbers(&list.read()?), bound })
+    };
+    results.into_iter().zip(bounds).map(array).collect()
 }
 
 /// The loss, and the log-probabilities if requested. Classes are the second axis.
@@ -275,10 +263,7 @@ pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
         Some(TensorData::I32(labels)) => labels.iter().map(|&label| label as u32).collect(),
         _ => return Err(Stop::Failed("no labels".into())),
     };
-    let rank = x.dims.len();
-    let order: Vec<usize> = (0..rank).filter(|axis| *axis != 1).chain([1]).collect();
-    let back: Vec<usize> = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
-    let (rows, classes, gpu) = (x.permuted(&order), x.dims[1], call.gpu);
+    let ((rows, back), classes, gpu) = (x.axis_last(1), x.dims[1], call.gpu);
     let logits = elements::<f32>(&rows);
     let (dx, dl) = (gpu.upload(&logits)?, gpu.upload(&labels)?);
     let (losses, mean) = (gpu.alloc::<f32>(labels.len())?, gpu.alloc::<f32>(1)?);
@@ -288,14 +273,14 @@ pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
     rec.submit()?;
     let (of_losses, of_mean, _) = cross_entropy_bound(classes, &logits, &labels);
     let loss = if each {
-        let dims = rows.dims[..rank - 1].to_vec();
+        let dims = rows.dims[..rows.dims.len() - 1].to_vec();
         Array { dims, values: numbers(&losses.read()?), bound: of_losses }
     } else {
         Array { dims: Vec::new(), values: numbers(&mean.read()?), bound: vec![of_mean] }
     };
     let mut results = vec![loss];
     if call.node.outputs.len() > 1 {
-        let got = run(call, &LogSoftmax::new(labels.len(), classes), &logits, logits.len())?;
+        let got: Vec<f32> = run(call.gpu, &LogSoftmax::new(labels.len(), classes), &logits, logits.len())?;
         let bound = log_softmax_bound(classes, &logits);
         results.push(Array { dims: rows.dims, values: numbers(&got), bound }.permuted(&back));
     }

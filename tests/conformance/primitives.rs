@@ -1,7 +1,7 @@
 //! Prefix sums and selections.
 
-use super::array::Array;
-use super::elementwise::{elements, numbers};
+use super::array::{Array, from_front};
+use super::elementwise::{elements, numbers, run};
 use super::{Call, Stop};
 use crate::support::onnx::TensorData;
 use tilework::DType;
@@ -9,11 +9,6 @@ use tilework::elementwise::ZipFn;
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::reference::{Number, scan_bound};
-
-/// The axis counted from the front.
-fn from_front(axis: i64, rank: usize) -> usize {
-    if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize }
-}
 
 /// Along the axis in operand 1, which is moved last.
 pub(super) fn cum_sum(call: &Call) -> Result<Array, Stop> {
@@ -30,16 +25,9 @@ pub(super) fn cum_sum(call: &Call) -> Result<Array, Stop> {
     };
     let axis = call.input(1).map(|tensor| super::numbers(&tensor.data)).unwrap_or_default();
     let axis = from_front(axis.first().copied().unwrap_or(0.0) as i64, x.dims.len());
-    let order: Vec<usize> = (0..x.dims.len()).filter(|a| *a != axis).chain([axis]).collect();
-    let back: Vec<usize> = (0..order.len()).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
-    let rows = x.permuted(&order);
-    match dtype {
-        DType::F32 => scan_rows::<f32>(call, &rows, x.dims[axis]),
-        DType::I32 => scan_rows::<i32>(call, &rows, x.dims[axis]),
-        DType::U32 => scan_rows::<u32>(call, &rows, x.dims[axis]),
-        other => Err(Stop::out_of_scope("scan does not take", other)),
-    }
-    .map(|sums| sums.permuted(&back))
+    let (rows, back) = x.axis_last(axis);
+    let sums = by_type!(dtype, [f32, i32, u32], "scan does not take", T => scan_rows::<T>(call, &rows, x.dims[axis]));
+    Ok(sums?.permuted(&back))
 }
 
 fn scan_rows<T: Number>(call: &Call, x: &Array, n: usize) -> Result<Array, Stop>
@@ -49,16 +37,10 @@ where
     let (exclusive, reverse) = (call.int("exclusive", 0) != 0, call.int("reverse", 0) != 0);
     let input = elements::<T>(x);
     let rows = input.len() / n.max(1);
-    let plan = Scan::rows(Sum, rows, n)
-        .when(exclusive, |op| op.exclusive())
-        .when(reverse, |op| op.reverse())
-        .plan::<T>(call.gpu)?;
-    let (dx, dy) = (call.gpu.upload(&input)?, call.gpu.alloc::<T>(input.len())?);
-    let mut rec = call.gpu.recorder();
-    plan.record(&mut rec, &dx, &dy)?;
-    rec.submit()?;
+    let scan = Scan::rows(Sum, rows, n).when(exclusive, |op| op.exclusive()).when(reverse, |op| op.reverse());
+    let sums: Vec<T> = run(call.gpu, &scan, &input, input.len())?;
     let bound = scan_bound(&Operator::Sum, rows, n, exclusive, reverse, &input);
-    Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
+    Ok(Array { dims: x.dims.clone(), values: numbers(&sums), bound })
 }
 
 /// The elements whose flag is set, if f32 holds them exactly.

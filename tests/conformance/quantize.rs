@@ -1,7 +1,7 @@
 //! Casts, quantisation, and products of bytes.
 
 use super::array::Array;
-use super::elementwise::{elements, numbers};
+use super::elementwise::{elements, numbers, run};
 use super::{Call, Stop};
 use crate::support::onnx::{Tensor, TensorData};
 use half::f16;
@@ -28,8 +28,8 @@ pub(super) fn cast(call: &Call) -> Result<Array, Stop> {
         return Err(Stop::out_of_scope("codes are saturated", "casts"));
     }
     let values = match (&x.data, to) {
-        (TensorData::F32(x), FLOAT16) => numbers(&run::<_, f16>(call, x, n, &Cast::new(n))?),
-        (TensorData::F16(x), FLOAT) => numbers(&run::<_, f32>(call, x, n, &Cast::new(n))?),
+        (TensorData::F32(x), FLOAT16) => numbers(&run::<_, f16>(call.gpu, &Cast::new(n), x, n)?),
+        (TensorData::F16(x), FLOAT) => numbers(&run::<_, f32>(call.gpu, &Cast::new(n), x, n)?),
         (TensorData::F32(x), FLOAT8E4M3FN) => codes(call, x, &[1.0])?,
         (TensorData::F16(x), FLOAT8E4M3FN) => codes(call, x, &[1.0])?,
         (TensorData::F8(x), FLOAT) => numbers(&by_scale::<u8, f32>(call, x, 1.0)?.0),
@@ -40,16 +40,6 @@ pub(super) fn cast(call: &Call) -> Result<Array, Stop> {
         }
     };
     Ok(Array::exact(x.dims.clone(), values))
-}
-
-/// From one buffer to another.
-fn run<T: Number, R: Number>(call: &Call, x: &[T], n: usize, op: &impl Op<T>) -> Result<Vec<R>, Stop> {
-    let (dx, dy) = (call.gpu.upload(x)?, call.gpu.alloc::<R>(n)?);
-    let plan = op.plan::<T>(call.gpu)?.into_executable();
-    let mut rec = call.gpu.recorder();
-    plan.record(&mut rec, &[Slice::from(&dx).untyped(), Slice::from(&dy).untyped()])?;
-    rec.submit()?;
-    Ok(dy.read()?)
 }
 
 /// The decoded numbers.

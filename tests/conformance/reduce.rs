@@ -1,7 +1,7 @@
 //! Reductions along any axes: the reduced axes are moved last, where they form a row.
 
 use super::array::Array;
-use super::elementwise::{self, Function, apply, elements, numbers, scale};
+use super::elementwise::{self, Function, apply, elements, numbers, run, scale};
 use super::{Call, Stop};
 use half::f16;
 use tilework::DType;
@@ -54,12 +54,8 @@ where
 {
     let operator = op.operator();
     let input = elements::<T>(x);
-    let buffer = gpu.upload(&input)?;
-    let output = gpu.alloc::<O::Output>(rows.rows)?;
-    let mut rec = gpu.recorder();
-    Reduce::rows(op, rows.rows, rows.n).plan::<T>(gpu)?.record(&mut rec, &buffer, &output)?;
-    rec.submit()?;
-    let values = numbers(&output.read()?);
+    let values: Vec<O::Output> = run(gpu, &Reduce::rows(op, rows.rows, rows.n), &input, rows.rows)?;
+    let values = numbers(&values);
     let mut bound = reduce_bound(&operator, rows.rows, rows.n, &input);
     for (row, bound) in bound.iter_mut().enumerate() {
         *bound += x.bound[row * rows.n..][..rows.n].iter().sum::<f64>();
@@ -74,13 +70,8 @@ where
     O: Reducer<i32, Output = i32> + Reducer<u32, Output = u32>,
 {
     let rows = Rows::of(call)?;
-    match rows.dtype {
-        DType::F32 => reduce::<f32, O>(call.gpu, op, &rows, &rows.x),
-        DType::F16 => reduce::<f16, O>(call.gpu, op, &rows, &rows.x),
-        DType::I32 => reduce::<i32, O>(call.gpu, op, &rows, &rows.x),
-        DType::U32 => reduce::<u32, O>(call.gpu, op, &rows, &rows.x),
-        other => Err(Stop::out_of_scope("reduce has no sum of type", other)),
-    }
+    let why = "reduce has no sum of type";
+    by_type!(rows.dtype, [f32, f16, i32, u32], why, T => reduce::<T, O>(call.gpu, op, &rows, &rows.x))
 }
 
 /// Extremes and their positions.
@@ -92,15 +83,9 @@ where
     if rows.n == 0 && rows.rows > 0 {
         return Err(Stop::out_of_scope("reduce refuses extremes of nothing", "empty set"));
     }
-    match rows.dtype {
-        DType::F32 => reduce::<f32, O>(call.gpu, op, rows, &rows.x),
-        DType::F16 => reduce::<f16, O>(call.gpu, op, rows, &rows.x),
-        DType::I32 => reduce::<i32, O>(call.gpu, op, rows, &rows.x),
-        DType::U32 => reduce::<u32, O>(call.gpu, op, rows, &rows.x),
-        DType::U8 => reduce::<u8, O>(call.gpu, op, rows, &rows.x),
-        DType::I8 => reduce::<i8, O>(call.gpu, op, rows, &rows.x),
-        other => Err(Stop::out_of_scope("reduce does not take", other)),
-    }
+    by_type!(rows.dtype, [f32, f16, i32, u32, u8, i8], "reduce does not take", T => {
+        reduce::<T, O>(call.gpu, op, rows, &rows.x)
+    })
 }
 
 fn position<O>(call: &Call, op: O) -> Result<Array, Stop>
@@ -142,11 +127,8 @@ pub(super) fn arg_max(call: &Call) -> Result<Array, Stop> {
 /// A function of each element, a sum, and a function of the result.
 fn composed(call: &Call, before: Option<Function>, after: Option<Function>) -> Result<Array, Stop> {
     let rows = Rows::of(call)?;
-    match rows.dtype {
-        DType::F32 => composed_as::<f32>(call.gpu, &rows, before, after),
-        DType::F16 => composed_as::<f16>(call.gpu, &rows, before, after),
-        other => Err(Stop::out_of_scope("composed of functions of floats, not of", other)),
-    }
+    let why = "composed of functions of floats, not of";
+    by_type!(rows.dtype, [f32, f16], why, T => composed_as::<T>(call.gpu, &rows, before, after))
 }
 
 fn composed_as<T: Number>(
@@ -190,9 +172,7 @@ pub(super) fn log_sum_exp(call: &Call) -> Result<Array, Stop> {
 pub(super) fn mean(call: &Call) -> Result<Array, Stop> {
     let rows = Rows::of(call)?;
     let share = 1.0 / rows.n as f64;
-    match rows.dtype {
-        DType::F32 => scale::<f32>(call.gpu, share, &reduce::<f32, Sum>(call.gpu, Sum, &rows, &rows.x)?),
-        DType::F16 => scale::<f16>(call.gpu, share, &reduce::<f16, Sum>(call.gpu, Sum, &rows, &rows.x)?),
-        other => Err(Stop::out_of_scope("integers have no mean", other)),
-    }
+    by_type!(rows.dtype, [f32, f16], "integers have no mean", T => {
+        scale::<T>(call.gpu, share, &reduce::<T, Sum>(call.gpu, Sum, &rows, &rows.x)?)
+    })
 }

@@ -1,35 +1,25 @@
 //! Top-k along any axis: the axis is moved last, and each row is one call.
 
-use super::array::Array;
+use super::array::{Array, from_front};
 use super::elementwise::{elements, numbers};
 use super::{Call, Stop};
-use tilework::DType;
 use tilework::prelude::*;
 use tilework::reference::Number;
 
 /// Values and indices.
 pub(super) fn top_k(call: &Call) -> Result<Vec<Array>, Stop> {
     let (dtype, x) = call.operand(0)?;
-    let rank = x.dims.len();
-    let axis = call.int("axis", -1);
-    let axis = if axis < 0 { rank.wrapping_add_signed(axis as isize) } else { axis as usize };
     // Old operator sets give it as an attribute.
     let k = call.ints(1, "k").first().map_or(call.int("k", 0), |k| *k) as usize;
-    let order: Vec<usize> = (0..rank).filter(|a| *a != axis).chain([axis]).collect();
-    let rows = x.permuted(&order);
+    let (rows, back) = x.axis_last(from_front(call.int("axis", -1), x.dims.len()));
     let smallest = call.int("largest", 1) == 0;
-    let (values, indices) = match dtype {
-        DType::F32 => best_of_rows::<f32>(call.gpu, &rows, k, smallest)?,
-        DType::I32 => best_of_rows::<i32>(call.gpu, &rows, k, smallest)?,
-        DType::U32 => best_of_rows::<u32>(call.gpu, &rows, k, smallest)?,
-        other => return Err(Stop::out_of_scope("top-k does not take", other)),
-    };
+    let (values, indices) = by_type!(dtype, [f32, i32, u32], "top-k does not take", T => {
+        best_of_rows::<T>(call.gpu, &rows, k, smallest)
+    })?;
     let mut dims = rows.dims;
     if let Some(last) = dims.last_mut() {
         *last = k;
     }
-    // The current position of each axis.
-    let back: Vec<usize> = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap()).collect();
     let in_place = |values| Array::exact(dims.clone(), values).permuted(&back);
     Ok(vec![in_place(values), in_place(indices)])
 }

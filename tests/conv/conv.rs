@@ -6,6 +6,7 @@ use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::{conv, conv_bound};
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights};
 use tilework::{ErrorKind, Result};
 
 fn run(device: &Device, op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {

@@ -2,6 +2,7 @@
 
 use super::layers::{layers, lengths, shape};
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
+use tilework::Conv2dBackwardData;
 use tilework::prelude::*;
 use tilework::reference::{conv_backward_data, conv_backward_data_bound};
 use tilework::{ErrorKind, Result};

@@ -2,6 +2,7 @@
 
 use super::layers::{layers, lengths, shape};
 use crate::support::{Random, assert_close, devices, gpu, numbers};
+use tilework::Conv2dBackwardWeights;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::{

@@ -64,60 +64,6 @@ fn check_bytes(device: &Device, ([h, w], f): Case, boundary: Boundary) -> usize 
     ran.count()
 }
 
-const CASES: [Case; 6] = [
-    ([33, 64], [3, 5]),
-    ([18, 67], [5, 3]),
-    ([65, 31], [9, 1]),
-    ([3, 3], [3, 3]),
-    ([40, 132], [1, 13]),
-    ([17, 33], [1, 1]),
-];
-
-/// Cases with their boundaries: all of them for vec4 loads, for element loads, and on the first device.
-fn cases(device: &Device) -> Vec<(Case, Boundary)> {
-    let each = |i: usize| Boundary::ALL.map(|b| (CASES[i], b));
-    let others = CASES[2..].iter().zip(Boundary::ALL.into_iter().cycle());
-    match device.main {
-        true => each(0).into_iter().chain(each(1)).chain(others.map(|(c, b)| (*c, b))).collect(),
-        false => vec![each(0)[0], each(1)[2]],
-    }
-}
-
-#[test]
-fn filter2d_matches_reference_at_every_boundary_in_f32() {
-    for device in devices() {
-        for (case, boundary) in cases(device) {
-            assert_eq!(check_floats(device, case, boundary), names().count(), "{case:?}");
-        }
-    }
-}
-
-#[test]
-fn filter2d_rounds_and_saturates_like_the_reference_in_u8() {
-    for device in devices() {
-        for (case, boundary) in cases(device) {
-            assert_eq!(check_bytes(device, case, boundary), names().count(), "{case:?}");
-        }
-    }
-}
-
-#[test]
-fn filter2d_matches_reference_on_thin_images() {
-    let Some(device) = devices().first() else { return };
-    for (case, boundary) in [
-        (([1, 1], [1, 1]), Boundary::Zero),
-        (([1, 77], [1, 5]), Boundary::Clamp),
-        (([1, 80], [1, 5]), Boundary::Wrap),
-        (([77, 1], [5, 1]), Boundary::Zero),
-        (([2, 2], [1, 1]), Boundary::Wrap),
-        (([5, 4], [5, 3]), Boundary::Wrap),
-        (([5, 4], [5, 3]), Boundary::Clamp),
-    ] {
-        check_floats(device, case, boundary);
-        check_bytes(device, case, boundary);
-    }
-}
-
 #[test]
 fn filter2d_matches_reference_with_many_outputs_per_thread() {
     let Some(device) = devices().first() else { return };

@@ -67,7 +67,7 @@ fn uploads_read_back_unchanged() {
     assert_eq!(half.read().unwrap(), [3, 4]);
     // SAFETY: refused.
     let odd = unsafe { cuda.wrap::<u32>(address + 1, 1, ()) };
-    refused(odd, ErrorKind::Buffer, "no address of elements");
+    refused(odd, ErrorKind::Buffer, "is not aligned");
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn operands_are_checked_before_anything_runs() {
     let other = CudaGpu::open(CudaOptions { cache: CacheDir::Off, ..Default::default() }).unwrap();
     let far = other.upload(&[1u32; 8]).unwrap();
     refused(plan.run(&stream, &far, &y), ErrorKind::Buffer, "input lives on another CudaGpu");
-    refused(plan.run(&other.stream().unwrap(), part(0), &y), ErrorKind::Buffer, "the stream is of");
-    refused(stream.copy(&far, &y), ErrorKind::Buffer, "go through the host");
+    refused(plan.run(&other.stream().unwrap(), part(0), &y), ErrorKind::Buffer, "the stream belongs to");
+    refused(stream.copy(&far, &y), ErrorKind::Buffer, "copy through the host");
     refused(stream.copy(part(0), part(4)), ErrorKind::Aliasing, "overlap");
     let untyped = [CudaSlice::from(&y).untyped()];
     refused(
@@ -125,7 +125,7 @@ fn rejects_launches_that_do_not_fit() {
         ErrorKind::TooLarge,
         "100000 blocks that wait for each other",
     );
-    refused(with(&|l| l.block = 1024), ErrorKind::TooLarge, "its registers leave room for");
+    refused(with(&|l| l.block = 1024), ErrorKind::TooLarge, "registers allow");
     refused(with(&|l| l.shared = 1 << 20), ErrorKind::TooLarge, "bytes of shared memory");
     refused(with(&|l| l.args[0] = Arg::Operand(7)), ErrorKind::InvalidArgument, "Operand(7)");
     refused(with(&|l| l.cluster = [5, 1, 1]), ErrorKind::InvalidArgument, "clusters");
@@ -150,7 +150,7 @@ fn streams_copy_in_order_and_wait_for_events() {
         second.download(&y, &back).unwrap();
         first.wait_for(&second.record().unwrap()).unwrap();
     }
-    // The copy is waited for, since it is under way.
+    // `get` waits for the pending copy.
     let sum = data.iter().scan(0u32, |sum, x| {
         *sum = sum.wrapping_add(*x);
         Some(*sum)
@@ -166,7 +166,7 @@ fn streams_copy_in_order_and_wait_for_events() {
     assert_eq!(y.read().unwrap(), data);
     let half = host.slice(..n / 2).unwrap();
     refused(first.upload(half, &x), ErrorKind::Shape, "slice the longer");
-    // Dropped while copies are under way.
+    // Dropped while a copy is pending.
     first.upload(half, x.slice(..n / 2).unwrap()).unwrap();
     drop((host, back, x, y));
     first.wait().unwrap();

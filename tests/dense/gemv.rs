@@ -53,50 +53,6 @@ where
     }
 }
 
-/// Around vec4s, teams of lanes, steps of eight rows and workgroups; tall, flat and in one extent only.
-const SHAPES: [(usize, usize); 22] = [
-    (1, 1),
-    (1, 7),
-    (7, 1),
-    (2, 4),
-    (3, 5),
-    (8, 16),
-    (9, 17),
-    (31, 33),
-    (32, 64),
-    (65, 257),
-    (255, 12),
-    (257, 256),
-    (1025, 3),
-    (3, 1025),
-    (513, 512),
-    (70, 2048),
-    (5, 4100),
-    (1, 100_000),
-    (2, 70_001),
-    (100_000, 1),
-    (70_001, 2),
-    (40_000, 4),
-];
-
-#[test]
-fn every_shape_matches_reference_transposed_or_not() {
-    for device in devices() {
-        let shapes = if device.main { &SHAPES[..] } else { &SHAPES[6..12] };
-        for (i, &(m, k)) in shapes.iter().enumerate() {
-            for trans in [false, true] {
-                // Packed rows, rows of whole vec4s, and others.
-                let ld = [k, k + 3, k.next_multiple_of(4) + 4][i % 3];
-                let op = Gemv::new(m, k).when(trans, |op| op.trans()).lda(ld);
-                check::<f32>(device, &op, &Data::random(i as u64, (m, k, ld), trans));
-                if device.gpu.profile().features.f16 {
-                    check::<f16>(device, &op, &Data::random(i as u64, (m, k, ld), trans));
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn variants_that_share_loads_match_reference() {
     for device in devices() {

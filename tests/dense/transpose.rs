@@ -1,7 +1,6 @@
 //! Every variant of `Transpose` against the reference, bit by bit.
 
 use crate::support::{Device, Random, Sample, devices, gpu};
-use half::f16;
 use tilework::prelude::*;
 use tilework::reference::transpose;
 use tilework::{Element, ErrorKind};
@@ -35,52 +34,6 @@ fn check<T: Element>(device: &Device, (batch, m, n): (usize, usize, usize), x: &
 fn check_random<T: Sample>(device: &Device, shape: (usize, usize, usize)) {
     let mut random = Random::new(shape.1 as u64);
     check(device, shape, &random.any::<T>(shape.0 * shape.1 * shape.2));
-}
-
-/// Around tiles of 32 and 64 and words of elements; flat, and in a batch.
-const SHAPES: [(usize, usize, usize); 22] = [
-    (1, 1, 1),
-    (1, 1, 77),
-    (1, 77, 1),
-    (1, 2, 3),
-    (5, 3, 2),
-    (1, 4, 4),
-    (3, 5, 7),
-    (1, 31, 33),
-    (1, 32, 32),
-    (2, 33, 31),
-    (1, 63, 65),
-    (1, 64, 64),
-    (7, 64, 68),
-    (1, 65, 64),
-    (2, 66, 130),
-    (1, 100, 200),
-    (3, 127, 129),
-    (1, 1030, 20),
-    (1, 3, 5001),
-    (1, 5001, 3),
-    (40, 12, 9),
-    (1, 1100, 67),
-];
-
-#[test]
-fn every_shape_and_size_of_element_matches_reference() {
-    for device in devices() {
-        let shapes = if device.main { &SHAPES[..] } else { &SHAPES[8..14] };
-        for &shape in shapes {
-            check_random::<u8>(device, shape);
-            check_random::<f16>(device, shape);
-            check_random::<f32>(device, shape);
-            if device.gpu.profile().features.int64 {
-                let mut random = Random::new(7);
-                let words: Vec<u64> = (0..shape.0 * shape.1 * shape.2).map(|_| random.next()).collect();
-                check(device, shape, &words);
-            }
-        }
-        check_random::<i8>(device, (1, 70, 90));
-        check_random::<i32>(device, (1, 70, 90));
-        check_random::<u32>(device, (2, 40, 36));
-    }
 }
 
 #[test]

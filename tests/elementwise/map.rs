@@ -78,50 +78,6 @@ fn signs_of_zero_follow_ieee() {
     }
 }
 
-/// One length after another, each a slice in the middle of a buffer whose other elements are kept.
-fn check_lengths<T: Sample>(device: &Device, function: &MapFn, lengths: &[usize]) {
-    let gpu = &device.gpu;
-    let begin = 256 / size_of::<T>();
-    let most = lengths.iter().max().unwrap();
-    let mut random = Random::new(3);
-    let (source, around) = (random.any::<T>(*most), random.any::<T>(begin + most + 3));
-    let input = gpu.upload(&source).unwrap();
-    for (&n, variant) in lengths.iter().flat_map(|n| names().map(move |v| (n, v))) {
-        let what = format!("{}: {function} of {n} {}, {variant}", device.label, T::DTYPE);
-        let op = Map::new(function.clone(), n).variant(variant);
-        let (output, both) = (gpu.upload(&around).unwrap(), gpu.upload(&around).unwrap());
-        let inside = begin..begin + n;
-        let mut rec = gpu.recorder();
-        let plan = op.plan::<T>(gpu).unwrap();
-        plan.record(&mut rec, input.slice(..n).unwrap(), output.slice(inside.clone()).unwrap()).unwrap();
-        let plan = op.in_place().plan::<T>(gpu).unwrap();
-        plan.record_in_place(&mut rec, both.slice(inside.clone()).unwrap()).unwrap();
-        rec.submit().unwrap();
-        for (form, got, from) in [("", output, &source[..n]), (", in place", both, &around[inside.clone()])] {
-            let mut want = around.clone();
-            want[inside.clone()].copy_from_slice(&map(function, from).unwrap());
-            let mut bound = vec![0.0; want.len()];
-            bound[inside.clone()].copy_from_slice(&map_bound(function, from).unwrap());
-            assert_close(&format!("{what}{form}"), &numbers(&got.read().unwrap()), &numbers(&want), &bound);
-        }
-    }
-}
-
-#[test]
-fn every_length_matches_reference_and_keeps_neighbours() {
-    // Around a word, 16 and 256 bytes, a workgroup of either kind, and one step of all workgroups of
-    // `grid-stride` on a CPU.
-    let words =
-        [0, 1, 2, 3, 4, 5, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 16_385, 40_001];
-    let halves: Vec<usize> = words.iter().flat_map(|n| [2 * n, 2 * n + 1]).collect();
-    for device in devices() {
-        let (words, halves) =
-            if device.main { (&words[..], &halves[..]) } else { (&words[3..9], &halves[1..20]) };
-        check_lengths::<f32>(device, &MapFn::Neg, words);
-        check_lengths::<f16>(device, &MapFn::Abs, halves);
-    }
-}
-
 #[test]
 fn grids_beyond_one_dimension_are_folded() {
     let Some(gpu) = gpu() else { return };

@@ -1,7 +1,7 @@
 //! The `adaptive` example: its grids against the CPU's, and its command line.
 
+use super::program::{Example, Folder};
 use super::quadtree::colours;
-use super::rows::Folder;
 use crate::support::{Random, devices, gpu};
 use parts::adaptive_grid::{Grid, Maker, Rule};
 use parts::cli;
@@ -122,16 +122,7 @@ fn a_full_grid_stops_refining_and_reports_it() {
     }
 }
 
-/// Runs the program: exit code, output, errors.
-fn run(args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let named = ["--adapter", &adapter];
-    let named = if args.contains(&"--adapter") { &[] } else { &named[..] };
-    let line = [&["adaptive"], named, args].concat();
-    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+const PROGRAM: Example = Example("adaptive", cli::run);
 
 #[test]
 fn adaptive_draws_fields_and_images() {
@@ -141,9 +132,10 @@ fn adaptive_draws_fields_and_images() {
     let folder = Folder::new("adaptive");
     let png = folder.0.join("a.png");
     let name = png.to_str().unwrap();
-    let (code, out, err) = run(&["--field", "spots", "--deepest", "5", "--picture", name, "--size", "128"]);
-    assert!(code == 0 && out.starts_with("spots on") && out.contains("measures the same"), "{out}{err}");
-    assert!(out.contains("1024 cells of level 5 all over"), "{out}");
+    let (code, out, err) =
+        PROGRAM.run(&["--field", "spots", "--deepest", "5", "--picture", name, "--size", "128"]);
+    assert!(code == 0 && out.starts_with("spots on") && out.contains("same cells and values"), "{out}{err}");
+    assert!(out.contains("the even grid of level 5 has 1024 cells"), "{out}");
     let (width, height, different) = colours(&png);
     assert!((width, height) == (128, 128) && different > 50, "{different} colours");
 
@@ -153,12 +145,13 @@ fn adaptive_draws_fields_and_images() {
     let (rgb, file) = (pixels.collect::<Vec<u8>>(), image.to_str().unwrap());
     ::image::save_buffer(&image, &rgb, 60, 30, ::image::ColorType::Rgb8).unwrap();
     let more = ["--first", "1", "--deepest", "5", "--capacity", "64", "--threshold", "0.02"];
-    let (code, out, err) = run(&[&["--image", file, "--picture", name, "--size", "100"][..], &more].concat());
-    assert!(code == 0 && out.contains("measures the same"), "{out}{err}");
+    let (code, out, err) =
+        PROGRAM.run(&[&["--image", file, "--picture", name, "--size", "100"][..], &more].concat());
+    assert!(code == 0 && out.contains("same cells and values"), "{out}{err}");
     assert!(out.contains("want to split, and there is room for the children of 16"), "{out}");
     let (width, height, different) = colours(&png);
     assert!((width, height) == (100, 50) && different > 50, "{different} colours");
-    let (code, out, _) = run(&["--deepest", "3", "--no-check"]);
+    let (code, out, _) = PROGRAM.run(&["--deepest", "3", "--no-check"]);
     assert!(code == 0 && out.starts_with("vortex") && !out.contains("checked"), "{out}");
 }
 
@@ -171,8 +164,8 @@ fn adaptive_rejects_bad_input() {
     let text = folder.file("a.png", b"no picture");
     let cases: &[(&[&str], &str)] = &[
         (&["--field", "sea"], "waves, vortex, spots or step"),
-        (&["--field", "step", "--image", "a.png"], "one of them"),
-        (&["--threshold", "-1"], "a number from 0 on"),
+        (&["--field", "step", "--image", "a.png"], "give one"),
+        (&["--threshold", "-1"], "must be a number, 0 or more"),
         (&["--threshold", "nan"], "--threshold nan"),
         (&["--first", "5", "--deepest", "4"], "--first 5 is deeper"),
         (&["--deepest", "12"], "from 0 to 11"),
@@ -186,10 +179,5 @@ fn adaptive_rejects_bad_input() {
         (&["--size", "64", "--no-check", "--size", "64"], "--size is given twice"),
         (&["--adapter", "no such adapter"], "no such adapter"),
     ];
-    for (args, text) in cases {
-        let (code, out, err) = run(args);
-        assert!(code == 2 && out.is_empty() && err.contains(text), "{args:?}: {code} {out} {err}");
-        assert_eq!(err.lines().count(), 1, "{err}");
-    }
-    assert!(run(&["--help"]).1.starts_with("usage: adaptive"));
+    PROGRAM.rejects_early(cases);
 }

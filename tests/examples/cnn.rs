@@ -1,5 +1,6 @@
 //! The `cnn` example: it learns a small data set, saves its weights, and rejects invalid data.
 
+use super::program::{Example, Folder, path};
 use crate::support::{Random, gpu};
 use parts::{cli, learn, weights};
 use std::fs;
@@ -43,23 +44,15 @@ fn write(folder: &Path, part: &str, data: &Labelled) {
     fs::write(folder.join(format!("{part}-labels-idx1-ubyte")), idx(&data.shape[..1], &data.labels)).unwrap();
 }
 
-/// A new folder for a test, with data.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("tilework-cnn-{name}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    write(&folder, "train", &pictures(160, 1));
-    write(&folder, "t10k", &pictures(50, 2));
+/// A folder for a test, with data.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(&format!("cnn-{name}"));
+    write(&folder.0, "train", &pictures(160, 1));
+    write(&folder.0, "t10k", &pictures(50, 2));
     folder
 }
 
-/// Runs the program: exit code, output, errors.
-fn cnn(folder: &Path, args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let data = folder.display().to_string();
-    let all = ["cnn"].iter().chain(args).copied().chain(["--data", &data]);
-    let code = cli::run(lexopt::Parser::from_iter(all), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+const PROGRAM: Example = Example("cnn", cli::run);
 
 #[test]
 fn cnn_learns_a_small_set_and_reaches_its_loss() {
@@ -92,19 +85,17 @@ fn cnn_saves_and_loads_its_weights() {
         return;
     }
     let folder = folder("keeps");
-    let file = folder.join("w.safetensors").display().to_string();
-    let (code, out, err) =
-        cnn(&folder, &["train", "--weights", &file, "--epochs", "2", "--batch", "40", "--rate", "0.004"]);
-    assert_eq!((code, err.as_str()), (0, ""));
+    let file = folder.0.join("w.safetensors");
+    let files = ["--data", path(&folder.0), "--weights", path(&file)];
+    let training = ["train", "--epochs", "2", "--batch", "40", "--rate", "0.004"];
+    let out = PROGRAM.succeeds(&[&training[..], &files].concat());
     assert!(out.contains("epoch 2: loss ") && out.contains("taken for"), "{out}");
-    let (code, tested, err) = cnn(&folder, &["test", "--weights", &file]);
-    assert_eq!((code, err.as_str()), (0, ""));
+    let tested = PROGRAM.succeeds(&[&["test"], &files[..]].concat());
     // The same table and accuracy as after training.
     let table = tested.rsplit_once(',').unwrap().0;
     assert!(out.contains(table) && tested.contains("% of 50 images right"), "{tested} {out}");
-    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 5, "{left:?}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -114,31 +105,26 @@ fn cnn_rejects_invalid_data_and_weights() {
     }
     let folder = folder("refuses");
     let refused = |args: &[&str], text: &str| {
-        let (code, out, err) = cnn(&folder, args);
-        assert!(
-            code == 2 && out.is_empty() && err.contains(text) && err.lines().count() == 1,
-            "{code} {err}"
-        );
+        assert_eq!(PROGRAM.rejects(&[args, &["--data", path(&folder.0)]].concat(), text), "");
     };
-    let file = folder.join("w.safetensors");
-    let name = file.display().to_string();
-    let test = ["test", "--weights", &name];
+    let file = folder.0.join("w.safetensors");
+    let test = ["test", "--weights", path(&file)];
     refused(&[], "say `cnn train`");
     refused(&["learn"], "learn");
     refused(&["test"], "--weights is missing");
     refused(&test, "w.safetensors");
     fs::write(&file, "no tensors at all").unwrap();
-    refused(&test, "is no safetensors file");
+    refused(&test, "is not a safetensors file");
     refused(&["train", "--batch", "0"], "--batch 0");
     refused(&["train", "--seed", "1", "--seed", "1"], "--seed is given twice");
-    refused(&["train", "--batch", "161"], "160 images");
+    refused(&["train", "--batch", "161"], "the number of images, 160");
     refused(&["train", "--rate", "-1"], "rate is -1");
 
     // Tensors of another network: one misshapen, one missing, one too many.
     let net = learn::network(8, 8);
     let other = tilework::nn::Sequential::new([1, 8, 8]).conv(16, [3, 3], [1, 1], [1, 1]);
     weights::save(&file, &other, &other.initial(1).unwrap()).unwrap();
-    refused(&test, "`0.weight` is [16, 1, 3, 3] of F32; the network wants [32, 1, 3, 3]");
+    refused(&test, "`0.weight` is [16, 1, 3, 3] of F32; the network needs [32, 1, 3, 3]");
     let front = tilework::nn::Sequential::new([1, 8, 8]).conv(32, [3, 3], [1, 1], [1, 1]);
     weights::save(&file, &front, &front.initial(1).unwrap()).unwrap();
     refused(&test, "has no tensor `3.weight` of shape [64, 32, 3, 3]");
@@ -146,32 +132,30 @@ fn cnn_rejects_invalid_data_and_weights() {
     weights::save(&file, &longer, &longer.initial(1).unwrap()).unwrap();
     refused(&test, "belongs to no layer");
     // A failed write leaves no file.
-    let nowhere = folder.join("none").join("w.safetensors");
+    let nowhere = folder.0.join("none").join("w.safetensors");
     assert!(weights::save(&nowhere, &net, &net.initial(1).unwrap()).is_err());
 
-    let images = folder.join("t10k-images-idx3-ubyte");
+    let images = folder.0.join("t10k-images-idx3-ubyte");
     let whole = fs::read(&images).unwrap();
     fs::write(&images, &whole[..100]).unwrap();
     refused(&test, "the file has 84");
     fs::write(&images, idx(&[50, 4, 16], &whole[16..])).unwrap();
-    refused(&["train"], "must be of one size");
+    refused(&["train"], "must have one size");
     fs::write(&images, &whole).unwrap();
-    fs::write(folder.join("t10k-labels-idx1-ubyte"), idx(&[50], &[10; 50])).unwrap();
+    fs::write(folder.0.join("t10k-labels-idx1-ubyte"), idx(&[50], &[10; 50])).unwrap();
     refused(&test, "the labels of t10k hold 10");
-    fs::write(folder.join("t10k-labels-idx1-ubyte"), idx(&[49], &[1; 49])).unwrap();
-    refused(&test, "one for each image");
-    fs::remove_dir_all(folder).unwrap();
+    fs::write(folder.0.join("t10k-labels-idx1-ubyte"), idx(&[49], &[1; 49])).unwrap();
+    refused(&test, "one label for each image");
 }
 
 #[test]
 fn weights_survive_a_round_trip() {
     let net = learn::network(8, 8);
     let values = net.initial(9).unwrap();
-    let file = std::env::temp_dir().join(format!("tilework-weights-{}", std::process::id()));
+    let folder = Folder::new("weights");
+    let file = folder.0.join("w.safetensors");
     weights::save(&file, &net, &values).unwrap();
-    let same = weights::load(&file, &net).unwrap();
-    fs::remove_file(&file).unwrap();
-    assert_eq!(same, values);
+    assert_eq!(weights::load(&file, &net).unwrap(), values);
 }
 
 /// The digits and published weights that .ci/oracles fetches, in the folder that TILEWORK_MNIST names.

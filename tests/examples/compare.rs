@@ -1,7 +1,7 @@
 //! The `compare` example: a short run, its files, and its errors.
 
 use super::common::measured::Check;
-use super::rows::Folder;
+use super::program::{Example, Folder, path};
 use crate::support::gpu;
 use parts::backends::Outcome;
 use parts::problem::{Array, Problem, Processor};
@@ -28,12 +28,7 @@ mod parts {
     pub(super) mod rows;
 }
 
-/// Runs the program: exit code, output, errors.
-fn run(args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = cli::run(lexopt::Parser::from_iter([&["compare"], args].concat()), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+const PROGRAM: Example = Example("compare", cli::run);
 
 #[test]
 fn compare_checks_times_and_draws() {
@@ -43,8 +38,7 @@ fn compare_checks_times_and_draws() {
     let id = gpu.profile().id();
     let backends = format!("{id},cpu");
     let args = ["--ops", "gemm-f32,scan,histogram,sort,spmv", "--sizes", "33,130", "--backends", &backends];
-    let (code, out, err) = run(&[&args[..], &["--out", to.to_str().unwrap()]].concat());
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = PROGRAM.succeeds(&[&args[..], &["--out", path(&to)]].concat());
     assert!(out.contains("results are right\n") && out.contains("nothing was left out"), "{out}");
     let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(to.join("rows.json")).unwrap()).unwrap();
     // Reference, loops, tiles and a crate compute the product, reference and loops the rest, the device all of them.
@@ -76,12 +70,10 @@ fn compare_rejects_unknown_arguments() {
     let file = folder.file("file", b"");
     let to = folder.0.join("out");
     let line = |args: &[&str], words: &str| {
-        let (code, out, err) = run(&[args, &["--out", to.to_str().unwrap()]].concat());
-        assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
-        assert!(err.lines().count() == 1 && err.contains(words), "{args:?}: {err}");
+        assert_eq!(PROGRAM.rejects(&[args, &["--out", path(&to)]].concat(), words), "");
     };
     line(&["--ops", "gem"], "--ops gem: there are map-f32, ");
-    line(&["--sizes", "0"], "--sizes 0: a whole number");
+    line(&["--sizes", "0"], "--sizes 0: must be a whole number");
     line(&["--sizes", "64,9G"], "--sizes 9G");
     line(&["--sizes", "2048M"], "--sizes 2048M");
     line(&["--backends", "abacus"], "--backends abacus: there are ");
@@ -95,10 +87,9 @@ fn compare_rejects_unknown_arguments() {
     line(&["--ops", "map", "--ops", "map"], "--ops is given twice");
     line(&["--fast"], "invalid option '--fast'; see --help");
     assert!(!to.exists());
-    let (code, _, err) = run(&["--ops", "map", "--out", file.to_str().unwrap()]);
-    assert!(code == 2 && err.lines().count() == 1 && err.contains("file: "), "{err}");
-    let (code, out, _) = run(&["--list"]);
-    assert!(code == 0 && out.contains("gemm-f32-split") && out.contains("cpu-matrixmultiply"), "{out}");
+    PROGRAM.rejects(&["--ops", "map", "--out", path(&file)], "file: ");
+    let out = PROGRAM.succeeds(&["--list"]);
+    assert!(out.contains("gemm-f32-split") && out.contains("cpu-matrixmultiply"), "{out}");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::common::network::exact::{Heads, add, attention, linear};
 use super::common::network::layers::{Linear, Storage};
+use super::program::{Example, Folder, path};
 use crate::support::gpu;
 use parts::{cli, model, text, weights};
-use std::fs;
 use tilework::Activation;
 use tilework::attention::KvType;
 use tilework::reference::activate;
@@ -126,17 +126,12 @@ fn decode_reports_the_cost_of_quantisation() {
     if gpu().is_none() {
         return;
     }
-    let file = std::env::temp_dir().join(format!("tilework-decode-{}", std::process::id()));
-    fs::write(&file, "the cat sat on the mat and the dog sat on the log. ".repeat(16)).unwrap();
-    let name = file.display().to_string();
-    let decode = |args: &[&str]| {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = cli::run(lexopt::Parser::from_iter(["decode"].iter().chain(args)), &mut out, &mut err);
-        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-    };
+    let folder = Folder::new("decode");
+    let file =
+        folder.file("a.txt", "the cat sat on the mat and the dog sat on the log. ".repeat(16).as_bytes());
+    let (program, name) = (Example("decode", cli::run), path(&file));
     let small = ["--width", "32", "--heads", "4", "--context", "48", "--layers", "1", "--epochs", "60"];
-    let (code, out, err) = decode(&[[name.as_str()].as_slice(), &small].concat());
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = program.succeeds(&[&[name], &small[..]].concat());
     let row = |name: &str| -> Vec<f64> {
         let line = out.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().rev().take(4).map(|word| word.parse().unwrap()).collect()
@@ -148,26 +143,20 @@ fn decode_reports_the_cost_of_quantisation() {
     assert_eq!(row("bytes a token"), [48.0, 48.0, 64.0, 128.0]);
     assert!(out.contains("are as those of the whole pass"), "{out}");
 
-    let refused = |args: &[&str], text: &str| {
-        let (code, out, err) = decode(args);
-        assert!(
-            code == 2 && out.is_empty() && err.contains(text) && err.lines().count() == 1,
-            "{code} {err}"
-        );
-    };
-    refused(&[], "no text is named");
-    refused(&[&name, "--heads", "3"], "must be a multiple of the 2 heads");
-    refused(&[&name, "--width", "100"], "a multiple of 64");
-    refused(&[&name, "--layers", "0"], "--layers");
-    refused(&[&name, "--layers", "2", "--layers", "2"], "--layers is given twice");
-    refused(&[&name, "--layers", "1000", "--width", "16384"], "2147483648000 parameters");
-    refused(&[&name, "--width", "18446744073709551615"], "parameters");
-    refused(&[&name, "--bytes", "99999999999"], "--bytes 99999999999");
-    refused(&[&name, "--context", "1"], "--context 1");
-    refused(&[&name, "--context", "500"], "at least two pieces of 500");
-    refused(&[&name, "--seed", "x"], "x");
-    refused(&["nowhere.txt"], "nowhere.txt");
-    fs::remove_file(&file).unwrap();
+    program.rejects_early(&[
+        (&[], "no text is named"),
+        (&[name, "--heads", "3"], "must be a multiple of --kv-heads, 2"),
+        (&[name, "--width", "100"], "a multiple of 64"),
+        (&[name, "--layers", "0"], "--layers"),
+        (&[name, "--layers", "2", "--layers", "2"], "--layers is given twice"),
+        (&[name, "--layers", "1000", "--width", "16384"], "2147483648000 parameters"),
+        (&[name, "--width", "18446744073709551615"], "parameters"),
+        (&[name, "--bytes", "99999999999"], "--bytes 99999999999"),
+        (&[name, "--context", "1"], "--context 1"),
+        (&[name, "--context", "500"], "at least two pieces of 500"),
+        (&[name, "--seed", "x"], "x"),
+        (&["nowhere.txt"], "nowhere.txt"),
+    ]);
 }
 
 #[test]

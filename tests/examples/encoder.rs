@@ -1,5 +1,6 @@
 //! The `encoder` example: its tokens, a small and a published network against f64, and malformed files.
 
+use super::program::{Example, Folder, path};
 use crate::support::{Random, gpu};
 use parts::{cli, model, tokens};
 use safetensors::tensor::{Dtype, TensorView, serialize};
@@ -64,24 +65,26 @@ fn save(path: &Path, tensors: &BTreeMap<String, (Vec<usize>, Vec<f32>)>) {
     fs::write(path, serialize(views, None).unwrap()).unwrap();
 }
 
-/// A new folder for a test, with weights and a vocabulary.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("tilework-encoder-{name}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    save(&folder.join("model.safetensors"), &tensors(PIECES.lines().count()));
-    fs::write(folder.join("vocab.txt"), PIECES).unwrap();
+/// A folder for a test, with weights and a vocabulary.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(&format!("encoder-{name}"));
+    save(&folder.0.join("model.safetensors"), &tensors(PIECES.lines().count()));
+    folder.file("vocab.txt", PIECES.as_bytes());
     folder
 }
 
-/// Runs the program: exit code, output, errors.
-fn encoder(folder: &Path, args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
+const PROGRAM: Example = Example("encoder", cli::run);
+
+/// Arguments with the files of a folder.
+fn with_files(folder: &Path, args: &[&str]) -> Vec<String> {
     let [weights, vocabulary] =
-        ["model.safetensors", "vocab.txt"].map(|file| folder.join(file).display().to_string());
-    let all =
-        ["encoder", "--weights", &weights, "--vocab", &vocabulary].into_iter().chain(args.iter().copied());
-    let code = cli::run(lexopt::Parser::from_iter(all), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+        ["model.safetensors", "vocab.txt"].map(|name| path(&folder.join(name)).to_owned());
+    let files = ["--weights".to_owned(), weights, "--vocab".to_owned(), vocabulary];
+    files.into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).collect()
+}
+
+fn succeeds(folder: &Path, args: &[&str]) -> String {
+    PROGRAM.succeeds(&with_files(folder, args).iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// The precisions that the device has kernels for.
@@ -121,17 +124,14 @@ fn encoder_matches_f64_in_every_precision() {
     for precision in precisions(gpu) {
         for batch in ["3", "1"] {
             let options = ["--heads", "2", "--precision", precision, "--batch", batch, "--check"];
-            let (code, out, err) = encoder(&folder, &[options.as_slice(), &sentences].concat());
-            assert_eq!((code, err.as_str()), (0, ""), "{precision}: {out}");
-            assert!(out.contains("right: least cosine") && out.lines().count() == 6, "{out}");
+            let out = succeeds(&folder.0, &[options.as_slice(), &sentences].concat());
+            assert!(out.contains("right: smallest cosine") && out.lines().count() == 6, "{out}");
         }
     }
-    let (code, out, err) = encoder(&folder, &["--heads", "2", "--batch", "2", "--bench", "the", "a,"]);
-    assert_eq!((code, err.as_str()), (0, ""));
+    let out = succeeds(&folder.0, &["--heads", "2", "--batch", "2", "--bench", "the", "a,"]);
     let rates: Vec<_> =
         out.lines().rev().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert!(rates[0][..2] == ["2", "7"] && rates[1][..2] == ["1", "3"], "{out}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -141,22 +141,19 @@ fn encoder_rejects_invalid_models() {
     }
     let folder = folder("refuses");
     let refused = |args: &[&str], text: &str| {
-        let (code, out, err) = encoder(&folder, args);
-        assert!(
-            code == 2 && out.is_empty() && err.contains(text) && err.lines().count() == 1,
-            "{code} {err}"
-        );
+        let args = with_files(&folder.0, args);
+        assert_eq!(PROGRAM.rejects(&args.iter().map(String::as_str).collect::<Vec<_>>(), text), "");
     };
     let usual = ["--heads", "2", "the"];
-    refused(&[], "no sentence");
+    refused(&[], "no sentence given");
     refused(&["--precision", "f8", "the"], "--precision f8");
     refused(&["--batch", "0", "the"], "--batch 0");
     refused(&["--batch", "999999999999", "the"], "--batch 999999999999");
     refused(&["--bench", "--bench", "the"], "--bench is given twice");
     refused(&["--heads", "3", "the"], "3 heads (--heads)");
-    refused(&["--heads", "16", "the"], "head size of 1");
+    refused(&["--heads", "16", "the"], "the head size is 1");
 
-    let file = folder.join("model.safetensors");
+    let file = folder.0.join("model.safetensors");
     let whole = fs::read(&file).unwrap();
     let all = tensors(PIECES.lines().count());
     let changed = |name: &str, shape: Option<&[usize]>, text: &str| {
@@ -175,7 +172,7 @@ fn encoder_rejects_invalid_models() {
     changed(
         "embeddings.position_embeddings.weight",
         Some(&[12, 8]),
-        "[12, 8] of F32; the encoder wants [12, 16]",
+        "[12, 8] of F32; the encoder needs [12, 16]",
     );
     changed(
         "encoder.layer.1.output.dense.bias",
@@ -193,12 +190,12 @@ fn encoder_rejects_invalid_models() {
     save(&file, &tensors);
     refused(&usual, "`embeddings.LayerNorm.bias` holds NaN");
     fs::write(&file, &whole[..whole.len() - 1]).unwrap();
-    refused(&usual, "is no safetensors file");
+    refused(&usual, "is not a safetensors file");
     fs::write(&file, "{}").unwrap();
-    refused(&usual, "is no safetensors file");
+    refused(&usual, "is not a safetensors file");
     fs::write(&file, &whole).unwrap();
 
-    let vocabulary = folder.join("vocab.txt");
+    let vocabulary = folder.0.join("vocab.txt");
     fs::write(&vocabulary, PIECES.replace("[SEP]", "end")).unwrap();
     refused(&usual, "has no line `[SEP]`");
     fs::write(&vocabulary, PIECES.replace("cafe", "the")).unwrap();
@@ -209,7 +206,6 @@ fn encoder_rejects_invalid_models() {
     refused(&usual, "UTF-8");
     fs::remove_file(&vocabulary).unwrap();
     refused(&usual, "vocab.txt");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// The encoder of six layers that .ci/oracles fetches, in the folder that TILEWORK_MINILM names. Tokens are from
@@ -252,8 +248,7 @@ fn published_weights_reproduce_published_similarities() {
     let sentences = ["A man is eating food.", "Someone has a meal.", "The stock market fell sharply today."];
     for precision in precisions(gpu) {
         let options = ["--precision", precision, "--check"];
-        let (code, out, err) = encoder(&folder, &[options.as_slice(), &sentences].concat());
-        assert_eq!((code, err.as_str()), (0, ""), "{precision}: {out}");
+        let out = succeeds(&folder, &[options.as_slice(), &sentences].concat());
         let cosines: Vec<f64> = (out.lines().skip(1).take(2))
             .map(|row| row.split_whitespace().nth(3).unwrap().parse().unwrap())
             .collect();

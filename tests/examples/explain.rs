@@ -1,6 +1,6 @@
 //! The `explain` example: its report, its picture, and its errors.
 
-use super::rows::Folder;
+use super::program::{Example, Folder};
 use crate::support::gpu;
 use parts::cli;
 use std::fs;
@@ -15,19 +15,11 @@ mod parts {
 
     pub(super) mod cli;
     mod inputs;
+    mod occupancy;
     mod table;
 }
 
-/// Runs the program: exit code, output, errors.
-fn run(args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let named = ["--adapter", &adapter];
-    let named = if args.contains(&"--adapter") { &[] } else { &named[..] };
-    let line = [&["explain"], named, args].concat();
-    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+const PROGRAM: Example = Example("explain", cli::run);
 
 /// The line of the first table that begins with this word, split into words.
 fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
@@ -37,13 +29,57 @@ fn line<'a>(out: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 #[test]
+fn occupancy_of_a_workgroup_is_calculated() {
+    let occupancy = |line: &str| {
+        PROGRAM.run(&[&["occupancy"], &line.split_whitespace().collect::<Vec<_>>()[..]].concat())
+    };
+    let of = |line: &str| {
+        let (code, out, err) = occupancy(line);
+        assert_eq!((code, err.as_str()), (0, ""), "{line}");
+        out.lines().find(|l| l.contains("occupancy")).unwrap().to_owned()
+    };
+    let block = "--threads 288 --shared 10K --registers 9K";
+    assert_eq!(
+        of(&format!("{block} --device h100")),
+        "7 at a time, 63 of 64 warps: occupancy 98.4 %, bound by threads"
+    );
+    assert_eq!(of(block), of(&format!("{block} --device H100")));
+    let small = "--limits 1024,8,16K,16K";
+    assert_eq!(
+        of(&format!("{block} {small}")),
+        "1 at a time, 9 of 32 warps: occupancy 28.1 %, bound by shared memory"
+    );
+    // 100 threads take 4 warps.
+    assert_eq!(
+        of("--threads 100 --limits 1024,16,16K,16K"),
+        "8 at a time, 32 of 32 warps: occupancy 100.0 %, bound by threads"
+    );
+    assert_eq!(of("--threads 4096"), "0 at a time, 0 of 64 warps: occupancy 0.0 %, bound by threads");
+    assert!(occupancy("--help").1.starts_with("usage: explain occupancy"));
+    for (line, part) in [
+        ("", "give --threads"),
+        ("--threads 0", "give --threads"),
+        ("--threads x", "must be a whole number"),
+        ("--threads 5000000K", "must be a whole number"),
+        ("--threads 32 --device banana", "no limits of `banana`"),
+        ("--threads 32 --limits 1,2,3", "four numbers"),
+        ("--threads 32 --limits 1,2,3,4 --device h100", "give one"),
+        ("--threads 32 --banana 3", "no key --banana"),
+    ] {
+        let (code, out, err) = occupancy(line);
+        assert_eq!((code, out.as_str()), (2, ""), "{line}");
+        assert!(err.contains(part), "{line}: {err}");
+    }
+}
+
+#[test]
 fn limits_are_taken_from_the_device() {
     if gpu().is_none() {
         return;
     }
     let many =
         ["histogram", "--shape", "100:u32", "--bins", "9000", "--variant", "privatized", "--no-measure"];
-    let (_, out, err) = run(&many);
+    let (_, out, err) = PROGRAM.run(&many);
     assert!(!out.contains("H100") && !err.contains("H100"), "{out}{err}");
 }
 
@@ -56,8 +92,7 @@ fn explain_compares_variants_with_the_roofline() {
     let path = folder.0.join("gemm.svg");
     let variants = ["naive", "tiled", "register"].map(|v| ["--variant", v]).concat();
     let args = ["gemm", "--shape", "64x48", "--alpha", "0.5", "--reports", "-o", path.to_str().unwrap()];
-    let (code, out, err) = run(&[&args[..], &variants].concat());
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = PROGRAM.succeeds(&[&args[..], &variants].concat());
     assert!(out.starts_with("gemm: ") && out.contains("inputs   (64, 48) of f32, (48, 64) of f32"), "{out}");
     // 2 x 64 x 64 x 48 operations on the bytes of three matrices.
     let naive = line(&out, "naive");
@@ -69,7 +104,7 @@ fn explain_compares_variants_with_the_roofline() {
     assert!(line(analysis, "tiled")[2].parse::<f64>().unwrap() > 1.0, "{out}");
     let svg = fs::read_to_string(&path).unwrap();
     for part in
-        ["<svg", "GFLOP/s", "operations a byte that workgroups ask for", "GB/s", "naive (", "register ("]
+        ["<svg", "GFLOP/s", "operations per byte requested by workgroups", "GB/s", "naive (", "register ("]
     {
         assert!(svg.contains(part), "{part}: {svg}");
     }
@@ -80,12 +115,11 @@ fn explain_predicts_without_running() {
     if gpu().is_none() {
         return;
     }
-    let (code, out, err) = run(&["reduce", "--shape", "100000:u32", "--op", "max", "--no-measure"]);
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = PROGRAM.succeeds(&["reduce", "--shape", "100000:u32", "--op", "max", "--no-measure"]);
     let row = line(&out, "interleaved");
     assert_eq!(row.last(), Some(&"-"), "{out}");
     assert!(!out.contains("measured:") && out.contains("coarsened *"), "{out}");
-    assert!(out.contains("*: what auto takes"), "{out}");
+    assert!(out.contains("*: chosen by auto"), "{out}");
     assert!(out.contains("joins: at the least") && out.contains("divergent: of "), "{out}");
 }
 
@@ -121,11 +155,7 @@ fn explain_marks_tuned_choices_alone() {
             Ok(program)
         }
     }
-    let explain = || {
-        let (code, out, err) = run(&["zip", "--fn", "add", "--shape", &N.to_string(), "--no-measure"]);
-        assert_eq!((code, err.as_str()), (0, ""), "{out}");
-        out
-    };
+    let explain = || PROGRAM.succeeds(&["zip", "--fn", "add", "--shape", &N.to_string(), "--no-measure"]);
     assert!(explain().contains("\nvec4 *"), "{}", explain());
     let name = gpu().unwrap().profile().name.clone();
     let options = GpuOptions { adapter: AdapterFilter::Name(name), ..GpuOptions::default() };
@@ -160,8 +190,7 @@ fn explain_accepts_every_op_of_the_op_example() {
             })
             .collect();
         args.extend(options.iter().flat_map(|(name, value)| [name.as_str(), *value]));
-        let (code, out, err) = run(&args);
-        assert_eq!((code, err.as_str()), (0, ""), "{args:?}: {out}");
+        let out = PROGRAM.succeeds(&args);
         assert!(line(&out, portable.name).len() >= 10 || out.contains("not here"), "{args:?}: {out}");
         taken += 1;
     }
@@ -176,17 +205,14 @@ fn explain_measures_matrices_from_files_and_generated_ones() {
     let folder = Folder::new("explain-matrix");
     let a = folder.file("a.mtx", super::solve::springs(50).as_bytes());
     let csr = ["--variant", "csr-scalar", "--runs", "1"];
-    let (code, out, err) = run(&[&["spmv", "--matrix", a.to_str().unwrap()][..], &csr].concat());
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = PROGRAM.succeeds(&[&["spmv", "--matrix", a.to_str().unwrap()][..], &csr].concat());
     assert!(out.contains("a 50 x 50 matrix of 148 entries") && out.contains("suits the matrix: "), "{out}");
     assert!(line(&out, "csr-scalar").last().is_some_and(|cell| *cell == "%"), "{out}");
-    let (code, out, err) = run(&[&["spmv", "--shape", "200x100x4"][..], &csr].concat());
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = PROGRAM.succeeds(&[&["spmv", "--shape", "200x100x4"][..], &csr].concat());
     assert!(out.contains("a 200 x 100 matrix of ") && out.contains("(100,) of f32"), "{out}");
     // An op without arithmetic has no point on the roofline.
     let path = folder.0.join("no.svg");
-    let (code, out, err) = run(&["transpose", "--shape", "9x5", "-o", path.to_str().unwrap()]);
-    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let out = PROGRAM.succeeds(&["transpose", "--shape", "9x5", "-o", path.to_str().unwrap()]);
     assert!(out.contains("no picture: ") && !path.exists(), "{out}");
 }
 
@@ -201,12 +227,12 @@ fn explain_reports_errors_in_one_line() {
         (&["gem"], "no op `gem`"),
         (&["gemm"], "--shape is missing"),
         (&["gemm", "--shape", "4x"], "--shape 4x"),
-        (&["gemm", "--shape", "4x4:f64"], "f64: no type of elements"),
+        (&["gemm", "--shape", "4x4:f64"], "f64: not an element type"),
         (&["gemm", "--shape", "4x5", "--shape", "4x5"], "columns of the first"),
         (&["gemm", "--shape", "4", "--shape", "4"], "must have 2 dimensions"),
         (&["gemm", "--shape", "4x4", "--dtype", "u8"], "takes f32 and f16"),
         (&["gemm", "--shape", "4x4", "--colour", "red"], "gemm has no key --colour; it has --alpha"),
-        (&["--alpha", "2", "gemm"], "--alpha stands before"),
+        (&["--alpha", "2", "gemm"], "--alpha precedes"),
         (&["gemm", "--shape", "4x4", "--alpha", "x"], "--alpha x"),
         (&["gemm", "--shape", "4x4", "--variant", "fast"], "no variant `fast`; there are: naive"),
         (&["gemm", "--shape", "4x4", "--runs", "0"], "--runs 0"),
@@ -231,14 +257,11 @@ fn explain_reports_errors_in_one_line() {
         (&["map", "--shape", "4", "-o", "/nowhere/x.svg"], "/nowhere/x.svg"),
     ];
     for (args, words) in cases {
-        let (code, _, err) = run(args);
-        assert_eq!(code, 2, "{args:?}: {err}");
-        assert!(err.starts_with("explain: ") && err.contains(words), "{args:?}: {err}");
-        assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+        PROGRAM.rejects(args, words);
     }
-    let (code, out, _) = run(&["--list"]);
-    assert!(code == 0 && out.contains("\ngemm: ") && out.contains("inputs"), "{out}");
-    assert!(run(&["--help"]).1.starts_with("usage: explain OP"));
-    let (code, _, err) = run(&["map", "--shape", "4", "--adapter", "x"]);
+    let out = PROGRAM.succeeds(&["--list"]);
+    assert!(out.contains("\ngemm: ") && out.contains("inputs"), "{out}");
+    assert!(PROGRAM.succeeds(&["--help"]).starts_with("usage: explain OP"));
+    let (code, _, err) = PROGRAM.run(&["map", "--shape", "4", "--adapter", "x"]);
     assert_eq!(code, 2, "--adapter twice: {err}");
 }

@@ -1,6 +1,6 @@
 //! The `image` example: its command line on files of every kind.
 
-use super::rows::Folder;
+use super::program::{Example, Folder, path};
 use crate::support::{Random, gpu};
 use parts::files::{Format, Picture};
 use parts::{cli, files, steps};
@@ -25,16 +25,10 @@ fn picture(image: Image) -> Picture {
     Picture { image, pixels }
 }
 
-/// Runs the program: exit code, output, errors.
+const PROGRAM: Example = Example("image", cli::run);
+
 fn run(input: &Path, output: &Path, args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let files = [input, output].map(|p| p.to_str().unwrap());
-    let adapter = ["--adapter", &adapter];
-    let args = files.iter().chain(args).chain(&adapter).copied();
-    let parser = lexopt::Parser::from_iter(std::iter::once("image").chain(args));
-    let code = cli::run(parser, &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    PROGRAM.run(&[&[path(input), path(output)], args].concat())
 }
 
 #[test]
@@ -152,9 +146,7 @@ fn image_rejects_bad_input() {
     let output = folder.0.join("out.png");
     let there = fs::read_dir(&folder.0).unwrap().count();
     let refused = |input: &Path, output: &Path, args: &[&str], part: &str| {
-        let (code, _, err) = run(input, output, args);
-        assert_eq!((code, err.lines().count()), (2, 1), "{input:?} {args:?}: {err}");
-        assert!(err.starts_with("image: ") && err.contains(part), "{err}");
+        PROGRAM.rejects(&[&[path(input), path(output)], args].concat(), part);
     };
     let grey = ["--ops", "grey"];
     for bad in [&cut, &flipped, &head, &none, &text, &empty] {
@@ -166,9 +158,9 @@ fn image_rejects_bad_input() {
     refused(&good, &folder.0.join("out.bmp"), &grey, "must end with");
     refused(&good, &folder.0.join("no/folder/out.png"), &grey, "out.png");
     refused(&good, &output, &[], "--ops is missing");
-    refused(&good, &output, &["--ops", ""], "there are grey");
-    refused(&good, &output, &["--ops", "grey,,blur"], "there are grey");
-    refused(&good, &output, &["--ops", "sharpen"], "there are grey");
+    refused(&good, &output, &["--ops", ""], "must be grey, blur");
+    refused(&good, &output, &["--ops", "grey,,blur"], "must be grey, blur");
+    refused(&good, &output, &["--ops", "sharpen"], "must be grey, blur");
     refused(&good, &output, &["--ops", "grey=1"], "takes no value");
     refused(&good, &output, &["--ops", "blur=-1"], "whole number");
     refused(&good, &output, &["--ops", "blur=99999"], "radius");
@@ -177,7 +169,6 @@ fn image_rejects_bad_input() {
     refused(&good, &output, &["--ops", "gaussian=1e9"], "radius");
     refused(&good, &output, &["--ops", "grey", "--ops", "sobel"], "--ops is given twice");
     refused(&good, &output, &["--frob"], "--frob");
-    let (code, _, err) = run(&good, &output, &["third.png", "--ops", "grey"]);
-    assert!(code == 2 && err.contains("3 files named"), "{err}");
+    refused(&good, &output, &["third.png", "--ops", "grey"], "3 files named");
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), there, "something was left behind");
 }

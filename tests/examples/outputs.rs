@@ -1,7 +1,7 @@
 //! All examples: output that cannot be printed, and files that cannot be written.
 
 use super::common::{Failure, exit_code, main, say};
-use super::rows::Folder;
+use super::program::Folder;
 use crate::support::gpu;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! The `overlap` example: its table, its picture, and its errors.
 
 use super::common::room_for;
-use super::rows::Folder;
+use super::program::{Example, Folder};
 use crate::support::gpu;
 use parts::cli;
 use std::fs;
@@ -15,14 +15,7 @@ mod parts {
     mod work;
 }
 
-/// Runs the program: exit code, output, errors.
-fn run(args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let line = [&["overlap", "--adapter", &adapter], args].concat();
-    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+const PROGRAM: Example = Example("overlap", cli::run);
 
 #[test]
 fn overlap_measures_and_draws_both_workloads() {
@@ -33,7 +26,7 @@ fn overlap_measures_and_draws_both_workloads() {
     let picture = folder.0.join("a.svg");
     let small = ["--size", "200001", "--chunk", "16K,30000", "--in-flight", "2,3", "--repeat", "1"];
     let drawn = [&small[..], &["-o", picture.to_str().unwrap()]].concat();
-    let (code, out, err) = run(&drawn);
+    let (code, out, err) = PROGRAM.run(&drawn);
     assert_eq!(code, 0, "{out}{err}");
     for part in ["vector addition", "histogram of bytes", "serial", "every element", "every count"] {
         assert!(out.contains(part), "{part}: {out}");
@@ -46,12 +39,12 @@ fn overlap_measures_and_draws_both_workloads() {
 
     let file = folder.file("bytes", &[b'a'; 70_001]);
     let only = ["--only", "histogram", "--file", file.to_str().unwrap(), "--rounds", "3"];
-    let (code, out, err) = run(&[&only[..], &small[2..]].concat());
+    let (code, out, err) = PROGRAM.run(&[&only[..], &small[2..]].concat());
     assert!(code == 0 && out.contains("68.36 KiB to and from"), "{out}{err}");
-    let (code, out, err) = run(&[&["--only", "add", "--balance"], &small[..]].concat());
+    let (code, out, err) = PROGRAM.run(&[&["--only", "add", "--balance"], &small[..]].concat());
     assert!(code == 0 && out.contains("as on the processor"), "{out}{err}");
     let empty = folder.file("empty", b"");
-    let (code, out, err) = run(&["--only", "histogram", "--file", empty.to_str().unwrap()]);
+    let (code, out, err) = PROGRAM.run(&["--only", "histogram", "--file", empty.to_str().unwrap()]);
     assert!(code == 0 && out.contains("as on the processor") && !out.contains("-0.0"), "{out}{err}");
 }
 
@@ -73,21 +66,14 @@ fn overlap_rejects_bad_input() {
         (&["--frob"], "--frob"),
         (&["something"], "something"),
     ];
-    for (args, text) in cases {
-        let (code, out, err) = run(args);
-        assert!(code == 2 && err.contains(text) && out.is_empty(), "{args:?}: {code} {out}{err}");
-    }
-    assert_eq!(run(&["--help"]).0, 0);
+    PROGRAM.rejects_early(cases);
     if gpu().is_some() {
-        let (code, _, err) = run(&["--chunk", "900G"]);
-        assert!(code == 2 && err.contains("a binding has"), "{err}");
+        PROGRAM.rejects(&["--chunk", "900G"], "a binding holds");
         for only in ["add", "histogram"] {
             if room_for("", 1 << 40, 1).is_ok() {
                 return;
             }
-            let (code, _, err) = run(&["--size", "1024G", "--only", only]);
-            assert!(code == 2 && err.contains("this machine has no memory for them"), "{err}");
-            assert_eq!(err.lines().count(), 1, "{err}");
+            PROGRAM.rejects(&["--size", "1024G", "--only", only], "exceed this machine's memory");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The `quadtree` example: its trees against the CPU's, and its command line.
 
-use super::rows::Folder;
+use super::program::{Example, Folder};
 use crate::support::{devices, gpu};
 use parts::builder::Builder;
 use parts::points::{Point, Shape};
@@ -150,16 +150,7 @@ fn a_full_level_stops_splitting_and_reports_it() {
     }
 }
 
-/// Runs the program: exit code, output, errors.
-fn run(args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-    let named = ["--adapter", &adapter];
-    let named = if args.contains(&"--adapter") { &[] } else { &named[..] };
-    let line = [&["quadtree"], named, args].concat();
-    let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+const PROGRAM: Example = Example("quadtree", cli::run);
 
 /// The colours of an image.
 pub(super) fn colours(path: &Path) -> (u32, u32, usize) {
@@ -189,12 +180,12 @@ fn quadtree_reads_points_and_writes_trees() {
     for (input, output) in [(&text, &json), (&array, &npy)] {
         let rule = ["--leaf-capacity", "1", "--max-depth", "3"];
         let files = [&name(input), "-o", &name(output), "--picture", &name(&png), "--size", "200"];
-        let (code, out, err) = run(&[&files[..], &rule].concat());
+        let (code, out, err) = PROGRAM.run(&[&files[..], &rule].concat());
         assert!(
             code == 0 && out.starts_with("4 points") && out.contains("same cells and points"),
             "{out}{err}"
         );
-        assert_eq!(out.contains("1 that are not finite"), input == &text, "{out}");
+        assert_eq!(out.contains("1 with infinite, huge or NaN coordinates"), input == &text, "{out}");
         let (width, height, different) = colours(&png);
         assert!((width, height) == (200, 200) && different > 20, "{different} colours");
     }
@@ -210,14 +201,14 @@ fn quadtree_reads_points_and_writes_trees() {
 
     // No points, one, and all in one place.
     let empty = folder.file("empty.txt", b"# nothing\n");
-    let (code, out, _) = run(&[&name(&empty), "--picture", &name(&png), "--size", "64"]);
+    let (code, out, _) = PROGRAM.run(&[&name(&empty), "--picture", &name(&png), "--size", "64"]);
     assert!(code == 0 && out.starts_with("0 points") && out.contains("1 cells, 1 of them leaves"), "{out}");
-    let (code, out, _) = run(&["--points", "1", "--shape", "spiral", "--capacity", "4"]);
+    let (code, out, _) = PROGRAM.run(&["--points", "1", "--shape", "spiral", "--capacity", "4"]);
     assert!(code == 0 && out.contains("1 points (spiral, seed 1)"), "{out}");
     let same = folder.file("same.txt", "5 5\n".repeat(40).as_bytes());
-    let (code, out, _) = run(&[&name(&same), "--max-depth", "16", "--no-check"]);
+    let (code, out, _) = PROGRAM.run(&[&name(&same), "--max-depth", "16", "--no-check"]);
     assert!(code == 0 && out.contains("65 cells, 49 of them leaves") && !out.contains("checked"), "{out}");
-    let (code, out, _) = run(&["--points", "3000", "--capacity", "8"]);
+    let (code, out, _) = PROGRAM.run(&["--points", "3000", "--capacity", "8"]);
     assert!(code == 0 && out.contains("want to split, and there is room for the children of 2"), "{out}");
 }
 
@@ -254,12 +245,12 @@ fn quadtree_rejects_bad_input() {
         (&["--picture", "no such folder/a.png", "--points", "10", "--size", "64"], "no such folder"),
         (&["--frob"], "--frob"),
         (&["a", "b"], "b"),
-        (&["a", "--points", "5"], "a file has its own"),
+        (&["a", "--points", "5"], "leave them out with a file"),
         (&["no such file"], "no such file"),
         (&["."], "is a directory"),
         (&["--no-check", "--no-check"], "--no-check is given twice"),
         (&["--adapter", "no such adapter"], "no such adapter"),
-        (&[&three], "three.txt: line 2: `1 2 3`: two numbers are wanted"),
+        (&[&three], "three.txt: line 2: `1 2 3`: expected two numbers"),
         (&[&word], "line 2"),
         (&[&binary], "neither a NumPy file nor text"),
         (&[&flat], "the shape is [4]"),
@@ -269,10 +260,5 @@ fn quadtree_rejects_bad_input() {
         (&[&many], "more elements than this machine can count"),
         (&[&wide], "the elements are"),
     ];
-    for (args, text) in cases {
-        let (code, out, err) = run(args);
-        assert!(code == 2 && out.is_empty() && err.contains(text), "{args:?}: {code} {out} {err}");
-        assert_eq!(err.lines().count(), 1, "{err}");
-    }
-    assert!(run(&["--help"]).1.starts_with("usage: quadtree"));
+    PROGRAM.rejects_early(cases);
 }

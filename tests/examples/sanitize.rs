@@ -1,40 +1,44 @@
 //! The `sanitize` example: its findings, its report, and its errors.
 
 use super::common;
-use super::rows::Folder;
-use std::path::Path;
+use super::program::{Example, Folder};
 
 #[path = "../../examples/sanitize/cli.rs"]
 mod cli;
 
-/// Runs the program: exit code, output, errors.
+const PROGRAM: Example = Example("sanitize", cli::run);
+
 fn run(line: &str) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let parser = lexopt::Parser::from_iter(["sanitize"].into_iter().chain(line.split_whitespace()));
-    let code = cli::run(parser, &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    PROGRAM.run(&line.split_whitespace().collect::<Vec<_>>())
 }
 
-fn kernel(folder: &str, name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    root.join(format!("tests/sim/{folder}/{name}.wgsl")).display().to_string()
+/// A kernel of the simulator's tests, without its error.
+fn kernel(name: &str) -> String {
+    format!("{}/tests/sim/kernels/{name}.wgsl", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The same with its error.
+fn broken(folder: &Folder, name: &str) -> String {
+    let text = std::fs::read_to_string(kernel(name)).unwrap().replace("BROKEN", "true");
+    folder.file(&format!("{name}.wgsl"), text.as_bytes()).display().to_string()
 }
 
 #[test]
 fn sanitize_reports_a_kernels_errors_and_cost() {
-    let broken = kernel("broken", "one_cell");
-    let (code, out, err) = run(&format!("{broken} --workgroups 4 --buffer zeros:1024 --buffer zeros:4"));
+    let folder = Folder::new("sanitize-kernels");
+    let one_cell = broken(&folder, "one_cell");
+    let (code, out, err) = run(&format!("{one_cell} --workgroups 4 --buffer zeros:1024 --buffer zeros:4"));
     assert_eq!((code, err.as_str()), (1, ""), "{out}");
-    assert!(out.contains(&format!("{broken}:16: data race")) && out.contains("worst lines"), "{out}");
-    let repaired = kernel("repaired", "one_cell");
+    assert!(out.contains(&format!("{one_cell}:21: data race")) && out.contains("worst lines"), "{out}");
+    let repaired = kernel("one_cell");
     let options = "--workgroups 4,1,1 --entry total --subgroup 8 --schedule adversarial --source";
     let (code, out, _) = run(&format!("{repaired} {options} --buffer zeros:1024 --buffer zeros:4"));
     assert!(code == 0 && out.contains("nothing found") && out.contains("fn total("), "{out}");
-    let (code, out, _) = run(&format!("{} --buffer zeros:256 --json", kernel("broken", "shift")));
+    let (code, out, _) = run(&format!("{} --buffer zeros:256 --json", broken(&folder, "shift")));
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (code, &json["findings"][0]["kind"], &json["findings"][0]["line"]),
-        (1, &"shift".into(), &6.into())
+        (1, &"shift".into(), &7.into())
     );
     assert_eq!(json["totals"]["written_bytes"], 256);
 }
@@ -83,7 +87,7 @@ fn sanitize_runs_ops_by_the_names_of_the_op_example() {
 
 #[test]
 fn sanitize_rejects_bad_input_in_one_line() {
-    let shift = kernel("broken", "shift");
+    let shift = kernel("shift");
     for (line, names) in [
         ("".to_owned(), "--help"),
         ("nosuch".to_owned(), "nosuch"),
@@ -94,7 +98,7 @@ fn sanitize_rejects_bad_input_in_one_line() {
         (format!("{shift} --buffer zeros:x"), "zeros x"),
         (format!("{shift} --buffer zeros:99999999999999"), "99999999999999"),
         (format!("{shift} --buffer words:1,4294967296"), "4294967296"),
-        (format!("{shift} --buffer zeros:256 --subgroup 3"), "subgroup size of 3"),
+        (format!("{shift} --buffer zeros:256 --subgroup 3"), "the subgroup size is 3"),
         (format!("{shift} --buffer zeros:256 --schedule fast"), "fast"),
         (format!("{shift} --buffer zeros:256 --workgroups 1,2,3,4"), "1,2,3,4"),
         (format!("{shift} --buffer zeros:1073741824 --buffer zeros:1"), "1073741824 bytes in all"),
@@ -104,8 +108,6 @@ fn sanitize_rejects_bad_input_in_one_line() {
         (format!("{shift} --buffer zeros:256 --dram 1,0,1"), "over 0 channels"),
         (format!("{shift} --nan --nan"), "--nan is given twice"),
     ] {
-        let (code, out, err) = run(&line);
-        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{line}: {err}");
-        assert!(err.contains(names), "{line}: {err}");
+        assert_eq!(PROGRAM.rejects(&line.split_whitespace().collect::<Vec<_>>(), names), "");
     }
 }

@@ -1,5 +1,6 @@
 //! The `wordcount` example: its counts against the host's, its chunks, and its command line.
 
+use super::program::Example;
 use crate::support::{Random, devices, gpu};
 use parts::cli;
 use parts::counter::Counter;
@@ -139,35 +140,24 @@ fn wordcount_prints_the_top_words() {
     if gpu().is_none() {
         return;
     }
-    let run = |args: &[&str]| -> (u8, String, String) {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let adapter = std::env::var("TILEWORK_ADAPTER").unwrap_or_default();
-        let line = [&["wordcount", "--adapter", &adapter], args].concat();
-        let code = cli::run(lexopt::Parser::from_iter(line), &mut out, &mut err);
-        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-    };
+    let program = Example("wordcount", cli::run);
     let path = file("cli", b"b a, B. c\n");
     let name = path.to_str().unwrap();
-    let (code, out, err) = run(&[name, name, "--top", "2", "--check"]);
+    let (code, out, err) = program.run(&[name, name, "--top", "2", "--check"]);
     let table = "count  share  word\n    4 50.00%  b\n    2 25.00%  a\n\n8 words, 3 different, in 20 B; ";
     assert!(code == 0 && out.starts_with(table), "{out}{err}");
-    assert!(out.contains("the processor counts the same"), "{out}");
-    assert!(run(&[name, "--top", "0"]).1.starts_with("4 words, 3 different"));
+    assert!(out.contains("same counts as on the processor"), "{out}");
+    assert!(program.run(&[name, "--top", "0"]).1.starts_with("4 words, 3 different"));
     fs::write(&path, "").unwrap();
-    assert!(run(&[name, "--check"]).1.starts_with("0 words, 0 different, in 0 B"));
+    assert!(program.run(&[name, "--check"]).1.starts_with("0 words, 0 different, in 0 B"));
 
-    let cases: [(&[&str], &str); 6] = [
+    program.rejects_early(&[
         (&[], "no file named"),
         (&[name, "--top", "-1"], "--top -1"),
         (&[name, "--chunk", "x"], "--chunk x"),
         (&[name, "no such file"], "no such file"),
         (&[name, "."], "is a directory"),
         (&[name, "--check", "--check"], "--check is given twice"),
-    ];
-    for (args, text) in cases {
-        let (code, out, err) = run(args);
-        assert!(code == 2 && out.is_empty() && err.contains(text), "{args:?}: {code} {out} {err}");
-    }
-    assert!(run(&["--help"]).1.starts_with("usage: wordcount"));
+    ]);
     fs::remove_file(path).unwrap();
 }

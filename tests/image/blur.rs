@@ -1,6 +1,6 @@
 //! Every variant of `Blur` against the reference.
 
-use super::pixels::{check, images};
+use super::pixels::check;
 use crate::support::{Device, Random, Sample, devices, gpu};
 use tilework::ErrorKind;
 use tilework::prelude::*;
@@ -20,47 +20,6 @@ fn compare<T: Sample>(device: &Device, image: Image, radius: usize, divide: Divi
         check(device, &what, &op.clone().variant(variant), &input, (&want, &bound))
     });
     ran.collect()
-}
-
-#[test]
-fn blur_matches_reference() {
-    let shapes = [
-        (33, 64, 2),
-        (50, 67, 2),
-        (1, 1, 1),
-        (1, 77, 2),
-        (77, 1, 2),
-        (3, 3, 1),
-        (31, 132, 1),
-        (5, 6, 9),
-        (40, 45, 16),
-    ];
-    for device in devices() {
-        for (i, &(h, w, radius)) in shapes.iter().enumerate().take(if device.main { 9 } else { 2 }) {
-            for divide in if i < 2 { &Divide::ALL[..] } else { &Divide::ALL[..1] } {
-                let ran = compare::<u8>(device, Image::grey([h, w]), radius, *divide);
-                assert!(ran.len() >= 4, "{ran:?}");
-                // Rows of whole words, and few enough terms.
-                let short = w % 4 == 0 && radius <= 2;
-                assert_eq!(ran.contains(&"register"), short, "{h} x {w}, radius {radius}: {ran:?}");
-                compare::<f32>(device, Image::grey([h, w]), radius, *divide);
-            }
-        }
-    }
-}
-
-#[test]
-fn blur_matches_reference_in_colour() {
-    for device in devices() {
-        for (h, w) in [(21, 36), (9, 35), (2, 3)] {
-            for image in images(h, w) {
-                if device.main || image == Image::rgb([21, 36]) {
-                    assert!(compare::<u8>(device, image, 2, Divide::Inside).len() >= 5);
-                    assert!(compare::<f32>(device, image, 2, Divide::Inside).len() >= 5);
-                }
-            }
-        }
-    }
 }
 
 #[test]

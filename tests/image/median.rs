@@ -1,6 +1,5 @@
 //! Every variant of `Median` against the reference.
 
-use super::pixels::images;
 use crate::support::{Device, Random, Sample, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{Ask, Settings};
@@ -45,50 +44,6 @@ fn compare<T: Sample>(device: &Device, op: &Median, input: &[T]) -> usize {
 
 fn random<T: Sample>(image: Image) -> Vec<T> {
     Random::new((image.h * 1000 + image.w) as u64).any(image.h * image.w * image.channels)
-}
-
-#[test]
-fn median_matches_reference() {
-    for device in devices() {
-        let sizes = [(21, 36), (9, 35), (1, 1), (1, 2), (5, 1), (1, 77), (2, 4), (40, 70)];
-        for (i, &(h, w)) in sizes.iter().enumerate() {
-            // Other devices run only cases that compile to other kernels.
-            let few = [Image::grey([h, w]), Image::rgb([h, w]).planar(), Image::rgb([h, w])];
-            for image in if device.main {
-                images(h, w)
-            } else if i < 2 {
-                few.to_vec()
-            } else {
-                Vec::new()
-            } {
-                for size in [3, 5] {
-                    let op = Median::new(image, size);
-                    assert_eq!(compare::<u8>(device, &op, &random(image)), 4);
-                    assert_eq!(compare::<f32>(device, &op, &random(image)), 4);
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn median_matches_reference_at_every_boundary() {
-    for device in devices().iter().filter(|d| d.main) {
-        for boundary in [Boundary::Zero, Boundary::Wrap] {
-            for image in [
-                Image::grey([21, 36]),
-                Image::grey([7, 7]),
-                Image::rgb([9, 13]),
-                Image::rgba([8, 9]).planar(),
-            ] {
-                for size in [3, 5, 7] {
-                    let op = Median::new(image, size).boundary(boundary);
-                    compare::<u8>(device, &op, &random(image));
-                    compare::<f32>(device, &op, &random(image));
-                }
-            }
-        }
-    }
 }
 
 #[test]

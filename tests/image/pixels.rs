@@ -5,12 +5,6 @@ use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
 
-/// Images of one to four interleaved channels, and of three planar ones.
-pub(crate) fn images(h: usize, w: usize) -> Vec<Image> {
-    let beside = (1..=4).map(|channels| Image::new([h, w], channels));
-    beside.chain([Image::rgb([h, w]).planar()]).collect()
-}
-
 /// Compares the output with the reference and checks that elements after it are kept. Returns false if the variant
 /// does not accept the image or the device.
 #[track_caller]

@@ -1,17 +1,17 @@
-//! Views of plain slices, and products in every order.
+//! Views of plain slices, and products in every storage order.
 
 use crate::support::devices;
 use half::f16;
 use tilework::interop::{Copied, DenseMatrix, HostDense, HostView, Order};
 use tilework::{Element, ErrorKind, Gpu};
 
-/// Elements by rows, as the trait gives them one by one.
+/// The elements, row-major, through `get`.
 pub(super) fn by_rows<M: HostDense>(matrix: &M) -> Vec<M::Elem> {
     let [rows, cols] = matrix.shape();
     (0..rows).flat_map(|row| (0..cols).map(move |col| matrix.get(row, col))).collect()
 }
 
-/// Uploads, compares with the elements one by one, and says how it was copied.
+/// Uploads, compares with `get`, and returns how it was copied.
 pub(super) fn round_trip<M: HostDense>(gpu: &Gpu, matrix: &M) -> Copied {
     let uploaded = gpu.upload_dense(matrix).unwrap();
     assert_eq!([uploaded.rows(), uploaded.cols()], matrix.shape());
@@ -22,7 +22,7 @@ pub(super) fn round_trip<M: HostDense>(gpu: &Gpu, matrix: &M) -> Copied {
 }
 
 #[test]
-fn views_of_slices_come_back() {
+fn views_of_slices_round_trip() {
     for device in devices() {
         let values: Vec<f32> = (0..2000).map(|x| x as f32).collect();
         let copied = |shape, first, strides| {
@@ -85,7 +85,7 @@ fn products_in_every_order_are_equal() {
         }
         let a = gpu.upload_dense(&views(m, k)[0]).unwrap();
         let e = gpu.matmul(&a, &a).unwrap_err();
-        assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("a is 5 x 7 and b is 5 x 7"), "{e}");
+        assert!(e.kind() == ErrorKind::Shape && e.to_string().contains("a is 5 x 7, b is 5 x 7"), "{e}");
         let e = DenseMatrix::from_buffer(a.buffer().clone(), [5, 6], Order::RowMajor).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Shape);
         let none = gpu.upload_dense(&HostView::<f32>::row_major(&[], 0, 5).unwrap()).unwrap();
@@ -95,7 +95,7 @@ fn products_in_every_order_are_equal() {
     }
 }
 
-/// A matrix whose slices do not have the lengths that they must have.
+/// A matrix whose slices have the wrong lengths.
 struct Wrong<T>(Vec<T>, bool);
 
 impl<T: Element> HostDense for Wrong<T> {

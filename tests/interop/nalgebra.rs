@@ -1,4 +1,4 @@
-//! Matrices of nalgebra.
+//! nalgebra matrices.
 
 use super::dense::round_trip;
 use crate::support::devices;
@@ -7,7 +7,7 @@ use half::f16;
 use tilework::interop::{Copied, Order};
 
 #[test]
-fn matrices_and_views_come_back() {
+fn matrices_and_views_round_trip() {
     for device in devices() {
         let gpu = &device.gpu;
         let a = DMatrix::from_fn(9, 8, |i, j| (10 * i + j) as f32);

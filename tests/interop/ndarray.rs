@@ -1,4 +1,4 @@
-//! Arrays of ndarray.
+//! ndarray arrays.
 
 use super::dense::round_trip;
 use crate::support::devices;
@@ -8,7 +8,7 @@ use tilework::ErrorKind;
 use tilework::interop::Copied;
 
 #[test]
-fn arrays_and_views_come_back() {
+fn arrays_and_views_round_trip() {
     for device in devices() {
         let gpu = &device.gpu;
         let a = Array2::from_shape_fn((9, 8), |(i, j)| (10 * i + j) as f32);
@@ -35,7 +35,7 @@ fn arrays_and_views_come_back() {
 }
 
 #[test]
-fn arrays_of_any_number_of_axes_come_back() {
+fn arrays_of_any_number_of_axes_round_trip() {
     for device in devices().iter().filter(|device| device.main) {
         let a = Array3::from_shape_fn((2, 3, 5), |(i, j, k)| (100 * i + 10 * j + k) as u32);
         let mut turned = a.view();

@@ -3,6 +3,7 @@
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::ErrorKind;
+use tilework::Pool2dBackward;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{pool_backward, pool_backward_bound};

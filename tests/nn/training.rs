@@ -85,7 +85,7 @@ pub(crate) fn check<T: Number, const N: usize>(
 
 /// The kind of error with which the op is rejected.
 pub(crate) fn refusal<T: Element>(gpu: &Gpu, op: &impl Op<T>) -> ErrorKind {
-    op.plan::<T>(gpu).expect_err("it is refused").kind()
+    op.plan::<T>(gpu).expect_err("the op accepts it").kind()
 }
 
 /// The tests of the gradients of softmax and of its logarithm.

@@ -1,7 +1,6 @@
 //! Every variant of `ReduceByKey` against the reference.
 
 use super::select::read_counted;
-use crate::support::coverage::all;
 use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
@@ -59,41 +58,6 @@ where
 
 fn names() -> impl Iterator<Item = &'static str> {
     ReduceByKey::variants().iter().map(|v| v.name)
-}
-
-#[test]
-fn runs_of_any_length_match_reference() {
-    for device in devices() {
-        for variant in names() {
-            for (i, &n) in [0, 1, 5, 63, 64, 65, 67, 511, 512, 513, 4099, 20_001].iter().enumerate() {
-                for longest in [1, 2, 16, 1500, u64::MAX >> 33] {
-                    if device.main || i % 4 == 3 {
-                        let desc = ReduceByKey::new(Sum, n).variant(variant);
-                        check::<u32, f32, _>(device, &Sum, &desc, &runs(n, longest));
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn every_type_and_operator_matches_reference() {
-    for device in devices() {
-        for variant in names() {
-            let n = 5001;
-            macro_rules! each {
-                ($($op:ident, $key:ty => $($t:ty),*;)*) => {$($({
-                    let desc = ReduceByKey::new($op, n).with_keys::<$key>().variant(variant);
-                    check::<$key, $t, _>(device, &$op, &desc, &runs(n, 300));
-                })*)*};
-            }
-            each! { Sum, i32 => u32; Max, f32 => f32; }
-            if device.main && all() {
-                each! { Min, f32 => f32, i32; Max, u32 => u32; Prod, u32 => i32, f32; Sum, u32 => i32; }
-            }
-        }
-    }
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! Every variant of `RunLength` against the reference.
 
-use super::select::{LENGTHS, read_counted};
-use super::unique::runs;
-use crate::support::{Device, Random, Sample, devices};
-use half::f16;
+use super::select::read_counted;
+use crate::support::{Device, Sample, devices};
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -32,18 +30,6 @@ where
     let what = format!("{}: {n} {} by {variant}", device.label, T::DTYPE);
     assert!(read_counted(&values, &count, before).unwrap() == want.0, "values, {what}");
     assert!(read_counted(&counts, &count, 0).unwrap() == want.1, "counts, {what}");
-}
-
-#[test]
-fn values_and_lengths_match_reference_at_every_length() {
-    for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
-        let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
-        for (i, &n) in lengths.iter().enumerate() {
-            let longest = [3, 1, 5000, 40, u64::MAX >> 33][i % 5];
-            check::<f32>(device, variant, &runs(&mut Random::new(i as u64), n, longest));
-            check::<f16>(device, variant, &runs(&mut Random::new(i as u64), n, longest));
-        }
-    }
 }
 
 #[test]

@@ -35,34 +35,6 @@ where
     assert_close(&what, &numbers(&got), &want, &segmented_reduce_bound(&operator, &values, heads));
 }
 
-fn names() -> impl Iterator<Item = &'static str> {
-    SegmentedReduce::variants().iter().map(|v| v.name)
-}
-
-#[test]
-fn segments_of_any_length_match_reference() {
-    for device in devices() {
-        for variant in names() {
-            for (i, &n) in [0, 1, 5, 64, 67, 511, 512, 513, 4099, 20_001].iter().enumerate() {
-                for length in [1, 70, u64::MAX] {
-                    if device.main || i % 4 == 1 {
-                        let desc = SegmentedReduce::new(Sum, n).variant(variant);
-                        check::<f32, _>(device, &Sum, &desc, &flags(n, length));
-                    }
-                }
-            }
-            let n = 5001;
-            let heads = flags(n, 300);
-            check::<u32, _>(device, &Max, &SegmentedReduce::new(Max, n).variant(variant), &heads);
-            if device.main {
-                check::<i32, _>(device, &Prod, &SegmentedReduce::new(Prod, n).variant(variant), &heads);
-                check::<f32, _>(device, &Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
-                check::<i32, _>(device, &Min, &SegmentedReduce::new(Min, n).variant(variant), &heads);
-            }
-        }
-    }
-}
-
 #[test]
 fn lookback_is_correct_when_workgroups_never_post() {
     let n = 60_001;

@@ -1,15 +1,11 @@
 //! Every variant of `Select` against the reference.
 
 use crate::support::coverage::sample;
-use crate::support::{Device, Random, Sample, devices, gpu};
+use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::Op;
 use tilework::reference::select;
 use tilework::{Element, ErrorKind, Result};
-
-/// Around every width of the kernels: words, subgroups, tiles, blocks of tiles.
-pub(crate) const LENGTHS: [usize; 12] = [0, 1, 2, 31, 33, 255, 257, 4095, 4096, 4097, 70_001, 300_000];
 
 /// Every device with `auto` and all other variants.
 pub(crate) fn cases() -> impl Iterator<Item = (&'static Device, &'static str)> {
@@ -32,39 +28,6 @@ pub(crate) fn read_counted<T: Element + PartialEq>(
     assert!(all[count..].iter().all(|x| *x == before), "elements past the count were written");
     all.truncate(count);
     Ok(all)
-}
-
-fn check<T: Sample + PartialEq>(device: &Device, variant: &str, x: &[T], f: &[u32])
-where
-    Select: Op<T>,
-{
-    let (gpu, n) = (&device.gpu, x.len());
-    let plan = match Select::new(n).variant(variant).plan::<T>(gpu) {
-        Err(e) if e.kind() == ErrorKind::Unsupported => return,
-        other => other.unwrap(),
-    };
-    let before = T::from_f64(77.0);
-    let (input, flags) = (gpu.upload(x).unwrap(), gpu.upload(f).unwrap());
-    let (output, count) = (gpu.upload(&vec![before; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
-    let mut rec = gpu.recorder();
-    plan.record(&mut rec, &input, &flags, &output, &count).unwrap();
-    rec.submit().unwrap();
-    let got = read_counted(&output, &count, before).unwrap();
-    assert!(got == select(x, f), "{}: {n} {} by {variant}", device.label, T::DTYPE);
-}
-
-#[test]
-fn flags_select_like_the_reference_at_every_length() {
-    for (device, variant) in cases() {
-        let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..11] };
-        for (i, &n) in lengths.iter().enumerate() {
-            let mut random = Random::new(i as u64);
-            let (x, f) = (random.any::<u32>(n), flags(&mut random, n, [2, 1, 50, u64::MAX][i % 4]));
-            check(device, variant, &x, &f);
-            let halves: Vec<f16> = x.iter().map(|x| f16::from_f32((x % 2000) as f32)).collect();
-            check(device, variant, &halves, &f);
-        }
-    }
 }
 
 #[test]

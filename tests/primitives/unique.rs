@@ -1,23 +1,12 @@
 //! Every variant of `Unique` against the reference.
 
-use super::select::{LENGTHS, cases, read_counted};
-use crate::support::{Random, Sample};
+use super::select::{cases, read_counted};
+use crate::support::Sample;
 use half::f16;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::unique;
 use tilework::{ErrorKind, Gpu};
-
-/// Values in runs of one to `longest`.
-pub(crate) fn runs<T: Sample>(random: &mut Random, n: usize, longest: u64) -> Vec<T> {
-    let mut x = Vec::with_capacity(n);
-    while x.len() < n {
-        let value = T::from_f64((random.next() % 4) as f64);
-        let length = 1 + (random.next() % longest) as usize;
-        x.extend(std::iter::repeat_n(value, length.min(n - x.len())));
-    }
-    x
-}
 
 /// The runs, or `None` if the device lacks the variant. Compared by bits, so that -0 and NaN count.
 fn run<T: Sample + PartialEq>(gpu: &Gpu, variant: &str, x: &[T]) -> Option<Vec<T>>
@@ -35,32 +24,6 @@ where
     plan.record(&mut rec, &input, &output, &count).unwrap();
     rec.submit().unwrap();
     Some(read_counted(&output, &count, before).unwrap())
-}
-
-#[test]
-fn runs_match_reference_at_every_length() {
-    for (device, variant) in cases() {
-        let lengths = if device.main { &LENGTHS[..] } else { &LENGTHS[5..10] };
-        for (i, &n) in lengths.iter().enumerate() {
-            let mut random = Random::new(i as u64);
-            let longest = [3, 1, 5000, 40][i % 4];
-            let x = runs::<u32>(&mut random, n, longest);
-            let Some(got) = run(&device.gpu, variant, &x) else { continue };
-            assert!(got == unique(&x), "{}: {n} u32 by {variant}", device.label);
-            let x = runs::<f32>(&mut random, n, longest);
-            assert!(
-                run(&device.gpu, variant, &x) == Some(unique(&x)),
-                "{}: {n} f32 by {variant}",
-                device.label
-            );
-            let x = runs::<f16>(&mut random, n, longest);
-            assert!(
-                run(&device.gpu, variant, &x) == Some(unique(&x)),
-                "{}: {n} f16 by {variant}",
-                device.label
-            );
-        }
-    }
 }
 
 #[test]

@@ -1,91 +1,10 @@
-//! Cases of filters and of convolution layers.
+//! Cases of convolution layers.
 
-use super::draw::{Contents, Draw, typed};
+use super::draw::{Contents, Draw};
 use super::guarded::{Case, wide};
-use crate::support::Sample;
-use tilework::Element;
-use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
 use tilework::prelude::*;
-use tilework::program::Variant;
 use tilework::reference;
-
-/// Multiples of 1/8, which make sums of bytes exact; a separable filter if requested.
-fn weights(draw: &mut Draw, shape: &[usize], lines: bool) -> Vec<f32> {
-    let mut eighth = |_| (draw.random().next() % 9) as f32 / 8.0 - 0.375;
-    let mut filter: Vec<f32> =
-        if lines { vec![1.0] } else { (0..shape.iter().product()).map(&mut eighth).collect() };
-    for &n in shape.iter().filter(|_| lines) {
-        let line: Vec<f32> = (0..n).map(&mut eighth).collect();
-        filter = filter.iter().flat_map(|f| line.iter().map(move |l| f * l)).collect();
-    }
-    filter
-}
-
-/// The expected output of a filter: floats within bounds, bytes by rounding exact sums.
-fn with_result<T: Sample>(case: Case, x: &[T], want: Vec<f64>, bound: Vec<f64>) -> Case {
-    if T::DTYPE.is_float() {
-        return case.given(x).near::<T>(want, bound);
-    }
-    let byte = |x: &f64| x.round_ties_even().clamp(0.0, 255.0) as u8;
-    case.given(x).exactly(&want.iter().map(byte).collect::<Vec<_>>())
-}
-
-/// The variant, and whether it needs a separable filter.
-fn variant(draw: &mut Draw, variants: &'static [Variant]) -> (&'static str, bool) {
-    let name = draw.variant(variants);
-    (name, name == "separable" || draw.option(&[false, true, false]))
-}
-
-/// An odd extent of a filter, no larger than that of its input.
-fn odd(draw: &mut Draw, n: usize) -> usize {
-    let extent = draw.option(&[3, 1, 5, 7]);
-    extent.min((n.max(1) - 1) / 2 * 2 + 1)
-}
-
-pub(super) fn filter1d(draw: &mut Draw) -> Case {
-    fn of<T: Sample + Element + Into<f64>>(draw: &mut Draw) -> Case {
-        let variant = draw.variant(Filter1d::variants());
-        let n = draw.length(1, 5000);
-        let r = odd(draw, n);
-        let filter = weights(draw, &[r], false);
-        let boundary = draw.option(&Boundary::ALL);
-        let op = Filter1d::new(n, &filter).boundary(boundary).variant(variant);
-        let x = draw.special::<T>(n);
-        let (want, bound) = (reference::filter1d(&op, &x), reference::filter1d_bound(&op, &x));
-        with_result(Case::new::<T>(op), &x, want, bound)
-    }
-    typed!(draw, of, [f32, u8])
-}
-
-pub(super) fn filter2d(draw: &mut Draw) -> Case {
-    fn of<T: Sample + Element + Into<f64>>(draw: &mut Draw) -> Case {
-        let (variant, lines) = variant(draw, Filter2d::variants());
-        let (h, w) = (draw.length(1, 70), draw.length(1, 70));
-        let shape = [odd(draw, h), odd(draw, w)];
-        let filter = weights(draw, &shape, lines);
-        let boundary = draw.option(&Boundary::ALL);
-        let op = Filter2d::new([h, w], shape, &filter).boundary(boundary).variant(variant);
-        let x = draw.special::<T>(h * w);
-        let (want, bound) = (reference::filter2d(&op, &x), reference::filter2d_bound(&op, &x));
-        with_result(Case::new::<T>(op), &x, want, bound)
-    }
-    typed!(draw, of, [f32, u8])
-}
-
-pub(super) fn filter3d(draw: &mut Draw) -> Case {
-    fn of<T: Sample + Element + Into<f64>>(draw: &mut Draw) -> Case {
-        let (variant, lines) = variant(draw, Filter3d::variants());
-        let extents = [draw.length(1, 12), draw.length(1, 20), draw.length(1, 24)];
-        let shape = extents.map(|n| odd(draw, n).min(5));
-        let filter = weights(draw, &shape, lines);
-        let boundary = draw.option(&Boundary::ALL);
-        let op = Filter3d::new(extents, shape, &filter).boundary(boundary).variant(variant);
-        let x = draw.special::<T>(extents.iter().product());
-        let (want, bound) = (reference::filter3d(&op, &x), reference::filter3d_bound(&op, &x));
-        with_result(Case::new::<T>(op), &x, want, bound)
-    }
-    typed!(draw, of, [f32])
-}
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights};
 
 /// A layer and the shape of x; windows, strides and groups are options, sizes are not.
 fn layer(draw: &mut Draw, variant: &str) -> ([usize; 4], Conv2d) {

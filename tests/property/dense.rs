@@ -4,10 +4,10 @@ use super::draw::{Contents, Draw, typed};
 use super::guarded::Case;
 use crate::support::Sample;
 use half::f16;
+use tilework::DType;
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference;
-use tilework::{DType, Element};
 
 /// The number of elements of a matrix with rows `ld` apart.
 fn len(rows: usize, cols: usize, ld: usize) -> usize {
@@ -196,15 +196,4 @@ pub(super) fn gemv(draw: &mut Draw) -> Case {
         Case::new::<T>(op).given(&a).given(&x).updated(&y, want, bound)
     }
     typed!(draw, of, [f32, f16])
-}
-
-pub(super) fn transpose(draw: &mut Draw) -> Case {
-    fn of<T: Sample + Element>(draw: &mut Draw) -> Case {
-        let variant = draw.variant(Transpose::variants());
-        let (batch, m, n) = (draw.length(0, 5), draw.length(0, 80), draw.length(0, 80));
-        let x = draw.any::<T>(batch * m * n);
-        let want = reference::transpose(batch, m, n, &x);
-        Case::new::<T>(Transpose::batched(batch, m, n).variant(variant)).given(&x).exactly(&want)
-    }
-    typed!(draw, of, [f32, f16, u8, i32, u32, i8])
 }

@@ -164,6 +164,21 @@ impl Draw {
         runs
     }
 
+    /// Multiples of 1/8 around 0; half of the time an outer product of lines.
+    pub(super) fn eighths(&mut self, shape: &[usize]) -> Vec<f64> {
+        let lines = self.option(&[false, true]);
+        let mut eighth = |_| (self.random.next() % 9) as f64 / 8.0 - 0.375;
+        if !lines {
+            return (0..shape.iter().product()).map(eighth).collect();
+        }
+        let mut all = vec![1.0];
+        for &n in shape {
+            let line: Vec<f64> = (0..n).map(&mut eighth).collect();
+            all = all.iter().flat_map(|a| line.iter().map(move |l| a * l)).collect();
+        }
+        all
+    }
+
     /// The generator of contents.
     pub(super) fn random(&mut self) -> &mut Random {
         &mut self.random

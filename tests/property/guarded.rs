@@ -192,11 +192,6 @@ impl Case {
         self.operand(T::DTYPE, bytes_of(before), Want::Near(want, bound))
     }
 
-    /// An operand that is overwritten, with these elements.
-    pub(super) fn replaced<T: Element>(self, before: &[T], want: &[T]) -> Self {
-        self.operand(T::DTYPE, bytes_of(before), Want::Bits(bytes_of(want)))
-    }
-
     /// A result of these elements.
     pub(super) fn exactly<T: Element>(self, want: &[T]) -> Self {
         self.front_of(want.len(), want)
@@ -208,15 +203,6 @@ impl Case {
         let mut after = bytes_of(want);
         after.resize(before.len(), UNWRITTEN);
         self.operand(T::DTYPE, before, Want::Bits(after))
-    }
-
-    /// Like `front_of`, within bounds.
-    pub(super) fn front_near<T: Number>(self, len: usize, mut want: Vec<f64>, mut bound: Vec<f64>) -> Self {
-        let before = vec![UNWRITTEN; len * size_of::<T>()];
-        let unwritten: Vec<T> = bytemuck::pod_collect_to_vec(&before);
-        want.extend(unwritten.iter().skip(want.len()).map(|x| x.to_f64()));
-        bound.resize(len, 0.0);
-        self.operand(T::DTYPE, before, Want::Near(want, bound))
     }
 
     /// A result of `n` elements, checked by `check`, which gets all operands.

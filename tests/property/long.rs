@@ -18,6 +18,7 @@ use tilework::program::Variant;
 use tilework::quantize::{Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::sparse::{Csr, HostMatrix, List, SparseMatrix, Target};
+use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
 
 /// Above the loop limit of a thread.
 const EXTENT: usize = 70_000;
@@ -29,6 +30,9 @@ const FAR: usize = 1_000_003;
 fn runs_on(device: &Device, what: &str) -> bool {
     device.main || what.contains("Attention") && device.label.ends_with("WebGPU defaults)")
 }
+
+/// Ops that limit their windows: `auto` may refuse larger ones.
+const LIMITED: [&str; 2] = ["Filter", "Pool2dBackward"];
 
 /// `auto` and every variant.
 fn names(variants: &'static [Variant]) -> impl Iterator<Item = &'static str> {
@@ -45,10 +49,14 @@ fn check_names(names: impl Iterator<Item = &'static str>, case: impl Fn(&'static
     for name in names {
         let case = case(name);
         for device in devices().iter().filter(|d| runs_on(d, &case.what)) {
-            if let Err(why) = case.run(&device.gpu, false) {
-                let why: String = why.chars().take(200).collect();
-                wrong.push(format!("{}: {name}: {}: {why}", device.label, case.what));
-            }
+            let why = match case.run(&device.gpu, false) {
+                Ok(None) if name == "auto" && !LIMITED.iter().any(|op| case.what.contains(op)) => {
+                    "refused".to_owned()
+                }
+                Ok(_) => continue,
+                Err(why) => why.chars().take(200).collect(),
+            };
+            wrong.push(format!("{}: {name}: {}: {why}", device.label, case.what));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -63,16 +71,18 @@ fn exact(case: Case, want: &[f32]) -> Case {
     case.near::<f32>(wide(want), vec![0.0; want.len()])
 }
 
-/// A result within a thousandth: a loop that ends early misses more.
+/// A result within five thousandths, which the rounding of `winograd` stays within; a loop that ends early misses more.
 fn near(case: Case, want: &[f32]) -> Case {
-    let bound = want.iter().map(|w| f64::from(w.abs()) * 1e-3 + 1e-6).collect();
+    let bound = want.iter().map(|w| f64::from(w.abs()) * 5e-3 + 1e-6).collect();
     case.near::<f32>(wide(want), bound)
 }
 
 /// Shape, filters, window, groups of layers with one long extent: channels, window, batch, filters, groups, outputs.
-const LAYERS: [([usize; 4], usize, [usize; 2], usize); 11] = [
-    ([1, 1000, 8, 8], 1, [7, 7], 1),
+const LAYERS: [([usize; 4], usize, [usize; 2], usize); 13] = [
+    ([1, 60_000, 3, 3], 1, [3, 3], 1),
     ([1, 70_000, 1, 1], 1, [1, 1], 1),
+    ([1, 1000, 8, 8], 1, [7, 7], 1),
+    ([1, 200_000, 1, 4], 2, [1, 1], 1),
     ([1, 131_072, 1, 2], 2, [1, 1], 1),
     ([1, 1, 300, 300], 2, [300, 300], 1),
     ([1, 8000, 3, 3], 1, [3, 3], 1),
@@ -179,9 +189,11 @@ fn long_filters() {
 
 #[test]
 fn long_extents_of_gemm() {
-    let extents = [[3, 2, EXTENT], [1, 1, FAR], [1, 1, 230_000], [EXTENT, 1, 2], [1, EXTENT, 2]];
+    let extents =
+        [[3, 2, EXTENT], [5, 4, 200_000], [1, 1, FAR], [1, 1, 230_000], [EXTENT, 1, 2], [1, EXTENT, 2]];
     for &[m, n, k] in sample(&extents, 1) {
         let (a, b, c) = (ones(m * k), ones(k * n), ones(m * n));
+        let twos = vec![2.0f32; k * n];
         for &trans in sample(&[false, true], 1) {
             check(Gemm::variants(), |name| {
                 let op = Gemm::new(m, n, k)
@@ -194,8 +206,12 @@ fn long_extents_of_gemm() {
         // `small` rejects large results as invalid arguments.
         let taken = |name: &&str| m.max(n) < 64 || *name != "small";
         check_names(names(GemmBatched::variants()).filter(taken), |name| {
-            let op = GemmBatched::new(1, m, n, k).variant(name);
-            Case::new::<f32>(op).given(&a).given(&b).updated(&c, vec![k as f64; m * n], vec![0.0; m * n])
+            // One factor is twos in the second product.
+            let op = GemmBatched::new(2, m, n, k).variant(name);
+            let [a, b, c] =
+                [[&a[..], &a[..]].concat(), [&b[..], &twos[..]].concat(), [&c[..], &c[..]].concat()];
+            let want = [vec![k as f64; m * n], vec![2.0 * k as f64; m * n]].concat();
+            Case::new::<f32>(op).given(&a).given(&b).updated(&c, want, vec![0.0; 2 * m * n])
         });
         check(GemmInt8::variants(), |name| {
             let (a, b) = (vec![1i8; m * k], vec![1i8; k * n]);

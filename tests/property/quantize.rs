@@ -6,24 +6,9 @@ use crate::quantize::quantize::{far_codes, far_scales};
 use crate::support::Sample;
 use half::f16;
 use tilework::Activation;
-use tilework::program::Op;
-use tilework::program::When;
-use tilework::quantize::{Cast, Code, Dequantize, GemmInt8, Quantize, Scales};
+use tilework::program::{Op, When};
+use tilework::quantize::{Code, Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
-
-pub(super) fn cast(draw: &mut Draw) -> Case {
-    let (n, variant) = (draw.length(0, 9000), draw.variant(Cast::variants()));
-    let op = Cast::new(n).variant(variant);
-    if draw.option(&[false, true]) {
-        let x = draw.any::<f16>(n);
-        let want = reference::cast::<f16, f32>(&x);
-        // A subnormal f16 is a normal f32: exact.
-        return Case::new::<f16>(op).given(&x).close(&want, vec![0.0; n]);
-    }
-    let x = draw.any::<f32>(n);
-    let want = reference::cast::<f32, f16>(&x);
-    Case::new::<f32>(op).given(&x).close(&want, vec![0.0; n])
-}
 
 /// Rows, their length, and the elements that share a factor.
 fn rows(draw: &mut Draw) -> (usize, usize, Scales) {

@@ -1,12 +1,13 @@
 //! Random ops from four threads, on one device and on several: correct results, and no leaks.
 
-use super::{CASES, Choices, Draw, flushes, setting};
+use super::{Choices, Draw, case, flushes, setting};
 use crate::support::coverage::all;
 use crate::support::{Device, Random, alone, devices};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tilework::Gpu;
+use tilework::program::Operation;
 
 /// Worker threads.
 const THREADS: usize = 4;
@@ -64,10 +65,10 @@ fn state(gpus: &[Gpu], cases: usize) -> State {
 }
 
 /// Runs one case of the op with these options; returns whether it ran.
-fn one(gpu: &Gpu, op: usize, spec: usize, random: &mut Random) -> Result<bool, String> {
-    let (name, case) = CASES[op];
+fn one(gpu: &Gpu, op: &'static Operation, spec: usize, random: &mut Random) -> Result<bool, String> {
+    let name = op.name;
     let choices = Choices(std::array::from_fn(|_| random.next() as u32));
-    let case = case(&mut Draw::new(name, spec as u64, spec, choices, random.next()));
+    let case = case(&mut Draw::new(name, spec as u64, spec, choices, random.next()), op);
     if case.has_subnormals() && flushes()[0] {
         return Ok(false);
     }
@@ -77,7 +78,7 @@ fn one(gpu: &Gpu, op: usize, spec: usize, random: &mut Random) -> Result<bool, S
 
 /// Runs four threads on these devices until the time is over and as many cases ran as there are ops, or one fails.
 /// Returns the number of cases.
-fn round(gpus: &[Gpu], ops: &[usize], seed: u64, time: Duration) -> usize {
+fn round(gpus: &[Gpu], ops: &[&'static Operation], seed: u64, time: Duration) -> usize {
     let (ran, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let end = Instant::now() + time;
     std::thread::scope(|scope| {
@@ -107,7 +108,7 @@ fn round(gpus: &[Gpu], ops: &[usize], seed: u64, time: Duration) -> usize {
 }
 
 /// Runs rounds on this many devices.
-fn soak(device: &Device, count: usize, ops: &[usize], time: Duration) {
+fn soak(device: &Device, count: usize, ops: &[&'static Operation], time: Duration) {
     let rounds = (time.as_secs() as u32 / 60).max(6);
     let seed = setting("TILEWORK_SEED", 1);
     let open = || (0..count).map(|_| device.again().gpu).collect::<Vec<_>>();
@@ -155,7 +156,7 @@ fn four_threads_of_random_ops() {
     let Some(device) = devices().iter().find(|d| d.main) else { return };
     let seconds: Option<u64> = std::env::var("TILEWORK_SOAK").ok().map(|text| text.parse().unwrap());
     let step = if seconds.is_some() { 1 } else { 7 };
-    let ops: Vec<usize> = (0..CASES.len()).step_by(step).collect();
+    let ops: Vec<_> = tilework::operations().filter(|op| !op.solver).step_by(step).collect();
     let time = Duration::from_secs(seconds.unwrap_or(12)) / 2;
     soak(device, 1, &ops, time);
     soak(device, THREADS, &ops, time);

@@ -260,11 +260,8 @@ fn rejects_a_buffer_above_the_limit_and_keeps_working() {
         let x = gpu.upload(&[1.0f32, 2.0]).unwrap();
         let limit = gpu.profile().limits.max_buffer_size;
         let above = usize::try_from(limit / 4 + 1).unwrap();
-        refused(
-            gpu.alloc::<f32>(above),
-            TooLarge,
-            &["alloc", &above.to_string(), &limit.to_string(), "split"],
-        );
+        let result = gpu.alloc::<f32>(above);
+        refused(result, TooLarge, &["alloc", &above.to_string(), &limit.to_string(), "split"]);
         refused(gpu.alloc_zeroed::<f32>(above), TooLarge, &[]);
         refused(gpu.alloc::<u8>(usize::MAX), TooLarge, &[]);
         refused(gpu.alloc::<f32>(usize::MAX), TooLarge, &[]);
@@ -340,11 +337,8 @@ fn a_buffer_wrapped_twice_cannot_be_input_and_output() {
     let plan = Reduce::new(Sum, 64).plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
     let (front, back) = (a.slice(..64).unwrap(), b.slice(512..513).unwrap());
-    refused(
-        plan.record(&mut rec, front, back),
-        Aliasing,
-        &["input and output", "one wgpu buffer", "two buffers"],
-    );
+    let result = plan.record(&mut rec, front, back);
+    refused(result, Aliasing, &["input and output", "one wgpu buffer", "two buffers"]);
     refused(rec.copy(front, b.slice(512..576).unwrap()), Aliasing, &["copy"]);
     rec.submit().unwrap();
 }

@@ -85,11 +85,8 @@ fn every_op_with_unordered_variants_can_be_deterministic() {
         let info = tilework::operations().find(|info| info.name == auto.op).unwrap();
         for v in (info.variants)().iter().filter(|v| v.any_order) {
             let name = format!("variant `{}`", v.name);
-            refused(
-                lower(v.name, true),
-                Unsupported,
-                &[info.name, &name, "`deterministic` asks", "use `auto`"],
-            );
+            let result = lower(v.name, true);
+            refused(result, Unsupported, &[info.name, &name, "`deterministic` asks", "use `auto`"]);
         }
         seen.insert(auto.op);
     }
@@ -134,11 +131,8 @@ fn tuning_and_fallbacks_stay_deterministic() {
         why: "element 3 is 0".into(),
     };
     profile.choices.denied.push(deny("hierarchical"));
-    refused(
-        Op::<f32>::lower(&by_key, &profile),
-        Unsupported,
-        &["`hierarchical` failed", "no other variant fits"],
-    );
+    let result = Op::<f32>::lower(&by_key, &profile);
+    refused(result, Unsupported, &["`hierarchical` failed", "no other variant fits"]);
     profile.deterministic = false;
     assert_eq!(Op::<f32>::lower(&by_key, &profile).unwrap().variant(), "lookback");
 }

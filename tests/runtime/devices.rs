@@ -226,11 +226,8 @@ fn a_device_by_our_descriptor_has_what_our_own_has() {
 fn a_missing_feature_says_who_left_it_out() {
     let Some(caller) = Caller::new(wgpu::Limits::default()) else { return };
     let subgroup = |gpu: &Gpu| Reduce::new(Sum, 100).variant("subgroup").plan::<f32>(gpu);
-    refused(
-        subgroup(&caller.gpu()),
-        Unsupported,
-        &["SUBGROUP", "the program opened", "without", "Gpu::device_descriptor"],
-    );
+    let result = subgroup(&caller.gpu());
+    refused(result, Unsupported, &["SUBGROUP", "the program opened", "without", "Gpu::device_descriptor"]);
     refused(caller.gpu().alloc::<u64>(4), Unsupported, &["SHADER_INT64", "the program opened"]);
     let floor = super::open(true).unwrap();
     refused(subgroup(&floor), Unsupported, &["was opened without (GpuOptions::webgpu_defaults)"]);

@@ -77,11 +77,8 @@ fn rejects_wrong_arguments() {
     let (s, a, b) = (Arg::uniform(&scale), Arg::from(&x), Arg::from(&y));
     let mut rec = gpu.recorder();
     let one = [1, 1, 1];
-    refused(
-        kernel.record(&mut rec, &[s, a], one),
-        Shape,
-        &["apply", "2 arguments", "3 bindings", "scale, input, output"],
-    );
+    let result = kernel.record(&mut rec, &[s, a], one);
+    refused(result, Shape, &["apply", "2 arguments", "3 bindings", "scale, input, output"]);
     refused(kernel.record(&mut rec, &[s, a, b, b], one), Shape, &["4 arguments"]);
     refused(kernel.record(&mut rec, &[], one), Shape, &[]);
     refused(kernel.record(&mut rec, &[a, s, b], one), Shape, &["scale", "Uniform"]);
@@ -89,19 +86,13 @@ fn rejects_wrong_arguments() {
     refused(kernel.record(&mut rec, &[Arg::uniform(&1.0f32), a, b], one), Shape, &["scale", "4 bytes", "8"]);
     refused(kernel.record(&mut rec, &[Arg::Uniform(&[]), a, b], one), Shape, &["0 bytes"]);
     let nothing = gpu.alloc::<f32>(0).unwrap();
-    refused(
-        kernel.record(&mut rec, &[s, a, (&nothing).into()], one),
-        Shape,
-        &["output", "0 bytes", "at least 4"],
-    );
+    let result = kernel.record(&mut rec, &[s, a, (&nothing).into()], one);
+    refused(result, Shape, &["output", "0 bytes", "at least 4"]);
     refused(kernel.record(&mut rec, &[s, a, a], one), Aliasing, &["input", "output", "two buffers"]);
     let (front, back) = (x.slice(..64).unwrap(), x.slice(64..).unwrap());
     refused(kernel.record(&mut rec, &[s, front.into(), back.into()], one), Aliasing, &[]);
-    refused(
-        kernel.record(&mut rec, &[s, x.slice(1..2).unwrap().into(), b], one),
-        Wrong,
-        &["byte 4", "multiple"],
-    );
+    let result = kernel.record(&mut rec, &[s, x.slice(1..2).unwrap().into(), b], one);
+    refused(result, Wrong, &["byte 4", "multiple"]);
     let foreign = other.upload(&[1.0f32; 128]).unwrap();
     refused(kernel.record(&mut rec, &[s, (&foreign).into(), b], one), Wrong, &["another Gpu"]);
     refused(kernel.record(&mut other.recorder(), &[s, a, b], one), Wrong, &["another Gpu"]);
@@ -109,18 +100,12 @@ fn rejects_wrong_arguments() {
     refused(kernel.record(&mut rec, &[s, a, bytes.slice(..5).unwrap().into()], one), Wrong, &["4-byte word"]);
     let limit = gpu.profile().limits.max_workgroups_per_dimension;
     for workgroups in [[limit + 1, 1, 1], [1, u32::MAX, 1], [1, 1, limit + 1]] {
-        refused(
-            kernel.record(&mut rec, &[s, a, b], workgroups),
-            TooLarge,
-            &["workgroups", &limit.to_string()],
-        );
+        let result = kernel.record(&mut rec, &[s, a, b], workgroups);
+        refused(result, TooLarge, &["workgroups", &limit.to_string()]);
     }
     let huge = vec![0u8; gpu.profile().limits.max_uniform_binding as usize + 16];
-    refused(
-        kernel.record(&mut rec, &[Arg::Uniform(&huge), a, b], one),
-        TooLarge,
-        &["scale", "largest uniform"],
-    );
+    let result = kernel.record(&mut rec, &[Arg::Uniform(&huge), a, b], one);
+    refused(result, TooLarge, &["scale", "largest uniform"]);
     // A grid without workgroups does nothing.
     kernel.record(&mut rec, &[s, a, b], [0, 1, 1]).unwrap();
     rec.submit().unwrap();
@@ -286,11 +271,8 @@ fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
         let mut rec = gpu.recorder();
         let args = [Arg::from(&sum)];
         let one = n.slice(..1).unwrap();
-        refused(
-            tally.record_counted(&mut rec, &args, one, 0, 9),
-            InvalidArgument,
-            &["items_per_workgroup is 0"],
-        );
+        let result = tally.record_counted(&mut rec, &args, one, 0, 9);
+        refused(result, InvalidArgument, &["items_per_workgroup is 0"]);
         refused(tally.record_counted(&mut rec, &args, &n, 1, 9), Shape, &["count", "2 elements"]);
         refused(tally.record_counted(&mut rec, &args, one, 1, 1 << 32), TooLarge, &["most"]);
         refused(tally.record_counted(&mut rec, &[], one, 1, 9), Shape, &["0 arguments"]);

@@ -140,11 +140,8 @@ fn rejects_an_inconsistent_program() {
     for (resource, offset) in
         [(Resource::Operand(0), 8), (Resource::Operand(0), 2), (out, 0), (out, u64::MAX)]
     {
-        refused(
-            bad(&|p| p.dispatches[1].grid = Grid::Indirect { resource, offset }),
-            InvalidArgument,
-            &["three u32"],
-        );
+        let result = bad(&|p| p.dispatches[1].grid = Grid::Indirect { resource, offset });
+        refused(result, InvalidArgument, &["three u32"]);
     }
     refused(bad(&|p| p.dispatches[1].grid = Grid::Direct([1, 65536, 1])), TooLarge, &["65536", "65535"]);
     refused(bad(&|p| p.operands[1].access = Access::Read), InvalidArgument, &["output", "only read"]);

@@ -245,11 +245,8 @@ fn a_stream_is_cancelled_at_any_chunk() {
                             assert!(called.into_inner() <= 2, "{label}");
                         }
                     }
-                    refused(
-                        stream(&device.gpu, &mut pipeline, LEN, &nothing),
-                        Cancelled,
-                        &["draining 0 chunks"],
-                    );
+                    let result = stream(&device.gpu, &mut pipeline, LEN, &nothing);
+                    refused(result, Cancelled, &["draining 0 chunks"]);
                 }
             }
         }
@@ -296,11 +293,8 @@ fn losing_a_busy_device_is_an_error() {
                     };
                     let mut pipeline = Pipeline::new(&gpu, in_flight);
                     let ran = stream(&gpu, &mut pipeline, 100 * LEN, &lose);
-                    refused(
-                        stream(&gpu, &mut pipeline, LEN, &nothing),
-                        DeviceLost,
-                        &["lost", "open a new Gpu"],
-                    );
+                    let result = stream(&gpu, &mut pipeline, LEN, &nothing);
+                    refused(result, DeviceLost, &["lost", "open a new Gpu"]);
                     ran
                 });
                 refused(ended, DeviceLost, &["open a new Gpu"]);

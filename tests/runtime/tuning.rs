@@ -448,11 +448,8 @@ fn tuning_only_reads_the_callers_operands() {
     let report = tune_with::<f32, _>(&gpu, &op, &operands, &thorough()).unwrap();
     assert!(report.gain() > 2.0 && report.denied.is_empty(), "{report}");
     assert!(z.read().unwrap().iter().all(|z| *z == 7.0));
-    refused(
-        tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough()),
-        Shape,
-        &["2 operands given; the plan wants 3"],
-    );
+    let result = tune_with::<f32, _>(&gpu, &op, &operands[..2], &thorough());
+    refused(result, Shape, &["2 operands given; the plan wants 3"]);
     let short = [x.slice(1..).unwrap().untyped(), operands[1], operands[2]];
     refused(tune_with::<f32, _>(&gpu, &op, &short, &thorough()), Shape, &["zip", "elements"]);
 }

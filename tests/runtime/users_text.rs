@@ -32,17 +32,11 @@ fn a_mistake_is_shown_with_a_mark() {
         Shader,
         &["<user function>:2: ", "`unknown`", "  |     return unknown(x);\n  |            ^^^^^^^"],
     );
-    refused(
-        of_map("fn map(x: T) -> T {\n\treturn x +;\n}"),
-        Shader,
-        &["<user function>:2:", "return x +;\n  | \t", "^"],
-    );
+    let result = of_map("fn map(x: T) -> T {\n\treturn x +;\n}");
+    refused(result, Shader, &["<user function>:2:", "return x +;\n  | \t", "^"]);
     // Found only when the types are checked.
-    refused(
-        of_map("\nfn map(x: T) -> T { return vec2(x, x); }"),
-        Shader,
-        &["<user function>:2:", "vec2(x, x)", "^"],
-    );
+    let result = of_map("\nfn map(x: T) -> T { return vec2(x, x); }");
+    refused(result, Shader, &["<user function>:2:", "vec2(x, x)", "^"]);
     let long = format!("fn map(x: T) -> T {{ return {}unknown(x); }}", "x + ".repeat(200));
     let error = of_map(&long).unwrap_err().to_string();
     assert!(error.lines().all(|line| line.chars().count() < 200) && error.contains("^^^^^^^"), "{error}");
@@ -57,22 +51,16 @@ fn a_missing_function_is_named_with_its_types() {
         return;
     }
     let must = "it must define `fn map(x: f32) -> f32` (`T` is f32 here)";
-    refused(
-        of_map("fn mapp(x: T) -> T { return x; }"),
-        Shader,
-        &["<user function>: ", must, "it defines `mapp`"],
-    );
+    let result = of_map("fn mapp(x: T) -> T { return x; }");
+    refused(result, Shader, &["<user function>: ", must, "it defines `mapp`"]);
     refused(of_map("// nothing"), Shader, &[must, "it defines no function"]);
     refused(
         of_reduce("fn op_combine(a: T, b: T) -> T { return a + b; }"),
         Shader,
         &["<user op>: ", "must define `fn op_identity() -> u32`", "it defines `op_combine`"],
     );
-    refused(
-        of_reduce("fn op_identity() -> T { return T(0); }"),
-        Shader,
-        &["must define `fn op_combine(a: u32, b: u32) -> u32`"],
-    );
+    let result = of_reduce("fn op_identity() -> T { return T(0); }");
+    refused(result, Shader, &["must define `fn op_combine(a: u32, b: u32) -> u32`"]);
 }
 
 #[test]
@@ -104,17 +92,11 @@ fn a_function_of_wrong_types_is_shown() {
 fn a_kernel_of_a_user_is_shown_and_so_are_its_imports() {
     let Some(gpu) = gpu() else { return };
     let kernel = |text: &str| gpu.kernel("mine.wgsl", text, "k").map(drop);
-    refused(
-        kernel("@compute @workgroup_size(1) fn k() {\n    let x = y;\n}"),
-        Shader,
-        &["mine.wgsl:2: ", "`y`", "  |     let x = y;\n  |             ^"],
-    );
+    let result = kernel("@compute @workgroup_size(1) fn k() {\n    let x = y;\n}");
+    refused(result, Shader, &["mine.wgsl:2: ", "`y`", "  |     let x = y;\n  |             ^"]);
     // A fragment whose importer lacks a declaration.
     let text = "// one\n#import op/add\n@compute @workgroup_size(1) fn k() { }";
     refused(kernel(text), Shader, &["mine.wgsl:2: ", "imports", "`Acc`", "shaders/op/add.wgsl:", "header"]);
-    refused(
-        kernel("@compute @workgroup_size(1) fn other() { }"),
-        Shader,
-        &["mine.wgsl", "no entry point `k`", "other"],
-    );
+    let result = kernel("@compute @workgroup_size(1) fn other() { }");
+    refused(result, Shader, &["mine.wgsl", "no entry point `k`", "other"]);
 }

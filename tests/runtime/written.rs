@@ -19,11 +19,8 @@ fn is_refused(buffer: &Buffer<u32>) {
     let gpu = buffer.gpu();
     let scan = Scan::new(Sum, buffer.len()).plan::<u32>(gpu).unwrap();
     let output = gpu.alloc::<u32>(buffer.len()).unwrap();
-    refused(
-        scan.record(&mut gpu.recorder(), buffer, &output),
-        Wrong,
-        &["scan: input", NEVER, "write it first"],
-    );
+    let result = scan.record(&mut gpu.recorder(), buffer, &output);
+    refused(result, Wrong, &["scan: input", NEVER, "write it first"]);
 }
 
 #[track_caller]
@@ -116,11 +113,8 @@ fn every_way_to_write_marks_a_buffer_written() {
     let buffer = gpu.alloc::<u32>(n).unwrap();
     assert_eq!(buffer.read().unwrap().len(), n);
     is_refused(&buffer);
-    refused(
-        gpu.recorder().copy(&buffer, &source),
-        Wrong,
-        &["copy", NEVER, "are the source and the target swapped?"],
-    );
+    let result = gpu.recorder().copy(&buffer, &source);
+    refused(result, Wrong, &["copy", NEVER, "are the source and the target swapped?"]);
     gpu.recorder().copy(Slice::from(&buffer).slice(..0).unwrap(), source.slice(..0).unwrap()).unwrap();
     // An operand updated in place need not have been written before.
     let (x, y) = (gpu.upload(&[1.0f32; 8]).unwrap(), gpu.alloc::<f32>(8).unwrap());

@@ -1,13 +1,15 @@
-//! Kernels with one deliberate error each: the simulator reports it at its line, and nothing in the repaired twin.
+//! Kernels with one error each: the simulator reports it at its line, and nothing if it is repaired.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use tilework::shader::{Spec, Target, expand_text};
 use tilework::sim::{self, FindingKind, Options, Report, Schedule};
 
-/// A kernel under `broken/`, its twin under `repaired/`, and their inputs.
+/// A kernel `kernels/FILE.wgsl`, the flag that breaks it, and its inputs. A comment with the flag marks the line of the
+/// error, one with `other` that of the other access.
 struct Case {
-    name: &'static str,
+    file: &'static str,
+    flag: &'static str,
     entry: &'static str,
     workgroups: [u32; 3],
     buffers: fn() -> Vec<Vec<u8>>,
@@ -28,26 +30,26 @@ fn matrices() -> Vec<Vec<u8>> {
     vec![params, floats(72), floats(54), vec![0; 4 * 108]]
 }
 
-fn case(
-    name: &'static str,
-    entry: &'static str,
-    x: u32,
-    buffers: fn() -> Vec<Vec<u8>>,
-    finds: FindingKind,
-) -> Case {
-    Case { name, entry, workgroups: [x, 1, 1], buffers, finds }
-}
-
 fn cases() -> Vec<Case> {
     use FindingKind::*;
-    let matmul =
-        |name, finds| Case { name, entry: "multiply", workgroups: [2, 2, 1], buffers: matrices, finds };
+    let case = |file, entry, x, buffers, finds| Case {
+        file,
+        flag: "BROKEN",
+        entry,
+        workgroups: [x, 1, 1],
+        buffers,
+        finds,
+    };
+    let matmul = |flag, finds| {
+        let buffers = matrices;
+        Case { file: "matmul", flag, entry: "multiply", workgroups: [2, 2, 1], buffers, finds }
+    };
     vec![
         case("reduction_tail", "reduce", 1, || vec![floats(128), floats(1)], Race),
         case("kogge_stone", "scan", 1, || vec![words(64), words(64)], Race),
-        matmul("matmul_no_barrier", Race),
-        matmul("matmul_drops_tile", Untouched),
-        matmul("matmul_no_zero_fill", Uninitialized),
+        matmul("NO_BARRIER", Race),
+        matmul("DROPS_TILE", Untouched),
+        matmul("NO_ZERO_FILL", Uninitialized),
         case("one_cell", "total", 4, || vec![words(256), words(1)], Race),
         case("wrong_barrier", "turn", 1, || vec![words(64)], Race),
         case("half_words", "fill", 1, || vec![vec![0; 128]], Race),
@@ -75,12 +77,14 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim").join(name)
-}
-
-fn text(folder_name: &str, case: &Case) -> String {
-    fs::read_to_string(folder(folder_name).join(format!("{}.wgsl", case.name))).unwrap()
+impl Case {
+    /// The kernel's text, with or without its error.
+    fn text(&self, broken: bool) -> String {
+        let path = format!("{}/tests/sim/kernels/{}.wgsl", env!("CARGO_MANIFEST_DIR"), self.file);
+        let spec = Spec::new().flag(self.flag, broken);
+        let text = expand_text("k.wgsl", &fs::read_to_string(path).unwrap(), &spec, Target::Naga);
+        text.unwrap().text().to_owned()
+    }
 }
 
 fn run(case: &Case, text: &str, schedule: Schedule, subgroup_size: u32) -> Report {
@@ -94,7 +98,7 @@ fn run(case: &Case, text: &str, schedule: Schedule, subgroup_size: u32) -> Repor
     };
     let mut buffers = (case.buffers)();
     sim::run_wgsl("k.wgsl", text, case.entry, case.workgroups, &mut buffers, &options)
-        .unwrap_or_else(|e| panic!("{}: {e}", case.name))
+        .unwrap_or_else(|e| panic!("{}: {e}", case.file))
 }
 
 const SCHEDULES: [Schedule; 4] =
@@ -104,34 +108,32 @@ const SCHEDULES: [Schedule; 4] =
 fn each_broken_kernel_is_reported_at_its_line() {
     use FindingKind::*;
     for case in cases() {
-        let text = text("broken", &case);
-        let line = text.lines().position(|l| l.contains("<- found")).unwrap() as u32 + 1;
+        let text = case.text(true);
+        let mark = format!("<- {}", case.flag);
+        let line = text.lines().position(|l| l.contains(&mark)).unwrap() as u32 + 1;
         for schedule in SCHEDULES {
+            let (report, label) = (run(&case, &text, schedule, 32), format!("{}, {schedule:?}", case.file));
             // Waiting for another workgroup is correct while that one runs.
-            if ["lookback", "second_post"].contains(&case.name) && schedule != Schedule::Adversarial {
-                let report = run(&case, &text, schedule, 32);
-                assert!(report.is_clean(), "{}, {schedule:?}: {report}", case.name);
+            if ["lookback", "second_post"].contains(&case.file) && schedule != Schedule::Adversarial {
+                assert!(report.is_clean(), "{label}: {report}");
                 continue;
             }
-            let report = run(&case, &text, schedule, 32);
             // An endless loop may be stopped at either of its two lines.
             let last = line + u32::from(case.finds == FindingKind::StepLimit);
             // A thread that never held a lock waits for the first of two.
-            let line = line - if case.name == "deadlock" { 2 } else { 0 };
+            let line = line - if case.file == "deadlock" { 2 } else { 0 };
             let mut there =
                 report.of(case.finds).filter(|f| f.at.file == "k.wgsl" && (line..=last).contains(&f.at.line));
             let found = there.next();
-            let found = found.unwrap_or_else(|| {
-                panic!("{}, {schedule:?}: no {:?} at {line}:\n{report}", case.name, case.finds)
-            });
+            let found = found.unwrap_or_else(|| panic!("{label}: no {:?} at {line}:\n{report}", case.finds));
             // Some need two threads: the finding also names the place of the other.
             let takes_two =
                 [Race, SameValueRace, NonUniformBarrier, NonUniformSubgroup].contains(&case.finds);
-            assert_eq!(found.other.is_some(), takes_two, "{}, {schedule:?}: {found}", case.name);
+            assert_eq!(found.other.is_some(), takes_two, "{label}: {found}");
             if let Some((at, other)) = &found.other {
                 let marked = text.lines().nth(at.line as usize - 1).unwrap_or_default();
-                assert!(marked.contains("<- found") || marked.contains("<- other"), "{}: {found}", case.name);
-                assert_ne!(*other, found.invocation, "{}: {found}", case.name);
+                assert!(marked.contains(&mark) || marked.contains("<- other"), "{label}: {found}");
+                assert_ne!(*other, found.thread, "{label}: {found}");
             }
         }
     }
@@ -142,35 +144,32 @@ fn repaired_kernels_are_clean() {
     for case in cases() {
         for schedule in SCHEDULES {
             for subgroup_size in [4, 32, 64] {
-                let report = run(&case, &text("repaired", &case), schedule, subgroup_size);
-                assert!(report.is_clean(), "{}, {schedule:?}, {subgroup_size}:\n{report}", case.name);
+                let report = run(&case, &case.text(false), schedule, subgroup_size);
+                assert!(report.is_clean(), "{}, {schedule:?}, {subgroup_size}:\n{report}", case.file);
             }
         }
     }
 }
 
 #[test]
-fn every_broken_kernel_has_a_repaired_twin_and_a_test() {
-    let names = |of: &str| -> BTreeSet<String> {
-        let files = fs::read_dir(folder(of)).unwrap();
-        files.map(|f| f.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect()
-    };
-    let tested: BTreeSet<String> = cases().iter().map(|c| c.name.to_owned()).collect();
-    assert_eq!((&names("broken"), &names("repaired")), (&tested, &tested));
+fn every_broken_kernel_has_a_test() {
+    let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels")).unwrap();
+    let files = files.map(|f| f.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned());
+    let tested: BTreeSet<_> = cases().iter().map(|c| c.file.to_owned()).collect();
+    assert_eq!(files.collect::<BTreeSet<_>>(), tested);
 }
 
 #[test]
 fn a_finding_names_both_threads() {
-    let all = cases();
-    let case = all.iter().find(|c| c.name == "one_cell").unwrap();
-    let report = run(case, &text("broken", case), Schedule::InOrder, 32);
+    let case = cases().into_iter().find(|c| c.file == "one_cell").unwrap();
+    let report = run(&case, &case.text(true), Schedule::InOrder, 32);
     let race = report.of(FindingKind::Race).next().unwrap();
     let (line, other) = race.other.as_ref().unwrap();
-    assert_eq!((race.invocation.workgroup, other.workgroup), ([1, 0, 0], [0, 0, 0]));
-    assert_eq!((race.invocation.local, race.invocation.global, line), ([0; 3], [64, 0, 0], &race.at));
+    assert_eq!((race.thread.workgroup, other.workgroup), ([1, 0, 0], [0, 0, 0]));
+    assert_eq!((race.thread.local, race.thread.global, line), ([0; 3], [64, 0, 0], &race.at));
     let told = race.to_string();
     assert!(
-        told.contains("byte 0 of `sum`") && told.contains("invocation (64, 0, 0) of workgroup (1, 0, 0)"),
+        told.contains("byte 0 of `sum`") && told.contains("thread (64, 0, 0) of workgroup (1, 0, 0)"),
         "{told}"
     );
 }
@@ -250,11 +249,11 @@ fn an_index_out_of_bounds_is_reported_with_its_array() {
 #[test]
 fn repaired_kernels_compute_the_right_results() {
     let all = cases();
-    let results = |name: &str, schedule| {
-        let case = all.iter().find(|c| c.name == name).unwrap();
+    let results = |file: &str, schedule| {
+        let case = all.iter().find(|c| c.file == file).unwrap();
         let mut buffers = (case.buffers)();
         let options = Options { schedule, subgroup_size: 8, ..Options::default() };
-        sim::run_wgsl("k.wgsl", &text("repaired", case), case.entry, case.workgroups, &mut buffers, &options)
+        sim::run_wgsl("k.wgsl", &case.text(false), case.entry, case.workgroups, &mut buffers, &options)
             .unwrap();
         buffers
     };
@@ -266,7 +265,7 @@ fn repaired_kernels_compute_the_right_results() {
             assert_eq!(got, sum.to_le_bytes());
         }
         assert_eq!(results("one_cell", schedule)[1], (0..256u32).map(|i| i % 10).sum::<u32>().to_le_bytes());
-        let product = results("matmul_drops_tile", schedule);
+        let product = results("matmul", schedule);
         let number = |m: &[u8], i: usize| f32::from_le_bytes(m[4 * i..4 * i + 4].try_into().unwrap());
         for (row, column) in [(0, 0), (11, 8), (7, 8), (8, 7)] {
             let want: f32 =

@@ -9,69 +9,53 @@ use std::collections::BTreeSet;
 use tilework::gpu::{Arg, RawSlice};
 use tilework::program::Program;
 use tilework::sim::{self, Options, Schedule};
-use tilework::{Buffer, DType, ErrorKind, Gpu, Slice};
+use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Slice};
 
-enum Held {
-    F32(Buffer<f32>),
-    F16(Buffer<f16>),
-    I32(Buffer<i32>),
-    U32(Buffer<u32>),
-    U64(Buffer<u64>),
-    U8(Buffer<u8>),
-    I8(Buffer<i8>),
+/// A buffer of any element type.
+trait Held {
+    fn raw(&self) -> RawSlice<'_>;
+    fn bytes(&self) -> Vec<u8>;
 }
 
-macro_rules! held {
-    ($held:expr, $b:ident => $body:expr) => {
-        match $held {
-            Held::F32($b) => $body,
-            Held::F16($b) => $body,
-            Held::I32($b) => $body,
-            Held::U32($b) => $body,
-            Held::U64($b) => $body,
-            Held::U8($b) => $body,
-            Held::I8($b) => $body,
-        }
-    };
+impl<T: Element> Held for Buffer<T> {
+    fn raw(&self) -> RawSlice<'_> {
+        Slice::from(self).untyped()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        bytemuck::cast_slice(&self.read().unwrap()).to_vec()
+    }
 }
 
-fn elements<T: tilework::Element>(bytes: &[u8]) -> Vec<T> {
+fn elements<T: Element>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
-impl Held {
-    fn upload(gpu: &Gpu, dtype: DType, bytes: &[u8]) -> Option<Self> {
-        Some(match dtype {
-            DType::F32 => Self::F32(gpu.upload(&elements(bytes)).unwrap()),
-            DType::F16 => Self::F16(gpu.upload(&elements(bytes)).unwrap()),
-            DType::I32 => Self::I32(gpu.upload(&elements(bytes)).unwrap()),
-            DType::U32 => Self::U32(gpu.upload(&elements(bytes)).unwrap()),
-            DType::U64 => Self::U64(gpu.upload(&elements(bytes)).unwrap()),
-            DType::U8 => Self::U8(gpu.upload(&elements(bytes)).unwrap()),
-            DType::I8 => Self::I8(gpu.upload(&elements(bytes)).unwrap()),
-            _ => return None,
-        })
+fn upload(gpu: &Gpu, dtype: DType, bytes: &[u8]) -> Box<dyn Held> {
+    fn of<T: Element>(gpu: &Gpu, bytes: &[u8]) -> Box<dyn Held> {
+        Box::new(gpu.upload(&elements::<T>(bytes)).unwrap())
     }
-
-    fn raw(&self) -> RawSlice<'_> {
-        held!(self, b => Slice::from(b).untyped())
-    }
-
-    fn read(&self) -> Vec<u8> {
-        held!(self, b => bytemuck::cast_slice(&b.read().unwrap()).to_vec())
+    match dtype {
+        DType::F32 => of::<f32>(gpu, bytes),
+        DType::F16 => of::<f16>(gpu, bytes),
+        DType::I32 => of::<i32>(gpu, bytes),
+        DType::U32 => of::<u32>(gpu, bytes),
+        DType::U64 => of::<u64>(gpu, bytes),
+        DType::U8 => of::<u8>(gpu, bytes),
+        DType::I8 => of::<i8>(gpu, bytes),
+        other => panic!("no buffer of {other}"),
     }
 }
 
 fn on_device(gpu: &Gpu, program: &Program, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let executable = gpu.prepare(program.clone()).unwrap();
-    let held =
-        program.operands.iter().zip(operands).map(|(o, bytes)| Held::upload(gpu, o.dtype, bytes).unwrap());
+    let held = program.operands.iter().zip(operands).map(|(o, bytes)| upload(gpu, o.dtype, bytes));
     let held: Vec<_> = held.collect();
-    let raw: Vec<_> = held.iter().map(Held::raw).collect();
+    let raw: Vec<_> = held.iter().map(|buffer| buffer.raw()).collect();
     let mut rec = gpu.recorder();
     executable.record(&mut rec, &raw).unwrap();
     rec.submit().unwrap();
-    held.iter().map(Held::read).collect()
+    held.iter().map(|buffer| buffer.bytes()).collect()
 }
 
 fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
@@ -276,7 +260,7 @@ fn wgsl_functions_match_the_device() {
     let (got, wanted) = both(gpu, &functions, "u32");
     for (at, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
         let what = functions[at % functions.len()];
-        assert_eq!(got, wanted, "{what} in invocation {}", at / functions.len());
+        assert_eq!(got, wanted, "{what} in thread {}", at / functions.len());
     }
     let functions = parts(FLOATS);
     let (got, wanted) = both(gpu, &functions, "f32");

@@ -247,7 +247,7 @@ fn bytes_and_operations_of_gemm_match_the_analysis() {
         let counts = matmul(m, k, n, tile);
         assert_eq!(counts.read_bytes, 4 * model.elements_read(tile.into(), tile.into()));
         if tile > 1 {
-            assert_eq!(counts.flop(), model.flop_executed(tile.into()));
+            assert_eq!(counts.flop(), model.flop_executed(tile.into()).unwrap());
         }
         assert_eq!(counts.written_bytes, u64::from(4 * m * n));
     }
@@ -398,7 +398,7 @@ fn sectors_match_the_segments_of_the_analysis() {
         let report = run(&text, "walk", [1, 1, 1], &[32_000], &options);
         let side = at(&report, &text, "// side by side");
         let lanes = || (0..32u64).map(|t| 4 * t);
-        assert_eq!(side.transactions, segments(lanes(), 4, sector.into()));
+        assert_eq!(side.transactions, segments(lanes(), 4, sector.into()).unwrap());
         assert_eq!((side.coalescing(), side.transactions), (1.0, u64::from(128 / sector)));
         let own = at(&report, &text, "// its own row");
         assert_eq!((own.transactions, own.coalescing()), (32, 4.0 / f64::from(sector)));
@@ -481,7 +481,7 @@ fn bursts_of_a_tiled_gemm_match_the_channels_of_the_analysis() {
         // Each of two rows of tiles is loaded by two workgroups, one burst per line.
         let mut model = BTreeMap::new();
         for row in 0..4 {
-            *model.entry(memory.place(16 * row + 8 * phase)).or_insert(0) += 2;
+            *model.entry(memory.place(16 * row + 8 * phase).unwrap()).or_insert(0) += 2;
         }
         assert_eq!(report.bursts, model);
         let channels: BTreeSet<u64> = report.bursts.keys().map(|(channel, _)| *channel).collect();

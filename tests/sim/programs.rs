@@ -26,6 +26,83 @@ impl Ty {
             Ty::V3 => "vec3<u32>",
         }
     }
+
+    /// Expressions of this type, each after its frequency.
+    fn forms(self) -> &'static str {
+        match self {
+            Ty::U => {
+                "7 ($U $(+ - * & | ^) $U)
+                 1 ($U / ($U | 1u))
+                 1 ($U % ($U | 1u))
+                 1 ($U << ($U & 31u))
+                 1 ($U >> ($U & 31u))
+                 1 u32($I)
+                 1 u32($F)
+                 1 u32($B)
+                 1 select($U, $U, $B)
+                 1 $(countOneBits countLeadingZeros countTrailingZeros reverseBits firstLeadingBit firstTrailingBit ~ abs)($U)
+                 1 $(min max dot4U8Packed)($U, $U)
+                 1 $V[$U % 3u]
+                 1 $V.$(x y z zx.y yyz.z)
+                 1 dot($V, $V)
+                 1 extractBits($U, $U % 40u, $U % 40u)
+                 1 insertBits($U, $U, $U % 40u, $U % 40u)
+                 1 unpack4xU8($U)[$U % 4u]
+                 1 pack4xU8(vec4($V, $U))
+                 1 array<u32, 3>($U, $U, lane)[$U % 3u]
+                 1 input[$U % 256u]
+                 1 deep[id.x].inner[$U % 3u].a[$U % 3u]
+                 1 kept[$U % 8u]
+                 1 clamp($U, $U & 255u, 1000u)
+                 1 bitcast<u32>($I)"
+            }
+            Ty::I => {
+                "5 ($I $(+ - * & | ^) $I)
+                 1 ($I / (($I & 63i) + 1i))
+                 1 ($I % (($I & 63i) + 1i))
+                 1 ($I >> ($U & 31u))
+                 1 ($I << ($U & 31u))
+                 1 i32($U)
+                 1 i32($F)
+                 1 select($I, $I, $B)
+                 1 $(abs sign - ~ firstLeadingBit countOneBits)($I)
+                 1 $(min max)($I, $I)
+                 1 extractBits($I, $U % 40u, $U % 40u)
+                 1 deep[id.x].inner[$U % 3u].c[$U & 1u]
+                 1 dot4I8Packed($U, $U)"
+            }
+            Ty::F => {
+                "1 f32($U & 255u)
+                 1 f32($I & 127i)
+                 1 f32(($U & 15u) + 1u) * 0.5
+                 1 $(floor ceil trunc round abs saturate sign -)($F)
+                 1 $(min max step)($F, $F)
+                 1 select($F, $F, $B)
+                 1 (f32($U & 255u) * f32($U & 255u) + f32($I & 31i))
+                 1 unpack2x16float(pack2x16float(vec2(f32($U & 1023u), 3.0))).x
+                 1 (mat2x3<f32>(1.0, 2.0, 3.0, f32($U & 15u), 5.0, 6.0) * vec2(f32($U & 15u), 2.0))[$U % 3u]"
+            }
+            Ty::B => {
+                "2 ($U $(< <= > >= == !=) $U)
+                 1 ($I $(< <= > >= == !=) $I)
+                 1 ($F $(< <= > >= == !=) $F)
+                 1 ($B $(&& || & | == !=) $B)
+                 1 !$B
+                 1 $(all any)($V < $V)
+                 1 bool($U & 4u)"
+            }
+            Ty::V3 => {
+                "1 vec3<u32>($U, $U, $U)
+                 1 vec3<u32>($U)
+                 2 ($V $(+ - * & | ^) $V)
+                 1 ($V + $U)
+                 1 $V.$(zyx xxy yzx)
+                 1 select($V, $V, $V > $V)
+                 1 deep[id.x].inner[$U % 3u].a
+                 1 max($V, $V)"
+            }
+        }
+    }
 }
 
 /// Shared by all programs: nested structs with padding, matrices, and functions that take pointers.
@@ -69,8 +146,10 @@ impl Writer<'_> {
         (self.random.next() >> 8) as usize % n
     }
 
-    fn pick<'b>(&mut self, list: &[&'b str]) -> &'b str {
-        list[self.below(list.len())]
+    /// One of these words.
+    fn pick<'b>(&mut self, words: &'b str) -> &'b str {
+        let words: Vec<_> = words.split(' ').collect();
+        words[self.below(words.len())]
     }
 
     fn name(&mut self, stem: &str) -> String {
@@ -101,28 +180,15 @@ impl Writer<'_> {
         let n = self.below(100);
         match ty {
             Ty::U => {
-                let word = self.pick(&[
-                    "0u",
-                    "1u",
-                    "7u",
-                    "31u",
-                    "255u",
-                    "65537u",
-                    "2147483648u",
-                    "4294967295u",
-                    "id.x",
-                    "lane",
-                ]);
+                let word = self.pick("0u 1u 7u 31u 255u 65537u 2147483648u 4294967295u id.x lane");
                 format!("({word} + nought)")
             }
             Ty::I => {
-                let word = self.pick(&["0i", "1i", "-1i", "9i", "-100i", "2147483647i", "pace"]);
+                let word = self.pick("0i 1i -1i 9i -100i 2147483647i pace");
                 format!("({word} - i32(nought))")
             }
             Ty::F => format!("({n}.0 + f32(nought))"),
-            Ty::B => {
-                self.pick(&["(nought < 1u)", "(nought > 0u)", "(lane > 20u)", "(lane % 2u == 0u)"]).into()
-            }
+            Ty::B => self.pick("(nought<1u) (nought>0u) (lane>20u) (lane%2u==0u)").into(),
             Ty::V3 => format!("vec3<u32>({n}u + nought, lane, 5u)"),
         }
     }
@@ -146,147 +212,28 @@ impl Writer<'_> {
         {
             return call;
         }
-        let d = depth - 1;
-        macro_rules! e {
-            ($ty:ident) => {
-                self.expr(Ty::$ty, d)
-            };
+        let forms = ty.forms().lines().map(|line| line.trim_start().split_once(' ').unwrap());
+        let forms = forms.flat_map(|(often, form)| std::iter::repeat_n(form, often.parse().unwrap()));
+        let forms: Vec<_> = forms.collect();
+        let form = forms[self.below(forms.len())];
+        self.fill(form, depth - 1)
+    }
+
+    /// Replaces `$(+ -)` by one of these words, and `$U` and the like by expressions of the type with this letter.
+    fn fill(&mut self, form: &str, depth: usize) -> String {
+        let mut form = form.to_owned();
+        if let Some((before, rest)) = form.split_once("$(") {
+            let (words, after) = rest.split_once(')').unwrap();
+            form = format!("{before}{}{after}", self.pick(words));
         }
-        match ty {
-            Ty::U => match self.below(30) {
-                0..=6 => {
-                    let op = self.pick(&["+", "-", "*", "&", "|", "^"]);
-                    format!("({} {op} {})", e!(U), e!(U))
-                }
-                7 => format!("({} / ({} | 1u))", e!(U), e!(U)),
-                8 => format!("({} % ({} | 1u))", e!(U), e!(U)),
-                9 => format!("({} << ({} & 31u))", e!(U), e!(U)),
-                10 => format!("({} >> ({} & 31u))", e!(U), e!(U)),
-                11 => format!("u32({})", e!(I)),
-                12 => format!("u32({})", e!(F)),
-                13 => format!("u32({})", e!(B)),
-                14 => format!("select({}, {}, {})", e!(U), e!(U), e!(B)),
-                15 => {
-                    let f = self.pick(&[
-                        "countOneBits",
-                        "countLeadingZeros",
-                        "countTrailingZeros",
-                        "reverseBits",
-                        "firstLeadingBit",
-                        "firstTrailingBit",
-                        "~",
-                        "abs",
-                    ]);
-                    format!("{f}({})", e!(U))
-                }
-                16 => {
-                    let f = self.pick(&["min", "max", "dot4U8Packed"]);
-                    format!("{f}({}, {})", e!(U), e!(U))
-                }
-                17 => format!("{}[{} % 3u]", e!(V3), e!(U)),
-                18 => {
-                    let c = self.pick(&["x", "y", "z", "zx.y", "yyz.z"]);
-                    format!("{}.{c}", e!(V3))
-                }
-                19 => format!("dot({}, {})", e!(V3), e!(V3)),
-                20 => format!("extractBits({}, {} % 40u, {} % 40u)", e!(U), e!(U), e!(U)),
-                21 => format!("insertBits({}, {}, {} % 40u, {} % 40u)", e!(U), e!(U), e!(U), e!(U)),
-                22 => format!("unpack4xU8({})[{} % 4u]", e!(U), e!(U)),
-                23 => format!("pack4xU8(vec4({}, {}))", e!(V3), e!(U)),
-                24 => format!("array<u32, 3>({}, {}, lane)[{} % 3u]", e!(U), e!(U), e!(U)),
-                25 => format!("input[{} % 256u]", e!(U)),
-                26 => format!("deep[id.x].inner[{} % 3u].a[{} % 3u]", e!(U), e!(U)),
-                27 => format!("kept[{} % 8u]", e!(U)),
-                28 => format!("clamp({}, {} & 255u, 1000u)", e!(U), e!(U)),
-                _ => format!("bitcast<u32>({})", e!(I)),
-            },
-            Ty::I => match self.below(17) {
-                0..=4 => {
-                    let op = self.pick(&["+", "-", "*", "&", "|", "^"]);
-                    format!("({} {op} {})", e!(I), e!(I))
-                }
-                5 => format!("({} / (({} & 63i) + 1i))", e!(I), e!(I)),
-                6 => format!("({} % (({} & 63i) + 1i))", e!(I), e!(I)),
-                7 => format!("({} >> ({} & 31u))", e!(I), e!(U)),
-                8 => format!("({} << ({} & 31u))", e!(I), e!(U)),
-                9 => format!("i32({})", e!(U)),
-                10 => format!("i32({})", e!(F)),
-                11 => format!("select({}, {}, {})", e!(I), e!(I), e!(B)),
-                12 => {
-                    let f = self.pick(&["abs", "sign", "-", "~", "firstLeadingBit", "countOneBits"]);
-                    format!("{f}({})", e!(I))
-                }
-                13 => {
-                    let f = self.pick(&["min", "max"]);
-                    format!("{f}({}, {})", e!(I), e!(I))
-                }
-                14 => format!("extractBits({}, {} % 40u, {} % 40u)", e!(I), e!(U), e!(U)),
-                15 => format!("deep[id.x].inner[{} % 3u].c[{} & 1u]", e!(U), e!(U)),
-                _ => format!("dot4I8Packed({}, {})", e!(U), e!(U)),
-            },
-            Ty::F => match self.below(9) {
-                0 => format!("f32({} & 255u)", e!(U)),
-                1 => format!("f32({} & 127i)", e!(I)),
-                2 => format!("f32(({} & 15u) + 1u) * 0.5", e!(U)),
-                3 => {
-                    let f = self.pick(&["floor", "ceil", "trunc", "round", "abs", "saturate", "sign", "-"]);
-                    format!("{f}({})", e!(F))
-                }
-                4 => {
-                    let f = self.pick(&["min", "max", "step"]);
-                    format!("{f}({}, {})", e!(F), e!(F))
-                }
-                5 => format!("select({}, {}, {})", e!(F), e!(F), e!(B)),
-                6 => format!("(f32({} & 255u) * f32({} & 255u) + f32({} & 31i))", e!(U), e!(U), e!(I)),
-                7 => format!("unpack2x16float(pack2x16float(vec2(f32({} & 1023u), 3.0))).x", e!(U)),
-                _ => format!(
-                    "(mat2x3<f32>(1.0, 2.0, 3.0, f32({} & 15u), 5.0, 6.0) * vec2(f32({} & 15u), 2.0))[{} % 3u]",
-                    e!(U),
-                    e!(U),
-                    e!(U)
-                ),
-            },
-            Ty::B => match self.below(8) {
-                0 | 1 => {
-                    let op = self.pick(&["<", "<=", ">", ">=", "==", "!="]);
-                    format!("({} {op} {})", e!(U), e!(U))
-                }
-                2 => {
-                    let op = self.pick(&["<", "<=", ">", ">=", "==", "!="]);
-                    format!("({} {op} {})", e!(I), e!(I))
-                }
-                3 => {
-                    let op = self.pick(&["<", "<=", ">", ">=", "==", "!="]);
-                    format!("({} {op} {})", e!(F), e!(F))
-                }
-                4 => {
-                    let op = self.pick(&["&&", "||", "&", "|", "==", "!="]);
-                    format!("({} {op} {})", e!(B), e!(B))
-                }
-                5 => format!("!{}", e!(B)),
-                6 => {
-                    let f = self.pick(&["all", "any"]);
-                    format!("{f}({} < {})", e!(V3), e!(V3))
-                }
-                _ => format!("bool({} & 4u)", e!(U)),
-            },
-            Ty::V3 => match self.below(9) {
-                0 => format!("vec3<u32>({}, {}, {})", e!(U), e!(U), e!(U)),
-                1 => format!("vec3<u32>({})", e!(U)),
-                2 | 3 => {
-                    let op = self.pick(&["+", "-", "*", "&", "|", "^"]);
-                    format!("({} {op} {})", e!(V3), e!(V3))
-                }
-                4 => format!("({} + {})", e!(V3), e!(U)),
-                5 => {
-                    let c = self.pick(&["zyx", "xxy", "yzx"]);
-                    format!("{}.{c}", e!(V3))
-                }
-                6 => format!("select({}, {}, {} > {})", e!(V3), e!(V3), e!(V3), e!(V3)),
-                7 => format!("deep[id.x].inner[{} % 3u].a", e!(U)),
-                _ => format!("max({}, {})", e!(V3), e!(V3)),
-            },
+        let mut parts = form.split('$');
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let ty = TYPES["UIFBV".find(&part[..1]).unwrap()];
+            text += &self.expr(ty, depth);
+            text += &part[1..];
         }
+        text
     }
 
     fn condition(&mut self) -> String {
@@ -332,7 +279,7 @@ impl Writer<'_> {
                 }
             }
             8 => {
-                let (value, op) = (self.expr(Ty::U, 3), self.pick(&["+=", "-=", "*=", "^=", "|="]));
+                let (value, op) = (self.expr(Ty::U, 3), self.pick("+= -= *= ^= |="));
                 if let Some(name) = self.variable(Ty::U, true) {
                     self.line(&format!("{name} {op} {value};"));
                 }
@@ -434,7 +381,7 @@ impl Writer<'_> {
                     return true;
                 }
                 None if self.in_loop && !self.in_switch && self.depth > 2 => {
-                    let word = self.pick(&["break", "continue"]);
+                    let word = self.pick("break continue");
                     self.line(&format!("{word};"));
                     return true;
                 }
@@ -542,11 +489,13 @@ impl Writer<'_> {
                 self.line(&format!(
                     "wg_deep[lane] = Inner({v3}, {u}, vec2({i}, 1i));\n    workgroupBarrier();"
                 ));
-                self.line(&format!("let {got} = wg_deep[63u - lane].a[lane % 3u] + wg_deep[lane ^ 1u].b;\n    workgroupBarrier();"));
+                self.line(&format!(
+                    "let {got} = wg_deep[63u - lane].a[lane % 3u] + wg_deep[lane ^ 1u].b;\n    workgroupBarrier();"
+                ));
             }
             2 => {
                 self.line("if lane < 4u { atomicStore(&wg_sums[lane], 5i); }\n    workgroupBarrier();");
-                let f = self.pick(&["Add", "Sub", "Max", "Min", "And", "Or", "Xor"]);
+                let f = self.pick("Add Sub Max Min And Or Xor");
                 self.line(&format!(
                     "if {b} {{ atomic{f}(&wg_sums[{u} % 4u], {i}); }}\n    workgroupBarrier();"
                 ));
@@ -562,32 +511,17 @@ impl Writer<'_> {
                 self.line(&format!("let {got} = workgroupUniformLoad(&wg_words[{}u]);", self.names % 64));
             }
             5 => {
-                let f = self.pick(&[
-                    "Add",
-                    "Mul",
-                    "Max",
-                    "Min",
-                    "And",
-                    "Or",
-                    "Xor",
-                    "InclusiveAdd",
-                    "ExclusiveAdd",
-                    "InclusiveMul",
-                    "ExclusiveMul",
-                    "BroadcastFirst",
-                ]);
+                let f = self.pick(
+                    "Add Mul Max Min And Or Xor InclusiveAdd ExclusiveAdd InclusiveMul ExclusiveMul \
+                     BroadcastFirst",
+                );
                 self.line(&format!("let {got} = subgroup{f}({u});"));
             }
             6 => {
-                let f = self.pick(&[
-                    "subgroupShuffleXor({}, 1u)",
-                    "subgroupBroadcast({}, 2u)",
-                    "quadSwapX({})",
-                    "quadSwapY({})",
-                    "quadSwapDiagonal({})",
-                    "quadBroadcast({}, 3u)",
-                    "subgroupShuffle({}, (lane + 1u) % 4u)",
-                ]);
+                let f = self.pick(
+                    "subgroupShuffleXor({},1u) subgroupBroadcast({},2u) quadSwapX({}) quadSwapY({}) \
+                     quadSwapDiagonal({}) quadBroadcast({},3u) subgroupShuffle({},(lane+1u)%4u)",
+                );
                 self.line(&format!("let {got} = {};", f.replace("{}", &u)));
             }
             _ => self.line(&format!(

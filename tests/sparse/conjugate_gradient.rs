@@ -87,7 +87,7 @@ fn f16_systems_are_solved_in_every_format() {
     let mut random = Random::new(5);
     let (b, x) = (random.elements::<f32>(csr.rows), random.elements::<f32>(csr.rows));
     for host in every_format(&csr) {
-        let a = host.upload_f16(gpu).unwrap();
+        let a = gpu.upload_matrix_f16(&host).unwrap();
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
         let (solution, x) = solve(gpu, &a, &cg, &b, &x).unwrap();
         assert_eq!(solution.outcome, Outcome::Converged, "{:?}: {solution}", a.layout());
@@ -106,7 +106,7 @@ fn systems_match_reference_in_every_format() {
                 let (_, wanted) = reference::conjugate_gradient(csr, &b, &x, jacobi, 1e-5, 1000).unwrap();
                 let formats = if device.main && csr.rows == 713 { 10 } else { 1 };
                 for host in every_format(csr).into_iter().take(formats) {
-                    let a = host.upload(&device.gpu).unwrap();
+                    let a = device.gpu.upload_matrix(&host).unwrap();
                     let cg = ConjugateGradient::new(a.layout()).preconditioner(preconditioner).check_every(8);
                     let (solution, x) = solve(&device.gpu, &a, &cg, &b, &x).unwrap();
                     let what = format!("{}: {preconditioner:?} {:?}: {solution}", device.label, a.layout());
@@ -164,10 +164,10 @@ fn any_number_of_partial_sums_matches_reference() {
     let b = Random::new(6).elements::<f32>(3000);
     let (_, wanted) = reference::conjugate_gradient(&csr, &b, &[0.0; 3000], true, 1e-5, 1000).unwrap();
     // The number for cards; one part; and more parts than a workgroup sums at once.
-    for (size, items, most) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
+    for (size, items, max) in [(256, 4, 1024), (64, 100, 1), (8, 1, 1000), (2, 3, 90)] {
         let cg = ConjugateGradient::new(a.layout()).preconditioner(Preconditioner::Jacobi);
-        let (solution, x) = solve(gpu, &a, &cg.tile(size, items, most), &b, &[0.0; 3000]).unwrap();
-        let what = format!("{size} x {items}, {most}: {solution}");
+        let (solution, x) = solve(gpu, &a, &cg.tile(size, items, max), &b, &[0.0; 3000]).unwrap();
+        let what = format!("{size} x {items}, {max}: {solution}");
         assert!(
             solution.iterations.abs_diff(wanted.len() - 1) <= 5 && residual(&csr, &x, &b) < 1.01e-5,
             "{what}"
@@ -189,7 +189,11 @@ fn iterations_stop_at_the_limit_and_resume() {
     let solution = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert_eq!((solution.outcome, solution.iterations), (Outcome::Limit, 13));
     assert!((solution.residual / solution.history[13] - 1.0).abs() < 1e-3);
-    assert!(solution.to_string().starts_with("not converged: the iterations allowed are done after 13"));
+    assert!(
+        solution
+            .to_string()
+            .starts_with("not converged: the maximum number of iterations is reached after 13")
+    );
     let again = solver.solve(&a, &b, &x, |_, _| ()).unwrap();
     assert!((again.history[0] / solution.residual - 1.0).abs() < 1e-5);
 }
@@ -260,10 +264,10 @@ fn unsolvable_systems_report_the_reason() {
             let a = gpu.upload_matrix(&csr).unwrap();
             let cg = ConjugateGradient::new(a.layout()).tolerance(tolerance);
             let (solution, x) = solve(gpu, &a, &cg, &b, &vec![0.0; n]).unwrap();
-            let (outcome, most) =
+            let (outcome, max) =
                 if size > 1e-20 { (Outcome::Stagnated, 1e-5) } else { (Outcome::TooSmall, 1e-2) };
             assert_eq!(solution.outcome, outcome, "{size} {tolerance}: {solution}");
-            assert!(solution.residual < most && residual(&csr, &x, &b) < most, "{solution}");
+            assert!(solution.residual < max && residual(&csr, &x, &b) < max, "{solution}");
         }
     }
 }
@@ -313,7 +317,7 @@ fn rejects_invalid_arguments() {
     refused(&cg.clone().absolute(f32::NAN), ErrorKind::InvalidArgument, "the absolute tolerance is NaN");
     refused(&cg.clone().iterations(0), ErrorKind::InvalidArgument, "0 iterations");
     refused(&cg.clone().check_every(0), ErrorKind::InvalidArgument, "between checks");
-    refused(&cg.clone().variant("ell"), ErrorKind::InvalidArgument, "for another format");
+    refused(&cg.clone().variant("ell"), ErrorKind::InvalidArgument, "takes another format");
     let coo = gpu.upload_matrix(&csr.to_coo().unwrap()).unwrap();
     let atomic = ConjugateGradient::new(coo.layout()).variant("coo-atomic");
     refused(&atomic, ErrorKind::Unsupported, "varies from run to run");

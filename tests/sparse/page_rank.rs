@@ -26,8 +26,8 @@ fn ranks_match_reference_in_every_format() {
         let gpu = &device.gpu;
         for personal in [None, Some(&start)] {
             let want = reference::page_rank(&t, 0.9, personal.map(Vec::as_slice), 300).unwrap();
-            for host in every_format(&t).iter().take(if device.main { 10 } else { 1 }) {
-                let a = host.upload(gpu).unwrap();
+            for host in every_format(&t).into_iter().take(if device.main { 10 } else { 1 }) {
+                let a = gpu.upload_matrix(&host).unwrap();
                 let rank =
                     PageRank::new(a.layout()).damping(0.9).when(personal.is_some(), |op| op.personalised());
                 let (x, on_device) = (gpu.alloc::<f32>(n).unwrap(), gpu.upload(&start).unwrap());

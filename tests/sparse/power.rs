@@ -1,4 +1,4 @@
-//! The power method against known eigenvalues and the reference.
+//! Power iteration against known eigenvalues and the reference.
 
 use super::conjugate_gradient::laplacian;
 use super::spmv::{every_format, matrix};
@@ -33,8 +33,8 @@ fn largest_eigenvalue_is_found_in_every_format() {
     let x = vec![1.0; 300];
     let (want, vector) = reference::power_iteration(&csr, &x, 2000).unwrap();
     for device in devices() {
-        for host in every_format(&csr).iter().take(if device.main { 10 } else { 1 }) {
-            let a = host.upload(&device.gpu).unwrap();
+        for host in every_format(&csr).into_iter().take(if device.main { 10 } else { 1 }) {
+            let a = device.gpu.upload_matrix(&host).unwrap();
             let (value, solution, x) = run(&device.gpu, &a, &PowerIteration::new(a.layout()), &x);
             let what = format!("{}: {:?}: {value} {want} {solution}", device.label, a.layout().format);
             assert!(solution.outcome == Outcome::Converged && solution.residual <= 1e-5, "{what}");

@@ -31,7 +31,7 @@ fn rejects_malformed_files_with_line_and_reason() {
         ("mangle2", "line 1: the format `junk`"),
         ("mangle3", "line 1: values of `junk`"),
         ("mangle4", "line 1: the symmetry `junk`"),
-        ("bad_dimensions", "line 4: the file ends before the line of sizes"),
+        ("bad_dimensions", "line 4: the file ends before the size line"),
         ("bad_header", "line 1: the symmetry `bogus`"),
         ("bad_matrix_type", "line 1: complex values"),
     ];

@@ -54,17 +54,11 @@ impl Node {
 /// The value of an attribute.
 #[derive(Debug, Clone)]
 pub(crate) enum Attribute {
-    /// An integer.
     Int(i64),
-    /// A float.
     Float(f32),
-    /// A string.
     Str(String),
-    /// A list of integers.
     Ints(Vec<i64>),
-    /// A list of floats.
     Floats(Vec<f32>),
-    /// A tensor.
     Tensor(Tensor),
     /// A graph, a list of strings, and the like.
     Other,
@@ -90,76 +84,52 @@ pub(crate) struct Tensor {
     pub data: TensorData,
 }
 
-/// The elements of a tensor.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum TensorData {
-    /// FLOAT.
-    F32(Vec<f32>),
-    /// FLOAT16.
-    F16(Vec<f16>),
-    /// DOUBLE.
-    F64(Vec<f64>),
-    /// INT32.
-    I32(Vec<i32>),
-    /// INT64.
-    I64(Vec<i64>),
-    /// UINT32.
-    U32(Vec<u32>),
-    /// UINT64.
-    U64(Vec<u64>),
-    /// INT8.
-    I8(Vec<i8>),
-    /// UINT8.
-    U8(Vec<u8>),
-    /// BOOL.
-    Bool(Vec<bool>),
-    /// FLOAT8E4M3FN, as bytes.
-    F8(Vec<u8>),
-    /// A type that tilework does not use, by ONNX's number; its elements are not read.
-    Other(i32),
+/// Declares the types of elements, with Rust's names if there are any.
+macro_rules! tensor_data {
+    ($($variant:ident($ty:ty), $name:literal;)*) => {
+        /// The elements of a tensor.
+        #[derive(Debug, Clone, PartialEq)]
+        pub(crate) enum TensorData {
+            $($variant(Vec<$ty>),)*
+            /// A type that tilework does not use, by ONNX's number; its elements are not read.
+            Other(i32),
+        }
+
+        impl TensorData {
+            /// The number of elements; `None` when they were not read.
+            pub(crate) fn len(&self) -> Option<usize> {
+                match self {
+                    $(Self::$variant(v) => Some(v.len()),)*
+                    Self::Other(_) => None,
+                }
+            }
+
+            /// The name of the elements' type, Rust's if it has one.
+            pub(crate) fn type_name(&self) -> String {
+                match self {
+                    $(Self::$variant(_) => $name.into(),)*
+                    Self::Other(4) => "u16".into(),
+                    Self::Other(5) => "i16".into(),
+                    Self::Other(8) => "string".into(),
+                    Self::Other(16) => "bf16".into(),
+                    Self::Other(number) => format!("type {number}"),
+                }
+            }
+        }
+    };
 }
-
-impl TensorData {
-    /// The number of elements; `None` when they were not read.
-    pub(crate) fn len(&self) -> Option<usize> {
-        Some(match self {
-            Self::F32(v) => v.len(),
-            Self::F16(v) => v.len(),
-            Self::F64(v) => v.len(),
-            Self::I32(v) => v.len(),
-            Self::I64(v) => v.len(),
-            Self::U32(v) => v.len(),
-            Self::U64(v) => v.len(),
-            Self::I8(v) => v.len(),
-            Self::U8(v) => v.len(),
-            Self::Bool(v) => v.len(),
-            Self::F8(v) => v.len(),
-            Self::Other(_) => return None,
-        })
-    }
-
-    /// The name of the elements' type, Rust's if it has one.
-    pub(crate) fn type_name(&self) -> String {
-        let name = match self {
-            Self::F32(_) => "f32",
-            Self::F16(_) => "f16",
-            Self::F64(_) => "f64",
-            Self::I32(_) => "i32",
-            Self::I64(_) => "i64",
-            Self::U32(_) => "u32",
-            Self::U64(_) => "u64",
-            Self::I8(_) => "i8",
-            Self::U8(_) => "u8",
-            Self::Bool(_) => "bool",
-            Self::F8(_) => "f8",
-            Self::Other(4) => "u16",
-            Self::Other(5) => "i16",
-            Self::Other(8) => "string",
-            Self::Other(16) => "bf16",
-            Self::Other(number) => return format!("type {number}"),
-        };
-        name.into()
-    }
+tensor_data! {
+    F32(f32), "f32";
+    F16(f16), "f16";
+    F64(f64), "f64";
+    I32(i32), "i32";
+    I64(i64), "i64";
+    U32(u32), "u32";
+    U64(u64), "u64";
+    I8(i8), "i8";
+    U8(u8), "u8";
+    Bool(bool), "bool";
+    F8(u8), "f8";
 }
 
 /// Reads every case under `dir`, sorted by name. The first malformed file is the error, by its path.

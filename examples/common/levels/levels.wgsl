@@ -1,5 +1,5 @@
-// Opens a level of a tree: its cells are the children, four each, of those cells of the level before that
-// were selected, as far as there is room for them. One invocation.
+// Opens a level of a tree: sets its number of cells to four children for each selected cell of the level above, up to
+// the room there is. One thread.
 
 struct Params {
     room: u32, // cells whose children fit
@@ -8,7 +8,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> wanted: array<u32>; // cells that want to split
 @group(0) @binding(2) var<storage, read_write> count: array<u32>;
-@group(0) @binding(3) var<storage, read_write> summary: array<u32>; // of each level: cells, and those that wanted
+@group(0) @binding(3) var<storage, read_write> summary: array<u32>; // per level: cells, and how many want to split
 
 @compute @workgroup_size(1)
 fn open_level() {

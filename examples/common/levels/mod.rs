@@ -1,5 +1,5 @@
-//! What `quadtree` and `adaptive` share: trees whose levels are made on the device, one from the other, and
-//! pictures of them.
+//! Trees whose levels are made on the device, each from the one above, and pictures of them: shared by `quadtree` and
+//! `adaptive`.
 
 pub(crate) mod canvas;
 
@@ -13,22 +13,21 @@ use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
 use tilework::{Plan, Result};
 
-/// Words of a cell on the device; what they are is the program's own, but for [`CHILD`].
+/// Words per cell. The program defines all but [`CHILD`].
 pub(crate) const WORDS: usize = 4;
-/// The word of a cell that holds the number of its first child in the next level.
+/// The word with the index of a cell's first child in the next level.
 pub(crate) const CHILD: usize = 3;
-/// The child of a cell that has none.
+/// The child of a leaf.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Selects numbers of cells: from numbers, flags and how many there are, to numbers and how many.
+/// Selects cell indices by flags; input and output lengths are on the device.
 type Selection = Plan<Select, u32>;
 
 /// A tree on the device, level by level.
 ///
-/// The program's own kernel makes the cells of a level, and says by a flag which of them want to split.
-/// `Select` lists these in order, a kernel of one invocation counts their children, and the program's kernel
-/// runs over as many by an indirect dispatch. No count comes back to the host before all is done, and the
-/// order of cells is always the same.
+/// The program's kernel makes the cells of a level and flags those that want to split. `Select` lists these in order, a
+/// kernel of one thread counts their children, and the program's kernel runs over them by an indirect dispatch. No
+/// count returns to the host before the end, and the order of cells is deterministic.
 #[derive(Debug)]
 pub(crate) struct Levels {
     open: OwnKernel,
@@ -40,27 +39,27 @@ pub(crate) struct Levels {
     summary: Buffer<u32>,
 }
 
-/// One level of it.
+/// A level of a tree.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) capacity: usize,
     pub(crate) cells: Buffer<u32>,
-    /// How many cells there are.
+    /// Number of cells.
     pub(crate) count: Buffer<u32>,
     select: Selection,
 }
 
-/// What became of a level.
+/// The outcome of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) cells: usize,
     /// Cells that wanted to split.
     pub(crate) wanted: usize,
-    /// Cells that did.
+    /// Cells that split.
     pub(crate) split: usize,
 }
 
-/// Tells whoever looks that a level had no room for all.
+/// For a level without room for all children.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { wanted, split, .. } = self;
@@ -68,15 +67,15 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Room for cells of each level, down to `deepest`: as many as four children each can be, at most `most`, and
-/// never more than `limit`. Levels that cannot have any are left out.
+/// Returns the maximum cells of each level down to `deepest`: four children per cell above, but no more than `most` and
+/// `limit`. Levels that cannot have cells are left out.
 pub(crate) fn capacities(first: usize, deepest: u32, limit: usize, most: usize) -> Vec<usize> {
     let below = |above: &usize| Some(above.saturating_mul(4).min(most).min(limit) / 4 * 4).filter(|n| *n > 0);
     std::iter::successors(Some(first), below).take(deepest as usize + 1).collect()
 }
 
 impl Levels {
-    /// Room for as many cells of each level as `capacities` says; the first level has exactly as many.
+    /// Makes a tree with at most `capacities` cells per level; the first level has exactly that many.
     pub(crate) fn new(gpu: &Gpu, capacities: &[usize]) -> Result<Self> {
         let level = |&capacity: &usize| {
             let select = Select::new(capacity).counted().plan::<u32>(gpu)?;
@@ -95,12 +94,12 @@ impl Levels {
         })
     }
 
-    /// Levels that there may be.
+    /// Returns the maximum number of levels.
     pub(crate) fn len(&self) -> u32 {
         self.levels.len() as u32
     }
 
-    /// Records the first level. `plant` binds parameters, cells, flags, numbers, and `rest`.
+    /// Records the first level. `plant` binds parameters, cells, flags, indices, and `rest`.
     pub(crate) fn plant(
         &self,
         rec: &mut Recorder,
@@ -115,9 +114,8 @@ impl Levels {
         self.select(rec, 0)
     }
 
-    /// Records level `number`, from 1. `divide` has as many workgroups of `each` cells as there are cells. It
-    /// binds parameters, the number of cells, the numbers of their parents, the cells of the level above,
-    /// those of this one, flags, numbers, and `rest`.
+    /// Records level `number`, from 1. `divide` runs one workgroup per `each` cells. It binds parameters, the number of
+    /// cells, the indices of their parents, the cells above, the new cells, flags, indices, and `rest`.
     pub(crate) fn divide(
         &self,
         rec: &mut Recorder,
@@ -136,7 +134,7 @@ impl Levels {
         self.select(rec, number)
     }
 
-    /// Lists the cells of a level that want to split, if another level may follow.
+    /// Lists the cells that want to split, unless the level is the last.
     fn select(&self, rec: &mut Recorder, number: u32) -> Result<()> {
         if number + 1 == self.len() {
             return Ok(());
@@ -147,7 +145,7 @@ impl Levels {
         select.with_length(count).record(rec, numbers, flags, parents, &self.wanted)
     }
 
-    /// Waits: what became of each level, and its cells. Ends with the last level that has any.
+    /// Waits, and reads each level up to the last one with cells.
     pub(crate) fn read(&self) -> Result<Vec<(Summary, Vec<[u32; WORDS]>)>> {
         let mut summary: Vec<usize> = self.summary.read()?.iter().map(|n| *n as usize).collect();
         summary[0] = self.levels[0].capacity;
@@ -166,21 +164,26 @@ impl Levels {
     }
 }
 
-/// Seconds on the device of all of `stages` in one submission, and of each by itself.
+/// Measures the device time of all `stages` in one submission, and of each alone. Then submits all once more, whose
+/// results can be read.
 pub(crate) fn times(
     gpu: &Gpu,
     stages: u32,
     mut record: impl FnMut(&mut Recorder, u32) -> Result<()>,
 ) -> Result<(f64, Vec<f64>)> {
     let mut all = |rec: &mut Recorder| (0..stages).try_for_each(|stage| record(rec, stage));
-    // A card gets runs enough to raise its clocks.
+    // Enough runs to raise a card's clocks.
     let whole =
         if gpu.profile().is_cpu() { gpu.time(all)?.seconds } else { gpu.measure(11, &mut all)?.median() };
     let each = (0..stages).map(|stage| Ok(gpu.time(|rec| record(rec, stage))?.seconds));
-    Ok((whole, each.collect::<Result<_>>()?))
+    let each = each.collect::<Result<_>>()?;
+    let mut rec = gpu.recorder();
+    (0..stages).try_for_each(|stage| record(&mut rec, stage))?;
+    rec.submit()?;
+    Ok((whole, each))
 }
 
-/// Says on standard error what is going on, where that is a terminal, until it is dropped.
+/// A spinner with a message on standard error, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Doing(ProgressBar);
 
@@ -202,7 +205,7 @@ impl Drop for Doing {
     }
 }
 
-/// Seconds in the unit that suits.
+/// Formats seconds in a suitable unit.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.1} us", 1e6 * s),
@@ -211,17 +214,17 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// Even bits of a code, close together.
+/// Packs the even bits of a code.
 fn gather(code: u32) -> u32 {
     (0..16).map(|bit| (code >> (2 * bit) & 1) << bit).sum()
 }
 
-/// Column and row of the cell with this Morton code among those of its level.
+/// Returns column and row of a cell with this Morton code in its level.
 pub(crate) fn place(code: u32) -> (u32, u32) {
     (gather(code), gather(code >> 1))
 }
 
-/// The file of `--picture`.
+/// Parses the file name of `--picture`.
 pub(crate) fn picture_file(name: OsString) -> std::result::Result<PathBuf, Failure> {
     let path = PathBuf::from(name);
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png")) {

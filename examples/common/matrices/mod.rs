@@ -1,10 +1,10 @@
-//! What `solve` and `pagerank` share: matrices from files and to a device, vectors, a progress bar, and pictures.
+//! Matrices, vectors, progress and pictures: shared by `solve` and `pagerank`.
 
 mod picture;
 
 use super::matrix_file::{read, read_sparse};
 use super::pictures::is_png;
-use super::{Args, Failure, bar, exit_code, room_for, say};
+use super::{Args, Failure, bar, room_for, say};
 #[cfg(test)]
 pub(crate) use picture::pattern;
 use std::io::Write;
@@ -16,25 +16,11 @@ use tilework::io::shown;
 use tilework::sparse::{Csr, Duplicates, Outcome, Solution, Target};
 use tilework::{DeviceMatrix, Gpu};
 
-/// What `--format` may be.
-pub(crate) const FORMATS: [&str; 8] = ["auto", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
+/// Values of `--format`.
+pub(crate) const FORMATS: [&str; 9] =
+    ["auto", "textbook", "coo", "csr", "csc", "ell", "jds", "hybrid", "sell"];
 
-/// Does what is asked for, or prints the usage, and gives the exit code.
-pub(crate) fn run<R>(
-    (program, usage): (&str, &str),
-    request: Result<Option<R>, Failure>,
-    work: impl FnOnce(&R, &mut dyn Write) -> Result<u8, Failure>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> u8 {
-    let result = request.and_then(|request| match request {
-        Some(request) => work(&request, out),
-        None => say(out, &format!("{usage}{USAGE}")).map(|()| 0),
-    });
-    exit_code(program, result, err)
-}
-
-/// A sparse and square matrix; entries at one position are added up.
+/// Reads a sparse, square matrix. Duplicate entries are summed.
 pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
     let triplets = read_sparse(path)?;
     if triplets.rows != triplets.cols || triplets.rows == 0 {
@@ -42,13 +28,13 @@ pub(crate) fn read_square(path: &Path) -> Result<Csr, Failure> {
         return Err(Failure::bad_input(format!("{rows} x {cols}; it must be square, and not empty")).at(path));
     }
     let (rows, entries) = (triplets.rows, triplets.values.len());
-    // Pointers and some vectors, of which those of the check have 8 bytes an element; the entries, in two formats.
+    // Pointers and vectors, some of 8 bytes per element for the check; entries in two formats.
     let words = rows.saturating_mul(12).saturating_add(entries.saturating_mul(6));
     room_for(&format!("{rows} rows with {entries} entries"), words, 4).map_err(|e| e.at(path))?;
     Ok(Csr::from_triplets(&triplets, Duplicates::Sum)?)
 }
 
-/// A vector of `n` elements: a column or a row, as an array or by coordinates.
+/// Reads a vector of `n` elements: a row or a column, dense or sparse.
 pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
     let matrix = read(path)?;
     let (rows, cols) = match &matrix {
@@ -57,7 +43,7 @@ pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
     };
     if rows.min(cols) != 1 || rows.max(cols) != n {
         return Err(
-            Failure::bad_input(format!("{rows} x {cols}; a column of {n} elements is wanted")).at(path)
+            Failure::bad_input(format!("{rows} x {cols}; expected a column of {n} elements")).at(path)
         );
     }
     Ok(match matrix {
@@ -73,12 +59,13 @@ pub(crate) fn read_vector(path: &Path, n: usize) -> Result<Vec<f32>, Failure> {
     })
 }
 
-/// Brings a matrix to the device in this format, or the one that suits it; and says which, and why.
+/// Uploads a matrix in this format, or the most suitable one, and says which and why.
 pub(crate) fn upload(gpu: &Gpu, csr: &Csr, format: &str) -> Result<(DeviceMatrix, String), Failure> {
     let seen = csr.analyse();
     let (name, why) = match format {
-        "auto" => seen.format(),
-        _ => (format, "asked for by name".to_owned()),
+        "auto" => seen.format(gpu.profile()),
+        "textbook" => seen.textbook_format(),
+        _ => (format, "requested by name".to_owned()),
     };
     let mut a = gpu.upload_matrix(csr)?;
     if let Some(target) = Target::named(name).filter(|target| *target != Target::Csr) {
@@ -87,7 +74,7 @@ pub(crate) fn upload(gpu: &Gpu, csr: &Csr, format: &str) -> Result<(DeviceMatrix
     Ok((a, format!("{name} ({why})")))
 }
 
-/// What both programs can be told.
+/// Options of both programs.
 pub(crate) struct Options {
     pub(crate) output: Option<PathBuf>,
     pub(crate) tolerance: f32,
@@ -99,8 +86,8 @@ pub(crate) struct Options {
     spy: Option<PathBuf>,
 }
 
-/// What the usage of a program says of them.
-pub(crate) const USAGE: &str = "  --format NAME        auto, coo, csr, csc, ell, jds, hybrid or sell (auto)
+/// Their usage.
+pub(crate) const USAGE: &str = "  --format NAME        auto, textbook, coo, csr, csc, ell, jds, hybrid or sell (auto)
   --history            print the residual of every iteration
   --plot FILE          draw the residuals, as SVG or PNG
   --spy FILE.png       draw where the matrix has entries
@@ -121,7 +108,7 @@ impl Options {
         }
     }
 
-    /// Takes the option `--name`, which is none of the program's own.
+    /// Parses the common option `--name`.
     pub(crate) fn take(&mut self, name: &str, args: &mut Args) -> Result<(), Failure> {
         use lexopt::prelude::*;
         match name {
@@ -158,25 +145,25 @@ impl Options {
         Ok(())
     }
 
-    /// Checks that all files that are asked for can be written.
+    /// Checks that all output files can be written.
     pub(crate) fn check_outputs(&self) -> Result<(), Failure> {
         Ok(check_outputs([&self.output, &self.plot, &self.spy].into_iter().flatten())?)
     }
 
-    /// Draws where a matrix has entries, if that is asked for.
+    /// Draws the pattern of a matrix, if requested.
     pub(crate) fn draw_pattern(&self, csr: &Csr, out: &mut dyn Write) -> Result<(), Failure> {
         let Some(path) = &self.spy else { return Ok(()) };
         picture::spy(path, csr)?;
         say(out, &format!("{}: where the matrix has entries\n", shown(path)))
     }
 
-    /// Runs a solver under a bar of iterations, prints what it came to, and gives it.
+    /// Runs a solver with a progress bar, prints its result, and returns it.
     pub(crate) fn watch(
         &self,
         out: &mut dyn Write,
         solve: impl FnOnce(&mut dyn FnMut(usize, f64)) -> tilework::Result<Solution>,
     ) -> Result<Solution, Failure> {
-        // The last residual stands behind.
+        // The last residual comes after the message.
         let template = "{bar:30} {human_pos} of at most {human_len} iterations, residual {msg}";
         let bar = bar(self.iterations as u64, template, 100);
         let start = Instant::now();
@@ -197,7 +184,7 @@ impl Options {
         Ok(solution)
     }
 
-    /// Draws the residuals of `matrix` and writes the result, where that is asked for; then the exit code.
+    /// Draws residuals and writes the result, if requested. Returns the exit code.
     pub(crate) fn finish(
         &self,
         matrix: &Path,
@@ -223,7 +210,7 @@ impl Options {
     }
 }
 
-/// The iteration of the first residual: some solvers have one before they begin.
+/// Returns the iteration of the first residual: 0 for solvers that start with one.
 fn first(solution: &Solution) -> usize {
     usize::from(solution.history.len() == solution.iterations)
 }

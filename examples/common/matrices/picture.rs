@@ -1,4 +1,4 @@
-//! Pictures: where a matrix has entries, and how residuals fall.
+//! Pictures of matrix patterns and residuals.
 
 use super::super::Failure;
 use super::super::pictures::{Picture, colour, encoded, save, whole};
@@ -9,13 +9,13 @@ use tilework::sparse::Csr;
 
 /// Maximum pixels of the longer side of a matrix.
 const SIDE: usize = 800;
-/// Pixels of the shorter side, at the least.
+/// Minimum pixels of the shorter side.
 const LEAST: usize = 8;
-/// White around the frame, with marks at each quarter of a side.
+/// White margin around the frame, with marks at each quarter.
 const MARGIN: usize = 12;
 const MARK: usize = 6;
 
-/// Colours of 8 bits a channel.
+/// An 8-bit RGB picture.
 pub(crate) struct Pixels {
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -35,7 +35,7 @@ impl Pixels {
     }
 }
 
-/// Light to dark, by the logarithm of how many entries there are.
+/// Light to dark, by the logarithm of the number of entries.
 fn shade(count: u32, most: u32) -> [u8; 3] {
     if count == 0 {
         return [255; 3];
@@ -45,8 +45,8 @@ fn shade(count: u32, most: u32) -> [u8; 3] {
     [0, 1, 2].map(|i| (light[i] + (dark[i] - light[i]) * part) as u8)
 }
 
-/// The pattern of a matrix: a cell stands for as many rows and columns as make it fit, darker the more entries it
-/// has; small matrices are enlarged.
+/// Draws the pattern of a matrix. A cell covers as many rows and columns as needed to fit, darker for more entries;
+/// small matrices are enlarged.
 pub(crate) fn pattern(csr: &Csr) -> Pixels {
     let longest = csr.rows.max(csr.cols).max(1);
     let fold = longest.div_ceil(SIDE);
@@ -60,7 +60,7 @@ pub(crate) fn pattern(csr: &Csr) -> Pixels {
     }
     let most = counts.iter().copied().max().unwrap_or(0);
     let zoom = (SIDE / wide.max(high)).max(1);
-    // A matrix of few rows or columns would be a hair.
+    // A narrow matrix would be a hairline.
     let [zoom_x, zoom_y] =
         [wide, high].map(|cells| if cells * zoom < LEAST { LEAST.div_ceil(cells) } else { zoom });
     let (inner_w, inner_h) = (wide * zoom_x, high * zoom_y);
@@ -92,19 +92,19 @@ pub(crate) fn pattern(csr: &Csr) -> Pixels {
     picture
 }
 
-/// Writes the pattern of a matrix as a PNG file.
+/// Writes a matrix's pattern as a PNG file.
 pub(crate) fn spy(path: &Path, csr: &Csr) -> Result<(), Failure> {
     let picture = pattern(csr);
     let bytes = encoded(&picture.pixels, (picture.width as u32, picture.height as u32));
     bytes.and_then(|bytes| whole(path, &bytes)).map_err(Failure::bad_input)
 }
 
-/// Residuals by iteration, their axis logarithmic.
+/// Residuals by iteration, on a logarithmic axis.
 pub(crate) struct Residuals<'a> {
     pub(crate) title: String,
-    /// What falls.
+    /// Label of the axis.
     pub(crate) what: &'a str,
-    /// The iteration of the first.
+    /// Iteration of the first residual.
     pub(crate) from: usize,
     pub(crate) residuals: &'a [f64],
 }
@@ -122,7 +122,7 @@ impl Picture for Residuals<'_> {
 
     fn draw<D: DrawingBackend>(&self, area: &DrawingArea<D, Shift>) -> Result<(), String> {
         let Self { title, what, from, residuals } = self;
-        // A logarithm has no 0, and no NaN.
+        // A logarithmic axis has no 0 and no NaN.
         let points: Vec<_> =
             (*from..).zip(residuals.iter().copied()).filter(|(_, r)| *r > 0.0 && r.is_finite()).collect();
         let least = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);

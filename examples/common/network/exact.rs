@@ -1,4 +1,4 @@
-//! Parts of transformers in f64 on the processor: what the device is held against.
+//! Parts of transformers in f64 on the processor, as references.
 
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
@@ -8,7 +8,7 @@ pub(crate) fn add(x: &mut [f64], y: &[f64]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
 }
 
-/// Each row of `inputs` elements by a matrix with a row for each output, and biases if there are any.
+/// Multiplies each row of `inputs` elements by a matrix with one row per output, and adds the biases, if any.
 pub(crate) fn linear(x: &[f64], inputs: usize, weight: &[f32], bias: &[f32]) -> Vec<f64> {
     let weight: Vec<f64> = weight.iter().map(|w| f64::from(*w)).collect();
     let bias = |i: usize| bias.get(i).map_or(0.0, |b| f64::from(*b));
@@ -23,15 +23,14 @@ pub(crate) fn linear(x: &[f64], inputs: usize, weight: &[f32], bias: &[f32]) -> 
 #[derive(Clone, Copy)]
 pub(crate) struct Heads {
     pub(crate) queries: usize,
-    /// Of keys and values; each serves as many of the others.
+    /// Heads of keys and values, each shared by several query heads.
     pub(crate) keys: usize,
     pub(crate) size: usize,
-    /// Whether a token sees none behind it.
+    /// Whether a token sees only itself and earlier ones.
     pub(crate) causal: bool,
 }
 
-/// Every token by those it sees, head by head: rows of `q` have all heads, those of `k` and `v` as many as there are
-/// of them.
+/// Attends head by head. Rows of `q` hold all query heads; rows of `k` and `v` hold all key heads.
 pub(crate) fn attention(q: &[f64], k: &[f64], v: &[f64], heads: Heads) -> Vec<f64> {
     let Heads { queries, keys, size, causal } = heads;
     let mut y = vec![0.0; q.len()];

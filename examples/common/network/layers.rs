@@ -1,4 +1,4 @@
-//! Fully connected layers in the ways that numbers are kept.
+//! Fully connected layers, stored in several formats.
 
 use super::{Held, Network};
 use half::f16;
@@ -6,14 +6,14 @@ use tilework::program::Op;
 use tilework::quantize::{Code, Dequantize, GemmInt8, Quantize};
 use tilework::{Activation, Axpy, Buffer, DType, Gemm, Gpu, Precision, Result};
 
-/// How weights of layers are kept.
+/// How a layer's weights are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {
     F32,
     F16,
-    /// Bytes with a scale for each output; what they are multiplied by is quantised too, token by token.
+    /// Bytes with a scale per output. The other factor is quantised, too, token by token.
     Int8,
-    /// Bytes with a scale for each output, made floats again before they are used.
+    /// Bytes with a scale per output, converted to floats before use.
     Fp8,
 }
 
@@ -30,7 +30,7 @@ impl Storage {
     }
 }
 
-/// A fully connected layer: weights, a row for each output, and biases.
+/// A fully connected layer: a row of weights per output, and biases.
 pub(crate) struct Linear {
     pub(crate) weight: Vec<f32>,
     pub(crate) bias: Vec<f32>,
@@ -79,7 +79,7 @@ impl HeldLinear {
     }
 }
 
-/// The weights of a layer as bytes, with a scale for each output.
+/// Quantises a layer's weights, with a scale per output.
 fn quantized<Q: Code>(gpu: &Gpu, layer: &Linear) -> Result<(Held, Held)>
 where
     Quantize<Q>: Op<f32>,
@@ -104,7 +104,7 @@ pub(crate) struct Building<'a> {
     scratch: Scratch,
 }
 
-/// What a product of bytes needs, and only that: the quantised factor, and a result that is to be added.
+/// Buffers of a product of bytes: the quantised factor, and a result to be added.
 #[derive(Clone)]
 struct Scratch {
     bytes: Held,
@@ -113,7 +113,7 @@ struct Scratch {
 }
 
 impl<'a> Building<'a> {
-    /// For layers of at most `widest` inputs and outputs.
+    /// Starts a network with layers of at most `widest` inputs and outputs.
     pub(crate) fn new(
         gpu: &'a Gpu,
         dtype: DType,
@@ -130,13 +130,13 @@ impl<'a> Building<'a> {
         Ok(Self { gpu, dtype, rows, network: Network::default(), scratch })
     }
 
-    /// An op on floats, from the beginning of its operands on.
+    /// Adds an op on whole float buffers.
     pub(crate) fn floats(&mut self, op: &(impl Op<f32> + Op<f16>), operands: &[&Held]) -> Result<()> {
         let operands: Vec<_> = operands.iter().map(|held| (*held, 0)).collect();
         self.network.add_floats(self.gpu, self.dtype, op, &operands)
     }
 
-    /// `y = activation(x layer)`.
+    /// Adds `y = activation(x layer)`.
     pub(crate) fn linear(
         &mut self,
         layer: &HeldLinear,
@@ -165,7 +165,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// `y = x layer + y`.
+    /// Adds `y = x layer + y`.
     pub(crate) fn linear_added(&mut self, layer: &HeldLinear, x: &Held, y: &Held) -> Result<()> {
         match &layer.weight {
             Weight::Floats(weight) => {
@@ -180,7 +180,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// A product with a bias, on tensor cores where halves find some.
+    /// Adds a product with a bias, on tensor cores for f16 if there are any.
     fn product(&mut self, gemm: Gemm, operands: [&Held; 4]) -> Result<()> {
         let tensor = gemm.clone().precision(Precision::Tensor).with_bias();
         let fits = self.dtype == DType::F16 && Op::<f16>::lower(&tensor, self.gpu.profile()).is_ok();

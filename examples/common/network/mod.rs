@@ -1,49 +1,36 @@
-//! What `encoder` and `decode` share: a network as a list of planned ops with their buffers, recorded as a whole.
+//! Networks as lists of planned ops with their buffers, recorded together: shared by `encoder` and `decode`.
 
 pub(crate) mod exact;
 pub(crate) mod layers;
 
 use half::f16;
+use std::rc::Rc;
 use tilework::gpu::{Executable, RawSlice};
 use tilework::program::Op;
-use tilework::{Buffer, DType, Element, Gpu, Plannable, Recorder, Result, Slice};
+use tilework::{Buffer, DType, Element, Gpu, Plannable, Recorder, Result};
 
 /// A buffer of any element type.
 #[derive(Clone)]
-pub(crate) enum Held {
-    F32(Buffer<f32>),
-    F16(Buffer<f16>),
-    U32(Buffer<u32>),
-    I8(Buffer<i8>),
-    U8(Buffer<u8>),
+pub(crate) struct Held(Rc<dyn Part>);
+
+trait Part {
+    fn part(&self, begin: usize, len: usize) -> Result<RawSlice<'_>>;
 }
 
-/// `$body` with `$buffer` bound to what is held.
-macro_rules! with_buffer {
-    ($held:expr, $buffer:ident => $body:expr) => {
-        match $held {
-            Held::F32($buffer) => $body,
-            Held::F16($buffer) => $body,
-            Held::U32($buffer) => $body,
-            Held::I8($buffer) => $body,
-            Held::U8($buffer) => $body,
-        }
-    };
+impl<T: Element> Part for Buffer<T> {
+    fn part(&self, begin: usize, len: usize) -> Result<RawSlice<'_>> {
+        Ok(self.slice(begin..begin + len)?.untyped())
+    }
 }
 
-macro_rules! from_buffer {
-    ($($t:ty => $kind:ident),*) => {$(
-        impl From<Buffer<$t>> for Held {
-            fn from(buffer: Buffer<$t>) -> Self {
-                Self::$kind(buffer)
-            }
-        }
-    )*};
+impl<T: Element> From<Buffer<T>> for Held {
+    fn from(buffer: Buffer<T>) -> Self {
+        Self(Rc::new(buffer))
+    }
 }
-from_buffer!(f32 => F32, f16 => F16, u32 => U32, i8 => I8, u8 => U8);
 
 impl Held {
-    /// So many elements of a type, of any value.
+    /// Allocates `n` elements.
     pub(crate) fn alloc(gpu: &Gpu, dtype: DType, n: usize) -> Result<Self> {
         Ok(match dtype {
             DType::F16 => gpu.alloc::<f16>(n)?.into(),
@@ -54,7 +41,7 @@ impl Held {
         })
     }
 
-    /// Numbers as floats of a type.
+    /// Uploads numbers as floats of a type.
     pub(crate) fn upload(gpu: &Gpu, dtype: DType, values: &[f32]) -> Result<Self> {
         if dtype == DType::F16 {
             let halves: Vec<f16> = values.iter().map(|&x| f16::from_f32(x)).collect();
@@ -62,26 +49,22 @@ impl Held {
         }
         Ok(gpu.upload(values)?.into())
     }
-
-    fn part(&self, begin: usize, len: usize) -> Result<RawSlice<'_>> {
-        with_buffer!(self, buffer => Ok(Slice::from(buffer).slice(begin..begin + len)?.untyped()))
-    }
 }
 
-/// A planned op and its buffers, each from an element on.
+/// A planned op and its buffers, each with an offset in elements.
 struct Step {
     work: Executable,
     operands: Vec<(Held, usize)>,
 }
 
-/// Ops in the order in which they run.
+/// Ops in the order they run.
 #[derive(Default)]
 pub(crate) struct Network {
     steps: Vec<Step>,
 }
 
 impl Network {
-    /// Plans an op on elements of `T`, with operands that are these buffers, each from an element on.
+    /// Plans and adds an op on elements of `T`, on buffers with offsets in elements.
     pub(crate) fn add<T: Element>(
         &mut self,
         gpu: &Gpu,
@@ -94,7 +77,7 @@ impl Network {
         Ok(())
     }
 
-    /// The same for floats of a type that is known when it runs.
+    /// As [`add`](Self::add), for a float type known at run time.
     pub(crate) fn add_floats(
         &mut self,
         gpu: &Gpu,
@@ -109,18 +92,18 @@ impl Network {
         }
     }
 
-    /// Records all of it.
+    /// Records all ops.
     pub(crate) fn record(&self, rec: &mut Recorder) -> Result<()> {
         for Step { work, operands } in &self.steps {
             let slices = (operands.iter().zip(&work.program().operands))
-                .map(|((held, begin), operand)| held.part(*begin, operand.len))
+                .map(|((held, begin), operand)| held.0.part(*begin, operand.len))
                 .collect::<Result<Vec<_>>>()?;
             work.record(rec, &slices)?;
         }
         Ok(())
     }
 
-    /// Does all of it, as one submission.
+    /// Runs all ops in one submission.
     pub(crate) fn run(&self, gpu: &Gpu) -> Result<()> {
         let mut rec = gpu.recorder();
         self.record(&mut rec)?;

@@ -1,4 +1,4 @@
-//! Pictures of measurements: the same drawing as SVG and as PNG, with letters of its own.
+//! Pictures of measurements as SVG and PNG, with their own font.
 
 mod png;
 pub(crate) mod roofline;
@@ -10,24 +10,24 @@ pub(crate) use png::{encoded, whole};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A drawing of a size of its own, on any surface.
+/// A drawing that works on any surface.
 pub(crate) trait Picture {
-    /// Pixels, across and down.
+    /// Width and height in pixels.
     fn size(&self) -> (u32, u32);
 
     fn draw<D: DrawingBackend>(&self, area: &DrawingArea<D, Shift>) -> Result<(), String>;
 }
 
-/// Makes the font of all texts known to plotters, which draws its letters on PNG pictures and measures by them.
+/// Registers the font with plotters, which draws and measures text with it.
 fn register() {
     static REGISTERED: OnceLock<()> = OnceLock::new();
     REGISTERED.get_or_init(|| {
-        // Without it drawing fails, and says that no font is available.
+        // On failure, drawing reports that no font is available.
         let _ = register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular());
     });
 }
 
-/// Whether the file's name says that it is a PNG, and not an SVG; others are refused.
+/// Returns whether the file name ends in .png, not .svg. Rejects other names.
 pub(crate) fn is_png(path: &Path) -> Result<bool, String> {
     let ends = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
     match ends("png") {
@@ -36,7 +36,7 @@ pub(crate) fn is_png(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// Writes the picture as its file's name says.
+/// Writes the picture in the format of the file name.
 pub(crate) fn save(path: &Path, picture: &impl Picture) -> Result<(), String> {
     let named = |e: String| format!("{}: {e}", path.display());
     let bytes = match is_png(path)? {
@@ -46,14 +46,14 @@ pub(crate) fn save(path: &Path, picture: &impl Picture) -> Result<(), String> {
     whole(path, &bytes)
 }
 
-/// The picture as the text of an SVG file.
+/// Renders the picture as SVG.
 fn svg(picture: &impl Picture) -> Result<String, String> {
     let mut text = String::new();
     drawn(picture, SVGBackend::with_string(&mut text, picture.size()))?;
     Ok(text)
 }
 
-/// The picture as the bytes of a PNG file.
+/// Renders the picture as PNG.
 fn png(picture: &impl Picture) -> Result<Vec<u8>, String> {
     let (width, height) = picture.size();
     let mut pixels = vec![0; 3 * width as usize * height as usize];
@@ -69,7 +69,7 @@ fn drawn<D: DrawingBackend>(picture: &impl Picture, surface: D) -> Result<(), St
     area.present().map_err(|e| e.to_string())
 }
 
-/// Colours that stay apart for most eyes (Okabe and Ito, 2008), and two more.
+/// Colours that most colour-blind readers can tell apart (Okabe and Ito, 2008), and two more.
 const COLOURS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -83,7 +83,7 @@ const COLOURS: [RGBColor; 10] = [
     RGBColor(150, 160, 40),
 ];
 
-/// The colour of the `i`th of several things; what comes later begins anew.
+/// Returns the colour of the `i`th item, cyclically.
 pub(crate) fn colour(i: usize) -> RGBColor {
     COLOURS[i % COLOURS.len()]
 }

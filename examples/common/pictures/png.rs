@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use tilework::io::write_aside;
 
-/// Pixels of three bytes as those of a PNG file.
+/// Encodes RGB pixels as PNG.
 pub(crate) fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     PngEncoder::new(&mut bytes)
@@ -15,7 +15,7 @@ pub(crate) fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<
     Ok(bytes)
 }
 
-/// Writes a file that appears when it is whole.
+/// Writes a whole file, or nothing.
 pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
     write_aside(path, |file| file.write_all(bytes)).map_err(|e| e.to_string())
 }

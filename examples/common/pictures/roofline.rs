@@ -1,4 +1,4 @@
-//! The roofline of a device with what ran on it.
+//! A device's roofline, with measured kernels on it.
 
 use super::{Picture, colour};
 use plotters::coord::Shift;
@@ -6,19 +6,18 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use tilework::analysis::Roofline;
 
-/// Something that ran.
+/// A measured kernel.
 pub(crate) struct Dot {
     pub(crate) text: String,
-    /// Operations a byte.
+    /// Operations per byte.
     pub(crate) intensity: f64,
     pub(crate) flops: f64,
 }
 
-/// Both axes logarithmic; what is measured lies below the roof. Texts stand in a column beside it, in the order of
-/// their dots.
+/// A roofline on logarithmic axes. Labels stand in a column beside it, in the order of their dots.
 pub(crate) struct RooflinePicture {
     pub(crate) title: String,
-    /// What operations a byte are counted of.
+    /// Label of the horizontal axis.
     pub(crate) intensity: &'static str,
     pub(crate) roof: Roofline,
     pub(crate) dots: Vec<Dot>,
@@ -40,7 +39,7 @@ impl Picture for RooflinePicture {
         let top = flops().fold(roofline.peak, f64::max) * 3.0;
         let letters = |text: &str| text.chars().count() as i32;
         let widest = self.dots.iter().map(|d| letters(&d.text) * LETTER.0).max().unwrap_or(0);
-        // Long titles in small letters.
+        // Long titles get a smaller font.
         let title = (TITLE * 80 / letters(&self.title).max(1)).min(TITLE);
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", title))
@@ -65,7 +64,7 @@ impl Picture for RooflinePicture {
         let corners = [least, roofline.ridge(), most].map(|x| (x, roofline.attainable(x)));
         chart.draw_series(LineSeries::new(corners, BLACK.stroke_width(2))).map_err(|e| said(&e))?;
         let text = ("sans-serif", TEXT).into_text_style(area);
-        // The roof's own numbers stand above it, where they end.
+        // The peak rates stand above the ends of the roof.
         let above = text.pos(Pos::new(HPos::Right, VPos::Bottom));
         let number = |x: f64| if x < 10.0 { format!("{x:.1}") } else { format!("{x:.0}") };
         let (slope, flat) = ((least * roofline.ridge()).sqrt(), most / 1.1);
@@ -97,13 +96,13 @@ impl Picture for RooflinePicture {
 const TITLE: i32 = 20;
 const TEXT: i32 = 14;
 const DOT: i32 = 5;
-/// Pixels of a letter, across and down.
+/// Width and height of a letter in pixels.
 const LETTER: (i32, i32) = (8, 18);
-/// Pixels around the picture, and between the roofline and the texts.
+/// Margin in pixels around the picture and beside the labels.
 const MARGIN: i32 = 16;
 const GAP: i32 = 56;
 
-/// Heights of texts for dots of these heights: in their order, close to them, and none over another or beyond the
+/// Returns the heights of labels for dots of these heights: in order, close to the dots, without overlap, inside the
 /// picture.
 fn spread(dots: &[i32], bottom: i32) -> Vec<i32> {
     let mut order: Vec<_> = (0..dots.len()).collect();

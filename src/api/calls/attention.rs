@@ -7,8 +7,8 @@ use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::Op;
 
 impl Gpu {
-    /// Computes `softmax(scale Q K^T) V` of each head into a new buffer: [`Attention`] has the shapes and options.
-    /// Options with an operand of their own (a mask, lengths, pages, scales) need a plan.
+    /// Computes `softmax(scale Q K^T) V` of each head into a new buffer: see [`Attention`]. Options with an operand of
+    /// their own (mask, lengths, pages, scales) need a plan.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

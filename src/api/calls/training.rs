@@ -11,7 +11,7 @@ use crate::nn::{
 use crate::program::Op;
 
 impl Gpu {
-    /// Computes the gradient with respect to the argument of [`softmax`](Gpu::softmax), from its result `y` and the
+    /// Computes the gradient with respect to the input of [`softmax`](Gpu::softmax), from its result `y` and the
     /// result's gradient `dy`, in rows of `width` elements, into a new buffer: [`SoftmaxBackward`].
     ///
     /// ```
@@ -35,7 +35,7 @@ impl Gpu {
         self.call_rows::<f32, _>(width, |rows| SoftmaxBackward::new(rows, width), &given)?.output("dx")
     }
 
-    /// Computes the gradient with respect to the argument of [`log_softmax`](Gpu::log_softmax), from its result `y`
+    /// Computes the gradient with respect to the input of [`log_softmax`](Gpu::log_softmax), from its result `y`
     /// and the result's gradient `dy`, in rows of `width` elements, into a new buffer: [`LogSoftmaxBackward`].
     ///
     /// ```
@@ -99,7 +99,7 @@ impl Gpu {
     }
 
     /// Computes `dx = dy f'(x)` of an activation f into a new buffer, from `value`, which is f's result (for GELU its
-    /// argument): [`ActivationBackward`].
+    /// input): [`ActivationBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -150,7 +150,7 @@ impl Gpu {
         self.call::<f32, _>(bias, &[("dy", dy.into().untyped())])?.output("db")
     }
 
-    /// Computes the gradient with respect to the images of a pooling layer, from them and the result's gradient `dy`,
+    /// Computes the gradient with respect to the images of a pooling layer, from the images and the result's gradient `dy`,
     /// into a new buffer: [`Pool2dBackward`].
     ///
     /// ```

@@ -31,10 +31,12 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) if the padded arrays exceed a binding or
+    /// As [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) if the padded arrays exceed a binding or
     /// 32-bit indices, with their size.
     pub fn convert_matrix(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
         let from = matrix.layout;
+        let fill =
+            |format| self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }), Vec::new());
         let direct = match (from.format, to) {
             (Format::Coo { .. }, Target::Coo) => Some(Format::Coo { sorted: true }),
             (_, Target::Csr) => Some(Format::Csr),
@@ -42,7 +44,7 @@ impl Gpu {
             _ => None,
         };
         if let Some(format) = direct {
-            let mut made = self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }))?;
+            let mut made = fill(format)?;
             let pointed = format != (Format::Coo { sorted: true }) && from.format != format;
             if let (true, Some(Uploaded::Indices(ptrs))) = (pointed, made.lists.first()) {
                 made.layout.longest = self.longest(ptrs)?;
@@ -52,22 +54,21 @@ impl Gpu {
         if from.format != Format::Csr {
             return self.convert_matrix(&self.convert_matrix(matrix, Target::Csr)?, to);
         }
-        let with = |format| Spconvert::new(from, MatrixLayout { format, ..from });
         match to {
-            Target::Ell => self.filled(matrix, &with(Format::Ell { width: from.longest })),
+            Target::Ell => fill(Format::Ell { width: from.longest }),
             Target::Hybrid { width } => {
                 let width = match width {
                     Some(width) => width,
                     None => self.analyse_matrix(matrix)?.hybrid_width,
                 };
                 let list = self.rest(matrix, width)?;
-                self.filled(matrix, &with(Format::Hybrid { width, list, sorted: true }))
+                fill(Format::Hybrid { width, list, sorted: true })
             }
             Target::Sell { slice, window } => self.to_sell(matrix, slice, window),
-            Target::Jds => self.filled(matrix, &with(Format::Jds)),
-            Target::Csc => self.filled(matrix, &with(Format::Csc)),
-            Target::Csr => self.filled(matrix, &with(Format::Csr)),
-            Target::Coo => self.filled(matrix, &with(Format::Coo { sorted: true })),
+            Target::Jds => fill(Format::Jds),
+            Target::Csc => fill(Format::Csc),
+            Target::Csr => fill(Format::Csr),
+            Target::Coo => fill(Format::Coo { sorted: true }),
         }
     }
 
@@ -90,7 +91,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Gpu::convert_matrix`].
+    /// As [`Gpu::convert_matrix`].
     pub fn transpose_matrix(&self, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
         let turned = |mut matrix: DeviceMatrix, format| {
             let MatrixLayout { rows, cols, .. } = matrix.layout;
@@ -128,7 +129,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Gpu::convert_matrix`]; [`Unsupported`](crate::ErrorKind::Unsupported) for values of f16.
+    /// As [`Gpu::convert_matrix`]; [`Unsupported`](crate::ErrorKind::Unsupported) for values of f16.
     pub fn sum_duplicates(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         if from.entries == 0 {
@@ -166,7 +167,7 @@ impl Gpu {
     }
 
     /// Measures the rows of a matrix on the device: the same numbers as
-    /// [`Csr::analyse`](crate::sparse::Csr::analyse). Reads 8 words back, which waits. Formats other than compressed
+    /// [`Csr::analyse`](crate::sparse::Csr::analyse). Reads 9 words back, which waits. Formats other than compressed
     /// rows are converted first.
     ///
     /// ```
@@ -182,7 +183,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Gpu::convert_matrix`].
+    /// As [`Gpu::convert_matrix`].
     pub fn analyse_matrix(&self, matrix: &DeviceMatrix) -> Result<Statistics> {
         let layout = matrix.layout;
         if layout.format != Format::Csr {
@@ -193,11 +194,14 @@ impl Gpu {
         operands.truncate(2);
         operands.push(Slice::from(&measures).untyped());
         self.run_program(measure(&layout, &self.planning_profile())?, &operands)?;
-        Ok(Measured::new(&measures.read()?).statistics(&layout))
+        let statistics = Measured::new(&measures.read()?).statistics(&layout);
+        let hybrid_list = self.rest(matrix, statistics.hybrid_width)?;
+        Ok(Statistics { hybrid_list, ..statistics })
     }
 
-    /// Converts the matrix to the format that suits it, and returns it with its statistics: [`Gpu::analyse_matrix`],
-    /// [`Statistics::format`], [`Gpu::convert_matrix`]. Pass the statistics to
+    /// Converts the matrix to the format with the shortest predicted time on this device, and returns it with its
+    /// statistics: [`Gpu::analyse_matrix`], [`Statistics::format`], [`Gpu::convert_matrix`]. For a textbook's choice,
+    /// convert to [`Statistics::textbook_format`]. Pass the statistics to
     /// [`Spmv::statistics`](crate::Spmv::statistics), and the report of a product shows them and why the format was
     /// chosen.
     ///
@@ -209,19 +213,19 @@ impl Gpu {
     /// let gpu = Gpu::new()?;
     /// let (row_ptrs, col_idxs) = ((0..=64).collect(), (0..64).collect());
     /// let diagonal = Csr { rows: 64, cols: 64, row_ptrs, col_idxs, values: vec![2.0; 64] };
-    /// let (a, seen) = gpu.suit_matrix(&gpu.upload_matrix(&diagonal)?)?;
-    /// assert_eq!((a.layout().format.name(), seen.longest), ("ell", 1));
+    /// let (a, statistics) = gpu.suit_matrix(&gpu.upload_matrix(&diagonal)?)?;
+    /// assert_eq!(a.layout().format.name(), statistics.format(gpu.profile()).0);
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`Gpu::convert_matrix`].
+    /// As [`Gpu::convert_matrix`].
     pub fn suit_matrix(&self, matrix: &DeviceMatrix) -> Result<(DeviceMatrix, Statistics)> {
         if matrix.layout.format != Format::Csr {
             return self.suit_matrix(&self.convert_matrix(matrix, Target::Csr)?);
         }
         let statistics = self.analyse_matrix(matrix)?;
-        let suited = match Target::named(statistics.format().0) {
+        let suited = match Target::named(statistics.format(self.profile()).0) {
             Some(Target::Hybrid { .. }) => Target::Hybrid { width: Some(statistics.hybrid_width) },
             Some(target) => target,
             None => Target::Csr,
@@ -237,12 +241,17 @@ impl Gpu {
         rec.submit()
     }
 
-    /// Converts into new arrays.
-    fn filled(&self, matrix: &DeviceMatrix, op: &Spconvert) -> Result<DeviceMatrix> {
+    /// Converts into `lists` and new arrays.
+    fn filled(
+        &self,
+        matrix: &DeviceMatrix,
+        op: &Spconvert,
+        mut lists: Vec<Uploaded>,
+    ) -> Result<DeviceMatrix> {
         let plan = op.plan::<f32>(self)?;
-        let lists = (plan.program().operands.iter().skip(matrix.lists.len()))
-            .map(|operand| allocated(self, operand))
-            .collect::<Result<_>>()?;
+        for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
+            lists.push(allocated(self, operand)?);
+        }
         let made = DeviceMatrix { layout: op.result(), lists };
         let mut rec = self.recorder();
         plan.record(&mut rec, matrix, &made)?;
@@ -275,7 +284,7 @@ impl Gpu {
         let from = matrix.layout;
         let program = order_slices(&from, slice, window, &self.planning_profile())?;
         let width = self.alloc::<u32>(1)?;
-        let mut lists = (program.operands[1..3].iter())
+        let lists = (program.operands[1..3].iter())
             .map(|operand| allocated(self, operand))
             .collect::<Result<Vec<_>>>()?;
         let mut operands = vec![matrix.slices()?[0]];
@@ -285,14 +294,6 @@ impl Gpu {
         let width = width.read()?.first().map_or(0, |&width| width as usize);
         let places = width.saturating_mul(slice);
         let to = MatrixLayout { format: Format::Sell { slice, places }, ..from };
-        let plan = Spconvert::new(from, to).ordered().plan::<f32>(self)?;
-        for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
-            lists.push(allocated(self, operand)?);
-        }
-        let made = DeviceMatrix { layout: to, lists };
-        let mut rec = self.recorder();
-        plan.record(&mut rec, matrix, &made)?;
-        rec.submit()?;
-        Ok(made)
+        self.filled(matrix, &Spconvert::new(from, to).ordered(), lists)
     }
 }

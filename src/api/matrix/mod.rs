@@ -42,11 +42,7 @@ impl Uploaded {
 
     /// Elements that its memory holds.
     fn len(&self) -> usize {
-        match self {
-            Self::Indices(buffer) => buffer.len(),
-            Self::Values(buffer) => buffer.len(),
-            Self::Halves(buffer) => buffer.len(),
-        }
+        self.slice().len()
     }
 }
 
@@ -97,7 +93,7 @@ impl DeviceMatrix {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Buffer::read`].
+    /// As [`Buffer::read`].
     pub fn read(&self) -> Result<HostMatrix> {
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for list in &self.lists {
@@ -242,7 +238,7 @@ impl Plan<Spmv, f32> {
     /// Records the product of `matrix` and `x`.
     ///
     /// # Errors
-    /// See [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+    /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
     /// format than planned.
     pub fn record<'a, Enc: Encoder>(
         &self,
@@ -259,7 +255,7 @@ impl Plan<Spmm, f32> {
     /// Records the product of `matrix` and `b`.
     ///
     /// # Errors
-    /// See [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+    /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
     /// format than planned.
     pub fn record<'a, Enc: Encoder>(
         &self,
@@ -286,7 +282,7 @@ impl Plan<Spconvert, f32> {
     /// Records the op.
     ///
     /// # Errors
-    /// See [`Plan`]; also [`Shape`](crate::ErrorKind::Shape) if the matrix has another format than planned.
+    /// As [`Plan`]; also [`Shape`](crate::ErrorKind::Shape) if the matrix has another format than planned.
     pub fn record<Enc: Encoder>(
         &self,
         rec: &mut Recorder<Enc>,

@@ -33,8 +33,36 @@ params! {
 
 const WORKGROUP_SIZE: usize = 256;
 
+/// How a filter runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StencilWay {
+    Naive,
+    Constant,
+    Strategy1,
+    Strategy2,
+    Strategy3,
+    Register,
+    Separable,
+}
+
+impl StencilWay {
+    /// Resolves the name of a variant.
+    pub(super) fn of(variant: &str) -> Self {
+        match variant {
+            "naive" => Self::Naive,
+            "constant" => Self::Constant,
+            "strategy1" => Self::Strategy1,
+            "strategy2" => Self::Strategy2,
+            "strategy3" => Self::Strategy3,
+            "separable" => Self::Separable,
+            _ => Self::Register,
+        }
+    }
+}
+
 pub(super) struct StencilLowering<'a> {
     pub(super) stencil: &'a Stencil,
+    pub(super) way: StencilWay,
     pub(super) name: String,
     pub(super) dtype: DType,
     pub(super) profile: &'a DeviceProfile,
@@ -48,7 +76,7 @@ impl StencilLowering<'_> {
 
     /// Says if the weights go to the uniform.
     fn uniform(&self) -> bool {
-        self.program.variant() != "naive" && self.stencil.taps() <= MAX_CONSTANT
+        self.way != StencilWay::Naive && self.stencil.taps() <= MAX_CONSTANT
     }
 
     fn unsupported(&self, needs: &str) -> crate::Error {
@@ -62,75 +90,89 @@ impl StencilLowering<'_> {
     }
 
     pub(super) fn dispatch(mut self) -> Result<Program> {
-        let stencil = self.stencil;
-        let limits = &self.profile.limits;
-        let whole_groups = stencil.extents[2].is_multiple_of(4);
-        match self.program.variant() {
-            "naive" | "constant" => {
-                let taps = stencil.taps();
-                if self.program.variant() == "constant" && taps > MAX_CONSTANT {
-                    return Err(self.unsupported(&format!(
-                        "{} bytes of uniform for {taps} weights (at most {})",
-                        4 * taps,
-                        4 * MAX_CONSTANT
-                    )));
-                }
-                self.note("every output reads its inputs itself", 1.0);
-                self.traffic(taps as f64);
-                let spec = self.spec(None, whole_groups && self.bytes()).flag("BYTES", self.bytes());
-                self.launch(Kernel::library("conv/stencil_naive", "stencil_naive", spec), None, false);
-            }
-            "strategy1" | "strategy3" => {
-                let tile = stencil.tile(self.dtype);
-                let cells = tile.iter().product::<usize>() as f64;
-                let axes = stencil.axes_of(tile);
-                let first = self.program.variant() == "strategy1";
-                let (bytes, there) = (halo_bytes(tile, stencil.filter), limits.max_workgroup_bytes as usize);
-                if first && bytes > there {
-                    return Err(self.unsupported(&format!(
-                        "{bytes} bytes of workgroup memory for a tile with its halo (there are {there})"
-                    )));
-                }
-                let what = stencil.shape(tile);
-                if first {
-                    self.note(&format!("tile of {what} outputs and its halo"), Axis::reuse(&axes));
-                    self.traffic((bytes / 4) as f64 / cells);
-                } else {
-                    let shared = reads_in_tile(&axes) as f64;
-                    let reads = axes.iter().map(Axis::reads).product::<u64>() as f64;
-                    // A read outside the tile is loaded again for each use.
-                    let loads = cells + reads - shared;
-                    self.note(&format!("tile of {what}, {shared} of {reads} reads in it"), reads / loads);
-                    self.traffic(loads / cells);
-                }
-                let spec = self.spec(Some(tile), whole_groups && self.bytes()).flag("BYTES", self.bytes());
-                let kernel = if first {
-                    Kernel::library("conv/stencil_strategy1", "stencil_strategy1", spec)
-                } else {
-                    Kernel::library("conv/stencil_strategy3", "stencil_strategy3", spec)
-                };
-                self.launch(kernel, Some(tile), false);
-            }
-            "strategy2" => {
-                let most = (limits.max_invocations as usize).min(limits.max_workgroup_bytes as usize / 4);
-                let Some(tile) = stencil.inner_tile(self.dtype, most) else {
-                    let least = halo_bytes([1, 1, if self.bytes() { 4 } else { 1 }], stencil.filter) / 4;
-                    return Err(self.unsupported(&format!(
-                        "{least} threads in a workgroup for one output and its halo (there are {most})"
-                    )));
-                };
-                let what = format!("tile of {} outputs, one thread for each input", stencil.shape(tile));
-                self.note(&what, Axis::reuse(&stencil.axes_of(tile)));
-                let cells = tile.iter().product::<usize>() as f64;
-                self.traffic((halo_bytes(tile, stencil.filter) / 4) as f64 / cells);
-                let spec = self.spec(Some(tile), whole_groups && self.bytes()).flag("BYTES", self.bytes());
-                let kernel = Kernel::library("conv/stencil_strategy2", "stencil_strategy2", spec);
-                self.launch(kernel, Some(tile), false);
-            }
-            "separable" => self.separable()?,
-            _ => self.register(whole_groups)?,
+        match self.way {
+            StencilWay::Naive | StencilWay::Constant => self.windows()?,
+            StencilWay::Strategy1 => self.tiles_with_halo()?,
+            StencilWay::Strategy2 => self.tiles_of_inputs()?,
+            StencilWay::Strategy3 => self.tiles(),
+            StencilWay::Register => self.register()?,
+            StencilWay::Separable => self.separable()?,
         }
         Ok(self.program)
+    }
+
+    /// Says if no word or vec4 belongs to two rows.
+    fn whole_groups(&self) -> bool {
+        self.stencil.extents[2].is_multiple_of(4)
+    }
+
+    /// Dispatches the kernel of a file, over tiles or over groups of outputs.
+    fn plain(&mut self, file: &'static str, tile: Option<[usize; 3]>) {
+        let bytes = self.bytes();
+        let spec = self.spec(tile, self.whole_groups() && bytes).flag("BYTES", bytes);
+        self.launch(Kernel::of_file(file, spec), tile, false);
+    }
+
+    fn windows(&mut self) -> Result<()> {
+        let taps = self.stencil.taps();
+        if self.way == StencilWay::Constant && taps > MAX_CONSTANT {
+            let (bytes, most) = (4 * taps, 4 * MAX_CONSTANT);
+            return Err(
+                self.unsupported(&format!("{bytes} bytes of uniform for {taps} weights (at most {most})"))
+            );
+        }
+        self.note("every output reads its inputs itself", 1.0);
+        self.traffic(taps as f64);
+        self.plain("conv/stencil_naive", None);
+        Ok(())
+    }
+
+    fn tiles_with_halo(&mut self) -> Result<()> {
+        let stencil = self.stencil;
+        let tile = stencil.tile(self.dtype);
+        let there = self.profile.limits.max_workgroup_bytes as usize;
+        let bytes = halo_bytes(tile, stencil.filter);
+        if bytes > there {
+            return Err(self.unsupported(&format!(
+                "{bytes} bytes of workgroup memory for a tile with its halo (there are {there})"
+            )));
+        }
+        let what = format!("tile of {} outputs and its halo", stencil.shape(tile));
+        self.note(&what, Axis::reuse(&stencil.axes_of(tile)));
+        self.traffic((bytes / 4) as f64 / tile.iter().product::<usize>() as f64);
+        self.plain("conv/stencil_strategy1", Some(tile));
+        Ok(())
+    }
+
+    fn tiles_of_inputs(&mut self) -> Result<()> {
+        let (stencil, limits) = (self.stencil, &self.profile.limits);
+        let most = (limits.max_invocations as usize).min(limits.max_workgroup_bytes as usize / 4);
+        let Some(tile) = stencil.inner_tile(self.dtype, most) else {
+            let least = halo_bytes([1, 1, if self.bytes() { 4 } else { 1 }], stencil.filter) / 4;
+            return Err(self.unsupported(&format!(
+                "{least} threads in a workgroup for one output and its halo (there are {most})"
+            )));
+        };
+        let what = format!("tile of {} outputs, one thread for each input", stencil.shape(tile));
+        self.note(&what, Axis::reuse(&stencil.axes_of(tile)));
+        let cells = tile.iter().product::<usize>() as f64;
+        self.traffic((halo_bytes(tile, stencil.filter) / 4) as f64 / cells);
+        self.plain("conv/stencil_strategy2", Some(tile));
+        Ok(())
+    }
+
+    fn tiles(&mut self) {
+        let tile = self.stencil.tile(self.dtype);
+        let cells = tile.iter().product::<usize>() as f64;
+        let axes = self.stencil.axes_of(tile);
+        let shared = reads_from_shared(&axes) as f64;
+        let reads = axes.iter().map(Axis::reads).product::<u64>() as f64;
+        // A read outside the tile is loaded again for each use.
+        let loads = cells + reads - shared;
+        let what = format!("tile of {}, {shared} of {reads} reads in it", self.stencil.shape(tile));
+        self.note(&what, reads / loads);
+        self.traffic(loads / cells);
+        self.plain("conv/stencil_strategy3", Some(tile));
     }
 
     fn separable(&mut self) -> Result<()> {
@@ -160,8 +202,8 @@ impl StencilLowering<'_> {
         Ok(())
     }
 
-    fn register(&mut self, whole_groups: bool) -> Result<()> {
-        let stencil = self.stencil;
+    fn register(&mut self) -> Result<()> {
+        let (stencil, whole_groups) = (self.stencil, self.whole_groups());
         let mut registers = Registers {
             filter: stencil.filter,
             bytes: self.bytes(),
@@ -306,12 +348,6 @@ fn weight_vectors(taps: usize) -> usize {
     }
 }
 
-/// Reads of a tile's outputs that stay in the tile. A filter beyond twice its side reaches no more of it.
-pub(super) fn reads_in_tile(axes: &[Axis]) -> u64 {
-    let within: Vec<_> = axes.iter().map(|a| Axis::inside(a.tile, a.mask.min(2 * a.tile - 1))).collect();
-    reads_from_shared(&within)
-}
-
 /// Counts the uses of an element, and with threads over the halo also the threads that compute.
 pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let spec = &subject.program.kernels.first()?.spec;
@@ -321,7 +357,7 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let [input, output] = [0, 1].map(|i| subject.program.operands.get(i).map_or(0.0, |o| o.bytes() as f64));
     let loaded = (subject.program.traffic? - output) / input;
     let mut facts = vec![fact("reuse", taps as f64 / loaded, "uses of an element loaded")];
-    if subject.program.variant() == "strategy2" {
+    if subject.program.kernels.first()?.entry == "stencil_strategy2" {
         // Threads cover the tile with its halo; only those of the tile compute.
         let tile = ["TILE_X", "TILE_Y", "TILE_Z"].map(|name| spec.number(name));
         let tile = [tile[0]?, tile[1]?, tile[2]?];

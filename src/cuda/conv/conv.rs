@@ -1,9 +1,8 @@
-//! The convolution layer on CUDA: [`Conv2d`], with a bias or without.
+//! The convolution layer on CUDA: [`Conv2d`], with or without a bias.
 //!
-//! An implicit matrix product. Planes of x are turned into pixels whose channels lie together, and the weights alike, each
-//! group's channels filled up with zeros to whole pieces of 16 bytes; that takes scratch, and a pass over x and the weights.
-//! f16 and bf16 are multiplied as they are; tensor cores round f32 to tf32 ([`Precision::Tensor`]) or split them into two of
-//! it ([`Precision::Split`]). Sums are f32.
+//! An implicit matrix product. A first pass copies x and the weights to scratch, with the channels of a pixel adjacent
+//! and the channels of a group zero-padded to whole 16-byte chunks. f16 and bf16 are multiplied directly; tensor cores
+//! round f32 to tf32 ([`Precision::Tensor`]) or split it into two tf32 ([`Precision::Split`]). Sums are f32.
 
 use crate::conv::{Conv2d, Layer};
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, suits};
@@ -17,20 +16,20 @@ use half::{bf16, f16};
 
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA];
 
-/// Elements of packed x at a time: a kernel counts them in 31 bits, and scratch stays bounded.
+/// Maximum elements of packed x in one pass: kernels count them in 31 bits, and scratch stays bounded.
 const MAX_PACKED: usize = 1 << 29;
 
-/// Elements of a side of what a block of `conv_pack` turns.
+/// Side of the square that a block of `conv_pack` transposes.
 const PACK_SIDE: u64 = 64;
 
 impl Conv2d {
-    /// Every way to run it on CUDA.
+    /// Lists the CUDA variants.
     pub fn cuda_variants() -> &'static [CudaVariant] {
         VARIANTS
     }
 }
 
-/// A piece of memory to be packed: planes of `channels` for each group of each image.
+/// Memory to pack: planes of `channels` for each group of each image.
 struct Planes {
     images: usize,
     groups: usize,
@@ -39,7 +38,7 @@ struct Planes {
 }
 
 impl Planes {
-    /// Launches that pack those of an operand, from element `skip` on.
+    /// Adds launches that pack the planes of an operand, from element `skip` on.
     fn pack(
         &self,
         program: &mut CudaProgram,
@@ -52,12 +51,12 @@ impl Planes {
         let kernel = program.kernel(kernel.define("PAIRS", u32::from(pairs)));
         let across = (self.pixels as u64).div_ceil(PACK_SIDE);
         let blocks = across * (padded as u64).div_ceil(PACK_SIDE) * (self.images * self.groups) as u64;
-        let most = i32::MAX as u64;
-        for first in (0..blocks).step_by(most as usize) {
+        let max = i32::MAX as u64;
+        for first in (0..blocks).step_by(max as usize) {
             let sizes = [self.groups, self.channels, padded, self.pixels].map(|x| Arg::U32(x as u32));
             let mut args = vec![Arg::Operand(from), Arg::U64(skip as u64), Arg::Scratch(to), Arg::U64(first)];
             args.extend(sizes);
-            let grid = [(blocks - first).min(most) as u32, 1, 1];
+            let grid = [(blocks - first).min(max) as u32, 1, 1];
             program.launches.push(Launch::new(kernel, grid, 256, args));
         }
     }
@@ -104,27 +103,27 @@ impl CudaConvJob<'_> {
         let image = h * w * groups * padded;
         let pixels = self.out[0] * self.out[1];
         let cells = r * s * padded;
-        let most = i32::MAX as usize / 2;
+        let max = i32::MAX as usize / 2;
         for (what, count) in
             [("cells of an image", image), ("pixels of an output", pixels), ("cells of a window", cells)]
         {
-            if count > most {
+            if count > max {
                 return Err(err!(
                     TooLarge,
-                    "{op}: {count} {what}, channels filled up to whole pieces of 16 bytes, are above the {most} that a kernel \
-                     counts; take parts of the image or fewer channels"
+                    "{op}: {count} {what}, with channels padded to 16 bytes, exceed the {max} of a kernel; split the image, \
+                     or use fewer channels"
                 ));
             }
         }
-        let piece = (MAX_PACKED / image).min(most / pixels).clamp(1, self.images);
+        let chunk = (MAX_PACKED / image).min(max / pixels).clamp(1, self.images);
 
-        let [packed_w, packed_x] = [filters * groups * cells, piece * image]
+        let [packed_w, packed_x] = [filters * groups * cells, chunk * image]
             .map(|elements| program.scratch((elements * size) as u64));
         let weights = Planes { images: filters * groups, groups: 1, channels: of_group, pixels: r * s };
         weights.pack(program, size, padded, (1, 0, packed_w));
 
         let lines = TileLines { along_k: true, unit: 16, partial: false };
-        let row = suits(self.factor, lines, lines, [filters, piece * pixels, groups], profile)?;
+        let row = suits(self.factor, lines, lines, [filters, chunk * pixels, groups], profile)?;
         let tiling = row.tiling;
         program.decision.why = format!(
             "{}; tile {}, {}; {} bytes of scratch for packed x and weights",
@@ -141,8 +140,8 @@ impl CudaConvJob<'_> {
             activation: self.activation,
         };
         let kernel = program.kernel(end.define(tiling.define_sides(kernel, self.factor)));
-        for first_image in (0..self.images).step_by(piece) {
-            let images = piece.min(self.images - first_image);
+        for first_image in (0..self.images).step_by(chunk) {
+            let images = chunk.min(self.images - first_image);
             let planes = Planes { images, groups, channels: of_group, pixels: h * w };
             planes.pack(program, size, padded, (0, first_image * channels * h * w, packed_x));
             let numbers =
@@ -151,13 +150,13 @@ impl CudaConvJob<'_> {
             let ways = [self.layer.stride, [top, left], self.layer.dilation];
             let numbers: Vec<_> = numbers.into_iter().chain(ways.into_iter().flatten()).collect();
             let blocks = tiling.blocks(filters, images * pixels) * groups as u64;
-            let most = i32::MAX as u64;
-            for first in (0..blocks).step_by(most as usize) {
+            let max = i32::MAX as u64;
+            for first in (0..blocks).step_by(max as usize) {
                 let mut args = vec![Arg::Scratch(packed_w), Arg::Scratch(packed_x)];
                 args.push(if self.biased { Arg::Operand(2) } else { Arg::Null });
                 args.extend([Arg::Operand(2 + usize::from(self.biased)), Arg::U64(first)]);
                 args.extend(numbers.iter().map(|&x| Arg::U32(x as u32)));
-                let grid = [(blocks - first).min(most) as u32, 1, 1];
+                let grid = [(blocks - first).min(max) as u32, 1, 1];
                 let shared = tiling.shared(self.factor, lines, lines);
                 program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
             }
@@ -178,7 +177,7 @@ macro_rules! op {
 }
 op!(f32, f16, bf16);
 
-/// Programs that together reach every kernel in every form that the device has.
+/// Returns programs that together use every kernel of the device, in every form.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let small = Conv2d::new([2, 20, 5, 6], 24, [3, 3]).pad([1, 1]);
     let of = |activation, variant| small.clone().activation(activation).variant(variant);
@@ -201,11 +200,11 @@ mod tests {
     use crate::ErrorKind;
 
     #[test]
-    fn images_are_packed_and_convolved_in_pieces_that_a_kernel_counts() {
+    fn large_batches_are_split_into_chunks() {
         for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
             for program in samples(&profile).unwrap() {
                 program.check(&profile).unwrap();
-                // Weights, x, and the product.
+                // Packing of weights and x, then the product.
                 assert_eq!(program.launches.len(), 3);
             }
         }
@@ -215,19 +214,19 @@ mod tests {
         program.check(&h100).unwrap();
         // Fifteen channels of a group become sixteen.
         let image = 512 * 512 * 32;
-        let piece = MAX_PACKED / image;
-        assert_eq!(program.scratch, [2 * 16 * 9 * 16, 2 * (piece * image) as u64]);
-        assert_eq!(program.launches.len(), 1 + 2 * 300usize.div_ceil(piece));
-        assert_eq!(program.launches[3].args[1], Arg::U64((piece * 30 * 512 * 512) as u64));
-        assert_eq!(program.launches[4].args[5], Arg::U32(piece as u32));
+        let chunk = MAX_PACKED / image;
+        assert_eq!(program.scratch, [2 * 16 * 9 * 16, 2 * (chunk * image) as u64]);
+        assert_eq!(program.launches.len(), 1 + 2 * 300usize.div_ceil(chunk));
+        assert_eq!(program.launches[3].args[1], Arg::U64((chunk * 30 * 512 * 512) as u64));
+        assert_eq!(program.launches[4].args[5], Arg::U32(chunk as u32));
     }
 
     #[test]
-    fn what_a_card_cannot_convolve_is_refused_with_the_remedy() {
+    fn unsupported_convolutions_name_the_remedy() {
         let op = Conv2d::new([1, 8, 8, 8], 8, [3, 3]);
         let named = op.clone().variant("mma");
         let e = CudaOp::<f32>::lower(&named, &CudaProfile::h100()).unwrap_err();
-        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("take `auto`"), "{e}");
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("use `auto`"), "{e}");
         let e = CudaOp::<bf16>::lower(&op, &CudaProfile::sm(75)).unwrap_err();
         assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("sm_75"), "{e}");
         let e = CudaOp::<f16>::lower(&op.clone().variant("winograd"), &CudaProfile::h100()).unwrap_err();

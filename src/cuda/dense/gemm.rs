@@ -1,9 +1,8 @@
-//! The matrix product on CUDA: [`Gemm`], [`GemmBatched`], with a bias or without, of one precision or mixed.
+//! The matrix product on CUDA: [`Gemm`] and [`GemmBatched`], with or without a bias, in one or mixed precision.
 //!
-//! Factors are f16, bf16 or f32, which tensor cores round to tf32 ([`Precision::Tensor`]) or split into two of it
-//! ([`Precision::Split`]); sums are f32. Extents, leading dimensions, strides, transposes, bias and activation are those of
-//! the descriptors. Where a leading dimension or a stride is no multiple of 16 bytes, pieces of 8 or 4 bytes or single
-//! elements are copied instead, which is slower; `wgmma` copies such a factor whole first.
+//! Factors are f16, bf16 or f32. Tensor cores round f32 to tf32 ([`Precision::Tensor`]) or split it into two tf32
+//! ([`Precision::Split`]). Sums are f32. If a leading dimension or stride is not a multiple of 16 bytes, copies use
+//! chunks of 8 or 4 bytes or single elements, which is slower; `wgmma` first copies the whole factor.
 
 use super::wgmma;
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, Tiling, suits};
@@ -18,28 +17,28 @@ use half::{bf16, f16};
 const VARIANTS: &[CudaVariant] = &[tile::FMA, tile::WMMA, tile::MMA, wgmma::VARIANT];
 
 impl Gemm {
-    /// Every way to run it on CUDA, alone or in a batch.
+    /// Lists the CUDA variants, the same for a batch.
     pub fn cuda_variants() -> &'static [CudaVariant] {
         VARIANTS
     }
 }
 
-/// A product that is being lowered.
+/// A product being lowered.
 pub(super) struct CudaProduct<'a> {
     pub(super) name: String,
     pub(super) product: &'a Product,
-    /// Of a, b and c.
+    /// The layouts of a, b and c.
     pub(super) layouts: [BatchLayout; 3],
     pub(super) types: ProductTypes,
 }
 
 impl CudaProduct<'_> {
-    /// What sums are multiplied by.
+    /// Returns the factor of the sums.
     pub(super) fn alpha(&self) -> f32 {
         if self.product.has_product() { self.product.alpha } else { 0.0 }
     }
 
-    /// None, for each column, for each row: 0, 1, 2.
+    /// Returns 0 for no bias, 1 for one per column, 2 for one per row.
     pub(super) fn bias_kind(&self) -> u32 {
         match (self.product.bias, self.product.row_bias) {
             (false, _) => 0,
@@ -48,7 +47,7 @@ impl CudaProduct<'_> {
         }
     }
 
-    /// How the elements of `a` (0) or `b` (1) lie.
+    /// Returns the memory layout of `a` (0) or `b` (1).
     pub(super) fn lines(&self, of: usize, factor: TileFactor) -> TileLines {
         let BatchLayout { at, stride, .. } = self.layouts[of];
         let along_k = if of == 0 { !self.product.trans_a } else { self.product.trans_b };
@@ -69,8 +68,7 @@ impl CudaProduct<'_> {
             if value > i32::MAX as usize - 1024 {
                 return Err(err!(
                     TooLarge,
-                    "{name}: {extent} = {value} is above {}, the largest that a kernel counts to; split the work into \
-                     smaller calls",
+                    "{name}: {extent} = {value} exceeds {}, the maximum extent of a kernel; split the work into smaller calls",
                     i32::MAX - 1024
                 ));
             }
@@ -85,7 +83,7 @@ impl CudaProduct<'_> {
         let (variant, mut decision) = choose(product.op(), &product.variant, VARIANTS, profile, policy)?;
         match factor {
             TileFactor::Tf32 => decision.because("A and B are rounded to tf32"),
-            TileFactor::Split => decision.because("each element of A and B is split into two of tf32"),
+            TileFactor::Split => decision.because("each element of A and B is split into two tf32"),
             TileFactor::F16 | TileFactor::Bf16 | TileFactor::Single => {}
         }
         if !product.has_product() {
@@ -104,7 +102,7 @@ impl CudaProduct<'_> {
         Ok(program)
     }
 
-    /// The tiling that was asked for, or that suits.
+    /// Returns the requested tiling, or the one that suits.
     fn tiling(
         &self,
         factor: TileFactor,
@@ -121,13 +119,13 @@ impl CudaProduct<'_> {
         if rows == 0 || columns == 0 || tile.m % rows != 0 || tile.n % columns != 0 {
             return Err(err!(
                 InvalidArgument,
-                "{name} is not made of whole parts of {rows} x {columns}, one for each warp; take multiples of them"
+                "{name} is not a multiple of the {rows} x {columns} of a warp; use multiples"
             ));
         }
         let warps = [tile.m / rows, tile.n / columns];
         let of = |stages| Tiling { tile: [tile.m, tile.n, tile.k], warps, stages, resident: 1 };
-        let most = if profile.runs(Arch::Sm80) { 4 } else { 2 };
-        let tiling = (2..=most).rev().map(of).find(|t| t.wrong(factor, a, b, profile).is_none());
+        let max = if profile.runs(Arch::Sm80) { 4 } else { 2 };
+        let tiling = (2..=max).rev().map(of).find(|t| t.wrong(factor, a, b, profile).is_none());
         if let Some(tiling) = tiling {
             return Ok((tiling, format!("tile {}, asked for", tiling.describe())));
         }
@@ -142,7 +140,7 @@ impl CudaProduct<'_> {
         program.decision.because(format_args!("{chosen}"));
         for (what, TileLines { unit, .. }) in [("A", a), ("B", b)] {
             if unit < 16 && self.product.has_product() {
-                program.decision.because(format_args!("{what} is copied in pieces of {unit} bytes"));
+                program.decision.because(format_args!("{what} is copied in chunks of {unit} bytes"));
             }
         }
         let kernel = tile::kernel(&self.name, program.variant(), factor, "dense/gemm_wmma", "gemm_wmma")?;
@@ -155,11 +153,11 @@ impl CudaProduct<'_> {
         let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
 
         let tiles = tiling.blocks(product.m, product.n);
-        let blocks = tiles.checked_mul(product.batch as u64).ok_or_else(|| {
-            err!(TooLarge, "{}: its tiles cannot be counted; take fewer products a call", self.name)
-        })?;
-        let most = i32::MAX as u64;
-        for first in (0..blocks).step_by(most as usize) {
+        let blocks = tiles
+            .checked_mul(product.batch as u64)
+            .ok_or_else(|| err!(TooLarge, "{}: too many tiles; use fewer products in one call", self.name))?;
+        let max = i32::MAX as u64;
+        for first in (0..blocks).step_by(max as usize) {
             let extents = [product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32));
             let lds = self.layouts.map(|layout| Arg::U64(layout.at.ld as u64));
             let strides = self.layouts.map(|layout| Arg::U64(layout.stride as u64));
@@ -168,7 +166,7 @@ impl CudaProduct<'_> {
             args.extend([Arg::Operand(2 + usize::from(product.bias)), Arg::U64(first)]);
             args.extend(extents.into_iter().chain(lds).chain(strides));
             args.extend([Arg::F32(self.alpha()), Arg::F32(product.beta)]);
-            let grid = [(blocks - first).min(most) as u32, 1, 1];
+            let grid = [(blocks - first).min(max) as u32, 1, 1];
             let shared = tiling.shared(factor, a, b);
             program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
         }
@@ -193,8 +191,8 @@ macro_rules! op {
 }
 op!(Gemm: f32, f16, bf16; GemmBatched: f32, f16, bf16;);
 
-/// Programs that together reach every kernel in every form that the device has: a few, since each takes a second to
-/// compile, in which layouts, ends and pieces take turns.
+/// Returns programs that together use every kernel of the device. Each takes a second to compile, so layouts, epilogues
+/// and chunks vary together.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let mut types =
         vec![(ProductTypes::MIXED, Precision::Strict), (ProductTypes::all(DType::F16), Precision::Strict)];
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_covers_its_tiles_once_and_is_valid() {
+    fn a_grid_covers_all_tiles_once() {
         for profile in [CudaProfile::sm(75), CudaProfile::sm(80), CudaProfile::h100()] {
             for program in samples(&profile).unwrap() {
                 program.check(&profile).unwrap();
@@ -265,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_as_long_as_leading_dimensions_and_strides_allow() {
+    fn strides_determine_the_chunk_size() {
         let h100 = CudaProfile::h100();
         for (ld, unit) in [(64, "16"), (68, "8"), (66, "4"), (65, "2")] {
             let program = CudaOp::<f16>::lower(&Gemm::new(50, 50, 60).lda(ld), &h100).unwrap();
             assert_eq!(defined(&program, "UNIT_A").unwrap(), unit);
             assert_eq!(
-                program.decision.why.contains("in pieces of"),
+                program.decision.why.contains("in chunks of"),
                 unit != "16" || program.decision.why.contains("B is copied")
             );
         }
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_factor_0_is_not_read_and_nothing_is_launched_for_nothing() {
+    fn zero_factors_skip_reads_and_empty_results_skip_launches() {
         let h100 = CudaProfile::h100();
         for gemm in [Gemm::new(40, 50, 0), Gemm::new(40, 50, 60).alpha(0.0)] {
             let program = CudaOp::<f16>::lower(&gemm.beta(2.0), &h100).unwrap();
@@ -303,12 +301,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_card_cannot_multiply_is_refused_with_the_remedy() {
+    fn unsupported_products_name_the_remedy() {
         let (t4, h100) = (CudaProfile::sm(75), CudaProfile::h100());
         let gemm = Gemm::new(64, 64, 64);
         for (variant, precision) in [("mma", Precision::Strict), ("fma", Precision::Tensor)] {
             let (kind, text) = refusal::<f32>(&gemm.clone().variant(variant).precision(precision), &h100);
-            assert!(kind == ErrorKind::InvalidArgument && text.contains("take `auto`"), "{text}");
+            assert!(kind == ErrorKind::InvalidArgument && text.contains("use `auto`"), "{text}");
         }
         let (kind, text) = refusal::<f32>(&gemm.clone().precision(Precision::Tensor), &t4);
         assert!(kind == ErrorKind::Unsupported && text.contains("Precision::Strict"), "{text}");
@@ -316,11 +314,11 @@ mod tests {
         let (kind, text) = refusal::<bf16>(&gemm, &t4);
         assert!(kind == ErrorKind::Unsupported && text.contains("sm_75"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().precision(Precision::Split), &h100);
-        assert!(kind == ErrorKind::InvalidArgument && text.contains("take Precision::Tensor"), "{text}");
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("use Precision::Tensor"), "{text}");
         let volta = CudaProfile { compute: (7, 0), ..t4.clone() };
         let (kind, text) = refusal::<f16>(&gemm, &volta);
         assert!(
-            kind == ErrorKind::Unsupported && text.contains("from sm_75 on") && text.contains("sm_70"),
+            kind == ErrorKind::Unsupported && text.contains("need sm_75") && text.contains("sm_70"),
             "{text}"
         );
         let (kind, text) = refusal::<f16>(&gemm.clone().variant("tiled"), &h100);
@@ -343,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_shrink_until_the_device_is_full() {
+    fn small_products_use_small_tiles() {
         let h100 = CudaProfile::h100();
         let tile = |side| {
             let program = CudaOp::<f16>::lower(&Gemm::new(side, side, side).variant("mma"), &h100).unwrap();

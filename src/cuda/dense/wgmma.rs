@@ -1,7 +1,7 @@
-//! Products of warpgroups, which Hopper alone has: `shaders/dense/gemm_wgmma.cu`.
+//! Warpgroup products, on Hopper only: `shaders/dense/gemm_wgmma.cu`.
 //!
-//! The copy engine wants rows of whole pieces of 16 bytes, and tf32 wants the inner extent innermost: a factor that is not so
-//! is copied to scratch first (`gemm_pack.cu`), as is one that is split.
+//! The copy engine requires rows of whole 16-byte chunks, and tf32 requires the inner extent innermost. Other factors,
+//! and split ones, are first copied to scratch (`gemm_pack.cu`).
 
 use super::gemm::CudaProduct;
 use crate::cuda::tile::{self, TileEnd, TileFactor};
@@ -14,29 +14,29 @@ use crate::error::{Result, err};
 
 pub(super) const VARIANT: CudaVariant = CudaVariant {
     name: "wgmma",
-    about: "products of warpgroups on Hopper, from stages of shared memory that the copy engine fills",
+    about: "warpgroup products on Hopper, from stages of shared memory that the copy engine fills",
     arch: Arch::Sm90a,
 };
 
-/// Rows of C of a tile.
+/// Rows of a tile of C.
 const TILE_M: u32 = 128;
 /// Bytes of a row of a factor in a stage.
 const LINE_BYTES: u32 = 128;
-/// Two warpgroups that multiply and one that fetches.
+/// Two warpgroups that multiply and one that copies.
 const THREADS: u32 = 384;
-/// Bytes of shared memory in which sums wait to leave: of eight warps, 16 rows of 40 floats.
-const LEAVING: u32 = 8 * 16 * 40 * 4;
-/// Elements of a side that one block copies.
+/// Bytes of shared memory to write out sums: 16 rows of 40 floats for each of eight warps.
+const OUTPUT_BYTES: u32 = 8 * 16 * 40 * 4;
+/// Side of the square that one block copies.
 const PACKED: usize = 64;
 
 /// How the product is divided.
-struct WgmmaForm {
+struct WgmmaTiling {
     tile_n: u32,
     stages: u32,
     measured: &'static str,
 }
 
-impl WgmmaForm {
+impl WgmmaTiling {
     fn of(factor: TileFactor, n: usize) -> Self {
         let measured = "measured on an H100";
         match factor {
@@ -48,29 +48,29 @@ impl WgmmaForm {
 
     fn shared(&self, factor: TileFactor) -> u32 {
         let parts = if factor == TileFactor::Split { 2 } else { 1 };
-        self.stages * parts * (TILE_M + self.tile_n) * LINE_BYTES + LEAVING
+        self.stages * parts * (TILE_M + self.tile_n) * LINE_BYTES + OUTPUT_BYTES
     }
 
-    /// Elements of the inner extent of a stage.
+    /// Returns the inner extent of a stage, in elements.
     fn tile_k(factor: TileFactor) -> u32 {
         LINE_BYTES / factor.size() as u32
     }
 }
 
-/// How a factor is fetched.
+/// How a factor is copied to shared memory.
 struct Fetch {
-    /// Of the factor, and of what is left where it is split.
+    /// The map of the factor, and of its low part if it is split.
     maps: [TensorMap; 2],
-    /// Whether rows (of B columns) are innermost.
+    /// Whether rows (columns of B) are innermost.
     major: bool,
-    /// 0 where all products share the factor.
+    /// 0 if all products share the factor.
     each: u32,
 }
 
-/// Whether it is the fastest, and why.
+/// Returns why it is the fastest, if it is.
 pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProfile) -> Option<String> {
     let product = of.product;
-    // On an H100 products of 1024 x 1024 elements are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
+    // On an H100 results of 1024 x 1024 are faster with the smaller tiles of `mma`, of 2048 x 2048 with these.
     let large = product.tile.is_none()
         && product.m >= 64
         && product.n >= 64
@@ -80,25 +80,25 @@ pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProf
         && product.has_product()
         && large
         && product.k >= 64;
-    (worth && refused(of).is_none()).then(|| "tiles enough for every multiprocessor of Hopper".into())
+    (worth && refused(of).is_none()).then(|| "enough tiles for every multiprocessor".into())
 }
 
-/// Why it cannot run.
+/// Returns why it cannot run, if so.
 fn refused(of: &CudaProduct<'_>) -> Option<String> {
     let product = of.product;
     let tiles = product.m.div_ceil(128).saturating_mul(product.n.div_ceil(128)).saturating_mul(product.batch);
     if tiles > i32::MAX as usize {
-        return Some(format!("{tiles} tiles are more than it counts to"));
+        return Some(format!("{tiles} tiles exceed a 32-bit counter"));
     }
-    // What is copied takes blocks along the second and third dimension of a grid.
-    let most = 65535;
-    if product.m.max(product.n).div_ceil(PACKED) > most || product.batch > most {
-        return Some(format!("factors of at most {} rows and {most} products are copied", most * PACKED));
+    // Copies use the second and third dimension of a grid.
+    let max = 65535;
+    if product.m.max(product.n).div_ceil(PACKED) > max || product.batch > max {
+        return Some(format!("it copies factors of at most {} rows, and {max} products", max * PACKED));
     }
     None
 }
 
-/// The launches.
+/// Adds the launches.
 pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
@@ -108,20 +108,20 @@ pub(super) fn lower(
     if of.product.tile.is_some() {
         return Err(err!(
             InvalidArgument,
-            "{}: the variant `wgmma` has tiles of its own; ask for none, or take `mma`",
+            "{}: the variant `wgmma` has fixed tiles; leave out the tile, or use `mma`",
             of.name
         ));
     }
     if let Some(why) = refused(of) {
-        return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; take `mma`", of.name));
+        return Err(err!(TooLarge, "{}: the variant `wgmma`: {why}; use `mma`", of.name));
     }
     let product = of.product;
-    let form = WgmmaForm::of(factor, product.n);
+    let form = WgmmaTiling::of(factor, product.n);
     program.decision.why = format!(
         "{}; tile {TILE_M} x {} x {} in {} stages, {}",
         program.decision.why,
         form.tile_n,
-        WgmmaForm::tile_k(factor),
+        WgmmaTiling::tile_k(factor),
         form.stages,
         form.measured
     );
@@ -170,7 +170,8 @@ pub(super) fn lower(
     Ok(())
 }
 
-/// How factor `which` is fetched, of which the result has `rows`; a copy of it, if it must be copied, is launched.
+/// Returns how factor `which` is copied to shared memory; `rows` are those of the result. Adds the copy to scratch if
+/// one is needed.
 fn fetch(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
@@ -188,9 +189,9 @@ fn fetch(
     let rounds = factor == TileFactor::Tf32;
     if lines.unit == 16 && factor != TileFactor::Split && (lines.along_k || size == 2) {
         let side = if lines.along_k {
-            [WgmmaForm::tile_k(factor), tile, 1]
+            [WgmmaTiling::tile_k(factor), tile, 1]
         } else {
-            [64, WgmmaForm::tile_k(factor), 1]
+            [64, WgmmaTiling::tile_k(factor), 1]
         };
         let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
         let map = boxes(Memory::Operand(which), dtype, rounds, [inner, outer, products], strides, side);
@@ -198,7 +199,7 @@ fn fetch(
     }
 
     let ld = k.next_multiple_of(16 / size);
-    // Products that overlap in memory may be more than it holds.
+    // Overlapping products may exceed the memory.
     let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
     let copy = program.scratch(bytes);
     let low = if factor == TileFactor::Split { program.scratch(bytes) } else { copy };
@@ -211,7 +212,7 @@ fn fetch(
     program.launches.push(Launch::new(kernel, grid, 256, args));
     let why = match factor {
         TileFactor::Split => "is split",
-        _ if lines.along_k || size == 2 => "is copied into rows of whole pieces of 16 bytes",
+        _ if lines.along_k || size == 2 => "is copied into rows of whole 16-byte chunks",
         _ => "is transposed",
     };
     program.decision.because(format_args!("{} {why} first", ["A", "B"][which]));
@@ -223,7 +224,7 @@ fn fetch(
             false,
             [k, rows, products],
             strides,
-            [WgmmaForm::tile_k(factor), tile, 1],
+            [WgmmaTiling::tile_k(factor), tile, 1],
         )
     });
     Fetch { maps, major: false, each: u32::from(products > 1) }
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn large_products_take_it_on_hopper_alone() {
+    fn auto_takes_wgmma_for_large_products_on_hopper() {
         let variant = |m, n, k, profile: &CudaProfile| {
             CudaOp::<f16>::lower(&Gemm::new(m, n, k), profile).unwrap().variant()
         };
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_that_the_copy_engine_cannot_take_are_copied() {
+    fn unaligned_factors_are_copied_first() {
         let h100 = CudaProfile::h100();
         let launches = |gemm: Gemm| {
             let program = CudaOp::<f16>::lower(&gemm.variant("wgmma"), &h100).unwrap();
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_that_all_products_share_is_one() {
+    fn a_shared_factor_is_fetched_as_one() {
         let batch = GemmBatched::new(7, 128, 256, 64).strides(128 * 64, 0, 128 * 256).variant("wgmma");
         let program = CudaOp::<f16>::lower(&batch, &CudaProfile::h100()).unwrap();
         program.check(&CudaProfile::h100()).unwrap();

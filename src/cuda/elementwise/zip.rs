@@ -1,4 +1,4 @@
-//! One function applied to every pair of elements.
+//! A function of two elements, element by element.
 
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
@@ -8,14 +8,11 @@ use crate::error::{Result, err};
 use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 
-const VARIANTS: &[CudaVariant] = &[CudaVariant {
-    name: "vec4",
-    about: "a thread computes four elements that lie together",
-    arch: Arch::Sm75,
-}];
+const VARIANTS: &[CudaVariant] =
+    &[CudaVariant { name: "vec4", about: "a thread computes four neighbouring elements", arch: Arch::Sm75 }];
 
 impl Zip {
-    /// Every way to run the op on CUDA.
+    /// Lists the CUDA variants.
     pub fn cuda_variants() -> &'static [CudaVariant] {
         VARIANTS
     }
@@ -25,7 +22,7 @@ impl<T: Element> CudaOp<T> for Zip {
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let (function, n, variant) = self.parts();
         let (_, decision) =
-            choose("zip", variant, VARIANTS, profile, || ("vec4", "the only one there is".into()))?;
+            choose("zip", variant, VARIANTS, profile, || ("vec4", "the only variant".into()))?;
         let mut program = CudaProgram::new("zip", decision);
         let operand = |name, access| Operand { name, dtype: T::DTYPE, len: n, access };
         program.operands =
@@ -47,8 +44,8 @@ fn kernel(function: &ZipFn, dtype: DType) -> Result<CudaKernel> {
     let refused = || {
         Err(err!(
             Unsupported,
-            "zip: {function} of {dtype} on CUDA; add, sub, mul, div, min and max take f32, i32 and u32 there, and more on a \
-             Gpu"
+            "zip: no CUDA kernel for {function} of {dtype}; CUDA has add, sub, mul, div, min and max of f32, i32 and u32; \
+             plan others on a Gpu"
         ))
     };
     let (number, wraps) = match function {
@@ -62,7 +59,7 @@ fn kernel(function: &ZipFn, dtype: DType) -> Result<CudaKernel> {
     };
     let ty = match dtype {
         DType::F32 => "float",
-        // C++ leaves open what overflows in signed numbers; the bits are the same.
+        // Signed overflow is undefined in C++; unsigned arithmetic gives the same bits.
         DType::I32 if wraps => "unsigned",
         DType::I32 => "int",
         DType::U32 => "unsigned",
@@ -71,7 +68,7 @@ fn kernel(function: &ZipFn, dtype: DType) -> Result<CudaKernel> {
     Ok(CudaKernel::new("elementwise/zip", "zip", Arch::Sm75).define("ELEMENT", ty).define("FUNCTION", number))
 }
 
-/// Programs that together reach every kernel in every form that the device has.
+/// Returns programs that together use every kernel of the device, in every form.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let mut programs = Vec::new();
     for function in [ZipFn::Add, ZipFn::Max] {
@@ -88,7 +85,7 @@ mod tests {
     use crate::ErrorKind;
 
     #[test]
-    fn functions_of_ones_own_are_refused() {
+    fn rejects_custom_functions_and_other_types() {
         let profile = CudaProfile::h100();
         let own = Zip::new(ZipFn::custom("fn zip(x: T, y: T) -> T { return x; }"), 9);
         for refused in

@@ -1,4 +1,4 @@
-//! Prefix sums by one kernel with a barrier of the whole grid.
+//! Prefix sums in one kernel with a grid-wide barrier.
 
 use crate::cuda::variant::choose;
 use crate::cuda::{Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
@@ -9,35 +9,35 @@ use crate::program::When;
 use crate::program::{Access, Cost, Operand};
 use crate::shape::elements;
 
-/// Threads of a block, and blocks that a multiprocessor runs at once, as the kernel says them.
-// Sums of f32 on an H100 (driver 580.159.04, NVRTC 13.0): 2^16 in 9.1 us, 2^20 in 9.2, 2^24 in 64.6, 2^27 in 467 (2299 GB/s).
-// One turn that reads each element twice, 4 blocks of 256 threads: 12.0, 10.7, 79.5, 562.
+/// Threads of a block, and blocks of a multiprocessor, as in the kernel. Sums of f32 on an H100 (driver 580.159.04,
+/// NVRTC 13.0): 2^16 in 9.1 us, 2^20 in 9.2, 2^24 in 64.6, 2^27 in 467 (2299 GB/s). A single pass that reads each
+/// element twice, with 4 blocks of 256 threads, takes 12.0, 10.7, 79.5 and 562.
 const THREADS: u32 = 512;
 const BLOCKS: u32 = 2;
 
-/// Elements of a tile for each piece that a thread holds.
-const PIECE: u64 = THREADS as u64 * 4;
+/// Elements of a tile for each vec4 of a thread.
+const VEC4_TILE: u64 = THREADS as u64 * 4;
 
-/// The fewest pieces of 4 elements a thread with which `blocks` blocks hold `n` elements at once; else the most there are.
-fn pieces(n: usize, blocks: u32) -> u64 {
-    [1, 2, 4].into_iter().find(|pieces| n as u64 <= u64::from(blocks) * pieces * PIECE).unwrap_or(4)
+/// Returns the fewest vec4 of a thread with which `blocks` blocks hold `n` elements at once, or the maximum.
+fn vectors(n: usize, blocks: u32) -> u64 {
+    [1, 2, 4].into_iter().find(|vectors| n as u64 <= u64::from(blocks) * vectors * VEC4_TILE).unwrap_or(4)
 }
 
 const VARIANTS: &[CudaVariant] = &[
     CudaVariant {
         name: "grid",
-        about: "blocks hold a tile each, wait for each other at a barrier of the whole grid, write, and go on to the next tiles",
+        about: "each block sums a tile, waits at a grid-wide barrier, writes, and goes on to its next tile",
         arch: Arch::Sm75,
     },
     CudaVariant {
         name: "rows",
-        about: "a block scans whole rows, one after another; no barrier",
+        about: "a block scans whole rows, one after another, without a barrier",
         arch: Arch::Sm75,
     },
 ];
 
 impl Scan {
-    /// Every way to run a scan on CUDA: `grid` scans one row, `rows` any number.
+    /// Lists the CUDA variants: `grid` scans one row, `rows` any number.
     pub fn cuda_variants() -> &'static [CudaVariant] {
         VARIANTS
     }
@@ -51,15 +51,15 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
         let one = rows == 1 && profile.cooperative_launch;
         let (variant, decision) = choose("scan", variant, VARIANTS, profile, || {
             if one {
-                ("grid", "one row: all blocks work on it, and wait for each other once".into())
+                ("grid", "one row: all blocks share it, with one barrier".into())
             } else {
-                ("rows", format!("{rows} rows: a block each"))
+                ("rows", format!("{rows} rows: a block for each"))
             }
         })?;
         if variant.name == "grid" && rows > 1 {
             return Err(err!(
                 InvalidArgument,
-                "scan: the variant `grid` scans one row, not {rows}; take `rows`, or `auto`"
+                "scan: the variant `grid` scans one row, not {rows}; use `rows` or `auto`"
             ));
         }
         let mut program = CudaProgram::new("scan", decision);
@@ -70,13 +70,13 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
         if len == 0 {
             return Ok(program);
         }
-        let most = profile.multiprocessors * BLOCKS;
-        let pieces = pieces(n, if variant.name == "grid" { most } else { 1 });
-        let kernel = kernel.define("PIECES", pieces);
+        let max = profile.multiprocessors * BLOCKS;
+        let vectors = vectors(n, if variant.name == "grid" { max } else { 1 });
+        let kernel = kernel.define("PIECES", vectors);
         let (input, output, n) = (Arg::Operand(0), Arg::Operand(1), Arg::U64(n as u64));
         if variant.name == "grid" {
             let kernel = program.kernel(CudaKernel { entry: "scan_grid", ..kernel });
-            let blocks = (len as u64).div_ceil(pieces * PIECE).min(u64::from(most)) as u32;
+            let blocks = (len as u64).div_ceil(vectors * VEC4_TILE).min(u64::from(max)) as u32;
             let totals = Arg::Scratch(program.scratch(u64::from(blocks) * 8));
             let arrived = Arg::Scratch(program.zeroed_scratch(4));
             let args = vec![input, output, totals, arrived, n];
@@ -84,8 +84,8 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
             program.launches.push(Launch { cooperative: blocks > 1, ..launch });
         } else {
             let kernel = program.kernel(CudaKernel { entry: "scan_rows", ..kernel });
-            // More blocks than run at once, so that none is the last to finish by a whole row.
-            let blocks = (rows as u64).min(16 * u64::from(most)) as u32;
+            // More blocks than run at once, to balance the load.
+            let blocks = (rows as u64).min(16 * u64::from(max)) as u32;
             let args = vec![input, output, n, Arg::U64(rows as u64)];
             program.launches.push(Launch::new(kernel, [blocks, 1, 1], THREADS, args));
         }
@@ -94,12 +94,12 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
 }
 
 impl<O> Scan<O> {
-    /// The kernel but for its entry.
+    /// Returns the kernel without its entry.
     fn kernel(&self, operator: &Operator, dtype: DType) -> Result<CudaKernel> {
         let refused = || {
             Err(err!(
                 Unsupported,
-                "scan: {} of {dtype} on CUDA; sum, prod, min and max scan f32, i32 and u32 there, and more on a Gpu",
+                "scan: no CUDA kernel for {} of {dtype}; CUDA has sum, prod, min and max of f32, i32 and u32; plan others on a Gpu",
                 operator.name()
             ))
         };
@@ -114,7 +114,7 @@ impl<O> Scan<O> {
             DType::F32 => {
                 ("float", ["0.0f", "1.0f", "__int_as_float(0x7f800000)", "__int_as_float(0xff800000)"])
             }
-            // C++ leaves open what overflows in signed numbers; the bits are the same.
+            // Signed overflow is undefined in C++; unsigned arithmetic gives the same bits.
             DType::I32 if number < 2 => ("unsigned", ["0u", "1u", "", ""]),
             DType::I32 => ("int", ["", "", "0x7fffffff", "(-0x7fffffff - 1)"]),
             DType::U32 => ("unsigned", ["0u", "1u", "0xffffffffu", "0u"]),
@@ -130,7 +130,7 @@ impl<O> Scan<O> {
     }
 }
 
-/// Programs that together reach every kernel in every form that the device has.
+/// Returns programs that together use every kernel of the device, in every form.
 pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
     let mut programs = Vec::new();
     macro_rules! lower {
@@ -139,7 +139,7 @@ pub(in crate::cuda) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>
             programs.push(CudaOp::<$t>::lower(&scan, profile)?);
         })*)*};
     }
-    // Each kernel takes half a second to compile: forms take turns.
+    // Each kernel takes half a second to compile, so not all combinations.
     lower! { 1, false, false; Sum => f32, i32; Max => u32; }
     programs.push(CudaOp::<f32>::lower(&Scan::new(Sum, 1 << 28), profile)?);
     programs.push(CudaOp::<f32>::lower(&Scan::rows(Sum, 9, 3000), profile)?);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_wait_for_each_other_only_where_there_are_several() {
+    fn only_several_blocks_use_the_barrier() {
         for (n, blocks, waits) in
             [(1, 1, false), (2048, 1, false), (2049, 2, true), (1 << 20, 256, true), (1 << 28, 264, true)]
         {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_defined_is_refused() {
+    fn rejects_unsupported_scans() {
         let kind = |r: Result<CudaProgram>| r.unwrap_err().kind();
         assert_eq!(kind(lower::<u32>(&Scan::new(ArgMin, 9))), ErrorKind::Unsupported);
         assert_eq!(kind(lower::<half::f16>(&Scan::new(Sum, 9))), ErrorKind::Unsupported);

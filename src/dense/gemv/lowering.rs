@@ -12,18 +12,8 @@ use crate::shape::{index_u32, round_up};
 kernel_params! {
     /// Parameters of every kernel of the product.
     struct GemvParams {
-        rows: u32,
-        cols: u32,
-        ld: u32,
-        origin: u32,
-        first_row: u32,
-        parts: u32,
-        part_len: u32,
-        first_part: u32,
-        outputs: u32,
-        read_y: u32,
-        alpha: f32,
-        beta: f32,
+        rows: u32, cols: u32, ld: u32, origin: u32, first_row: u32, parts: u32, part_len: u32,
+        first_part: u32, outputs: u32, read_y: u32, alpha: f32, beta: f32,
     }
 }
 

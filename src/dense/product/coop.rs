@@ -2,7 +2,7 @@
 //! the dispatches.
 
 use super::division::{Division, ProductTile};
-use super::job::{ProductJob, ProductParams};
+use super::job::{ProductJob, ProductParams, slice_k};
 use super::layout::BatchLayout;
 use super::packing::{FactorLoad, PackedFactors};
 use super::split_k::Slabs;
@@ -142,14 +142,14 @@ impl CoopForm {
             return slabs.add(job, program);
         }
         // Slices of about equal length, each at least one step.
-        let slices = product.k.div_ceil(job.longest_slice());
+        let slices = product.k.div_ceil(slice_k(job.profile));
         let slice = k.div_ceil(slices).next_multiple_of(tile.k as usize);
         let spec = job.end_spec(1 + bindings.len() as u32, job.is_sliced());
         let direct = self.end != CoopEnd::Staged;
         let kernel = program.kernel(self.kernel(spec.flag("VEC_C", !direct && job.vec4s(2))));
         bindings.extend(job.bindings(program, 2));
         if job.is_sliced() {
-            bindings.push(program.scratch(job.sums_bytes(1)?));
+            bindings.push(program.scratch(job.sums_bytes(product.batch)?));
         }
         for first_k in (0..k).step_by(slice) {
             let end_k = k.min(first_k + slice);

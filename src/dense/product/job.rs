@@ -91,32 +91,9 @@ impl ProductJob<'_> {
         self.product.vec4s(self.layouts[operand])
     }
 
-    /// The longest slice of k in one dispatch. Only a single product is cut.
-    pub(super) fn longest_slice(&self) -> usize {
-        if self.product.batched { usize::MAX } else { slice_k(self.profile) }
-    }
-
     /// Says if dispatches take slices of k.
     pub(super) fn is_sliced(&self) -> bool {
-        self.product.k > self.longest_slice()
-    }
-
-    /// Rejects a k that is too long for one thread of a batch, `step` at a time.
-    pub(super) fn check_steps(&self, step: u32) -> Result<()> {
-        let (k, step) = (self.product.inner(), step as usize);
-        // One round for each step, and room for the few at the end.
-        let most = if self.profile.runs_rounds(1 << 20) { 1 << 20 } else { 60_000 };
-        if k.div_ceil(step) <= most {
-            return Ok(());
-        }
-        Err(err!(
-            TooLarge,
-            "{}: k = {k} is above {}, the maximum of a kernel that takes {step} steps at a time on {}; take `gemm`, \
-             which cuts k",
-            self.name,
-            most * step,
-            self.profile.name
-        ))
+        self.product.k > slice_k(self.profile)
     }
 
     /// The spec with the types of the factors.
@@ -139,9 +116,9 @@ impl ProductJob<'_> {
             .flag("READ_C", product.beta != 0.0)
             .constant("BIAS_BINDING", next)
             .constant("C_BINDING", c)
+            .constant("PARTIAL_BINDING", c + 1)
             .slot("activation", Fragment::Library(product.activation.fragment()));
-        // A batch carries nothing.
-        if product.batched { spec.flag("BATCHED", true) } else { spec.constant("PARTIAL_BINDING", c + 1) }
+        if product.batched { spec.flag("BATCHED", true) } else { spec }
     }
 
     /// The parameters of all dispatches over `k` in a grid of `tile`.
@@ -199,21 +176,21 @@ impl ProductJob<'_> {
         tile: ProductTile,
         workgroups: Workgroups,
     ) -> Result<()> {
-        let (k, slice) = (self.product.k, self.longest_slice());
+        let (k, slice) = (self.product.k, slice_k(self.profile));
         let params = self.params(k, tile)?;
         let mut bindings = self.bindings(program, 0);
         if self.is_sliced() {
-            bindings.push(program.scratch(self.sums_bytes(1)?));
+            bindings.push(program.scratch(self.sums_bytes(self.product.batch)?));
         }
         for first_k in (0..k).step_by(slice) {
-            let end_k = k.min(first_k.saturating_add(slice));
+            let end_k = k.min(first_k + slice);
             let params = ProductParams { first_k: first_k as u32, end_k: end_k as u32, ..params };
             self.dispatch(program, kernel, &params, &bindings, workgroups)?;
         }
         Ok(())
     }
 
-    /// Bytes of `slices` times m x n sums in f32: each twice an f16 C.
+    /// Bytes of m x n sums in f32 for each of `slices` slices or products: each twice an f16 C.
     pub(super) fn sums_bytes(&self, slices: usize) -> Result<u64> {
         let Product { m, n, .. } = *self.product;
         let bytes = 4 * (m as u64).saturating_mul(n as u64).saturating_mul(slices as u64);
@@ -259,7 +236,7 @@ pub(crate) fn dispatch_chunks<P: KernelParams>(
 ) -> Result<()> {
     // At most 2^31 workgroups: the index of one in a folded grid stays below 2^32.
     let most = (dispatch_flop(profile.class) / flop.max(1)).clamp(1, 1 << 31);
-    for chunk in program.bands(count, most)? {
+    for chunk in program.chunks(count, most)? {
         let grid = Grid::fold(chunk.end - chunk.start);
         program.dispatch(kernel, &params(chunk), bindings.to_vec(), grid);
     }
@@ -282,9 +259,9 @@ pub(crate) fn tiles(name: &str, what: &str, extent: usize, side: u32) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dense::Gemm;
     use crate::dense::product::plain::TILED;
     use crate::dense::product::trial::lower;
+    use crate::dense::{Gemm, GemmBatched};
 
     #[test]
     fn long_work_is_cut_into_chunks_that_cover_every_tile_once() {
@@ -328,5 +305,14 @@ mod tests {
         let s = s as u64;
         assert_eq!(slices, [(0, s), (s, 2 * s), (2 * s, 2 * s + 5)]);
         assert_eq!(program.dispatches.len(), 3);
+        for variant in ["naive", "small", "register"] {
+            let batch = GemmBatched::new(7, 3, 5, 2 * s as usize + 5).variant(variant);
+            let program = lower(&batch, &h100).unwrap();
+            assert_eq!(
+                (program.scratch.clone(), program.dispatches.len()),
+                (vec![7 * 4 * 15], 3),
+                "{variant}"
+            );
+        }
     }
 }

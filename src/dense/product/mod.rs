@@ -43,8 +43,7 @@ use crate::program::{Bits, Cost, DeviceProfile, Program, Requires, choose_with};
 /// The products of a batch: `C = activation(alpha op(A) op(B) + beta C + bias)`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Product {
-    /// True for a [`GemmBatched`](super::GemmBatched), whose kernels begin at a matrix of the batch and do not cut
-    /// k.
+    /// True for a [`GemmBatched`](super::GemmBatched), whose kernels begin at a matrix of the batch.
     pub(crate) batched: bool,
     pub(crate) batch: usize,
     pub(crate) m: usize,
@@ -289,9 +288,6 @@ impl Product {
         program.operands = operands;
         if self.batch == 0 || self.m == 0 || self.n == 0 {
             return Ok(program);
-        }
-        if self.batched {
-            job.check_steps(division.tile.k)?;
         }
         if self.has_product() {
             way.lower(division, &job, &mut program)?;

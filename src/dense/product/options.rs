@@ -8,8 +8,11 @@ use crate::error::{Result, err};
 use crate::program::{Asked, Form, Input, Op, Role, Setting, by_type};
 use half::f16;
 
-pub(in super::super) const INPUTS: &[Input] =
-    &[Input::new("a", "(m, k)"), Input::new("b", "(k, n)"), Input::optional("c", "(m, n)")];
+pub(in super::super) const INPUTS: &[Input] = &[
+    Input::new("a", "(m, k); (k, m) with trans-a"),
+    Input::new("b", "(k, n); (n, k) with trans-b"),
+    Input::optional("c", "(m, n)"),
+];
 
 pub(in super::super) const OPTIONS: &[Setting] = &[
     ALPHA,
@@ -28,8 +31,11 @@ pub(in super::super) const OPTIONS: &[Setting] = &[
     Setting::flag("deterministic"),
 ];
 
-pub(in super::super) const BATCHED_INPUTS: &[Input] =
-    &[Input::new("a", "(B, m, k)"), Input::new("b", "(B, k, n)"), Input::optional("c", "(B, m, n)")];
+pub(in super::super) const BATCHED_INPUTS: &[Input] = &[
+    Input::new("a", "(B, m, k); (B, k, m) with trans-a"),
+    Input::new("b", "(B, k, n); (B, n, k) with trans-b"),
+    Input::optional("c", "(B, m, n)"),
+];
 
 pub(in super::super) const BATCHED_OPTIONS: &[Setting] = &[
     ALPHA,
@@ -130,7 +136,7 @@ impl AskedArrays {
 }
 
 /// Reads the requested bias, and says if it belongs to rows.
-fn asked_bias(asked: &Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Option<HostArray>, bool)> {
+fn asked_bias(asked: &mut Asked<'_>, m: usize, n: usize, dtype: DType) -> Result<(Option<HostArray>, bool)> {
     let given = |option: Setting, len| {
         let array = asked.settings().array(option.name);
         array.map(|array| asked.check(option.name, array, &[len], dtype).map(|()| array.clone())).transpose()

@@ -100,11 +100,15 @@ impl PlainKernel {
 /// alone.
 pub(super) fn lower_elements(job: &ProductJob<'_>, program: &mut Program) -> Result<()> {
     let Product { batch, m, n, trans_a, trans_b, .. } = *job.product;
-    let spec = job.end_spec(3, false).flag("TRANS_A", trans_a).flag("TRANS_B", trans_b);
+    let carry = job.product.has_product() && job.is_sliced();
+    let spec = job.end_spec(3, carry).flag("TRANS_A", trans_a).flag("TRANS_B", trans_b);
     let kernel = program.kernel(Kernel::library("dense/gemm_batched_naive", "gemm_batched_naive", spec));
-    let params = job.params(job.product.inner(), ELEMENT.tile)?;
     let count = ((batch * m) as u64 * n as u64).div_ceil(WORKGROUP_ELEMENTS);
     let workgroups = Workgroups { count, elements: WORKGROUP_ELEMENTS };
+    if job.product.has_product() {
+        return job.multiply(program, kernel, ELEMENT.tile, workgroups);
+    }
+    let params = job.params(0, ELEMENT.tile)?;
     let bindings = job.bindings(program, 0);
     job.dispatch(program, kernel, &params, &bindings, workgroups)
 }

@@ -120,6 +120,7 @@ pub(in super::super) fn batched_samples(
         }
     }
     samples.push(new(2, 4, 4, 0).beta(1.0).with_bias());
+    samples.extend([3, 4].map(|n| new(2, 3, n, slice_k(profile) + 1)));
     for op in [new(2, 12, 20, 16), new(2, 13, 21, 16)] {
         samples.extend([op.clone().with_bias(), op.with_row_bias()]);
     }

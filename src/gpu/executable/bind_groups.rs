@@ -4,7 +4,7 @@ use super::Executable;
 use crate::element::DType;
 use crate::error::Result;
 use crate::gpu::pool::Raw;
-use crate::gpu::{RawSlice, lock};
+use crate::gpu::{RawSlice, lock, unique};
 use crate::program::Resource;
 use crate::shape::round_up;
 use std::sync::{Arc, Mutex, Weak};
@@ -14,10 +14,60 @@ pub(super) type Groups = Mutex<Vec<Arc<GroupSet>>>;
 
 /// The bind groups of all dispatches, for one choice of buffers that passed all checks.
 #[derive(Debug)]
-pub(super) struct GroupSet {
+pub(in crate::gpu) struct GroupSet {
+    /// Belongs to this set alone.
+    pub(super) id: u64,
+    /// The executable's.
+    plan: u64,
     operands: Vec<BoundPlace>,
     pub(super) scratch: Vec<Raw>,
     pub(super) groups: Vec<wgpu::BindGroup>,
+}
+
+impl GroupSet {
+    fn is_of(&self, operands: &[RawSlice<'_>]) -> bool {
+        let mut pairs = self.operands.iter().zip(operands);
+        self.operands.len() == operands.len() && pairs.all(|(place, o)| *place == o.place())
+    }
+}
+
+/// The sets that a recorder used last. What was recorded before needs no check: the recorder keeps the memory, so that
+/// its identity still means the same memory, which stays written.
+#[derive(Debug, Default)]
+pub(in crate::gpu) struct RecentSets {
+    sets: Vec<Arc<GroupSet>>,
+    /// Where the last one stands.
+    last: usize,
+}
+
+impl RecentSets {
+    /// How many a recorder remembers.
+    const MAX: usize = 32;
+
+    /// Where the set of this plan and these operands stands: mostly where the last one does, or behind it.
+    pub(super) fn find(&mut self, plan: u64, operands: &[RawSlice<'_>]) -> Option<usize> {
+        let (before, from_last) = self.sets.split_at(self.last.min(self.sets.len()));
+        let is = |set: &Arc<GroupSet>| set.plan == plan && set.is_of(operands);
+        let behind = from_last.iter().position(is).map(|at| self.last + at);
+        self.last = behind.or_else(|| before.iter().position(is))?;
+        Some(self.last)
+    }
+
+    /// Adds a set, in place of the oldest if there are many, and returns where it stands.
+    pub(super) fn add(&mut self, set: Arc<GroupSet>) -> usize {
+        if self.sets.len() < Self::MAX {
+            self.last = self.sets.len();
+            self.sets.push(set);
+        } else {
+            self.last = (self.last + 1) % Self::MAX;
+            self.sets[self.last] = set;
+        }
+        self.last
+    }
+
+    pub(super) fn set(&self, at: usize) -> &GroupSet {
+        &self.sets[at]
+    }
 }
 
 /// The parts of an operand that decide the checks and the binding.
@@ -80,9 +130,7 @@ impl Executable {
     pub(super) fn known(&self, operands: &[RawSlice<'_>], scratch: &[Raw]) -> Option<Arc<GroupSet>> {
         let mut sets = lock(&self.groups);
         let at = sets.iter().position(|set| {
-            set.operands.len() == operands.len()
-                && set.operands.iter().zip(operands).all(|(place, o)| *place == o.place())
-                && set.scratch.iter().zip(scratch).all(|(a, b)| a.id == b.id)
+            set.is_of(operands) && set.scratch.iter().zip(scratch).all(|(a, b)| a.id == b.id)
         })?;
         sets[..=at].rotate_right(1);
         sets.first().cloned()
@@ -94,7 +142,7 @@ impl Executable {
             (0..self.program.dispatches.len()).map(|i| self.bind(i, operands, &scratch)).collect()
         })?;
         let operands = operands.iter().map(RawSlice::place).collect();
-        let set = Arc::new(GroupSet { operands, scratch, groups });
+        let set = Arc::new(GroupSet { id: unique(), plan: self.id, operands, scratch, groups });
         self.remember(&set);
         Ok(set)
     }

@@ -7,14 +7,14 @@ use std::fs;
 fn sparse(text: &str) -> Triplets {
     match read(text.as_bytes()).unwrap() {
         Matrix::Sparse(matrix) => matrix,
-        Matrix::Dense(_) => panic!("it is dense"),
+        Matrix::Dense(_) => panic!("a dense matrix"),
     }
 }
 
 fn dense(text: &str) -> Dense {
     match read(text.as_bytes()).unwrap() {
         Matrix::Dense(matrix) => matrix,
-        Matrix::Sparse(_) => panic!("it is sparse"),
+        Matrix::Sparse(_) => panic!("a sparse matrix"),
     }
 }
 
@@ -49,18 +49,18 @@ fn dense_files_run_down_columns() {
     let skew = dense("%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n");
     assert_eq!(skew.values, [0.0, -1.0, -2.0, 1.0, 0.0, -3.0, 2.0, 3.0, 0.0]);
     assert!(dense("%%MatrixMarket matrix array real general\n0 7\n").values.is_empty());
-    // So many columns of nothing take no time.
+    // Empty columns take no time.
     let wide = dense("%%MatrixMarket matrix array real general\n0 4294967296\n");
     assert!(wide.cols == 1 << 32 && wide.values.is_empty());
     write(std::io::sink(), &Matrix::Dense(wide)).unwrap();
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_the_line_and_the_fault() {
     let head = "%%MatrixMarket matrix coordinate real general\n";
     for (text, line, reason) in [
-        ("", 1, "with which such a file begins"),
-        ("1 1 1\n1 1 1\n", 1, "with which such a file begins"),
+        ("", 1, "is not `%%MatrixMarket"),
+        ("1 1 1\n1 1 1\n", 1, "is not `%%MatrixMarket"),
         ("%%MatrixMarket matrix list real general\n", 1, "the format `list`"),
         ("%%MatrixMarket matrix coordinate text general\n", 1, "values of `text`"),
         ("%%MatrixMarket matrix coordinate real diagonal\n", 1, "the symmetry `diagonal`"),
@@ -68,21 +68,21 @@ fn what_is_wrong_is_said_with_its_line() {
         ("%%MatrixMarket matrix coordinate pattern skew-symmetric\n", 1, "no signs"),
         ("%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n", 2, "2 x 3 is not square"),
         ("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 3\n", 3, "on the diagonal"),
-        ("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n", 3, "`1.5` is no integer"),
+        ("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n", 3, "`1.5` is not an integer"),
         ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", 6, "after 3 of 4 values"),
         ("%%MatrixMarket matrix array real general\n2 2 4\n", 2, "is not `ROWS COLUMNS`"),
-        (&format!("{head}% nothing more\n"), 3, "before the line of sizes"),
+        (&format!("{head}% nothing more\n"), 3, "before the size line"),
         (&format!("{head}2 2\n"), 2, "is not `ROWS COLUMNS ENTRIES`"),
-        (&format!("{head}2 -2 1\n"), 2, "sizes are whole numbers"),
-        (&format!("{head}2 4294967297 1\n"), 2, "an index has 32 bits"),
+        (&format!("{head}2 -2 1\n"), 2, "sizes must be whole numbers"),
+        (&format!("{head}2 4294967297 1\n"), 2, "indices have 32 bits"),
         (&format!("{head}2 2 2\n1 1 1\n"), 4, "the file ends after 1 of 2 entries"),
         (&format!("{head}2 2 1\n1 1 1\n\n2 2 1\n"), 5, "`2 2 1` after the last of 1 entries"),
-        (&format!("{head}2 2 1\n3 1 1\n"), 3, "row 3 of a matrix of 2 x 2"),
-        (&format!("{head}2 2 1\n1 0 1\n"), 3, "column 0 of a matrix of 2 x 2"),
+        (&format!("{head}2 2 1\n3 1 1\n"), 3, "row 3 is outside the 2 x 2 matrix"),
+        (&format!("{head}2 2 1\n1 0 1\n"), 3, "column 0 is outside the 2 x 2 matrix"),
         (&format!("{head}2 2 1\n1 1.0 1\n"), 3, "a column is a whole number"),
         (&format!("{head}2 2 1\n1 1\n"), 3, "is not `ROW COLUMN VALUE`"),
         (&format!("{head}2 2 1\n1 1 1 1\n"), 3, "is not `ROW COLUMN VALUE`"),
-        (&format!("{head}2 2 1\n1 1 x\n"), 3, "`x` is no number"),
+        (&format!("{head}2 2 1\n1 1 x\n"), 3, "`x` is not a number"),
         (&format!("{head}2 2 1\n{}\n", "1".repeat(5000)), 3, "a line of more than"),
     ] {
         let e = read(text.as_bytes()).unwrap_err();

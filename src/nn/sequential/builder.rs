@@ -1,4 +1,4 @@
-//! A program of all layers: each op in turn, and its gradients from the last to the first.
+//! Builds one program of all layers: the ops in order, and the gradients in reverse.
 
 use super::{Parameter, Sequential, SequentialLayer, conv, pool};
 use crate::conv::{Conv2dBackwardData, Conv2dBackwardWeights};
@@ -10,13 +10,13 @@ use crate::nn::{ActivationBackward, BiasBackward, CrossEntropy, Pool2dBackward, 
 use crate::program::{Access, Cost, Decision, DeviceProfile, Op, Operand, Program, Resource};
 use crate::shape::elements;
 
-/// Where an array lies: a resource, and its first byte.
+/// The place of an array: a resource and a byte offset.
 pub(super) type ArrayPlace = (Resource, u64);
 
 /// A layer with a fused activation, between arrays.
 #[derive(Debug, Clone)]
 pub(super) struct FusedLayer {
-    /// Position in the list.
+    /// The index in the list of layers.
     pub(super) index: usize,
     pub(super) layer: SequentialLayer,
     pub(super) activation: Activation,
@@ -31,8 +31,8 @@ impl FusedLayer {
 }
 
 impl Sequential {
-    /// The layers that compute, with the activations behind them that may be fused: in training those whose slope the
-    /// result tells.
+    /// Returns the layers that compute, with fused activations; in training only those whose slope follows from the
+    /// result.
     pub(super) fn stages(&self, training: bool) -> Result<Vec<FusedLayer>> {
         let shapes = self.shapes()?;
         let mut stages: Vec<FusedLayer> = Vec::new();
@@ -60,7 +60,7 @@ impl Sequential {
     }
 }
 
-/// The function of an activation that stands alone.
+/// Returns the function of an activation that is not fused.
 fn function(activation: Activation) -> MapFn {
     match activation {
         Activation::Relu => MapFn::Relu,
@@ -71,16 +71,16 @@ fn function(activation: Activation) -> MapFn {
     }
 }
 
-/// A program in the making.
+/// A program under construction.
 pub(super) struct SequentialBuilder<'a> {
     net: &'a Sequential,
     parameters: Vec<Parameter>,
     batch: usize,
     profile: &'a DeviceProfile,
     pub(super) program: Program,
-    /// Scratch that the ops have in common.
+    /// The scratch areas that the ops share.
     shared: Vec<usize>,
-    /// Where all parameters lie.
+    /// The buffer of all parameters.
     values: Resource,
 }
 
@@ -93,9 +93,9 @@ impl<'a> SequentialBuilder<'a> {
         op: &'static str,
     ) -> Result<Self> {
         if batch == 0 {
-            return Err(err!(Shape, "{op}: a batch of 0 samples; a batch has at least 1"));
+            return Err(err!(Shape, "{op}: the batch is 0; it must be at least 1"));
         }
-        let why = format!("{} layers for a batch of {batch}, planned as one", net.layers.len());
+        let why = format!("{} layers for a batch of {batch}, in one plan", net.layers.len());
         let program = Program::new(op, Decision::policy("fused", why));
         Ok(Self { net, parameters: net.parameters()?, batch, profile, program, shared: Vec::new(), values })
     }
@@ -113,7 +113,7 @@ impl<'a> SequentialBuilder<'a> {
         (self.program.scratch(4 * elements.max(1) as u64).resource, 0)
     }
 
-    /// Appends an op of a layer.
+    /// Appends the op of a layer.
     pub(super) fn add(&mut self, index: usize, op: &impl Op<f32>, operands: &[ArrayPlace]) -> Result<()> {
         let lowered = op.lower(self.profile).map_err(|e| self.net.at(index, e))?;
         self.program.cost = Cost {
@@ -125,7 +125,7 @@ impl<'a> SequentialBuilder<'a> {
         Ok(())
     }
 
-    /// Where weights and bias of a layer lie in an array like that of all parameters.
+    /// Returns the places of weights and bias of a layer in an array laid out like the parameters.
     fn tensors(&self, index: usize, all: Resource) -> [ArrayPlace; 2] {
         ["weight", "bias"].map(|part| {
             let name = format!("{index}.{part}");
@@ -134,7 +134,7 @@ impl<'a> SequentialBuilder<'a> {
         })
     }
 
-    /// A layer from one array to another.
+    /// Appends the forward op of a layer.
     pub(super) fn forward(&mut self, stage: &FusedLayer, from: ArrayPlace, to: ArrayPlace) -> Result<()> {
         let FusedLayer { index, activation, from: shape, .. } = *stage;
         let [weights, bias] = self.tensors(index, self.values);
@@ -161,7 +161,7 @@ impl<'a> SequentialBuilder<'a> {
         }
     }
 
-    /// Loss and gradients from `x` and `labels`, operands 0 and 1; the loss goes to `loss`.
+    /// Appends the loss and the gradients; `x` and `labels` are operands 0 and 1.
     pub(super) fn gradients(&mut self, loss: Resource, gradients: Resource) -> Result<()> {
         let stages = self.net.stages(true)?;
         let Some(first) = stages.iter().position(FusedLayer::has_parameters) else {
@@ -172,7 +172,7 @@ impl<'a> SequentialBuilder<'a> {
         };
         let gap = |pair: &[Parameter]| pair[0].offset + pair[0].len() < pair[1].offset;
         if self.parameters.windows(2).any(gap) {
-            // The sums of no rows are zeros, which nothing else writes between the tensors.
+            // Zeros the gaps between tensors, which no other op writes: sums of no rows are 0.
             let n = self.net.parameter_len()?;
             let nothing = (gradients, 0);
             self.add(self.net.layers.len(), &BiasBackward::new([0, n, 1]), &[nothing, (gradients, 0)])?;
@@ -209,7 +209,8 @@ impl<'a> SequentialBuilder<'a> {
         Ok(())
     }
 
-    /// The gradients of a layer by its parameters and, where there is a place for it, by its input; whether there is one.
+    /// Appends the gradients of a layer with respect to its parameters and, if `dx` is given, its input. Returns
+    /// whether it wrote `dx`.
     fn backward(
         &mut self,
         stage: &FusedLayer,
@@ -247,7 +248,7 @@ impl<'a> SequentialBuilder<'a> {
                 self.add(index, &op, &[x, dy, dx])?;
                 Ok(true)
             }
-            // What an activation alone needs is done.
+            // Activations are done.
             _ => Ok(false),
         }
     }
@@ -259,20 +260,20 @@ mod tests {
     use crate::ErrorKind;
 
     #[test]
-    fn layers_of_many_dispatches_are_refused_together() {
-        // 2^49 operations a layer, each a correlation of images with windows of their size.
+    fn rejects_too_many_dispatches_over_all_layers() {
+        // 2^49 flop for each layer, with windows as large as the image.
         let of = |layers: usize| {
             let net = (0..layers)
                 .fold(Sequential::new([1, 512, 512]), |net, _| net.conv(1, [511; 2], [1; 2], [255; 2]));
             Op::<f32>::lower(&net.forward(1 << 10), &DeviceProfile::h100())
         };
         let one = of(1).unwrap().dispatches.len();
-        let most = (1 << 16) / one;
-        assert_eq!(of(most).unwrap().dispatches.len(), most * one);
-        let e = of(most + 1).unwrap_err();
+        let max = (1 << 16) / one;
+        assert_eq!(of(max).unwrap().dispatches.len(), max * one);
+        let e = of(max + 1).unwrap_err();
         let text = format!(
-            "sequential: layer {most} (conv): sequential-forward: `fused` takes {} dispatches",
-            (most + 1) * one
+            "sequential: layer {max} (conv): sequential-forward: `fused` takes {} dispatches",
+            (max + 1) * one
         );
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().starts_with(&text), "{e}");
     }

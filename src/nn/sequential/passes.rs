@@ -1,4 +1,4 @@
-//! What a network is planned as: results, gradients, or a step of training.
+//! The three plans of a network: results, gradients, or a training step.
 
 use super::builder::{ArrayPlace, FusedLayer, SequentialBuilder};
 use super::{Optimizer, STEP, Sequential, SequentialLayer};
@@ -7,21 +7,22 @@ use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Op, Program, Resource, operands};
 
-/// [`Sequential::forward`]: operands `x`, `parameters`, `output`.
+/// The forward pass of a network, from [`Sequential::forward`]. Operands are `x`, `parameters`, `output`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forward {
     pub(super) net: Sequential,
     pub(super) batch: usize,
 }
 
-/// [`Sequential::gradient`]: operands `x`, `labels`, `parameters`, `loss`, `gradients`.
+/// Loss and gradients of a network, from [`Sequential::gradient`]. Operands are `x`, `labels`, `parameters`, `loss`,
+/// `gradients`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradient {
     pub(super) net: Sequential,
     pub(super) batch: usize,
 }
 
-/// [`Sequential::train`]: operands `x`, `labels`, `parameters`, `state`, `loss`.
+/// A training step of a network, from [`Sequential::train`]. Operands are `x`, `labels`, `parameters`, `state`, `loss`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Train {
     pub(super) net: Sequential,
@@ -53,13 +54,13 @@ impl Op<f32> for Forward {
         b.operand("output", DType::F32, outputs, Access::Write);
         let mut stages = net.stages(false)?;
         if stages.is_empty() {
-            // Nothing but flattening: a copy.
+            // A network that only flattens copies.
             let (layer, activation) = (SequentialLayer::Activation(Activation::None), Activation::None);
             stages.push(FusedLayer { index: 0, layer, activation, from: net.input, to: net.output_shape()? });
         }
         let between =
             stages[..stages.len() - 1].iter().map(|s| b.samples(s.to)).collect::<Result<Vec<_>>>()?;
-        // Layers write to two areas in turn, each as large as the largest that it gets.
+        // Layers write to two areas in turn, each as large as its largest array.
         let widest = |parity: usize| between.iter().skip(parity).step_by(2).max().copied();
         let areas: Vec<ArrayPlace> =
             [widest(0), widest(1)].into_iter().flatten().map(|n| b.area(n)).collect();

@@ -82,8 +82,8 @@ impl Rule {
     pub(super) fn of(desc: &Histogram, dtype: DType) -> Option<Self> {
         let bins = desc.bins;
         match &desc.edges {
-            Edges::Default => Self::range(0.0, bins as f64, bins, dtype),
-            Edges::Range(lo, hi) => Self::range(*lo, *hi, bins, dtype),
+            Edges::Default => Self::range(0.0, bins as f64, bins, dtype, bins as f64 - 1.0),
+            Edges::Range(lo, hi) => Self::range(*lo, *hi, bins, dtype, *hi),
             Edges::List(edges) => {
                 let table = edges[..bins].iter().map(|&e| lowest_key(e, dtype));
                 Self::search(table, highest_key(edges[bins], dtype)?)
@@ -109,7 +109,8 @@ impl Rule {
         })
     }
 
-    fn range(lo: f64, hi: f64, bins: usize, dtype: DType) -> Option<Self> {
+    /// Creates a rule for bins of equal width between `lo` and `hi`; `highest` is the highest value that counts.
+    fn range(lo: f64, hi: f64, bins: usize, dtype: DType, highest: f64) -> Option<Self> {
         const EXACT: f64 = (1u64 << 53) as f64;
         // As NumPy's linspace.
         let step = (hi - lo) / bins as f64;
@@ -119,11 +120,11 @@ impl Rule {
         };
         let whole = lo.fract() == 0.0 && hi.fract() == 0.0 && lo.abs() <= EXACT && hi.abs() <= EXACT;
         if !whole {
-            return Self::search((0..bins).map(|i| lowest_key(edge(i), dtype)), highest_key(hi, dtype)?);
+            return Self::search((0..bins).map(|i| lowest_key(edge(i), dtype)), highest_key(highest, dtype)?);
         }
         let (lo, hi) = (lo as i64, hi as i64);
         let width = hi - lo;
-        let (first, last) = (lo.max(min), hi.min(max));
+        let (first, last) = (lo.max(min), (highest as i64).min(max));
         if first > last {
             return None;
         }

@@ -12,6 +12,7 @@ use crate::program::{
 };
 use crate::shader::Spec;
 use crate::shape::elements;
+use bytemuck::Zeroable;
 
 /// Workgroups of the kernels that count in device memory, and of the one that clears.
 const WORKGROUP_SIZE: u64 = 256;
@@ -28,19 +29,8 @@ const _: () = assert!(runs_everywhere(3 * MAX_ITERATIONS as usize / 2));
 
 kernel_params! {
     struct BinsParams {
-        n: u32,
-        bins: u32,
-        least: u32,
-        span: u32,
-        bias: u32,
-        shift: u32,
-        lo: f32,
-        scale: f32,
-        margin: f32,
-        edges: u32,
-        stride: u32,
-        parts: u32,
-        vectors: u32,
+        n: u32, bins: u32, least: u32, span: u32, bias: u32, shift: u32, lo: f32, scale: f32, margin: f32,
+        edges: u32, stride: u32, parts: u32, vectors: u32,
     }
 }
 
@@ -52,7 +42,47 @@ kernel_params! {
     struct ChunkParams { chunk: u32, steps: u32 }
 }
 
+/// How elements are counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CountWay {
+    /// By atomics in device memory; contiguous if each thread has a range of its own.
+    Global { contiguous: bool },
+    /// By counters in workgroup memory for all bins. Each thread counts one element, or several if coarsened;
+    /// equal neighbours are added up first if aggregated.
+    Private { coarsened: bool, aggregated: bool },
+    /// By counters in workgroup memory for the bins that a workgroup meets first.
+    Cached,
+    /// By counters of 16 bits, the bins in turn.
+    Packed,
+    /// By bucket, after moving the elements into buckets of bins.
+    Partitioned,
+}
+
+impl CountWay {
+    /// Resolves a variant for `slots` bins of elements of a type. Bytes are counted by value, whatever the bins.
+    fn of(variant: &str, slots: u64, most: u64, dtype: DType, profile: &DeviceProfile) -> Result<Self> {
+        let way = match variant {
+            "global" => Self::Global { contiguous: false },
+            "global-contiguous" => Self::Global { contiguous: true },
+            "cached" => Self::Cached,
+            "partitioned" => Self::Partitioned,
+            "multipass" if dtype.size() > 1 => Self::Packed,
+            _ => Self::Private { coarsened: variant != "privatized", aggregated: variant == "aggregated" },
+        };
+        if matches!(way, Self::Private { .. }) && slots > most {
+            return Err(err!(
+                Unsupported,
+                "histogram: the variant `{variant}` keeps all bins in workgroup memory, {most} on {}, and {slots} are asked \
+                 for; use `multipass`, `cached` or `global`",
+                profile.name
+            ));
+        }
+        Ok(way)
+    }
+}
+
 pub(super) struct HistogramLowering<'a> {
+    way: CountWay,
     dtype: DType,
     /// `partitioned`: buckets of bins, and scratch.
     buckets: u64,
@@ -112,15 +142,7 @@ impl<'a> HistogramLowering<'a> {
                 ("coarsened", format!("{copies} copies of {slots} bins in each workgroup avoid collisions"))
             }
         })?;
-        let variant = variant.name;
-        if matches!(variant, "privatized" | "coarsened" | "aggregated") && slots > most {
-            return Err(err!(
-                Unsupported,
-                "histogram: the variant `{variant}` keeps all bins in workgroup memory, {most} on {}, and {slots} are asked \
-                 for; use `multipass`, `cached` or `global`",
-                profile.name
-            ));
-        }
+        let way = CountWay::of(variant.name, slots, most, dtype, profile)?;
         let mut program = Program::new("histogram", decision);
         program.operands = vec![
             Operand { name: "input", dtype, len: n, access: Access::Read },
@@ -130,36 +152,13 @@ impl<'a> HistogramLowering<'a> {
         let bytes = program.operands[0].bytes();
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
-        Ok(Self {
-            dtype,
-            buckets: 0,
-            moved: None,
-            bytes,
-            bins: desc.bins as u64,
-            rule,
-            policy,
-            profile,
-            program,
-        })
+        let bins = desc.bins as u64;
+        Ok(Self { way, dtype, buckets: 0, moved: None, bytes, bins, rule, policy, profile, program })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
         let counts = Binding::operand(1, &self.program.operands);
-        let base = BinsParams {
-            n: 0,
-            bins: self.bins as u32,
-            least: 0,
-            span: 0,
-            bias: 0,
-            shift: 0,
-            lo: 0.0,
-            scale: 0.0,
-            margin: 0.0,
-            edges: 0,
-            stride: 0,
-            parts: 0,
-            vectors: 0,
-        };
+        let base = BinsParams { bins: self.bins as u32, ..Zeroable::zeroed() };
         self.clear(&base, counts, self.bins);
         let Some(rule) = self.rule.take().filter(|_| self.bytes > 0) else { return Ok(self.program) };
         let edges = (rule.mode != Mode::Shift)
@@ -190,11 +189,14 @@ impl<'a> HistogramLowering<'a> {
         };
         for part in self.parts() {
             let bindings = [counts, part].into_iter().chain(edges).collect();
-            match self.program.variant() {
-                "global" | "global-contiguous" => self.global(&base, &spec, loops, part, bindings),
-                "partitioned" => self.partitioned(&base, &spec, loops, part, bindings)?,
-                "multipass" if self.dtype.size() > 1 => self.packed(&base, &spec, loops, part, bindings),
-                _ => self.walk(&base, &spec, loops, part, bindings),
+            match self.way {
+                CountWay::Global { contiguous } => {
+                    let spec = spec.clone().flag("CONTIGUOUS", contiguous);
+                    self.global(&base, spec, loops, part, bindings);
+                }
+                CountWay::Packed => self.packed(&base, &spec, loops, part, bindings),
+                CountWay::Partitioned => self.partitioned(&base, &spec, loops, part, bindings)?,
+                CountWay::Private { .. } | CountWay::Cached => self.walk(&base, &spec, loops, part, bindings),
             }
         }
         Ok(self.program)
@@ -213,7 +215,7 @@ impl<'a> HistogramLowering<'a> {
     fn parts(&self) -> Vec<Binding> {
         let size = self.dtype.size() as u64;
         let mut most = self.profile.limits.max_storage_binding;
-        if self.program.variant() == "partitioned" {
+        if self.way == CountWay::Partitioned {
             // The moved elements take less than three bytes each.
             most = most / 3 * size.min(3);
         }
@@ -224,8 +226,7 @@ impl<'a> HistogramLowering<'a> {
     }
 
     /// Counts by atomics in device memory.
-    fn global(&mut self, base: &BinsParams, spec: &Spec, loops: u64, part: Binding, bindings: Vec<Binding>) {
-        let spec = spec.clone().flag("CONTIGUOUS", self.program.variant() == "global-contiguous");
+    fn global(&mut self, base: &BinsParams, spec: Spec, loops: u64, part: Binding, bindings: Vec<Binding>) {
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_count", spec);
         let kernel = self.program.kernel(kernel);
         let n = part.size / self.dtype.size() as u64;
@@ -271,8 +272,7 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORDS", words as u32)
             .constant("LOADS", loads)
             .flag("VECTORS", vectors > 0);
-        let kernel =
-            self.program.kernel(Kernel::library("primitives/histogram_packed", "histogram_packed", spec));
+        let kernel = self.program.kernel(Kernel::of_file("primitives/histogram_packed", spec));
         if vectors > 0 {
             bindings.push(Binding { size: vectors * 16, ..part });
         }
@@ -328,7 +328,7 @@ impl<'a> HistogramLowering<'a> {
         self.walk(base, spec, loops, part, of_buckets);
 
         let own = Spec::new().constant("BUCKETS", buckets as u32);
-        let place = Kernel::library("primitives/histogram_starts", "histogram_starts", own.clone());
+        let place = Kernel::of_file("primitives/histogram_starts", own.clone());
         let place = self.program.kernel(place);
         let params = StartsParams { tiles: tiles as u32 };
         self.program.dispatch(place, &params, vec![totals, starts, ends], Grid::fold(1));
@@ -344,11 +344,7 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORKGROUP_SIZE", size)
             .constant("ENDS_BINDING", next)
             .flag("VECTORS", vectors > 0);
-        let scatter = self.program.kernel(Kernel::library(
-            "primitives/histogram_scatter",
-            "histogram_scatter",
-            scatter,
-        ));
+        let scatter = self.program.kernel(Kernel::of_file("primitives/histogram_scatter", scatter));
         let params = BinsParams { n: n as u32, parts: tiles as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
 
@@ -360,7 +356,7 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORKGROUP_SIZE", policy.packed_size)
             .constant("WORDS", counters as u32)
             .constant("LOADS", policy.packed_loads);
-        let count = Kernel::library("primitives/histogram_bucketed", "histogram_bucketed", count);
+        let count = Kernel::of_file("primitives/histogram_bucketed", count);
         let count = self.program.kernel(count);
         let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
         let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
@@ -378,8 +374,11 @@ impl<'a> HistogramLowering<'a> {
         mut bindings: Vec<Binding>,
     ) {
         let policy = &self.policy;
-        let variant = self.program.variant();
-        let (coarsened, cached) = (variant != "privatized", variant == "cached");
+        let (coarsened, aggregated) = match self.way {
+            CountWay::Private { coarsened, aggregated } => (coarsened, aggregated),
+            _ => (true, false),
+        };
+        let cached = self.way == CountWay::Cached;
         let by_value = self.dtype.size() == 1 && !cached && self.buckets == 0;
         let size = u64::from(policy.workgroup_size);
         let n = part.size / self.dtype.size() as u64;
@@ -398,14 +397,14 @@ impl<'a> HistogramLowering<'a> {
             .clone()
             .constant("WORKGROUP_SIZE", policy.workgroup_size)
             .flag("COARSENED", coarsened)
-            .flag("AGGREGATED", variant == "aggregated")
+            .flag("AGGREGATED", aggregated)
             .flag("VECTORS", vectors > 0)
             .flag("WIDE", wide)
             .flag("ROLLED", self.profile.quirks.slow_compiler)
             .flag("BYTES", by_value);
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);
-            Kernel::library("primitives/histogram_cached", "histogram_cached", spec)
+            Kernel::of_file("primitives/histogram_cached", spec)
         } else {
             let room = (u64::from(policy.counters) / slots) as u32;
             let copies = if coarsened { 1 << room.clamp(1, policy.copies).ilog2() } else { 1 };
@@ -413,7 +412,7 @@ impl<'a> HistogramLowering<'a> {
             if self.buckets > 0 {
                 spec = spec.flag("BUCKETED", true).constant("BUCKETS", slots as u32);
             }
-            Kernel::library("primitives/histogram_private", "histogram_private", spec)
+            Kernel::of_file("primitives/histogram_private", spec)
         };
         let kernel = self.program.kernel(kernel);
         if vectors > 0 {

@@ -14,15 +14,8 @@ use crate::shape::{elements, index_u32};
 
 kernel_params! {
     struct ReduceParams {
-        rows: u32,
-        row_stride: u32,
-        len: u32,
-        column: u32,
-        origin: u32,
-        parts: u32,
-        part_len: u32,
-        part_stride: u32,
-        first: u32,
+        rows: u32, row_stride: u32, len: u32, column: u32, origin: u32, parts: u32, part_len: u32,
+        part_stride: u32, first: u32,
     }
 }
 

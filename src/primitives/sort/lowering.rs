@@ -20,17 +20,8 @@ const _: () = assert!(runs_everywhere(24 * MAX_STEPS as usize));
 
 kernel_params! {
     struct BlockParams {
-        n: u32,
-        first: u32,
-        block_len: u32,
-        blocks: u32,
-        first_block: u32,
-        all_blocks: u32,
-        shift: u32,
-        mask: u32,
-        window: u32,
-        window_len: u32,
-        items: u32,
+        n: u32, first: u32, block_len: u32, blocks: u32, first_block: u32, all_blocks: u32, shift: u32,
+        mask: u32, window: u32, window_len: u32, items: u32,
     }
 }
 kernel_params! { struct SortScanParams { first: u32, len: u32, rows: u32 } }

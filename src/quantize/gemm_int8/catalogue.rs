@@ -11,7 +11,8 @@ use half::f16;
 pub(in super::super) const INFO: Operation = Operation {
     name: "gemm-int8",
     about: "C = A B of signed bytes, summed in i32",
-    inputs: &[Input::new("a", "(m, k)"), Input::new("b", "(k, n)")],
+    inputs: &[Input::new("a", "(m, k)"), Input::new("b", "(k, n); (n, k) with trans-b")],
+    outputs: &[("c", "i32 (m, n); f32 (m, n) with a-scale")],
     types: &[DType::I8],
     options: &[
         Setting::flag("trans-b"),
@@ -49,7 +50,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     op.activation = Activation::asked(settings)?;
     op.tile = settings.given_numbers(&TILE)?;
     op.thread = settings.given_numbers(&THREAD_TILE)?;
-    let named = |name, n| asked.named_of(name, &[n], DType::F32);
+    let mut named = |name, n| asked.named_of(name, &[n], DType::F32);
     let (a_scale, b_scale, bias) = (named("a-scale", m)?, named("b-scale", n)?, named("bias", n)?);
     if a_scale.is_some() != b_scale.is_some() {
         return Err(err!(

@@ -12,10 +12,10 @@ pub(super) fn shown(name: &str) -> String {
 /// The library's names most similar to `name`.
 pub(super) fn close_to(name: &str) -> String {
     let likeness = |other: &str| {
-        let most = name.len().min(other.len());
+        let max = name.len().min(other.len());
         let before = name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
         let after = name.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b).count();
-        (before + after).min(most)
+        (before + after).min(max)
     };
     let mut names: Vec<_> = library::names().collect();
     names.sort_by_key(|other| (std::cmp::Reverse(likeness(other)), *other));

@@ -73,12 +73,12 @@ impl Expander<'_> {
             .split_once(" in ")
             .map(|(name, values)| (name.trim(), values.trim()))
             .filter(|(name, _)| is_name(name) && !name.starts_with(|c: char| c.is_ascii_digit()))
-            .ok_or_else(|| at("a loop is `#for NAME in COUNT`, `FIRST..END` or `WORD, WORD`".into()))?;
+            .ok_or_else(|| at("write `#for NAME in COUNT`, `FIRST..END` or `WORD, WORD`".into()))?;
         if self.variables.iter().any(|(known, _)| known == name) {
-            return Err(at(format!("a loop around has the name `{name}` already")));
+            return Err(at(format!("an enclosing loop already uses the name `{name}`")));
         }
         if self.variables.len() == MAX_LOOPS {
-            return Err(at(format!("more than {MAX_LOOPS} loops within each other")));
+            return Err(at(format!("more than {MAX_LOOPS} nested loops")));
         }
         let bytes = OF_A_ROUND + body.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
         let round = |x: &mut Self, value: Value| -> Result<()> {
@@ -94,7 +94,7 @@ impl Expander<'_> {
         let (first, end) = values.split_once("..").unwrap_or(("0", values));
         let bound = |text: &str| match self.value(text).map_err(at)? {
             Value::Number(number) if number >= 0 => Ok(number),
-            other => Err(at(format!("`{other}` is no number of rounds"))),
+            other => Err(at(format!("`{other}` is not a number of rounds"))),
         };
         let (first, end) = (bound(first)?, bound(end)?);
         (first..end).try_for_each(|i| round(self, Value::Number(i)))
@@ -111,10 +111,10 @@ impl Expander<'_> {
 
     /// Remembers the lines of a `#block`.
     pub(super) fn keep(&mut self, file: &str, id: u32, head: &str, body: &[Line<'_>]) -> Result<(), String> {
-        let (name, parameters) = call(head).ok_or("a block is `#block NAME(NAME, NAME)`")?;
+        let (name, parameters) = call(head).ok_or("write `#block NAME(NAME, NAME)`")?;
         let is_new = |i: usize| is_name(parameters[i]) && !parameters[..i].contains(&parameters[i]);
         if !(0..parameters.len()).all(is_new) {
-            return Err("parameters are names, each another".into());
+            return Err("parameters must be distinct names".into());
         }
         let block = TextBlock {
             file: file.to_owned(),
@@ -123,14 +123,14 @@ impl Expander<'_> {
             lines: body.iter().map(|(line, text)| (*line, (*text).to_owned())).collect(),
         };
         match self.blocks.insert(name.to_owned(), Rc::new(block)) {
-            Some(_) => Err("a block above has this name".into()),
+            Some(_) => Err("a block above already has this name".into()),
             None => Ok(()),
         }
     }
 
     /// Writes the lines of a block. They see its parameters, but no variables of loops around the `#put`.
     pub(super) fn put(&mut self, what: &str, at: &dyn Fn(String) -> crate::Error) -> Result<()> {
-        let (name, given) = call(what).ok_or_else(|| at("it is `#put NAME(TEXT, TEXT)`".into()))?;
+        let (name, given) = call(what).ok_or_else(|| at("write `#put NAME(TEXT, TEXT)`".into()))?;
         let block =
             self.blocks.get(name).cloned().ok_or_else(|| at("no block above has this name".into()))?;
         if given.len() != block.parameters.len() {
@@ -140,7 +140,7 @@ impl Expander<'_> {
         let bytes = OF_A_ROUND + lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
         self.reads(bytes).map_err(at)?;
         if self.puts == MAX_PUTS {
-            return Err(at(format!("more than {MAX_PUTS} within each other")));
+            return Err(at(format!("more than {MAX_PUTS} nested")));
         }
         let value = |text: &str| match (text.parse(), text.parse()) {
             (Ok(number), _) => Value::Number(number),

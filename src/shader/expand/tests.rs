@@ -140,22 +140,19 @@ fn wrong_loops_and_conditions_name_their_line() {
     for (text, wanted) in [
         (
             "\n#for i in M\n#end\n",
-            "k.wgsl:2: `#for i in M`: no loop around and no constant above has the name `M`",
+            "k.wgsl:2: `#for i in M`: no enclosing loop and no constant above declares `M`",
         ),
-        ("#for i in 0 - 1\n#end\n", "k.wgsl:1: `#for i in 0 - 1`: `-1` is no number of rounds"),
-        ("#for i\n#end\n", "k.wgsl:1: `#for i`: a loop is"),
-        ("#for 2 in 3\n#end\n", "k.wgsl:1: `#for 2 in 3`: a loop is"),
-        ("#for i in 1\n#for i in 1\n#end\n#end\n", "k.wgsl:2: `#for i in 1`: a loop around"),
+        ("#for i in 0 - 1\n#end\n", "k.wgsl:1: `#for i in 0 - 1`: `-1` is not a number of rounds"),
+        ("#for i\n#end\n", "k.wgsl:1: `#for i`: write"),
+        ("#for 2 in 3\n#end\n", "k.wgsl:1: `#for 2 in 3`: write"),
+        ("#for i in 1\n#for i in 1\n#end\n#end\n", "k.wgsl:2: `#for i in 1`: an enclosing loop"),
         ("#for i in 3\n\n", "k.wgsl:1: `#for` is never closed"),
         ("x\n#end\n", "k.wgsl:2: `#end` without"),
         ("#for i in 1\n#if X\n#end\n#endif\n", "k.wgsl:2: `#if` is never closed"),
-        (
-            "#for i in 1\n{j}\n#end\n",
-            "k.wgsl:2: `{j}`: no loop around and no constant above has the name `j`",
-        ),
+        ("#for i in 1\n{j}\n#end\n", "k.wgsl:2: `{j}`: no enclosing loop and no constant above declares `j`"),
         ("#for i in 1\n{i / 0}\n#end\n", "k.wgsl:2: `{i / 0}`: `0 / 0` has no value"),
-        ("#if ROWS > 1\n#endif\n", "k.wgsl:1: `#if ROWS > 1`: a number is wanted"),
-        ("#if 1\n#endif\n", "k.wgsl:1: `#if 1`: true or false is wanted"),
+        ("#if ROWS > 1\n#endif\n", "k.wgsl:1: `#if ROWS > 1`: expected a number"),
+        ("#if 1\n#endif\n", "k.wgsl:1: `#if 1`: expected true or false"),
         ("#if\n#endif\n", "k.wgsl:1: `#if `: the formula ends"),
         ("#repeat N\n#end\n", "k.wgsl:1: unknown directive `#repeat`"),
     ] {
@@ -166,9 +163,9 @@ fn wrong_loops_and_conditions_name_their_line() {
 
 #[test]
 fn loops_are_bounded() {
-    let most = Spec::new().constant("N", u32::MAX);
+    let max = Spec::new().constant("N", u32::MAX);
     for text in ["const N = 1;\n#for i in N\n#end\n", "const N = 1;\n#for i in N\nx\n#end\n"] {
-        let m = message(text, &most);
+        let m = message(text, &max);
         assert!(m.starts_with("k.wgsl:2: `#for i in N`: loops and blocks read more than"), "{m}");
     }
     let m = message(&format!("const N = 90000;\n{}", "#for i in N\nx\n#end\n".repeat(50)), &Spec::new());
@@ -182,7 +179,7 @@ fn loops_are_bounded() {
     assert!(m.starts_with("k.wgsl:2: loops and blocks write") && m.len() < 200, "{m}");
     let open: String = (0..20).map(|i| format!("#for i{i} in 2\n")).collect();
     let m = message(&format!("{open}{}", "#end\n".repeat(20)), &Spec::new());
-    assert!(m.starts_with("k.wgsl:17: `#for i16 in 2`: more than 16 loops"), "{m}");
+    assert!(m.starts_with("k.wgsl:17: `#for i16 in 2`: more than 16 nested loops"), "{m}");
 }
 
 #[test]
@@ -216,14 +213,17 @@ fn wrong_blocks_name_their_line() {
     let put = |body: &str, put: &str| format!("#block a(x)\n{body}\n#end\n#put {put}\n");
     for (text, wanted) in [
         ("#block a()\n", "k.wgsl:1: `#block` is never closed"),
-        ("#block a\n#end\n", "k.wgsl:1: `#block a`: a block is"),
-        ("#block a(x, x)\n#end\n", "k.wgsl:1: `#block a(x, x)`: parameters are names"),
-        ("#block a()\n#end\n#block a()\n#end\n", "k.wgsl:3: `#block a()`: a block above has this name"),
+        ("#block a\n#end\n", "k.wgsl:1: `#block a`: write"),
+        ("#block a(x, x)\n#end\n", "k.wgsl:1: `#block a(x, x)`: parameters must be distinct names"),
+        (
+            "#block a()\n#end\n#block a()\n#end\n",
+            "k.wgsl:3: `#block a()`: a block above already has this name",
+        ),
         ("#put a()\n", "k.wgsl:1: `#put a()`: no block above"),
         (&put("", "a()"), "k.wgsl:4: `#put a()`: 0 texts; the block takes 1"),
-        (&put("", "a"), "k.wgsl:4: `#put a`: it is"),
-        (&put("{y}", "a(1)"), "k.wgsl:2: `{y}`: no loop around"),
-        (&put("#put a({x})", "a(1)"), "k.wgsl:2: `#put a(1)`: more than 4 within each other"),
+        (&put("", "a"), "k.wgsl:4: `#put a`: write"),
+        (&put("{y}", "a(1)"), "k.wgsl:2: `{y}`: no enclosing loop"),
+        (&put("#put a({x})", "a(1)"), "k.wgsl:2: `#put a(1)`: more than 4 nested"),
     ] {
         let m = message(text, &Spec::new());
         assert!(m.starts_with(wanted), "{text}: {m}");

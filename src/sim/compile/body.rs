@@ -1,4 +1,4 @@
-//! The body of a function: registers, and what its expressions are computed to.
+//! Compiles a function's body: registers and expressions.
 
 mod arithmetic;
 mod memory;
@@ -16,20 +16,20 @@ use naga::{Binding, Expression, Function, Handle, Scalar, Span, TypeInner};
 use std::collections::HashMap;
 use std::fmt::Debug;
 
-/// What an expression stands for.
+/// The compiled form of an expression.
 #[derive(Debug, Clone)]
 enum ExprValue {
     Slots(Vec<Slot>),
     Place(VarPlace),
 }
 
-/// What `break` and `continue` leave.
+/// The target of `break` and `continue`.
 struct JumpTarget {
     is_loop: bool,
     depth: u32,
 }
 
-/// The body of a function on its way to instructions.
+/// A function's body during compilation.
 struct Body<'a, 'b> {
     c: &'b mut Compiler<'a>,
     function: &'a Function,
@@ -40,11 +40,11 @@ struct Body<'a, 'b> {
     high: Slot,
     line: u32,
     kind: Kind,
-    /// Frames of masks that are open.
+    /// Number of open mask frames.
     depth: u32,
     targets: Vec<JumpTarget>,
     result: Vec<Slot>,
-    /// Instructions that go to the next joining point, for each open construct.
+    /// For each open construct, the instructions that jump to its end.
     joins: Vec<Vec<usize>>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Compiler<'a> {
             body.c.check_size(body.next)?;
             let at = slots.first().copied().unwrap_or(body.next);
             let name = var.name.clone().unwrap_or_default();
-            // What the language makes for itself it writes.
+            // Variables without a name come from the compiler, which writes them before use.
             let tracked = body.c.track_locals && !name.is_empty();
             if body.c.track_locals && !tracked {
                 written.push(Instruction::Fresh { d: at, n, written: true });
@@ -145,7 +145,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Which kind of expression or statement it is, in naga's words.
+/// Names the kind of an expression or statement as naga does.
 fn kind_name(of: &impl Debug) -> String {
     let text = format!("{of:?}");
     text.split([' ', '(']).next().unwrap_or("").to_owned()
@@ -157,7 +157,7 @@ impl<'a> Body<'a, '_> {
         self.c.code.marks.push(Mark { line: self.line, kind: self.kind });
     }
 
-    /// What comes next is of this line; what the language adds has none of its own, and belongs to the line before.
+    /// Sets the line of the next instructions. Compiler-made code without a line belongs to the line before.
     fn at(&mut self, span: Span) {
         if span.is_defined() {
             self.line = self.c.line(span);
@@ -195,7 +195,7 @@ impl<'a> Body<'a, '_> {
                 let ty = self.c.inner(self.function.arguments[*i as usize].ty);
                 let value = match ty {
                     TypeInner::Pointer { .. } | TypeInner::ValuePointer { .. } => {
-                        // It may point to a private variable.
+                        // A pointer to a private variable, perhaps.
                         ExprValue::Place(VarPlace { memory: None, offset: 0, at: slots[0], tracked: true })
                     }
                     _ => ExprValue::Slots(slots),
@@ -220,7 +220,7 @@ impl<'a> Body<'a, '_> {
             | TypeInner::Vector { scalar: s, .. }
             | TypeInner::Matrix { scalar: s, .. }
             | TypeInner::CooperativeMatrix { scalar: s, .. } => Ok(*s),
-            _ => Err(self.c.unsupported("arithmetic on such operands", self.span(handle))),
+            _ => Err(self.c.unsupported("arithmetic on these operands", self.span(handle))),
         }
     }
 
@@ -241,7 +241,7 @@ impl<'a> Body<'a, '_> {
                 let init = self.c.module.overrides[*handle].init;
                 let bits = match init {
                     Some(init) => self.c.constant_bits(init)?,
-                    None => return Err(self.c.unsupported("override without a value", Span::UNDEFINED)),
+                    None => return Err(self.c.unsupported("overrides without a value", Span::UNDEFINED)),
                 };
                 ExprValue::Slots(self.constants(&bits))
             }
@@ -252,7 +252,7 @@ impl<'a> Body<'a, '_> {
             }
             Expression::GlobalVariable(handle) => ExprValue::Place(self.c.globals[handle]),
             Expression::LocalVariable(handle) => ExprValue::Place(self.locals[handle]),
-            // Constant expressions are not emitted.
+            // naga does not emit constant expressions.
             _ => self.evaluate(handle)?,
         };
         self.values[handle.index()] = Some(value.clone());
@@ -263,7 +263,7 @@ impl<'a> Body<'a, '_> {
         bits.iter().map(|b| self.c.constant(*b)).collect()
     }
 
-    /// The same values in other registers, which follow each other.
+    /// Copies values to consecutive registers.
     fn copies(&mut self, of: &[Slot]) -> Vec<Slot> {
         let copies = self.take(of.len() as u32);
         self.copy_all(&copies, of);
@@ -279,7 +279,7 @@ impl<'a> Body<'a, '_> {
     fn slots(&mut self, handle: Handle<Expression>) -> Result<Vec<Slot>> {
         match self.value(handle)? {
             ExprValue::Slots(slots) => Ok(slots),
-            // A pointer that is passed on: the register that it names.
+            // A pointer passed on: the register it names.
             ExprValue::Place(place) => Ok(vec![self.pointer_register(place, handle)?]),
         }
     }
@@ -342,7 +342,7 @@ impl<'a> Body<'a, '_> {
             Expression::ArrayLength(pointer) => {
                 let place = self.place(*pointer)?;
                 let TypeInner::Array { stride, .. } = self.pointee(*pointer)? else {
-                    return Err(self.c.unsupported("length of that", self.span(handle)));
+                    return Err(self.c.unsupported("arrayLength of this expression", self.span(handle)));
                 };
                 let d = self.one();
                 let memory = place.memory.unwrap_or(0);
@@ -356,7 +356,7 @@ impl<'a> Body<'a, '_> {
             Expression::CooperativeMultiplyAdd { a, b, c } => self.multiply_tiles(*a, *b, *c, handle)?,
             other => {
                 let name = kind_name(other);
-                return Err(self.c.unsupported(&format!("expression {name}"), self.span(handle)));
+                return Err(self.c.unsupported(&format!("the expression {name}"), self.span(handle)));
             }
         };
         Ok(ExprValue::Slots(slots))

@@ -1,4 +1,4 @@
-//! What stands outside of functions: constants, the workgroup's size, variables.
+//! Compiles module scope: constants, workgroup size, variables.
 
 use super::{Compiler, VarPlace};
 use crate::error::{Result, err};
@@ -6,26 +6,26 @@ use crate::sim::code::{DeclaredMemory, NONE};
 use naga::valid::FunctionInfo;
 use naga::{AddressSpace, Expression, Handle, Literal, Span, StorageAccess};
 
-/// Most bytes of workgroup memory: some times what any device has.
+/// Maximum bytes of workgroup memory: several times that of any device.
 const MAX_WORKGROUP_BYTES: u32 = 1 << 20;
 
 impl Compiler<'_> {
-    /// Workgroup size, of constants or overrides.
+    /// Evaluates the workgroup size.
     pub(super) fn sizes(&mut self, point: &naga::EntryPoint) -> Result<()> {
         for (axis, size) in point.workgroup_size_overrides.iter().flatten().enumerate() {
             if let Some(handle) = size {
                 self.code.workgroup_size[axis] = self.constant_bits(*handle)?.first().copied().unwrap_or(1);
             }
         }
-        let invocations: u128 = self.code.workgroup_size.iter().map(|n| u128::from(*n)).product();
-        if invocations == 0 || invocations > 1024 {
+        let threads: u128 = self.code.workgroup_size.iter().map(|n| u128::from(*n)).product();
+        if threads == 0 || threads > 1024 {
             let (label, size) = (&self.code.label, self.code.workgroup_size);
-            return Err(err!(TooLarge, "{label}: {size:?} invocations a workgroup; there are 1 to 1024"));
+            return Err(err!(TooLarge, "{label}: a workgroup of {size:?} threads; use 1 to 1024 in all"));
         }
         Ok(())
     }
 
-    /// Values that a global expression stands for.
+    /// Evaluates a global expression.
     pub(super) fn constant_bits(&self, handle: Handle<Expression>) -> Result<Vec<u32>> {
         match &self.module.global_expressions[handle] {
             Expression::Literal(literal) => self.literal(*literal).map(|bits| vec![bits]),
@@ -48,7 +48,7 @@ impl Compiler<'_> {
                 }
             },
             _ => Err(self.unsupported(
-                "expression of overrides; write the value as a const",
+                "an expression of overrides; write the value as a const",
                 self.module.global_expressions.get_span(handle),
             )),
         }
@@ -62,7 +62,7 @@ impl Compiler<'_> {
             Literal::I32(x) => x as u32,
             Literal::Bool(x) => u32::from(x),
             other => {
-                return Err(self.unsupported(&format!("value of the type of {other:?}"), Span::UNDEFINED));
+                return Err(self.unsupported(&format!("a value of the type of {other:?}"), Span::UNDEFINED));
             }
         })
     }
@@ -110,7 +110,7 @@ impl Compiler<'_> {
                 }
                 AddressSpace::Uniform | AddressSpace::Storage { .. } => {
                     let Some(binding) = var.binding else {
-                        return Err(self.unsupported("buffer without @group and @binding", span));
+                        return Err(self.unsupported("a buffer without @group and @binding", span));
                     };
                     let writable = matches!(var.space, AddressSpace::Storage { access } if access.contains(StorageAccess::STORE));
                     DeclaredMemory::Binding {

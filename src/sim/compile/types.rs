@@ -1,4 +1,4 @@
-//! What types take: registers of a lane, and bytes in memory.
+//! Sizes of types: registers of a lane, and bytes in memory.
 
 use super::{Compiler, MAX_SLOTS};
 use crate::error::{Result, err};
@@ -36,14 +36,14 @@ impl<'a> Compiler<'a> {
             ArraySize::Pending(handle) => match self.module.overrides[handle].init {
                 Some(init) => Ok(self.constant_bits(init)?.first().copied()),
                 None => {
-                    Err(err!(Shader, "{}: an array's length is an override without value", self.code.label))
+                    Err(err!(Shader, "{}: an array's length is an override without a value", self.code.label))
                 }
             },
             ArraySize::Dynamic => Ok(None),
         }
     }
 
-    /// Registers that a value takes.
+    /// Returns the registers that a value takes.
     pub(super) fn leaves(&self, ty: &TypeInner) -> Result<u32> {
         Ok(match ty {
             TypeInner::Scalar(scalar) | TypeInner::Atomic(scalar) => {
@@ -65,7 +65,7 @@ impl<'a> Compiler<'a> {
                 let n = self.array_length(*size)?.unwrap_or(0);
                 let all = u64::from(n) * u64::from(self.leaves(self.inner(*base))?);
                 u32::try_from(all).ok().filter(|n| *n < MAX_SLOTS).ok_or_else(|| {
-                    err!(TooLarge, "{}: an array of {all} values in an invocation", self.code.label)
+                    err!(TooLarge, "{}: an array of {all} values per thread", self.code.label)
                 })?
             }
             TypeInner::Struct { members, .. } => {
@@ -79,14 +79,19 @@ impl<'a> Compiler<'a> {
                 sum
             }
             TypeInner::Pointer { .. } | TypeInner::ValuePointer { .. } => 1,
-            other => return Err(self.unsupported(&format!("type {other:?}"), Span::UNDEFINED)),
+            other => return Err(self.unsupported(&format!("the type {other:?}"), Span::UNDEFINED)),
         })
     }
 
     pub(super) fn check_scalar(&self, scalar: Scalar) -> Result<Width> {
         scalar_width(scalar).ok_or_else(|| {
             let bits = 8 * u32::from(scalar.width);
-            err!(Unsupported, "{}: the simulator has no {bits}-bit {:?}", self.code.label, scalar.kind)
+            err!(
+                Unsupported,
+                "{}: the simulator does not support {bits}-bit {:?}",
+                self.code.label,
+                scalar.kind
+            )
         })
     }
 
@@ -94,7 +99,7 @@ impl<'a> Compiler<'a> {
         (if rows == VectorSize::Bi { 2 } else { 4 }) * u32::from(scalar.width)
     }
 
-    /// Scalars and vectors of a type in memory.
+    /// Lists the scalars and vectors of a type in memory.
     pub(super) fn pieces(&self, ty: &TypeInner, offset: u32, out: &mut Vec<MemoryPiece>) -> Result<()> {
         match ty {
             TypeInner::Scalar(scalar) | TypeInner::Atomic(scalar) => {
@@ -123,12 +128,12 @@ impl<'a> Compiler<'a> {
                     self.pieces(self.inner(member.ty), offset + member.offset, out)?;
                 }
             }
-            other => return Err(self.unsupported(&format!("type {other:?} in memory"), Span::UNDEFINED)),
+            other => return Err(self.unsupported(&format!("the type {other:?} in memory"), Span::UNDEFINED)),
         }
         Ok(())
     }
 
-    /// Bytes of the smallest component of a type.
+    /// Returns the bytes of the smallest component of a type.
     pub(super) fn granule(&self, ty: &TypeInner) -> u32 {
         match ty {
             TypeInner::Scalar(s)

@@ -1,13 +1,13 @@
-//! Accesses to memory: where they go, what they change, what they race with, what they cost.
+//! Memory accesses: addresses, values, races, costs.
 
 use super::{Bound, Machine, SimSpace, Subgroup, Workgroup, lanes_of};
-use crate::sim::code::{Address, INVALID, NONE, Slot, Width};
+use crate::sim::code::{Address, Components, INVALID, NONE, Slot, Width};
 use crate::sim::memory::{Scope, SimMemory};
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::{from_f16, to_f16};
 use naga::AtomicFunction;
 
-/// The memory that a variable lies in.
+/// Returns the memory that holds a variable.
 fn bytes_of<'m>(bound: Bound, group: &'m mut Workgroup, resources: &'m mut [SimMemory]) -> &'m mut [u8] {
     match bound.space {
         SimSpace::Workgroup => &mut group.memory,
@@ -16,7 +16,7 @@ fn bytes_of<'m>(bound: Bound, group: &'m mut Workgroup, resources: &'m mut [SimM
 }
 
 impl Machine<'_> {
-    /// Counts a post of the workgroup: whether it is that at which it stops.
+    /// Counts a post of the workgroup. Returns whether the workgroup must stop there.
     pub(super) fn stops_at_post(&mut self, group: &mut Workgroup) -> bool {
         group.posts += 1;
         let stops = self.stop_at == Some(group.posts);
@@ -24,7 +24,7 @@ impl Machine<'_> {
         stops
     }
 
-    /// Where the active lanes go, those outside left out and found.
+    /// Finds the addresses of the active lanes. Reports and leaves out those outside the buffer.
     fn aim(&mut self, s: &Subgroup, group: &Workgroup, pc: u32, address: Address, size: u32, what: &str) {
         let bound = self.bound[usize::from(address.memory)];
         self.targets.clear();
@@ -49,42 +49,35 @@ impl Machine<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn load(
         &mut self,
         s: &mut Subgroup,
         group: &mut Workgroup,
         pc: u32,
         d: Slot,
-        n: u32,
-        from: Address,
-        width: Width,
-        atomic: bool,
+        from: &Components,
     ) {
-        self.aim(s, group, pc, from, n * width.bytes(), "a read");
+        self.aim(s, group, pc, from.at, from.bytes(), "a read");
         if self.targets.n < s.active.count_ones() as usize {
             for l in lanes_of(s.active) {
-                for i in 0..n {
+                for i in 0..from.n {
                     s.registers[(d + i) as usize * self.lanes + l] = 0;
                 }
             }
         }
-        self.read(s, group, pc, d, n, from, width, atomic);
+        self.read(s, group, pc, d, from);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn read(
         &mut self,
         s: &mut Subgroup,
         group: &mut Workgroup,
         pc: u32,
         d: Slot,
-        n: u32,
-        from: Address,
-        width: Width,
-        atomic: bool,
+        from: &Components,
     ) {
-        let bound = self.bound[usize::from(from.memory)];
+        let Components { at: address, n, width, atomic } = *from;
+        let bound = self.bound[usize::from(address.memory)];
         let bytes = bytes_of(bound, group, self.resources);
         for (l, address) in self.targets.each() {
             for i in 0..n {
@@ -104,38 +97,31 @@ impl Machine<'_> {
         self.count_access(pc, bound, size, n, true, atomic);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn store(
         &mut self,
         s: &mut Subgroup,
         group: &mut Workgroup,
         pc: u32,
         a: &[Slot; 4],
-        n: u32,
-        to: Address,
-        width: Width,
-        atomic: bool,
+        to: &Components,
     ) -> bool {
-        self.aim(s, group, pc, to, n * width.bytes(), "a write");
-        self.write(s, group, pc, a, n, to, width, atomic)
+        self.aim(s, group, pc, to.at, to.bytes(), "a write");
+        self.write(s, group, pc, a, to)
     }
 
-    /// Whether something changed.
-    #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
+    /// Returns whether a value changed.
     pub(super) fn write(
         &mut self,
         s: &mut Subgroup,
         group: &mut Workgroup,
         pc: u32,
         a: &[Slot; 4],
-        n: u32,
-        to: Address,
-        width: Width,
-        atomic: bool,
+        to: &Components,
     ) -> bool {
-        let bound = self.bound[usize::from(to.memory)];
+        let Components { at: address, n, width, atomic } = *to;
+        let bound = self.bound[usize::from(address.memory)];
         let bytes = bytes_of(bound, group, self.resources);
-        // Lanes that have changed something.
+        // Lanes that changed a value.
         let mut changed = 0u64;
         for (l, address) in self.targets.each() {
             let mut differs = false;
@@ -160,7 +146,7 @@ impl Machine<'_> {
         changed != 0
     }
 
-    /// Whether something changed.
+    /// Returns whether a value changed.
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn atomic(
         &mut self,
@@ -170,7 +156,7 @@ impl Machine<'_> {
         fun: AtomicFunction,
         (signed, float): (bool, bool),
         to: Address,
-        (a, compare, d, exchanged): (Slot, Slot, Slot, Slot),
+        (a, d, [compare, exchanged]): (Slot, Slot, [Slot; 2]),
     ) -> bool {
         self.aim(s, group, pc, to, 4, "an atomic operation");
         let w = self.lanes;
@@ -212,8 +198,9 @@ impl Machine<'_> {
         changed
     }
 
-    /// Holds the access at [`Machine::targets`] against those before it; a write has lanes that have changed something.
-    #[allow(clippy::too_many_arguments, reason = "an access has as many sides")]
+    /// Checks the access at [`Machine::targets`] for races with earlier ones. A write passes the lanes that changed a
+    /// value.
+    #[allow(clippy::too_many_arguments, reason = "the properties of an access")]
     fn records(
         &mut self,
         s: &Subgroup,
@@ -228,14 +215,14 @@ impl Machine<'_> {
             return;
         }
         let is_write = write.is_some();
-        let scope = Scope { first: group.first, invocations: self.group_size() };
+        let scope = Scope { first: group.first, threads: self.group_size() };
         let in_workgroup = bound.space == SimSpace::Workgroup;
         let (granule, epoch) = if in_workgroup {
             (self.code.workgroup_granule, group.workgroup_epoch)
         } else {
             (self.resources[bound.resource].granule, group.storage_epoch)
         };
-        let first = self.first_invocation(s, group);
+        let first = self.first_thread(s, group);
         let check = if in_workgroup {
             !self.options.zero_initialized
         } else {
@@ -256,7 +243,7 @@ impl Machine<'_> {
                         self.code.storage_name(bound.resource, &self.bound)
                     };
                     self.sink.find(FindingKind::Uninitialized, pc, who, None, || {
-                        format!("`{name}` is read and nothing has written it (byte {})", place * granule)
+                        format!("`{name}` is read before it is written (byte {})", place * granule)
                     });
                 }
                 let race = if is_write {
@@ -276,7 +263,7 @@ impl Machine<'_> {
                             format!("byte {at} of `{}`", code.storage_name(bound.resource, &self.bound))
                         };
                         let verb = if is_write { "a write to" } else { "a read of" };
-                        format!("{verb} {what} that nothing orders with an access of another invocation")
+                        format!("{verb} {what} races with an access of another thread")
                     });
                 }
             }
@@ -298,8 +285,10 @@ impl Machine<'_> {
                 tally.moved_bytes += sectors * u64::from(sector);
                 tally.used_bytes += used;
                 if let Some(memory) = &self.options.interleaving {
-                    for burst in self.targets.bursts(size, memory.burst) {
-                        *self.sink.bursts.entry(memory.place(burst * memory.burst)).or_default() += 1;
+                    // `Options::check` refuses an interleaving of nothing, so each address has a place.
+                    let bursts = self.targets.bursts(size, memory.burst).into_iter();
+                    for place in bursts.filter_map(|burst| memory.place(burst * memory.burst).ok()) {
+                        *self.sink.bursts.entry(place).or_default() += 1;
                     }
                 }
                 let bytes = lanes * u64::from(size);

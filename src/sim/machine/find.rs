@@ -1,4 +1,4 @@
-//! What a dispatch finds and counts: the findings themselves, and what looks for them.
+//! Checks that report findings, and counts.
 
 use super::{Bound, Machine, SimSpace, Subgroup, Workgroup, lanes_of};
 use crate::sim::code::{DeclaredMemory, SimCode, Slot};
@@ -7,7 +7,7 @@ use crate::sim::scalar::Kind;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-/// Something found, with what tells it from others.
+/// A finding in terms of instructions and thread numbers.
 #[derive(Debug, Clone)]
 pub(in crate::sim) struct Found {
     pub(in crate::sim) kind: FindingKind,
@@ -23,7 +23,7 @@ pub(in crate::sim) struct Found {
 #[derive(Debug, Default)]
 pub(in crate::sim) struct FoundSink {
     pub(in crate::sim) found: HashMap<(FindingKind, u32, u32), Found>,
-    /// For each instruction.
+    /// Counts of each instruction.
     pub(in crate::sim) tally: Vec<Counts>,
     /// Bursts of each channel and bank, with [`Options::interleaving`](crate::sim::Options::interleaving).
     pub(in crate::sim) bursts: BTreeMap<(u64, u64), u64>,
@@ -57,7 +57,7 @@ impl Machine<'_> {
         lane: usize,
         message: impl FnOnce() -> String,
     ) {
-        let who = self.first_invocation(s, group) + lane as u32;
+        let who = self.first_thread(s, group) + lane as u32;
         self.sink.find(kind, pc, who, None, message);
     }
 
@@ -72,8 +72,8 @@ impl Machine<'_> {
     ) {
         self.find(FindingKind::OutOfBounds, s, group, pc, lane, || match s.outside.get(&(pointer, lane)) {
             Some((index, length)) => format!("{what} of element {} of {of} of {length}", *index as i32),
-            // The pointer has come from a caller.
-            None => format!("{what} outside of {of}"),
+            // The pointer is an argument.
+            None => format!("{what} outside {of}"),
         });
     }
 
@@ -82,17 +82,17 @@ impl Machine<'_> {
         if not != 0 && !self.options.zero_initialized {
             let name = self.code.name_of(slot);
             self.find(FindingKind::Uninitialized, s, group, pc, not.trailing_zeros() as usize, || {
-                format!("`{name}` is read and nothing has written it")
+                format!("`{name}` is read before it is written")
             });
         }
     }
 
     pub(super) fn check_uniform(&mut self, s: &Subgroup, group: &Workgroup, pc: u32) {
-        let message = "some invocations of the subgroup take part, and others do not";
+        let message = "some threads of the subgroup take part, and others do not";
         self.check_all_active(FindingKind::NonUniformSubgroup, s, group, pc, message);
     }
 
-    /// Finds, as of this kind, that some lanes are missing here.
+    /// Reports inactive lanes as a finding of this kind.
     pub(super) fn check_all_active(
         &mut self,
         kind: FindingKind,
@@ -103,7 +103,7 @@ impl Machine<'_> {
     ) {
         if s.active != s.full {
             let missing = lanes_of(s.full & !s.active).next().unwrap_or(0) as u32;
-            let first = self.first_invocation(s, group);
+            let first = self.first_thread(s, group);
             let other = Some((pc, first + missing));
             self.sink.find(kind, pc, first + s.first_active(), other, || message.into());
         }
@@ -121,7 +121,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether `n` registers of an active lane hold a NaN.
+    /// Returns whether `n` registers of an active lane hold a NaN.
     pub(super) fn any_nan(&self, s: &Subgroup, slot: Slot, n: u32) -> bool {
         let row = |i: u32| &s.registers[(slot + i) as usize * self.lanes..];
         (0..n).any(|i| lanes_of(s.active).any(|l| f32::from_bits(row(i)[l]).is_nan()))
@@ -140,20 +140,20 @@ impl Machine<'_> {
         tally.divergent += u64::from(divergent);
     }
 
-    /// Whether atomics have answered the same for so long that somebody else must act.
+    /// Returns whether the atomics of a subgroup have read the same values too often: it waits for another thread.
     pub(super) fn spins(&self, s: &mut Subgroup, pc: u32, d: Slot, changed: bool) -> bool {
         if changed {
             s.same = 0;
             return false;
         }
-        // FNV-1a over lanes, places and answers.
+        // FNV-1a over lanes, addresses and values.
         let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ s.active;
         for (l, address) in self.targets.each() {
             for word in [address, s.registers[d as usize * self.lanes + l]] {
                 hash = (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3);
             }
         }
-        // A function gets different answers at different call sites.
+        // Calls of one function from different places are told apart.
         let place = s.calls().fold(pc, |place, call| place.rotate_left(7) ^ call);
         match s.answers.iter_mut().find(|a| a.0 == place) {
             Some(known) if known.1 == hash => s.same += 1,
@@ -168,7 +168,7 @@ impl Machine<'_> {
 }
 
 impl SimCode {
-    /// The variable of workgroup memory at a byte.
+    /// Names the variable of workgroup memory that holds a byte.
     pub(super) fn workgroup_name(&self, byte: u32) -> &str {
         let holds = |m: &&DeclaredMemory| match m {
             DeclaredMemory::Workgroup { base, bytes, .. } => (*base..base + bytes).contains(&byte),
@@ -177,14 +177,14 @@ impl SimCode {
         self.memories.iter().find(holds).map_or("?", DeclaredMemory::name)
     }
 
-    /// The variable that a buffer is bound to.
+    /// Names the variable that a buffer is bound to.
     pub(super) fn storage_name(&self, resource: usize, bound: &[Bound]) -> &str {
         let is = |b: &Bound| b.space == SimSpace::Storage && b.resource == resource;
         bound.iter().position(is).map_or("?", |i| self.memories[i].name())
     }
 }
 
-/// Sorts the steps of each instruction by what it does.
+/// Sorts the steps of each instruction by kind.
 pub(in crate::sim) fn count_operations(code: &SimCode, tally: &mut [Counts]) {
     for (mark, counts) in code.marks.iter().zip(tally) {
         let n = counts.active;

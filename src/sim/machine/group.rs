@@ -1,4 +1,4 @@
-//! Workgroups and subgroups on their way, and how they begin.
+//! Workgroups and subgroups: their state, and how they begin.
 
 use super::Machine;
 use crate::sim::code::{NONE, Slot};
@@ -6,16 +6,16 @@ use crate::sim::memory::Records;
 use naga::{Barrier, BuiltIn};
 use std::collections::HashMap;
 
-/// A workgroup on its way.
+/// A running workgroup.
 #[derive(Debug)]
 pub(in crate::sim) struct Workgroup {
-    /// Its first thread.
+    /// Number of its first thread in the dispatch.
     pub(in crate::sim) first: u32,
     pub(in crate::sim) memory: Vec<u8>,
     pub(in crate::sim) records: Records,
     pub(in crate::sim) workgroup_epoch: u32,
     pub(in crate::sim) storage_epoch: u32,
-    /// How often it has done what others can see.
+    /// Posts so far: atomic writes that other workgroups can see.
     pub(in crate::sim) posts: u32,
     pub(in crate::sim) subgroups: Vec<Subgroup>,
 }
@@ -27,28 +27,28 @@ pub(in crate::sim) enum SubgroupState {
     Done,
 }
 
-/// Why a subgroup stopped running.
+/// Why a subgroup stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sim) enum Stop {
     Barrier,
     Done,
-    /// Its share of time is over.
+    /// It ran the instructions of its turn.
     Quantum,
-    /// It has changed something by an atomic that other workgroups see.
+    /// It made a post.
     Posted,
-    /// It asks the same atomics again and again.
+    /// It repeats atomics that return the same values.
     Spinning,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
-    /// Active again at the end.
+    /// Lanes to activate at the end.
     pub(super) saved: u64,
-    /// Of the other side of a branch, or of later cases.
+    /// Lanes that take the other branch or later cases.
     pub(super) pending: u64,
-    /// Inpub(super) struction after a call.
+    /// Instruction after the call.
     pub(super) back: u32,
-    /// How often a loop has been repeated.
+    /// Rounds of the loop so far.
     pub(super) round: u32,
 }
 
@@ -58,35 +58,35 @@ impl Frame {
     }
 }
 
-/// A subgroup: registers, place in the code, masks.
+/// A running subgroup: registers, next instruction, masks.
 #[derive(Debug)]
 pub(in crate::sim) struct Subgroup {
     pub(in crate::sim) number: u32,
     pub(in crate::sim) registers: Vec<u32>,
-    /// Lanes that have written each register of a variable.
+    /// For each register of a variable, the lanes that wrote it.
     pub(super) written: Vec<u64>,
     pub(super) frames: Vec<Frame>,
     pub(in crate::sim) pc: u32,
     pub(in crate::sim) active: u64,
-    /// Lanes that there are.
+    /// Lanes that have a thread.
     pub(in crate::sim) full: u64,
     pub(in crate::sim) state: SubgroupState,
     pub(in crate::sim) steps: u64,
-    /// What atomics last answered, for each place in the code.
+    /// The last results of atomics, for each instruction: a hash.
     pub(super) answers: Vec<(u32, u64)>,
-    /// How often that was the same.
+    /// How often in a row they were the same.
     pub(in crate::sim) same: u32,
-    /// Index and length, where a lane's pointer in a register leads outside.
+    /// For a register and lane whose pointer is out of bounds: index and length.
     pub(super) outside: HashMap<(Slot, usize), (u32, u32)>,
 }
 
 impl Subgroup {
-    /// Which calls it is inside of.
+    /// Returns the instructions it was called from.
     pub(super) fn calls(&self) -> impl Iterator<Item = u32> + '_ {
         self.frames.iter().map(|f| f.back).filter(|b| *b != NONE)
     }
 
-    /// By which calls, and in which rounds of loops, it came to where it is.
+    /// Returns the calls and the loop rounds that led to its instruction.
     pub(in crate::sim) fn way(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.frames.iter().map(|f| (f.back, f.round))
     }
@@ -112,7 +112,7 @@ impl Subgroup {
         }
     }
 
-    /// The active lanes leave the innermost `depth` frames, and are returned.
+    /// Removes the active lanes from the innermost `depth` frames and returns them.
     pub(super) fn leave(&mut self, depth: usize) -> u64 {
         let leaving = std::mem::take(&mut self.active);
         for frame in self.frames.iter_mut().rev().take(depth) {
@@ -124,7 +124,7 @@ impl Subgroup {
 }
 
 impl Machine<'_> {
-    /// A workgroup at its beginning; registers come from `pool` where it has some.
+    /// Makes a workgroup; reuses subgroups of `pool`.
     pub(in crate::sim) fn group(&self, id: [u32; 3], ordinal: u32, pool: &mut Vec<Subgroup>) -> Workgroup {
         let size = self.group_size();
         let fill = if self.options.zero_initialized { 0 } else { 0xa5 };

@@ -1,8 +1,8 @@
-//! One instruction after the other.
+//! Runs one instruction after another.
 
 use super::group::Frame;
 use super::{Machine, SimSpace, Stop, Subgroup, SubgroupState, Workgroup, lanes_of};
-use crate::sim::code::{INVALID, Instruction, Length, NONE, Slot};
+use crate::sim::code::{Components, INVALID, Instruction, Length, NONE, Slot};
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::Guard;
 use naga::{Barrier, ScalarKind};
@@ -10,7 +10,7 @@ use naga::{Barrier, ScalarKind};
 impl Machine<'_> {
     /// Runs at most `quantum` instructions.
     pub(in crate::sim) fn run(&mut self, group: &mut Workgroup, subgroup: usize, quantum: u32) -> Stop {
-        // Taken out, so that the rest of the workgroup can be used beside it.
+        // Taken out, so that the rest of the workgroup can be borrowed.
         let mut s = std::mem::replace(&mut group.subgroups[subgroup], Subgroup::empty());
         let stop = self.steps(group, &mut s, quantum);
         group.subgroups[subgroup] = s;
@@ -143,12 +143,12 @@ impl Machine<'_> {
                         s.registers[at(*d) + l] = value;
                     }
                 }
-                Instruction::Load { d, n, from, width, atomic, uniform } => {
-                    self.load(s, group, pc, *d, *n, *from, *width, *atomic);
+                Instruction::Load { d, from, uniform } => {
+                    self.load(s, group, pc, *d, from);
                     if *uniform {
                         let first = s.first_active() as usize;
                         let differs = |l: &usize| {
-                            (0..*n).any(|i| s.registers[at(d + i) + l] != s.registers[at(d + i) + first])
+                            (0..from.n).any(|i| s.registers[at(d + i) + l] != s.registers[at(d + i) + first])
                         };
                         if let Some(l) = lanes_of(s.active).find(differs) {
                             self.find(FindingKind::NonUniformLoad, s, group, pc, l, || {
@@ -156,22 +156,21 @@ impl Machine<'_> {
                             });
                         }
                     }
-                    if *atomic && self.spins(s, pc, *d, false) {
+                    if from.atomic && self.spins(s, pc, *d, false) {
                         return Stop::Spinning;
                     }
                 }
-                Instruction::Store { a, n, to, width, atomic } => {
-                    let changed = self.store(s, group, pc, a, *n, *to, *width, *atomic);
-                    if self.bound[usize::from(to.memory)].space == SimSpace::Storage {
+                Instruction::Store { a, to } => {
+                    let changed = self.store(s, group, pc, a, to);
+                    if self.bound[usize::from(to.at.memory)].space == SimSpace::Storage {
                         s.same = 0;
-                        if *atomic && changed && self.stops_at_post(group) {
+                        if to.atomic && changed && self.stops_at_post(group) {
                             return Stop::Posted;
                         }
                     }
                 }
-                Instruction::Atomic { fun, signed, float, d, to, a, compare, exchanged } => {
-                    let operands = (*a, *compare, *d, *exchanged);
-                    let changed = self.atomic(s, group, pc, *fun, (*signed, *float), *to, operands);
+                Instruction::Atomic { fun, signed, float, d, to, a, swap } => {
+                    let changed = self.atomic(s, group, pc, *fun, (*signed, *float), *to, (*a, *d, *swap));
                     let storage = self.bound[usize::from(to.memory)].space == SimSpace::Storage;
                     if changed && storage && self.stops_at_post(group) {
                         return Stop::Posted;
@@ -189,7 +188,7 @@ impl Machine<'_> {
                         self.check_uniform(s, group, pc);
                     } else {
                         let message =
-                            "some invocations reach the barrier, and others of the same subgroup do not";
+                            "some threads reach the barrier, and others of the same subgroup do not";
                         self.check_all_active(FindingKind::NonUniformBarrier, s, group, pc, message);
                     }
                     s.state = SubgroupState::AtBarrier(*flags);
@@ -207,19 +206,20 @@ impl Machine<'_> {
                     self.check_uniform(s, group, pc);
                     self.gather(s, *mode, at(*d), at(*a), *b);
                 }
-                Instruction::Collective { op, scan, kind, half, d, a } => {
+                Instruction::Collective { op, scan, ty, d, a } => {
                     self.check_uniform(s, group, pc);
-                    let check = nan && *kind == ScalarKind::Float && !self.any_nan(s, *a, 1);
-                    self.collective(s, *op, *scan, (*kind, *half), at(*d), at(*a));
+                    let check = nan && ty.0 == ScalarKind::Float && !self.any_nan(s, *a, 1);
+                    self.collective(s, *op, *scan, *ty, at(*d), at(*a));
                     if check && self.any_nan(s, *d, 1) {
                         self.nan_among(s, group, pc);
                     }
                 }
                 Instruction::LoadTile { d, from, stride, tile } => {
                     self.check_uniform(s, group, pc);
+                    let one = Components { at: *from, n: 1, width: tile.width, atomic: false };
                     for (round, slot) in (0..(tile.rows * tile.columns).div_ceil(w as u32)).zip(*d..) {
                         let lanes = self.tile_targets(s, group, pc, *from, *stride, *tile, round);
-                        self.read(s, group, pc, slot, 1, *from, tile.width, false);
+                        self.read(s, group, pc, slot, &one);
                         for l in lanes..w {
                             s.registers[at(slot) + l] = 0;
                         }
@@ -227,9 +227,10 @@ impl Machine<'_> {
                 }
                 Instruction::StoreTile { a, to, stride, tile } => {
                     self.check_uniform(s, group, pc);
+                    let one = Components { at: *to, n: 1, width: tile.width, atomic: false };
                     for (round, slot) in (0..(tile.rows * tile.columns).div_ceil(w as u32)).zip(*a..) {
                         self.tile_targets(s, group, pc, *to, *stride, *tile, round);
-                        self.write(s, group, pc, &[slot, NONE, NONE, NONE], 1, *to, tile.width, false);
+                        self.write(s, group, pc, &[slot, NONE, NONE, NONE], &one);
                     }
                 }
                 Instruction::MultiplyTiles { d, a, b, c, rows, columns, inner, half } => {

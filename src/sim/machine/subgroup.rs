@@ -1,4 +1,4 @@
-//! What the lanes of a subgroup do together: shuffles, sums, cooperative matrices.
+//! Subgroup operations: shuffles, sums, cooperative matrices.
 
 use super::{Machine, Subgroup, Workgroup, lanes_of};
 use crate::sim::code::{Address, Gather, INVALID, MatrixTile, NONE, Slot};
@@ -24,7 +24,7 @@ impl Machine<'_> {
                 Gather::Quad => (l & !3) | (by & 3),
                 Gather::Swap(with) => l ^ with as usize,
             };
-            // What a lane that takes no part has is not defined.
+            // WGSL does not define the value of an inactive lane.
             s.registers[d + l] = if lane < w && s.active >> lane & 1 == 1 { from[lane] } else { 0 };
         }
     }
@@ -57,7 +57,7 @@ impl Machine<'_> {
             SubgroupOperation::Max => x.max(y),
         };
         let join = |x, y| if half { from_f16(to_f16(join(x, y))) } else { join(x, y) };
-        // Only additions and products are scanned.
+        // Only sums and products are scanned.
         let identity = match op {
             SubgroupOperation::Mul if float => 1f32.to_bits(),
             SubgroupOperation::Mul => 1,
@@ -79,7 +79,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Where the lanes' elements of a round of a cooperative matrix lie; their number.
+    /// Finds the addresses of a round of elements of a cooperative matrix. Returns their number.
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn tile_targets(
         &mut self,
@@ -108,7 +108,7 @@ impl Machine<'_> {
                 let name = code.memories[usize::from(address.memory)].name();
                 self.find(FindingKind::OutOfBounds, s, group, pc, 0, || {
                     format!(
-                        "element ({row}, {column}) of a matrix lies outside of `{name}` of {} bytes",
+                        "element ({row}, {column}) of a matrix lies outside `{name}` of {} bytes",
                         bound.bytes
                     )
                 });
@@ -119,7 +119,7 @@ impl Machine<'_> {
         lanes as usize
     }
 
-    /// `d = a b + c`, of matrices that the subgroup holds together.
+    /// Computes `d = a b + c` of cooperative matrices.
     #[allow(clippy::too_many_arguments, reason = "an instruction's operands")]
     pub(super) fn multiply_tiles(
         &mut self,
@@ -153,7 +153,7 @@ impl Machine<'_> {
         if check && self.any_nan(s, d, registers(rows * columns)) {
             self.nan_among(s, group, pc);
         }
-        // Counted as what its lanes would do each.
+        // The step counted one fma per thread.
         let there = u64::from(s.full.count_ones());
         self.sink.tally[pc as usize].fma += u64::from(rows * columns * inner) - there;
     }

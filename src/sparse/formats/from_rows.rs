@@ -1,4 +1,4 @@
-//! Compressed rows: made of entries in any order, and turned into every other format.
+//! Building compressed rows from entries, and converting them to every other format.
 
 use super::validate::{in_range, places, same_length};
 use super::{Coo, Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
@@ -7,12 +7,12 @@ use crate::shape::{elements, index_u32};
 use std::cmp::Reverse;
 
 impl Csr {
-    /// From entries in any order, as a file holds them; within a row they come by rising column.
+    /// Builds compressed rows from entries in any order, as files hold them. Columns rise within each row.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if lists differ in length or an index is out of range;
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a position that comes twice where that is refused;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 entries.
+    /// - [`Shape`](crate::ErrorKind::Shape): lists of different lengths, or an index out of range.
+    /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a duplicate position under [`Duplicates::Refuse`].
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge): 2^32 or more rows or entries.
     ///
     /// ```
     /// use tilework::io::matrix_market::Triplets;
@@ -46,7 +46,7 @@ impl Csr {
                     if duplicates == Duplicates::Refuse {
                         return Err(err!(
                             InvalidArgument,
-                            "csr: row {} and column {} come more than once; have them added up, or take one away",
+                            "csr: several entries at row {}, column {}; remove all but one, or use Duplicates::Sum",
                             at.0,
                             at.1
                         ));
@@ -65,12 +65,8 @@ impl Csr {
         Ok(matrix)
     }
 
-    /// From coordinates. By rows, they keep their order; otherwise they are sorted by row and column, and those at one
-    /// position keep theirs. None are added up.
-    ///
-    /// # Errors
-    /// Those of `validate`; [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or entries;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts coordinates. Entries sorted by row keep their order; others are sorted by row and column, stably.
+    /// Duplicates are kept. Fails like [`to_csc`](Self::to_csc).
     pub fn from_coo(coo: &Coo) -> Result<Self> {
         coo.validate()?;
         let Coo { rows, cols, row_idxs, col_idxs, values } = coo;
@@ -82,7 +78,7 @@ impl Csr {
         Self::gathered("csr", (*rows, *cols), || order.iter().map(|&i| entry(i as usize)))
     }
 
-    /// From rows, columns and values in any order, the same in each call; those of a row keep theirs.
+    /// Collects entries in any order, the same on each call. The entries of a row keep their order.
     pub(super) fn gathered<I: Iterator<Item = (u32, u32, f32)>>(
         format: &str,
         (rows, cols): (usize, usize),
@@ -107,18 +103,18 @@ impl Csr {
         Ok(Self { rows, cols, row_ptrs, col_idxs, values })
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn entries(&self) -> usize {
         self.values.len()
     }
 
-    /// Entries of row `row`: columns and values.
+    /// Iterates over the entries of row `row`: column and value.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
         let range = self.row_ptrs[row] as usize..self.row_ptrs[row + 1] as usize;
         self.col_idxs[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
 
-    /// Entries of a row.
+    /// Returns the number of entries of a row.
     fn len(&self, row: usize) -> usize {
         (self.row_ptrs[row + 1] - self.row_ptrs[row]) as usize
     }
@@ -127,7 +123,7 @@ impl Csr {
         (0..self.rows).map(|row| self.len(row)).max().unwrap_or(0)
     }
 
-    /// A copy, if there is memory for it.
+    /// Copies the matrix, or fails if memory runs out.
     pub(crate) fn try_clone(&self, doing: &str) -> Result<Self> {
         Ok(Self {
             rows: self.rows,
@@ -138,16 +134,12 @@ impl Csr {
         })
     }
 
-    /// All entries, by rows.
+    /// Iterates over all entries, row by row.
     fn all(&self) -> impl Iterator<Item = (u32, u32, f32)> + '_ {
         (0..self.rows).flat_map(|row| self.row(row).map(move |(col, value)| (row as u32, col, value)))
     }
 
-    /// As coordinates, by rows.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to coordinates, sorted by row. Fails like [`to_csc`](Self::to_csc).
     pub fn to_coo(&self) -> Result<Coo> {
         self.validate()?;
         index_u32("coo", "rows", self.rows)?;
@@ -157,20 +149,18 @@ impl Csr {
         Ok(Coo { rows: self.rows, cols: self.cols, row_idxs, col_idxs, values })
     }
 
-    /// As compressed columns; rows rise within each.
+    /// Converts to compressed columns. Rows rise within each column.
     ///
     /// # Errors
-    /// Those of [`transposed`](Self::transposed).
+    /// - [`Shape`](crate::ErrorKind::Shape): the matrix is not valid, see [`validate`](Self::validate).
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge): 2^32 or more rows, columns, entries, or slots of the result.
+    /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): the host has too little memory.
     pub fn to_csc(&self) -> Result<Csc> {
         let Self { row_ptrs, col_idxs, values, .. } = self.transposed()?;
         Ok(Csc { rows: self.rows, cols: self.cols, col_ptrs: row_ptrs, row_idxs: col_idxs, values })
     }
 
-    /// The transposed matrix; columns rise within each row.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or columns;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Transposes the matrix. Columns rise within each row. Fails like [`to_csc`](Self::to_csc).
     pub fn transposed(&self) -> Result<Self> {
         self.validate()?;
         index_u32("csr", "rows", self.rows)?;
@@ -178,21 +168,15 @@ impl Csr {
         Self::gathered("csr", (self.cols, self.rows), turned)
     }
 
-    /// With as many places in every row as its longest has entries.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) if there are 2^32 places or more:
-    /// one long row makes all of them long; [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to ELL, as wide as the longest row. One long row makes all rows long. Fails like
+    /// [`to_csc`](Self::to_csc).
     pub fn to_ell(&self) -> Result<Ell> {
         self.validate()?;
         Ok(self.to_hybrid(self.longest())?.ell)
     }
 
-    /// With `width` places in every row, and a list of what does not fit.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to `width` slots for each row, and coordinates for the other entries. Fails like
+    /// [`to_csc`](Self::to_csc).
     pub fn to_hybrid(&self, width: usize) -> Result<Hybrid> {
         self.validate()?;
         let (rows, cols) = (self.rows, self.cols);
@@ -217,7 +201,7 @@ impl Csr {
         Ok(Hybrid { ell, coo })
     }
 
-    /// All rows, by falling length within windows of `window` rows; rows of the same length keep their order.
+    /// Returns all rows by falling length within windows of `window` rows. Rows of equal length keep their order.
     fn by_length(&self, format: &str, window: usize) -> Result<Vec<u32>> {
         let rows = index_u32(format, "rows", self.rows)?;
         let mut order = with_room(format, self.rows)?;
@@ -228,11 +212,7 @@ impl Csr {
         Ok(order)
     }
 
-    /// As jagged diagonals.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to jagged diagonals. Fails like [`to_csc`](Self::to_csc).
     pub fn to_jds(&self) -> Result<Jds> {
         self.validate()?;
         let row_order = self.by_length("jds", self.rows)?;
@@ -252,17 +232,16 @@ impl Csr {
         Ok(Jds { rows: self.rows, cols: self.cols, row_order, diagonal_ptrs, col_idxs, values })
     }
 
-    /// In slices of `slice` rows, sorted within windows of `window` rows.
+    /// Converts to slices of `slice` rows, sorted by length within windows of `window` rows.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate); [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a slice or window
-    /// of 0 rows; [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 places or more;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// As [`to_csc`](Self::to_csc), and [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `slice` or `window`
+    /// is 0.
     pub fn to_sell(&self, slice: usize, window: usize) -> Result<Sell> {
         if slice == 0 || window == 0 {
             return Err(err!(
                 InvalidArgument,
-                "sell: slices of {slice} rows in windows of {window}; both have at least 1"
+                "sell: slices of {slice} rows in windows of {window}; both must be at least 1"
             ));
         }
         self.validate()?;
@@ -294,13 +273,13 @@ impl Csr {
     }
 }
 
-/// Pointers of `extent` rows or columns that hold nothing yet.
+/// Returns `extent + 1` zeros.
 fn no_entries(format: &str, what: &str, extent: usize) -> Result<Vec<u32>> {
     index_u32(format, what, extent)?;
     filled(format, extent + 1, 0)
 }
 
-/// Numbers of entries by row and column; those at one position in the order in which they come.
+/// Returns the indices of entries by row and column, stably.
 fn by_position(format: &str, row_idxs: &[u32], col_idxs: &[u32]) -> Result<Vec<u32>> {
     let entries = index_u32(format, "entries", row_idxs.len())?;
     let mut order = with_room(format, row_idxs.len())?;
@@ -309,7 +288,7 @@ fn by_position(format: &str, row_idxs: &[u32], col_idxs: &[u32]) -> Result<Vec<u
     Ok(order)
 }
 
-/// Counts, each behind its place, become where each begins.
+/// Turns counts, each stored one place ahead, into pointers.
 fn accumulate(counts: &mut [u32]) {
     let mut total = 0;
     for count in counts {

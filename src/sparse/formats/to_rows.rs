@@ -1,15 +1,11 @@
-//! Compressed rows of every other format.
+//! Converting every other format to compressed rows.
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, PADDING, Sell};
 use crate::error::Result;
 use crate::shape::index_u32;
 
 impl Csc {
-    /// As compressed rows; columns rise within each.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or columns;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to compressed rows. Columns rise within each row. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         index_u32("csr", "columns", self.cols)?;
@@ -24,18 +20,14 @@ impl Csc {
 }
 
 impl Ell {
-    /// Rows, columns and values, those of a row in their order.
+    /// Iterates over rows, columns and values. The entries of a row keep their order.
     fn entries(&self) -> impl Iterator<Item = (u32, u32, f32)> + '_ {
         let places =
             self.col_idxs.iter().zip(&self.values).enumerate().filter(|(_, (col, _))| **col != PADDING);
         places.map(|(at, (&col, &value))| ((at % self.rows) as u32, col, value))
     }
 
-    /// As compressed rows.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to compressed rows. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         Csr::gathered("csr", (self.rows, self.cols), || self.entries())
@@ -43,11 +35,7 @@ impl Ell {
 }
 
 impl Hybrid {
-    /// As compressed rows: the entries of the list behind those of its row.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows or entries;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to compressed rows. The COO entries of a row follow its ELL entries. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         let Coo { row_idxs, col_idxs, values, .. } = &self.coo;
@@ -58,11 +46,7 @@ impl Hybrid {
 }
 
 impl Jds {
-    /// As compressed rows.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to compressed rows. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         let entries = || {
@@ -76,11 +60,7 @@ impl Jds {
 }
 
 impl Sell {
-    /// As compressed rows.
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`TooLarge`](crate::ErrorKind::TooLarge) for 2^32 rows;
-    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// Converts to compressed rows. Fails like [`Csr::to_csc`].
     pub fn to_csr(&self) -> Result<Csr> {
         self.validate()?;
         let entries = || {

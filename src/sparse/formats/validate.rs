@@ -1,32 +1,29 @@
-//! What lists of each format must fulfil, and what is said where they do not.
+//! The checks of each format.
 
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, PADDING, Sell};
 use crate::error::{Result, err, filled};
 use crate::shape::elements;
 
-/// That lists of a format are as long as they must be.
+/// Checks the lengths of lists.
 pub(super) fn same_length(format: &str, lists: &[(&str, usize)], want: usize) -> Result<()> {
     match lists.iter().find(|(_, len)| *len != want) {
         None => Ok(()),
-        Some((name, len)) => Err(err!(
-            Shape,
-            "{format}: `{name}` has {len} elements and must have {want}, as its other lists say"
-        )),
-    }
-}
-
-/// That all indices are below `extent`, or padding where that may be.
-pub(super) fn in_range(format: &str, what: &str, idxs: &[u32], extent: usize, padded: bool) -> Result<()> {
-    let fits = |&i: &u32| (i as usize) < extent || padded && i == PADDING;
-    match idxs.iter().position(|i| !fits(i)) {
-        None => Ok(()),
-        Some(at) => {
-            Err(err!(Shape, "{format}: `{what}`[{at}] is {}, and the matrix has {extent} of them", idxs[at]))
+        Some((name, len)) => {
+            Err(err!(Shape, "{format}: `{name}` has {len} elements; the other lists require {want}"))
         }
     }
 }
 
-/// That `ptrs` rise from 0 to `total`.
+/// Checks that indices are below `extent`, or padding if `padded`.
+pub(super) fn in_range(format: &str, what: &str, idxs: &[u32], extent: usize, padded: bool) -> Result<()> {
+    let fits = |&i: &u32| (i as usize) < extent || padded && i == PADDING;
+    match idxs.iter().position(|i| !fits(i)) {
+        None => Ok(()),
+        Some(at) => Err(err!(Shape, "{format}: `{what}`[{at}] is {}; it must be below {extent}", idxs[at])),
+    }
+}
+
+/// Checks that `ptrs` rise from 0 to `total`.
 fn rising(format: &str, what: &str, ptrs: &[u32], total: usize) -> Result<()> {
     let wrong = |at: usize, rule: &str| Err(err!(Shape, "{format}: `{what}`[{at}] is {}; {rule}", ptrs[at]));
     let (Some(&first), Some(&last)) = (ptrs.first(), ptrs.last()) else {
@@ -44,7 +41,7 @@ fn rising(format: &str, what: &str, ptrs: &[u32], total: usize) -> Result<()> {
     Ok(())
 }
 
-/// That `order` names each of `rows` once, with padding behind them.
+/// Checks that `order` names each of `rows` rows once, followed by padding.
 fn permutation(format: &str, order: &[u32], rows: usize) -> Result<()> {
     let mut seen = filled(format, rows, false)?;
     for (at, &row) in order.iter().enumerate() {
@@ -52,30 +49,31 @@ fn permutation(format: &str, order: &[u32], rows: usize) -> Result<()> {
         if !(fresh || row == PADDING && at >= rows) {
             return Err(err!(
                 Shape,
-                "{format}: `row_order`[{at}] is {row}; each of {rows} rows must be there once, padding behind them"
+                "{format}: `row_order`[{at}] is {row}; it must name each of {rows} rows once, then padding"
             ));
         }
     }
     Ok(())
 }
-/// Places of a padded format, which are counted in 32 bits.
+
+/// Returns the number of slots of a padded format. It must fit 32 bits.
 pub(super) fn places(extents: &[usize], format: &str, what: impl Fn() -> String) -> Result<usize> {
     let places = extents.iter().try_fold(1usize, |all, &x| all.checked_mul(x));
     match places {
         Some(places) if u32::try_from(places).is_ok() => Ok(places),
         _ => Err(err!(
             TooLarge,
-            "{format}: {} need more than 2^32 - 1 places with their padding; take csr, or hybrid with a smaller width",
+            "{format}: {} need more than 2^32 - 1 slots, padding included; use csr, or hybrid with a smaller width",
             what()
         )),
     }
 }
 
 impl Coo {
-    /// Checks lengths and ranges.
+    /// Checks lengths and index ranges.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// [`Shape`](crate::ErrorKind::Shape), naming the list and the element.
     pub fn validate(&self) -> Result<()> {
         let lists = [("row_idxs", self.row_idxs.len()), ("col_idxs", self.col_idxs.len())];
         same_length("coo", &lists, self.values.len())?;
@@ -85,10 +83,7 @@ impl Coo {
 }
 
 impl Csr {
-    /// Checks lengths, pointers and ranges.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// Checks lengths, pointers and index ranges. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("csr", &[("row_ptrs", self.row_ptrs.len())], self.rows.saturating_add(1))?;
         same_length("csr", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
@@ -98,10 +93,7 @@ impl Csr {
 }
 
 impl Csc {
-    /// Checks lengths, pointers and ranges.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// Checks lengths, pointers and index ranges. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("csc", &[("col_ptrs", self.col_ptrs.len())], self.cols.saturating_add(1))?;
         same_length("csc", &[("row_idxs", self.row_idxs.len())], self.values.len())?;
@@ -111,10 +103,7 @@ impl Csc {
 }
 
 impl Ell {
-    /// Checks lengths and ranges, and that no entry stands behind padding.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// Checks lengths and index ranges, and that padding follows the entries of each row. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let Self { rows, width, .. } = *self;
         let places = places(&[rows, width], "ell", || format!("{rows} rows of {width}"))?;
@@ -124,7 +113,7 @@ impl Ell {
             if self.col_idxs[at] != PADDING && self.col_idxs[at - rows] == PADDING {
                 return Err(err!(
                     Shape,
-                    "ell: `col_idxs`[{at}] is an entry behind padding of row {}",
+                    "ell: `col_idxs`[{at}] is an entry after padding of row {}",
                     at % rows
                 ));
             }
@@ -134,10 +123,7 @@ impl Ell {
 }
 
 impl Hybrid {
-    /// Checks both parts, and that they are of one shape.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// Checks both parts, and that their shapes agree. Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let shapes = [[self.ell.rows, self.ell.cols], [self.coo.rows, self.coo.cols]];
         let [[rows, cols], [other_rows, other_cols]] = shapes;
@@ -153,40 +139,33 @@ impl Hybrid {
 }
 
 impl Jds {
-    /// Checks lengths, pointers, the order of rows and ranges, and that no diagonal is longer than the one before.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// Checks lengths, pointers, the row order and index ranges, and that no diagonal is longer than the one before.
+    /// Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         same_length("jds", &[("row_order", self.row_order.len())], self.rows)?;
         same_length("jds", &[("col_idxs", self.col_idxs.len())], self.values.len())?;
         rising("jds", "diagonal_ptrs", &self.diagonal_ptrs, self.values.len())?;
         permutation("jds", &self.row_order, self.rows)?;
         in_range("jds", "col_idxs", &self.col_idxs, self.cols, false)?;
-        let mut most = self.rows;
+        let mut max = self.rows;
         for (k, pair) in self.diagonal_ptrs.windows(2).enumerate() {
             let len = (pair[1] - pair[0]) as usize;
-            if len > most {
-                return Err(err!(
-                    Shape,
-                    "jds: diagonal {k} has {len} entries, and only {most} rows reach it"
-                ));
+            if len > max {
+                return Err(err!(Shape, "jds: diagonal {k} has {len} entries; only {max} rows reach it"));
             }
-            most = len;
+            max = len;
         }
         Ok(())
     }
 }
 
 impl Sell {
-    /// Checks lengths, pointers, the order of rows and ranges, and that no entry stands behind padding.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape), with what is wrong and where.
+    /// Checks lengths, pointers, the row order and index ranges, and that padding follows the entries of each row.
+    /// Fails like [`Coo::validate`].
     pub fn validate(&self) -> Result<()> {
         let Self { rows, slice, .. } = *self;
         if slice == 0 {
-            return Err(err!(Shape, "sell: slices of 0 rows; a slice has at least 1"));
+            return Err(err!(Shape, "sell: slices of 0 rows; a slice needs at least 1"));
         }
         let slices = rows.div_ceil(slice);
         same_length("sell", &[("slice_ptrs", self.slice_ptrs.len())], slices + 1)?;
@@ -200,7 +179,7 @@ impl Sell {
         if let Some(s) = self.slice_ptrs.iter().position(|at| !(*at as usize).is_multiple_of(slice)) {
             return Err(err!(
                 Shape,
-                "sell: `slice_ptrs`[{s}] is {}, no multiple of the {slice} rows of a slice",
+                "sell: `slice_ptrs`[{s}] is {}; it must be a multiple of {slice}, the rows in a slice",
                 self.slice_ptrs[s]
             ));
         }
@@ -210,11 +189,11 @@ impl Sell {
             let first = pair[0] as usize;
             for at in first..pair[1] as usize {
                 let row = order[(at - first) % slice];
-                let behind = at >= first + slice && self.col_idxs[at - slice] == PADDING;
-                if self.col_idxs[at] != PADDING && (behind || row == PADDING) {
+                let after = at >= first + slice && self.col_idxs[at - slice] == PADDING;
+                if self.col_idxs[at] != PADDING && (after || row == PADDING) {
                     return Err(err!(
                         Shape,
-                        "sell: `col_idxs`[{at}] is an entry behind padding, or of no row"
+                        "sell: `col_idxs`[{at}] is an entry after padding, or of no row"
                     ));
                 }
             }
@@ -230,7 +209,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn errors_name_the_list_and_the_element() {
         let refused = |result: Result<()>, text: &str| {
             let e = result.unwrap_err();
             assert!(e.kind() == ErrorKind::Shape && e.to_string().contains(text), "{e}");
@@ -250,29 +229,32 @@ mod tests {
         );
         refused(Sell { slice_ptrs: vec![], ..csr.to_sell(2, 4).unwrap() }.validate(), "slice_ptrs");
         refused(Csr { row_ptrs: vec![0, 2, 2, 7, 9], ..csr.clone() }.validate(), "number of entries, 8");
-        refused(Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(), "has 2 elements and must have 5");
-        refused(Csr { cols: 4, ..csr.clone() }.validate(), "`col_idxs`[6] is 4, and the matrix has 4");
+        refused(
+            Csr { row_ptrs: vec![0, 8], ..csr.clone() }.validate(),
+            "has 2 elements; the other lists require 5",
+        );
+        refused(Csr { cols: 4, ..csr.clone() }.validate(), "`col_idxs`[6] is 4; it must be below 4");
         refused(Csr { values: vec![], ..csr.clone() }.validate(), "`col_idxs` has 8 elements");
         refused(Coo { rows: 2, ..csr.to_coo().unwrap() }.validate(), "`row_idxs`[2] is 2");
         refused(Csc { rows: 3, ..csr.to_csc().unwrap() }.validate(), "`row_idxs`[4] is 3");
         let mut ell = csr.to_ell().unwrap();
         ell.col_idxs[5] = 0;
-        refused(ell.validate(), "behind padding of row 1");
+        refused(ell.validate(), "after padding of row 1");
         let mut jds = csr.to_jds().unwrap();
         jds.row_order[1] = 2;
         refused(jds.validate(), "`row_order`[1] is 2");
         let jds = Jds { diagonal_ptrs: vec![0, 1, 5, 6, 7, 8], ..csr.to_jds().unwrap() };
-        refused(jds.validate(), "diagonal 1 has 4 entries, and only 1 rows");
+        refused(jds.validate(), "diagonal 1 has 4 entries; only 1 rows");
         let sell = Sell { slice_ptrs: vec![0, 9, 12], ..csr.to_sell(2, 4).unwrap() };
-        refused(sell.validate(), "no multiple of the 2 rows");
+        refused(sell.validate(), "must be a multiple of 2");
         let mut sell = csr.to_sell(2, 4).unwrap();
         sell.col_idxs[7] = 0;
-        refused(sell.validate(), "`col_idxs`[7] is an entry behind padding");
+        refused(sell.validate(), "`col_idxs`[7] is an entry after padding");
         let mut hybrid = csr.to_hybrid(2).unwrap();
         hybrid.coo.cols = 6;
         refused(hybrid.validate(), "4 x 6");
         assert_eq!(csr.to_sell(0, 4).unwrap_err().kind(), ErrorKind::InvalidArgument);
         let wide = csr.to_hybrid(usize::MAX).unwrap_err();
-        assert!(wide.kind() == ErrorKind::TooLarge && wide.to_string().contains("2^32 - 1 places"), "{wide}");
+        assert!(wide.kind() == ErrorKind::TooLarge && wide.to_string().contains("2^32 - 1 slots"), "{wide}");
     }
 }

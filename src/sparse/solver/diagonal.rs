@@ -7,7 +7,7 @@ use crate::program::{Binding, Grid, Kernel, Resource, kernel_params};
 use crate::sparse::{Format, MatrixLayout};
 
 kernel_params! {
-    /// Of the kernels of the diagonal.
+    /// Parameters of the diagonal's kernels.
     struct DiagonalParams {
         rows: u32,
         places: u32,
@@ -16,11 +16,11 @@ kernel_params! {
     }
 }
 
-/// Where the places of a part of the matrix are told the row of.
+/// The lists of a matrix, or of one part of a hybrid, and how its slots find their row.
 struct Part {
-    /// Lists that tell it, bound first.
+    /// The lists that give the row, bound first.
     rows: Vec<usize>,
-    /// The list of columns; values follow it. In compressed columns that of rows, of which the diagonal is the same.
+    /// The list of columns, before that of values. For CSC this is the list of rows; the diagonal is the same.
     cols: usize,
     flags: &'static [&'static str],
     segments: usize,
@@ -28,13 +28,13 @@ struct Part {
 }
 
 impl SolverBuilder<'_> {
-    /// Appends `inverse` = 1 over each diagonal element; the state hears of the first that is not positive.
+    /// Appends `inverse` = 1 / diagonal. The state records the first element that is not positive.
     pub(crate) fn inverse_diagonal(&mut self, inverse: Binding) -> Result<()> {
         let bytes = 4 * self.n as u64;
         let [ones, diagonal] = [0, 1].map(|_| self.program.scratch(bytes));
         let params = DiagonalParams { rows: self.n as u32, places: 0, segments: 0, slice: 0 };
         let mut lists: Vec<_> = (0..self.lists).map(Resource::Operand).collect();
-        for part in self.parts_of_places() {
+        for part in self.parts() {
             let places = self.program.operands[part.cols].len;
             if places == 0 {
                 continue;
@@ -47,7 +47,7 @@ impl SolverBuilder<'_> {
                 spec = spec.flag(flag, true);
             }
             if part.flags.contains(&"SEARCHED") {
-                // Behind the order of rows, where there is one.
+                // Pointers follow the row order, if there is one.
                 spec = spec.constant("PTRS_BINDING", part.rows.len() as u32);
             }
             let operand = |i: usize| Binding::operand(i, &self.program.operands);
@@ -59,7 +59,7 @@ impl SolverBuilder<'_> {
                 slice: part.slice as u32,
                 ..params
             };
-            self.launch_places(
+            self.launch_slots(
                 Kernel::library("sparse/diagonal", "diagonal_keep", spec),
                 &params,
                 bindings,
@@ -68,15 +68,15 @@ impl SolverBuilder<'_> {
             lists[part.cols + 1] = kept.resource;
         }
         let fill = Kernel::library("sparse/diagonal", "diagonal_fill", self.spec());
-        self.launch_places(fill, &params, vec![ones], self.n);
-        // What is kept is of f32, whatever the matrix holds.
+        self.launch_slots(fill, &params, vec![ones], self.n);
+        // The kept values are f32, even of f16 values.
         self.product_of(MatrixLayout { values: DType::F32, ..self.common.matrix }, &lists, ones, diagonal)?;
         let invert = Kernel::library("sparse/diagonal", "diagonal_invert", self.spec());
-        self.launch_places(invert, &params, vec![diagonal, inverse, self.state], self.n);
+        self.launch_slots(invert, &params, vec![diagonal, inverse, self.state], self.n);
         Ok(())
     }
 
-    fn launch_places(
+    fn launch_slots(
         &mut self,
         kernel: Kernel,
         params: &DiagonalParams,
@@ -88,7 +88,7 @@ impl SolverBuilder<'_> {
         self.program.dispatch(index, params, bindings, Grid::fold((places as u64).div_ceil(size).max(1)));
     }
 
-    fn parts_of_places(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<Part> {
         let matrix = self.common.matrix;
         let n = self.n;
         let part = |rows: &[usize], cols, flags, segments, slice| Part {

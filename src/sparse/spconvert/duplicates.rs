@@ -1,15 +1,15 @@
-//! Entries at one position, added up.
+//! Adding up duplicate entries.
 
 use super::sorted::{Entries, Packing};
-use super::steps::{ConvertParams, ConvertSteps, NOTHING, not_its_lists, step};
+use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, not_its_lists, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Operand, Program};
 use crate::sparse::matrix_layout::index_list;
 use crate::sparse::{Format, MatrixLayout};
 
-/// Sorts entries by row and column and finds runs of one position. Operands: the lists of coordinates or compressed
-/// rows; keys, values, beginnings of runs, pointers of rows of runs, number of runs and length of the longest.
+/// Sorts entries by row and column and finds runs of equal positions. Operands: the lists of COO or CSR; keys, values,
+/// starts of runs, row pointers of runs, and two sizes (number of runs, length of the longest).
 pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<Program> {
     let (n, rows) = (from.entries, from.rows);
     let extents = [rows, from.cols];
@@ -23,8 +23,7 @@ pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<
         written("to.row_ptrs", DType::U32, rows + 1),
         written("sizes", DType::U32, 2),
     ]);
-    let mut steps =
-        ConvertSteps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: duplicates", step("duplicate entries"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
     let &[other, idxs, values, keys, values_out, starts, ptrs, sizes] = lists.as_slice() else {
         return Err(not_its_lists(from));
@@ -33,9 +32,9 @@ pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<
     let entries =
         Entries { n, other, segments, other_above: true, idxs, values, extents, by_minor: true, values_out };
     let sorted = steps.sort_entries_into(&entries, keys)?;
-    let heads = steps.words("heads of runs", n + 1)?;
-    let ranks = steps.words("ranks of runs", n + 1)?;
-    let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
+    let heads = steps.words("run heads", n + 1)?;
+    let ranks = steps.words("run ranks", n + 1)?;
+    let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NO_PARAMS };
     let (spec, wide) = (steps.spec(), steps.spec().flag("WIDE", packing.wide));
     steps.each(("sparse/spconvert_heads", "spconvert_heads"), wide, params, n, vec![keys, heads]);
     steps.offsets(n + 1, heads, ranks)?;
@@ -48,7 +47,7 @@ pub(crate) fn find_runs(from: &MatrixLayout, profile: &DeviceProfile) -> Result<
     Ok(steps.program)
 }
 
-/// Adds up the runs that [`find_runs`] found. Operands: beginnings of runs, keys, values; columns, values.
+/// Adds up the runs of [`find_runs`]. Operands: starts of runs, keys, values; columns, values.
 pub(crate) fn sum_runs(
     from: &MatrixLayout,
     runs: usize,
@@ -65,18 +64,17 @@ pub(crate) fn sum_runs(
         Operand { access: Access::Write, ..index_list("col_idxs", runs) },
         value("values", runs, Access::ReadWrite),
     ];
-    let mut steps =
-        ConvertSteps::new(profile, "spconvert: duplicates", step("entries at one position"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: duplicates", step("duplicate entries"), operands)?;
     let lists = steps.bindings("spconvert: duplicates")?;
-    let most = steps.policy.most_steps as usize;
-    for begin in (0..longest).step_by(most) {
+    let max = steps.policy.max_steps as usize;
+    for begin in (0..longest).step_by(max) {
         let params = ConvertParams {
             count: runs as u32,
             sources: n as u32,
             minor_bits: packing.minor_bits,
             begin: begin as u32,
-            end: (begin + most).min(longest) as u32,
-            ..NOTHING
+            end: (begin + max).min(longest) as u32,
+            ..NO_PARAMS
         };
         let spec = steps.spec().flag("WIDE", packing.wide);
         steps.each(("sparse/spconvert_sum", "spconvert_sum"), spec, params, runs, lists.clone());

@@ -1,14 +1,14 @@
-//! What takes no sort of entries: each looks for its row and fetches itself.
+//! Conversions that do not sort: each entry finds its row and fetches itself.
 
 use super::sorted;
-use super::steps::{Compressed, ConvertParams, ConvertSteps, NOTHING, step};
+use super::steps::{Compressed, ConvertParams, ConvertSteps, NO_PARAMS, step};
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
 use crate::shader::{Fragment, Spec};
 use crate::sparse::MatrixLayout;
 use crate::sparse::matrix_layout::index_list;
 
-/// The list of a hybrid matrix.
+/// The COO part of a hybrid matrix.
 pub(super) struct HybridList {
     pub(super) len: usize,
     pub(super) sorted: bool,
@@ -17,7 +17,7 @@ pub(super) struct HybridList {
 }
 
 impl ConvertSteps<'_> {
-    /// Entries of `params.count` places, from where `source` says.
+    /// Appends `params.count` entries, each from the place that `source` computes.
     fn gather(
         &mut self,
         source: &'static str,
@@ -30,7 +30,7 @@ impl ConvertSteps<'_> {
         self.tiles(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
     }
 
-    /// Lengths of rows, one for each of `params.count` rows or places of the order.
+    /// Appends the lengths of `params.count` rows, or of rows in sorted order.
     fn lengths(
         &mut self,
         length: &'static str,
@@ -43,14 +43,15 @@ impl ConvertSteps<'_> {
         self.each(kernel, spec, params, params.count as usize, bindings.into_iter().collect());
     }
 
-    /// Entries in the places of each row.
-    pub(super) fn lengths_of_places(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
-        let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+    /// Appends the number of entries in the slots of each row.
+    pub(super) fn lengths_of_slots(&mut self, rows: usize, width: usize, lengths: Binding, idxs: Binding) {
+        let params =
+            ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
         let spec = self.spec();
         self.lengths("sparse/spconvert_of_ell", spec, params, [lengths, idxs]);
     }
 
-    /// Compressed rows to coordinates.
+    /// Converts compressed rows to coordinates.
     pub(super) fn write_rows(
         &mut self,
         from: Compressed,
@@ -62,15 +63,15 @@ impl ConvertSteps<'_> {
             count: entries as u32,
             segments: rows as u32,
             sources: entries as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = self.tile_spec().flag("ROWS", true);
         let bindings = [from.ptrs, from.idxs, from.values, idxs, values, row_idxs];
         self.gather("sparse/spconvert_as_they_are", spec, params, bindings);
     }
 
-    /// Compressed rows to places of rows; what is behind them is left out.
-    pub(super) fn fill_places(
+    /// Converts compressed rows to slots; drops entries that do not fit.
+    pub(super) fn fill_slots(
         &mut self,
         from: Compressed,
         entries: usize,
@@ -84,7 +85,7 @@ impl ConvertSteps<'_> {
             rows: rows as u32,
             width: width as u32,
             sources: entries as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let places = self.policy.places;
         let items = rows.div_ceil(size) * size * width.div_ceil(places as usize);
@@ -93,7 +94,7 @@ impl ConvertSteps<'_> {
         self.each(("sparse/spconvert_ell", "spconvert_ell"), spec, params, items, bindings);
     }
 
-    /// The rest of compressed rows to a list.
+    /// Converts the rest of compressed rows to the COO part.
     pub(super) fn fill_list(
         &mut self,
         from: Compressed,
@@ -105,14 +106,14 @@ impl ConvertSteps<'_> {
         if len == 0 {
             return Ok(());
         }
-        let list_ptrs = self.words("pointers into the list", rows + 1)?;
+        let list_ptrs = self.words("pointers of the COO part", rows + 1)?;
         self.point_at_rest(from.ptrs, rows, width, list_ptrs)?;
         let params = ConvertParams {
             count: len as u32,
             segments: rows as u32,
             width: width as u32,
             sources: entries as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = self.tile_spec().flag("ROWS", true);
         let bindings = [list_ptrs, from.idxs, from.values, idxs, values, row_idxs, from.ptrs];
@@ -120,7 +121,7 @@ impl ConvertSteps<'_> {
         Ok(())
     }
 
-    /// Where the rest of each row begins among all that have no place.
+    /// Appends, for each row, the start of its rest in the COO part.
     pub(super) fn point_at_rest(
         &mut self,
         row_ptrs: Binding,
@@ -128,15 +129,16 @@ impl ConvertSteps<'_> {
         width: usize,
         list_ptrs: Binding,
     ) -> Result<()> {
-        let lengths = self.words("lengths of rows", rows + 1)?;
-        let params = ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NOTHING };
+        let lengths = self.words("row lengths", rows + 1)?;
+        let params =
+            ConvertParams { count: rows as u32, rows: rows as u32, width: width as u32, ..NO_PARAMS };
         let spec = self.spec();
         self.lengths("sparse/spconvert_of_rest", spec, params, [lengths, row_ptrs]);
         self.offsets(rows + 1, lengths, list_ptrs)
     }
 
-    /// Places of rows, and a list of what is behind them, to compressed rows.
-    pub(super) fn collect_places(
+    /// Converts slots and an optional COO part to compressed rows.
+    pub(super) fn collect_slots(
         &mut self,
         from: &MatrixLayout,
         width: usize,
@@ -157,9 +159,9 @@ impl ConvertSteps<'_> {
             width: width as u32,
             sources: (rows * width) as u32,
             end: listed as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
-        let lengths = self.words("lengths of rows", rows + 1)?;
+        let lengths = self.words("row lengths", rows + 1)?;
         let spec = self.spec().flag("LIST", list.is_some());
         let bindings = [lengths, idxs].into_iter().chain(list.map(|list| list.ptrs));
         self.lengths("sparse/spconvert_of_ell", spec, params, bindings);
@@ -173,27 +175,19 @@ impl ConvertSteps<'_> {
         Ok(())
     }
 
-    /// The list as compressed rows.
+    /// Converts the COO part to compressed rows.
     fn list_by_rows(&mut self, from: &MatrixLayout, list: &HybridList) -> Result<Compressed> {
-        let ptrs = self.words("pointers into the list", from.rows + 1)?;
-        let [rows, cols, values] = list.lists;
+        let ptrs = self.words("pointers of the COO part", from.rows + 1)?;
         if list.sorted {
+            let [rows, idxs, values] = list.lists;
             self.pointers(rows, None, list.len, from.rows, ptrs);
-            return Ok(Compressed { ptrs, idxs: cols, values });
+            return Ok(Compressed { ptrs, idxs, values });
         }
-        let idxs = self.words("columns of the list", list.len)?;
-        let values_out = self.words("values of the list", list.len)?;
-        let sorted = self.sort_entries(&sorted::Entries {
-            n: list.len,
-            other: rows,
-            segments: None,
-            other_above: true,
-            idxs: cols,
-            values,
-            extents: [from.rows, from.cols],
-            by_minor: false,
-            values_out,
-        })?;
+        let idxs = self.words("columns of the COO part", list.len)?;
+        let values_out = self.words("values of the COO part", list.len)?;
+        let extents = [from.rows, from.cols];
+        let sorted =
+            self.sort_entries(&sorted::Entries::coordinates(list.len, list.lists, extents, values_out))?;
         let to = Compressed { ptrs, idxs, values: values_out };
         self.compress(&sorted, from.rows, to);
         Ok(to)
@@ -208,8 +202,8 @@ impl ConvertSteps<'_> {
         to: Compressed,
     ) -> Result<()> {
         let rows = from.rows;
-        let lengths = self.words("lengths of rows", rows + 1)?;
-        let places = self.words("places of rows", rows)?;
+        let lengths = self.words("row lengths", rows + 1)?;
+        let places = self.words("row positions", rows)?;
         let params = ConvertParams {
             count: (order.size / 4) as u32,
             segments: rows as u32,
@@ -217,7 +211,7 @@ impl ConvertSteps<'_> {
             width: slice.unwrap_or(0) as u32,
             longest: from.longest as u32,
             sources: (idxs.size / 4) as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = self.spec().flag("ORDERED", true);
         let bindings = [lengths, order, places, ptrs].into_iter();
@@ -235,7 +229,7 @@ impl ConvertSteps<'_> {
         Ok(())
     }
 
-    /// Compressed rows to jagged diagonals, whose rows are in order.
+    /// Converts compressed rows to jagged diagonals; the row order exists.
     pub(super) fn fill_diagonals(
         &mut self,
         from: Compressed,
@@ -247,14 +241,14 @@ impl ConvertSteps<'_> {
             segments: to.longest as u32,
             rows: to.rows as u32,
             sources: to.entries as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let bindings = [ptrs, from.idxs, from.values, idxs, values, order, from.ptrs];
         let spec = self.tile_spec();
         self.gather("sparse/spconvert_to_jds", spec, params, bindings);
     }
 
-    /// Compressed rows to slices, whose rows are in order.
+    /// Converts compressed rows to slices; the row order exists.
     pub(super) fn fill_slices(
         &mut self,
         from: Compressed,
@@ -269,7 +263,7 @@ impl ConvertSteps<'_> {
             rows: rows as u32,
             width: slice as u32,
             sources: entries as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let bindings = [ptrs, from.idxs, from.values, idxs, values, order, from.ptrs];
         let spec = self.tile_spec();
@@ -277,13 +271,13 @@ impl ConvertSteps<'_> {
     }
 }
 
-/// Where the rest of each row begins that does not fit into `width` places. Operands: pointers of rows; pointers.
+/// Finds where the rest of each row beyond `width` slots starts. Operands: row pointers; pointers of the COO part.
 pub(crate) fn point_at_rest(rows: usize, width: usize, profile: &DeviceProfile) -> Result<Program> {
     let operands = vec![
         index_list("row_ptrs", rows + 1),
         Operand { access: Access::Write, ..index_list("list_ptrs", rows + 1) },
     ];
-    let program = step("what has no place");
+    let program = step("the COO part");
     let mut steps = ConvertSteps::new(profile, "spconvert csr to hybrid", program, operands)?;
     let lists = steps.bindings("spconvert csr to hybrid")?;
     steps.point_at_rest(lists[0], rows, width, lists[1])?;

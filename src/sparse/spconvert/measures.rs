@@ -1,21 +1,21 @@
-//! What is measured of a matrix before it is converted, or to choose a format.
+//! Measuring a matrix before conversion, or to choose a format.
 
-use super::steps::{ConvertParams, ConvertSteps, NOTHING, step};
+use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, step};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
 use crate::sparse::matrix_layout::index_list;
 use crate::sparse::{Format, MatrixLayout, Statistics};
 
-/// Words that are measured: as in the shader.
+/// Number of measures, as in the shader.
 pub(crate) const MEASURES: usize = 8;
 
-/// What was measured.
+/// Measures read back from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Measured([u32; MEASURES]);
 
 impl Measured {
-    /// From what was read back.
+    /// Takes the words read back.
     pub(crate) fn new(words: &[u32]) -> Self {
         let mut measured = [0; MEASURES];
         for (to, from) in measured.iter_mut().zip(words) {
@@ -24,12 +24,12 @@ impl Measured {
         Self(measured)
     }
 
-    /// Entries of the longest row.
+    /// Returns the number of entries of the longest row.
     pub(crate) fn longest(self) -> usize {
         self.0[0] as usize
     }
 
-    /// Statistics of a matrix that is stored like this.
+    /// Returns the statistics of a matrix with this layout.
     pub(crate) fn statistics(self, layout: &MatrixLayout) -> Statistics {
         let [longest, empty_rows, low, high, median, four_fifths, bandwidth, sides] = self.0;
         Statistics::from_sums(&crate::sparse::statistics::Sums {
@@ -43,6 +43,7 @@ impl Measured {
             one_side: sides != 3,
             median: median as usize,
             hybrid_width: four_fifths as usize,
+            hybrid_list: 0,
         })
     }
 }
@@ -54,7 +55,7 @@ fn measures() -> Operand {
 impl ConvertSteps<'_> {
     fn measure_rows(&mut self, row_ptrs: Binding, rows: usize, measures: Binding) {
         self.clear(measures);
-        let params = ConvertParams { count: rows as u32, ..NOTHING };
+        let params = ConvertParams { count: rows as u32, ..NO_PARAMS };
         let spec = self.tile_spec();
         let kernel = ("sparse/spconvert_measure_rows", "spconvert_measure_rows");
         self.tiles(kernel, spec, params, rows, vec![measures, row_ptrs]);
@@ -71,11 +72,11 @@ impl ConvertSteps<'_> {
         if rows == 0 {
             return Ok(());
         }
-        let params = ConvertParams { count: entries as u32, segments: rows as u32, ..NOTHING };
+        let params = ConvertParams { count: entries as u32, segments: rows as u32, ..NO_PARAMS };
         let spec = self.tile_spec().constant("POINTERS_BINDING", 2u32);
         let kernel = ("sparse/spconvert_measure_entries", "spconvert_measure_entries");
         self.tiles(kernel, spec, params, entries, vec![measures, ptrs, idxs]);
-        let order = self.words("rows in order", rows)?;
+        let order = self.words("sorted rows", rows)?;
         let (keys, packing) = self.order_rows(ptrs, rows, longest, rows, order)?;
         let params = ConvertParams {
             rows: rows as u32,
@@ -83,7 +84,7 @@ impl ConvertSteps<'_> {
             minor_bits: packing.minor_bits,
             begin: (rows / 2) as u32,
             end: (rows * 4 / 5) as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = crate::shader::Spec::new().flag("WIDE", packing.wide);
         let kernel = ("sparse/spconvert_measure_order", "spconvert_measure_order");
@@ -92,18 +93,18 @@ impl ConvertSteps<'_> {
     }
 }
 
-/// All measures of compressed rows whose longest is known. Operands: its pointers and columns; measures.
+/// Takes all measures of CSR rows whose longest is known. Operands: row pointers, columns; measures.
 pub(crate) fn measure(from: &MatrixLayout, profile: &DeviceProfile) -> Result<Program> {
     let mut operands = MatrixLayout { format: Format::Csr, ..*from }.operands("spconvert")?;
     operands.retain(|o| o.dtype == DType::U32);
     operands.push(measures());
-    let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("measures of rows"), operands)?;
+    let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("row statistics"), operands)?;
     let lists = steps.bindings("spconvert: measuring")?;
     steps.measure_all(from, [lists[0], lists[1]], lists[2])?;
     Ok(steps.program)
 }
 
-/// The longest of these rows (or columns). Operands: their pointers; measures.
+/// Finds the longest of rows (or columns). Operands: pointers; measures.
 pub(crate) fn measure_longest(rows: usize, profile: &DeviceProfile) -> Result<Program> {
     let operands = vec![index_list("row_ptrs", rows + 1), measures()];
     let mut steps = ConvertSteps::new(profile, "spconvert: measuring", step("the longest row"), operands)?;

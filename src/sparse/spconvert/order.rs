@@ -1,14 +1,14 @@
-//! Rows by falling length: jagged diagonals and slices.
+//! Sorting rows by length, for jagged diagonals and slices.
 
 use super::sorted::Packing;
-use super::steps::{ConvertParams, ConvertSteps, NOTHING, step};
+use super::steps::{ConvertParams, ConvertSteps, NO_PARAMS, step};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Binding, DeviceProfile, Operand, Program};
 use crate::sparse::MatrixLayout;
 use crate::sparse::matrix_layout::index_list;
 
-/// Slices to be made.
+/// The slices to make.
 pub(super) struct Slices {
     pub(super) rows: usize,
     pub(super) longest: usize,
@@ -17,7 +17,7 @@ pub(super) struct Slices {
 }
 
 impl ConvertSteps<'_> {
-    /// Rows by falling length within windows: the keys that they were sorted by.
+    /// Sorts rows by falling length within windows. Returns the sorted keys.
     pub(super) fn order_rows(
         &mut self,
         row_ptrs: Binding,
@@ -26,18 +26,18 @@ impl ConvertSteps<'_> {
         window: usize,
         order: Binding,
     ) -> Result<(Binding, Packing)> {
-        // A window above all rows is one of all of them.
+        // A larger window equals one of all rows.
         let window = window.clamp(1, rows.max(1));
         let packing = Packing::new([rows.div_ceil(window), longest + 1]);
-        let keys = self.words("keys of rows", rows * packing.words())?;
-        let sorted = self.words("sorted keys of rows", rows * packing.words())?;
+        let keys = self.words("row keys", rows * packing.words())?;
+        let sorted = self.words("sorted row keys", rows * packing.words())?;
         let unsorted = self.words("rows", rows)?;
         let params = ConvertParams {
             count: rows as u32,
             window: window as u32,
             longest: longest as u32,
             minor_bits: packing.minor_bits,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = self.spec().flag("WIDE", packing.wide);
         let kernel = ("sparse/spconvert_order", "spconvert_order");
@@ -46,7 +46,7 @@ impl ConvertSteps<'_> {
         Ok((sorted, packing))
     }
 
-    /// Rows by falling length, and where diagonals begin.
+    /// Sorts rows by falling length and finds the diagonals.
     pub(super) fn order_diagonals(
         &mut self,
         row_ptrs: Binding,
@@ -55,13 +55,13 @@ impl ConvertSteps<'_> {
         [order, ptrs]: [Binding; 2],
     ) -> Result<()> {
         let (keys, packing) = self.order_rows(row_ptrs, rows, longest, rows, order)?;
-        let lengths = self.words("lengths of diagonals", longest + 1)?;
+        let lengths = self.words("diagonal lengths", longest + 1)?;
         let params = ConvertParams {
             count: longest as u32 + 1,
             rows: rows as u32,
             longest: longest as u32,
             minor_bits: packing.minor_bits,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = self.spec().flag("WIDE", packing.wide);
         let kernel = ("sparse/spconvert_diagonals", "spconvert_diagonals");
@@ -69,7 +69,7 @@ impl ConvertSteps<'_> {
         self.offsets(longest + 1, lengths, ptrs)
     }
 
-    /// Rows by falling length within windows, where slices begin, and how wide all of them are together.
+    /// Sorts rows by falling length within windows; finds the slices and their total width.
     pub(super) fn order_slices(
         &mut self,
         row_ptrs: Binding,
@@ -78,16 +78,16 @@ impl ConvertSteps<'_> {
     ) -> Result<()> {
         let Slices { rows, longest, slice, window } = *slices;
         let count = rows.div_ceil(slice);
-        let sorted = self.words("rows in order", rows)?;
+        let sorted = self.words("sorted rows", rows)?;
         self.order_rows(row_ptrs, rows, longest, window, sorted)?;
-        let widths = self.words("widths of slices", count + 1)?;
-        let before = self.words("widths before slices", count + 1)?;
+        let widths = self.words("slice widths", count + 1)?;
+        let before = self.words("slice offsets", count + 1)?;
         self.clear(widths);
         let params = ConvertParams {
             count: (count * slice) as u32,
             rows: rows as u32,
             width: slice as u32,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let bindings = vec![row_ptrs, sorted, order, widths];
         let spec = self.spec();
@@ -101,8 +101,8 @@ impl ConvertSteps<'_> {
     }
 }
 
-/// The order of rows and the beginnings of slices of compressed rows, and how wide all slices are together, in rows of a
-/// slice. Operands: pointers of rows; order, pointers, width.
+/// Finds the row order, the slice pointers and the total width of the slices of a CSR matrix. Operands: row pointers;
+/// order, pointers, width.
 pub(crate) fn order_slices(
     from: &MatrixLayout,
     slice: usize,
@@ -112,7 +112,7 @@ pub(crate) fn order_slices(
     if slice == 0 || window == 0 {
         return Err(err!(
             InvalidArgument,
-            "spconvert: slices of {slice} rows, sorted in windows of {window}; both have at least 1 row"
+            "spconvert: slices of {slice} rows in windows of {window}; both must be at least 1"
         ));
     }
     let count = from.rows.div_ceil(slice);
@@ -123,7 +123,7 @@ pub(crate) fn order_slices(
         written("slice_ptrs", count + 1),
         written("width", 1),
     ];
-    let program = step("the order of rows");
+    let program = step("row order");
     let mut steps = ConvertSteps::new(profile, "spconvert csr to sell", program, operands)?;
     let lists = steps.bindings("spconvert csr to sell")?;
     let shape = Slices { rows: from.rows, longest: from.longest, slice, window };

@@ -1,29 +1,51 @@
-//! What takes a sort: to and from compressed columns, and from coordinates in no order.
+//! Conversions that sort: to and from compressed columns, and from unsorted coordinates.
 
-use super::steps::{Compressed, ConvertParams, ConvertSteps, NOTHING};
+use super::steps::{Compressed, ConvertParams, ConvertSteps, NO_PARAMS};
 use crate::error::Result;
 use crate::program::Binding;
 use std::ops::Range;
 
-/// Entries to sort by a major index, and by a minor one where that is wanted.
+/// Entries to sort by a major index, then by a minor one if `by_minor`.
 pub(super) struct Entries {
     pub(super) n: usize,
-    /// One of the two indices of each entry; or pointers of as many segments, which are that index.
+    /// One index of each entry; or pointers of `segments` segments, which give that index.
     pub(super) other: Binding,
     pub(super) segments: Option<usize>,
-    /// Whether that is the major index.
+    /// Whether that index is the major one.
     pub(super) other_above: bool,
     /// The other index of each entry.
     pub(super) idxs: Binding,
     pub(super) values: Binding,
-    /// Of the major and the minor index.
+    /// Extents of the major and the minor index.
     pub(super) extents: [usize; 2],
     pub(super) by_minor: bool,
-    /// Where values go.
+    /// The sorted values.
     pub(super) values_out: Binding,
 }
 
-/// How indices lie in keys.
+impl Entries {
+    /// `n` coordinates: rows, columns and values, sorted by row.
+    pub(super) fn coordinates(
+        n: usize,
+        [rows, cols, values]: [Binding; 3],
+        extents: [usize; 2],
+        values_out: Binding,
+    ) -> Self {
+        Self {
+            n,
+            other: rows,
+            segments: None,
+            other_above: true,
+            idxs: cols,
+            values,
+            extents,
+            by_minor: false,
+            values_out,
+        }
+    }
+}
+
+/// The layout of two indices in a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packing {
     pub(super) minor_bits: u32,
@@ -39,13 +61,13 @@ impl Packing {
         Self { minor_bits, bits, wide: bits > 32 }
     }
 
-    /// Words of a key.
+    /// Returns the words of a key.
     pub(super) fn words(self) -> usize {
         if self.wide { 2 } else { 1 }
     }
 }
 
-/// Keys in order.
+/// Sorted keys.
 pub(super) struct Sorted {
     pub(super) n: usize,
     pub(super) keys: Binding,
@@ -53,14 +75,14 @@ pub(super) struct Sorted {
 }
 
 impl ConvertSteps<'_> {
-    /// Sorts entries; their values go where they are wanted, and their indices are in the keys.
+    /// Sorts entries. Values go to `values_out`; the keys hold the indices.
     pub(super) fn sort_entries(&mut self, entries: &Entries) -> Result<Sorted> {
         let packing = Packing::new(entries.extents);
         let keys_out = self.words("sorted keys", entries.n * packing.words())?;
         self.sort_entries_into(entries, keys_out)
     }
 
-    /// As [`sort_entries`](Self::sort_entries), with keys that go to `keys_out`.
+    /// As [`sort_entries`](Self::sort_entries), with the sorted keys in `keys_out`.
     pub(super) fn sort_entries_into(&mut self, entries: &Entries, keys_out: Binding) -> Result<Sorted> {
         let n = entries.n;
         let packing = Packing::new(entries.extents);
@@ -69,7 +91,7 @@ impl ConvertSteps<'_> {
             count: n as u32,
             segments: entries.segments.unwrap_or(0) as u32,
             minor_bits: packing.minor_bits,
-            ..NOTHING
+            ..NO_PARAMS
         };
         let spec = self
             .tile_spec()
@@ -78,22 +100,22 @@ impl ConvertSteps<'_> {
             .flag("ABOVE", entries.other_above);
         let bindings = vec![entries.other, entries.idxs, keys];
         self.tiles(("sparse/spconvert_pack", "spconvert_pack"), spec, params, n, bindings);
-        // What is in order by the minor index stays so.
+        // The sort is stable: an existing order by the minor index remains.
         let bits: Range<u32> = if entries.by_minor { 0 } else { packing.minor_bits }..packing.bits;
         self.sort(n, packing.wide, bits, [keys, entries.values, keys_out, entries.values_out])?;
         Ok(Sorted { n, keys: keys_out, packing })
     }
 
-    /// The minor indices of sorted entries, and the major ones if wanted.
+    /// Appends the minor indices of sorted entries, and the major ones if asked for.
     pub(super) fn unpack(&mut self, sorted: &Sorted, minors: Binding, majors: Option<Binding>) {
         let Sorted { n, keys, packing } = *sorted;
-        let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NOTHING };
+        let params = ConvertParams { count: n as u32, minor_bits: packing.minor_bits, ..NO_PARAMS };
         let spec = self.spec().flag("WIDE", packing.wide).flag("MAJORS", majors.is_some());
         let bindings = [keys, minors].into_iter().chain(majors).collect();
         self.each(("sparse/spconvert_unpack", "spconvert_unpack"), spec, params, n, bindings);
     }
 
-    /// Where each of `segments` begins, among indices in order or sorted keys.
+    /// Appends the start of each of `segments` segments among sorted indices or keys.
     pub(super) fn pointers(
         &mut self,
         keys: Binding,
@@ -105,7 +127,7 @@ impl ConvertSteps<'_> {
         self.find_pointers(keys, packing, n, segments, ptrs, None);
     }
 
-    /// As [`pointers`](Self::pointers), with the ranks of what is found where they are given.
+    /// As [`pointers`](Self::pointers), through `ranks` if given.
     pub(super) fn find_pointers(
         &mut self,
         keys: Binding,
@@ -119,7 +141,7 @@ impl ConvertSteps<'_> {
             count: segments as u32 + 1,
             sources: n as u32,
             minor_bits: packing.map_or(0, |p| p.minor_bits),
-            ..NOTHING
+            ..NO_PARAMS
         };
         let mut spec = self.spec().flag("RANKED", ranks.is_some());
         if let Some(packing) = packing {
@@ -129,13 +151,13 @@ impl ConvertSteps<'_> {
         self.each(("sparse/spconvert_pointers", "spconvert_pointers"), spec, params, segments + 1, bindings);
     }
 
-    /// Pointers and indices of sorted entries; values are there already.
+    /// Appends pointers and indices of sorted entries, whose values are already in place.
     pub(super) fn compress(&mut self, sorted: &Sorted, segments: usize, to: Compressed) {
         self.pointers(sorted.keys, Some(sorted.packing), sorted.n, segments, to.ptrs);
         self.unpack(sorted, to.idxs, None);
     }
 
-    /// Compressed rows to compressed columns, or the other way round.
+    /// Converts compressed rows to compressed columns, or back.
     pub(super) fn turn(
         &mut self,
         from: Compressed,

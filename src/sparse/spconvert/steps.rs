@@ -1,4 +1,4 @@
-//! A conversion in the making: its scratch and its kernels, and the ways to and from compressed rows.
+//! The builder of conversions: scratch, kernels, and the way to and from compressed rows.
 
 use super::{Spconvert, expand, order, sorted};
 use crate::element::DType;
@@ -26,7 +26,7 @@ kernel_params! {
     }
 }
 
-pub(super) const NOTHING: ConvertParams = ConvertParams {
+pub(super) const NO_PARAMS: ConvertParams = ConvertParams {
     count: 0,
     segments: 0,
     rows: 0,
@@ -42,22 +42,22 @@ pub(super) const NOTHING: ConvertParams = ConvertParams {
 /// Constants that depend on the device.
 pub(super) struct ConvertPolicy {
     pub(super) workgroup_size: u32,
-    /// Entries of an invocation where a workgroup takes a tile.
+    /// Entries of a thread in kernels over tiles.
     items: u32,
-    /// Places of a row that one invocation fills.
+    /// Slots of a row that a thread fills.
     pub(super) places: u32,
     /// Entries of a run that one dispatch adds up.
-    pub(super) most_steps: u32,
+    pub(super) max_steps: u32,
 }
 
 fn policy(profile: &DeviceProfile) -> ConvertPolicy {
-    // With room for what else an invocation does.
-    let most_steps = profile.loop_steps(3, 1 << 20) as u32;
+    // Leaves room for the other work of a thread.
+    let max_steps = profile.loop_steps(3, 1 << 20) as u32;
     if profile.quirks.serial_workgroups {
-        // Barriers are dear on processors.
-        ConvertPolicy { workgroup_size: 64, items: 16, places: 64, most_steps }
+        // Barriers are slow on processors.
+        ConvertPolicy { workgroup_size: 64, items: 16, places: 64, max_steps }
     } else {
-        ConvertPolicy { workgroup_size: 256, items: 4, places: 16, most_steps }
+        ConvertPolicy { workgroup_size: 256, items: 4, places: 16, max_steps }
     }
 }
 
@@ -69,31 +69,31 @@ pub(super) struct Compressed {
     pub(super) values: Binding,
 }
 
-/// A program in the making, and how its kernels are.
+/// A program under construction.
 pub(super) struct ConvertSteps<'a> {
     profile: &'a DeviceProfile,
     pub(super) policy: ConvertPolicy,
     pub(super) program: Program,
-    /// Values that end as f16: how many, where they are, and where they go.
+    /// f16 results: their number, their words, and their list.
     narrow: Vec<(usize, Binding, Binding)>,
 }
 
 impl<'a> ConvertSteps<'a> {
-    /// Of a program with these operands, checked.
+    /// Starts a program with these operands, checked.
     pub(super) fn new(
         profile: &'a DeviceProfile,
         name: &str,
         mut program: Program,
         operands: Vec<Operand>,
     ) -> Result<Self> {
-        let remedy = "take a format with less padding, or convert bands of rows, a call each";
+        let remedy = "use a format with less padding, or convert chunks of rows, one call each";
         profile.check_bindings(name, &operands, remedy)?;
         program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
         program.operands = operands;
         Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
     }
 
-    /// Bindings of all operands, values of f16 as words of their own.
+    /// Returns bindings of all operands. f16 values are widened to a word each.
     pub(super) fn lists(&mut self) -> Result<Vec<Binding>> {
         let mut lists = Vec::new();
         for (i, o) in self.program.operands.clone().into_iter().enumerate() {
@@ -113,7 +113,7 @@ impl<'a> ConvertSteps<'a> {
         Ok(lists)
     }
 
-    /// The program, with values of f16 where they are wanted.
+    /// Returns the program, after narrowing f16 results.
     pub(super) fn finish(mut self) -> Program {
         for (n, words, list) in std::mem::take(&mut self.narrow) {
             self.move_halves(n, true, words, list);
@@ -121,21 +121,21 @@ impl<'a> ConvertSteps<'a> {
         self.program
     }
 
-    /// Values of f16 from words to their list, or the other way round.
+    /// Appends a copy of f16 values between words and their list.
     fn move_halves(&mut self, n: usize, narrow: bool, words: Binding, list: Binding) {
-        let params = ConvertParams { count: n as u32, ..NOTHING };
+        let params = ConvertParams { count: n as u32, ..NO_PARAMS };
         let spec = self.spec().flag("NARROW", narrow);
         let bindings = if narrow { vec![words, list] } else { vec![list, words] };
         self.each(("sparse/spconvert_halves", "spconvert_halves"), spec, params, n.div_ceil(2), bindings);
     }
 
-    /// Bindings of all operands, where none may be of f16.
+    /// Returns bindings of all operands, none of which may be f16.
     pub(super) fn bindings(&self, name: &str) -> Result<Vec<Binding>> {
         let operands = &self.program.operands;
         if let Some(o) = operands.iter().find(|o| !matches!(o.dtype, DType::U32 | DType::F32)) {
             return Err(err!(
                 Unsupported,
-                "{name}: {} holds {}; this takes values of f32: do it before they are rounded",
+                "{name}: {} is {}, must be f32; do this before rounding the values",
                 o.name,
                 o.dtype
             ));
@@ -143,14 +143,14 @@ impl<'a> ConvertSteps<'a> {
         Ok((0..operands.len()).map(|i| Binding::operand(i, operands)).collect())
     }
 
-    /// Scratch of this many words, if a binding can hold it.
+    /// Adds this many words of scratch, checked against the largest binding.
     pub(super) fn words(&mut self, what: &str, words: usize) -> Result<Binding> {
         let bytes = (words as u64).saturating_mul(4);
         self.profile.check_scratch(
             "spconvert",
             format_args!("{what}"),
             bytes,
-            "convert bands of rows, a call each",
+            "convert chunks of rows, one call each",
         )?;
         Ok(self.program.scratch(bytes))
     }
@@ -159,12 +159,12 @@ impl<'a> ConvertSteps<'a> {
         Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size)
     }
 
-    /// A spec for a kernel of which a workgroup takes a tile.
+    /// Returns the spec of a kernel over tiles.
     pub(super) fn tile_spec(&self) -> Spec {
         self.spec().constant("ITEMS_PER_THREAD", self.policy.items)
     }
 
-    /// One invocation for each of `items`.
+    /// Appends a kernel with a thread for each of `items`.
     pub(super) fn each(
         &mut self,
         (file, entry): (&'static str, &'static str),
@@ -180,7 +180,7 @@ impl<'a> ConvertSteps<'a> {
         }
     }
 
-    /// As [`each`](Self::each), with several items for an invocation.
+    /// As [`each`](Self::each), with several items for a thread.
     pub(super) fn tiles(
         &mut self,
         kernel: (&'static str, &'static str),
@@ -193,7 +193,7 @@ impl<'a> ConvertSteps<'a> {
     }
 
     fn copy(&mut self, words: usize, from: Binding, to: Binding) {
-        let params = ConvertParams { count: words as u32, ..NOTHING };
+        let params = ConvertParams { count: words as u32, ..NO_PARAMS };
         let spec = self.spec();
         self.each(("sparse/spconvert_copy", "spconvert_copy"), spec, params, words, vec![from, to]);
     }
@@ -202,14 +202,14 @@ impl<'a> ConvertSteps<'a> {
         clear_words(&mut self.program, what, what.size / 4);
     }
 
-    /// Exclusive sums of `n` numbers, in an area of its own.
+    /// Appends an exclusive sum of `n` numbers.
     pub(super) fn offsets(&mut self, n: usize, lengths: Binding, ptrs: Binding) -> Result<()> {
         let scan = Op::<u32>::lower(&Scan::new(Sum, n).exclusive(), self.profile)?;
         self.program.append(scan, &[lengths.resource, ptrs.resource]);
         Ok(())
     }
 
-    /// Keys in order, each with its value.
+    /// Appends a sort of keys with their values.
     pub(super) fn sort(
         &mut self,
         n: usize,
@@ -225,7 +225,7 @@ impl<'a> ConvertSteps<'a> {
         Ok(())
     }
 
-    /// From any format to compressed rows.
+    /// Converts any format to compressed rows.
     pub(super) fn collect_rows(
         &mut self,
         from: &MatrixLayout,
@@ -246,17 +246,10 @@ impl<'a> ConvertSteps<'a> {
                 Ok(())
             }
             (Format::Coo { .. }, &[rows, cols, values]) => {
-                let sorted = self.sort_entries(&sorted::Entries {
-                    n: from.entries,
-                    other: rows,
-                    segments: None,
-                    other_above: true,
-                    idxs: cols,
-                    values,
-                    extents: [from.rows, from.cols],
-                    by_minor: true,
-                    values_out: to.values,
-                })?;
+                let extents = [from.rows, from.cols];
+                let entries =
+                    sorted::Entries::coordinates(from.entries, [rows, cols, values], extents, to.values);
+                let sorted = self.sort_entries(&sorted::Entries { by_minor: true, ..entries })?;
                 self.compress(&sorted, from.rows, to);
                 Ok(())
             }
@@ -264,11 +257,11 @@ impl<'a> ConvertSteps<'a> {
                 self.turn(Compressed { ptrs, idxs: rows, values }, [from.cols, from.rows], from.entries, to)
             }
             (Format::Ell { width }, &[idxs, values]) => {
-                self.collect_places(from, width, [idxs, values], None, to)
+                self.collect_slots(from, width, [idxs, values], None, to)
             }
             (Format::Hybrid { width, list, sorted }, &[idxs, values, rows, cols, rest]) => {
                 let list = expand::HybridList { len: list, sorted, lists: [rows, cols, rest] };
-                self.collect_places(from, width, [idxs, values], Some(list), to)
+                self.collect_slots(from, width, [idxs, values], Some(list), to)
             }
             (Format::Jds, &[order, ptrs, idxs, values]) => {
                 self.collect_ordered(from, None, [order, ptrs, idxs, values], to)
@@ -280,7 +273,7 @@ impl<'a> ConvertSteps<'a> {
         }
     }
 
-    /// From compressed rows to any format.
+    /// Converts compressed rows to any format.
     pub(super) fn spread_rows(
         &mut self,
         op: &Spconvert,
@@ -307,11 +300,11 @@ impl<'a> ConvertSteps<'a> {
                 self.turn(from, [rows, cols], entries, Compressed { ptrs, idxs, values })
             }
             (Format::Ell { width }, &[idxs, values]) => {
-                self.fill_places(from, entries, rows, width, [idxs, values]);
+                self.fill_slots(from, entries, rows, width, [idxs, values]);
                 Ok(())
             }
             (Format::Hybrid { width, list, .. }, &[idxs, values, row_idxs, cols, rest]) => {
-                self.fill_places(from, entries, rows, width, [idxs, values]);
+                self.fill_slots(from, entries, rows, width, [idxs, values]);
                 self.fill_list(from, entries, rows, width, (list, [row_idxs, cols, rest]))
             }
             (Format::Jds, &[order, ptrs, idxs, values]) => {
@@ -334,10 +327,10 @@ impl<'a> ConvertSteps<'a> {
 }
 
 pub(super) fn not_its_lists(layout: &MatrixLayout) -> crate::Error {
-    err!(Shape, "spconvert: lists of another format than {}", layout.format.name())
+    err!(Shape, "spconvert: the lists are not those of {}", layout.format.name())
 }
 
-/// A step of a conversion, which has no other way to run.
+/// Returns an empty program for a step of a conversion.
 pub(super) fn step(why: &str) -> Program {
     Program::new("spconvert", Decision::policy(Spconvert::variants()[0].name, why))
 }

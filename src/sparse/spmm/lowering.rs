@@ -8,7 +8,7 @@ use crate::sparse::matrix_layout::windows;
 use crate::sparse::{Format, MatrixLayout, spmv};
 
 kernel_params! {
-    /// Of every kernel that reads or writes a dense matrix.
+    /// Parameters of every kernel that reads or writes a dense matrix.
     struct SpmmParams {
         rows: u32,
         cols: u32,
@@ -30,43 +30,44 @@ kernel_params! {
 /// Constants that depend on the device.
 struct SpmmPolicy {
     workgroup_size: u32,
-    /// The maximum number of lanes that share a row.
-    most_lanes: u32,
+    /// The maximum number of lanes in a team.
+    max_lanes: u32,
     /// Entries, or steps of a merge, of a team.
     items: u32,
-    /// The maximum number of places of a row that one dispatch takes.
-    most_places: u32,
+    /// The maximum number of slots of a row in one dispatch.
+    max_slots: u32,
 }
 
 fn policy(profile: &DeviceProfile) -> SpmmPolicy {
-    // With room for what else an invocation does.
-    let most_places = profile.loop_steps(3, 1 << 20) as u32;
+    // Leaves room for the other work of a thread.
+    let max_slots = profile.loop_steps(3, 1 << 20) as u32;
     if profile.quirks.serial_workgroups {
-        SpmmPolicy { workgroup_size: 64, most_lanes: 8, items: 64, most_places }
+        SpmmPolicy { workgroup_size: 64, max_lanes: 8, items: 64, max_slots }
     } else {
-        // NVIDIA H100, 2^20 rows, 32 columns, GFLOP/s with 32, 64, 128 items: csr-merge 1143, 1128, 1077 for 16 a row at random,
-        // 1067, 1022, 922 for a power law, 774, 711, 589 for an arrow. Workgroups of 64 to 256 are alike.
-        SpmmPolicy { workgroup_size: 256, most_lanes: 32, items: 32, most_places }
+        // NVIDIA H100, 2^20 rows, 32 columns, `csr-merge`, GFLOP/s with 32, 64, 128 items: 1143, 1128, 1077 for 16
+        // random entries in a row; 1067, 1022, 922 for a power law; 774, 711, 589 for an arrow. Workgroups of 64 to 256
+        // are alike.
+        SpmmPolicy { workgroup_size: 256, max_lanes: 32, items: 32, max_slots }
     }
 }
 
-/// Lanes of a team, a power of two: idle ones cost, and so do teams beside each other, which read the same entries, as
-/// much as [`ENTRY_COST`] lanes each.
-fn lanes(chunks: u32, most: u32) -> u32 {
-    let numbers = (0..=most.ilog2()).map(|bits| 1 << bits);
+/// Returns the lanes of a team, a power of two. Idle lanes cost time, and so do several teams for one row, which read
+/// the same entries: as much as [`ENTRY_COST`] lanes each.
+fn lanes(chunks: u32, max: u32) -> u32 {
+    let numbers = (0..=max.ilog2()).map(|bits| 1 << bits);
     numbers.min_by_key(|&lanes| chunks.div_ceil(lanes) * (lanes + ENTRY_COST)).unwrap_or(1)
 }
 
-/// NVIDIA H100, 16 a row, 33 columns: 863 GFLOP/s with 16 lanes, 723 with 32, 622 with 8.
+/// NVIDIA H100, 16 entries in a row, 33 columns: 863 GFLOP/s with 16 lanes, 723 with 32, 622 with 8.
 const ENTRY_COST: u32 = 12;
 
-/// Entries of rows that do not fall.
+/// Terms to add to rows, sorted by row.
 struct SpmmTerms {
     row_idxs: Binding,
-    /// Columns, and then values; none where `values` are rows of products.
+    /// `None` if `values` are rows of products.
     col_idxs: Option<Binding>,
     values: Binding,
-    /// The number of each entry in the two lists above, where they are in another order.
+    /// The index of each term in the two lists above, if they are in another order.
     order: Option<Binding>,
     len: u64,
 }
@@ -77,9 +78,9 @@ pub(super) struct SpmmLowering<'a> {
     profile: &'a DeviceProfile,
     policy: SpmmPolicy,
     program: Program,
-    /// Elements that an invocation has of a row: four, or one.
+    /// Elements of a row that a thread computes: 4 or 1.
     chunk: u32,
-    /// Chunks of a row, and from one row to the next of B and of C.
+    /// Chunks of a row; then chunks from one row of B, and of C, to the next.
     chunks: u32,
     stride_b: u32,
     stride_c: u32,
@@ -87,7 +88,7 @@ pub(super) struct SpmmLowering<'a> {
 }
 
 impl<'a> SpmmLowering<'a> {
-    /// Strides fit 32 bits where operands do, or do not matter, since there is one row.
+    /// Strides fit 32 bits if operands do; with a single row they do not matter.
     pub(super) fn new(
         spmm: &'a Spmm,
         profile: &'a DeviceProfile,
@@ -98,10 +99,10 @@ impl<'a> SpmmLowering<'a> {
         let mut policy = policy(profile);
         let n = spmm.n as u32;
         let (stride_b, stride_c) = (ldb as u32, ldc as u32);
-        let fours = [spmm.n, ldb, ldc].iter().all(|extent| extent % 4 == 0);
-        let chunk = if fours && program.variant() != "csr-scalar" { 4 } else { 1 };
+        let vec4 = [spmm.n, ldb, ldc].iter().all(|extent| extent % 4 == 0);
+        let chunk = if vec4 && program.variant() != "csr-scalar" { 4 } else { 1 };
         let chunks = n / chunk;
-        let mut team = lanes(chunks, policy.most_lanes);
+        let mut team = lanes(chunks, policy.max_lanes);
         if let Some((workgroup_size, lanes, items)) = spmm.tile {
             (policy.workgroup_size, policy.items, team) = (workgroup_size, items, lanes);
         }
@@ -111,8 +112,10 @@ impl<'a> SpmmLowering<'a> {
     }
 
     pub(super) fn lower(mut self, product: bool) -> Result<Program> {
-        if !product {
+        if !product || self.matrix.adds() {
             self.scale();
+        }
+        if !product {
             return Ok(self.program);
         }
         match (self.matrix.format, self.program.variant()) {
@@ -132,26 +135,18 @@ impl<'a> SpmmLowering<'a> {
             (Format::Hybrid { width, list, sorted }, _) => {
                 if width > 0 {
                     self.ell(width);
-                } else {
-                    self.scale();
                 }
                 if list > 0 {
                     self.coo(2, list, sorted)?;
                 }
             }
-            (Format::Coo { sorted }, _) => {
-                self.scale();
-                self.coo(0, self.matrix.entries, sorted)?;
-            }
-            (Format::Csc, _) => {
-                self.scale();
-                self.csc()?;
-            }
+            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
+            (Format::Csc, _) => self.csc()?,
         }
         Ok(self.program)
     }
 
-    /// Of a kernel that writes C, at this binding.
+    /// Returns the spec of a kernel that writes C at this binding.
     fn spec(&self, result: u32) -> Spec {
         Spec::new()
             .constant("WORKGROUP_SIZE", self.policy.workgroup_size)
@@ -160,7 +155,7 @@ impl<'a> SpmmLowering<'a> {
             .alias("Chunk", if self.chunk == 4 { "vec4<f32>" } else { "f32" })
     }
 
-    /// Of a kernel that reads values at this binding, and B and C behind them.
+    /// Returns the spec of a kernel that reads values at this binding, then B and C.
     fn values_at(&self, binding: u32) -> Spec {
         let spec = self.spec(binding + 2).constant("DENSE_BINDING", binding + 1);
         self.matrix.values_at(binding, spec)
@@ -199,46 +194,46 @@ impl<'a> SpmmLowering<'a> {
         self.operand(self.program.operands.len() - 1)
     }
 
-    /// The workgroups for these teams, for each block of columns.
+    /// Returns the workgroups for this many teams, for each block of columns.
     fn teams(&self, teams: u64) -> Grid {
         let at_once = u64::from(self.policy.workgroup_size / self.lanes);
         Grid::fold(teams.div_ceil(at_once) * u64::from(self.chunks.div_ceil(self.lanes)))
     }
 
-    /// The workgroups for this many threads.
-    fn invocations(&self, invocations: u64) -> Grid {
-        Grid::fold(invocations.div_ceil(u64::from(self.policy.workgroup_size)))
+    /// Returns the workgroups for this many threads.
+    fn threads(&self, threads: u64) -> Grid {
+        Grid::fold(threads.div_ceil(u64::from(self.policy.workgroup_size)))
     }
 
-    /// C = beta C.
+    /// Appends C = beta C.
     fn scale(&mut self) {
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_scale", "spmm_scale", self.spec(1)));
         let (params, c, grid) = (self.params(), self.c(), self.teams(self.matrix.rows as u64));
         self.program.dispatch(kernel, &params, vec![c], grid);
     }
 
-    /// Places down the columns, of rows or of the first part of a hybrid.
+    /// Appends the product of an ELL matrix, or of the ELL part of a hybrid.
     fn ell(&mut self, width: usize) {
         self.rows("sparse/spmm_ell", "spmm_ell", self.values_at(2), 2, width as u32);
     }
 
-    /// One team a row.
+    /// Appends a product with one team for each row.
     fn rows(&mut self, file: &'static str, entry: &'static str, spec: Spec, lists: usize, end: u32) {
         let grid = self.teams(self.matrix.rows as u64);
-        self.over_places(Kernel::library(file, entry, spec), grid, lists, end);
+        self.over_slots(Kernel::library(file, entry, spec), grid, lists, end);
     }
 
-    /// One invocation an element.
+    /// Appends a product with one thread for each element.
     fn scalar(&mut self) {
         let kernel = Kernel::library("sparse/spmm_csr_scalar", "spmm_csr_scalar", self.values_at(3));
-        let grid = self.invocations(self.matrix.rows as u64 * self.spmm.n as u64);
-        self.over_places(kernel, grid, 3, u32::MAX);
+        let grid = self.threads(self.matrix.rows as u64 * self.spmm.n as u64);
+        self.over_slots(kernel, grid, 3, u32::MAX);
     }
 
-    /// Dispatches over parts of rows; those behind the first add to what is there. `lists` come before B and C.
-    fn over_places(&mut self, kernel: Kernel, grid: Grid, lists: usize, end: u32) {
+    /// Appends dispatches over slots of rows; those after the first add to C. `lists` lists precede B and C.
+    fn over_slots(&mut self, kernel: Kernel, grid: Grid, lists: usize, end: u32) {
         let kernel = self.program.kernel(kernel);
-        for (begin, end) in windows(self.matrix.longest as u32, end, self.policy.most_places) {
+        for (begin, end) in windows(self.matrix.longest as u32, end, self.policy.max_slots) {
             let first = SpmmParams { begin, end, ..self.params() };
             let params = if begin == 0 { first } else { SpmmParams { read_c: 1, beta: 1.0, ..first } };
             let bindings = (0..lists).map(|i| self.operand(i)).chain([self.b(), self.c()]).collect();
@@ -246,7 +241,7 @@ impl<'a> SpmmLowering<'a> {
         }
     }
 
-    /// C = alpha A B + beta C, for compressed rows.
+    /// Appends C = alpha A B + beta C for compressed rows.
     fn merge(&mut self) {
         let (items, teams) = self.share(self.matrix.rows as u64 + self.matrix.entries as u64);
         let bounds = spmv::split(&mut self.program, self.matrix, items);
@@ -264,20 +259,21 @@ impl<'a> SpmmLowering<'a> {
         }
     }
 
-    /// Steps of a team and how many teams there are: as the policy says, or fewer, so that what they carry can be bound.
+    /// Returns the steps of a team and the number of teams. The policy decides, unless the carries would exceed a
+    /// binding.
     fn share(&self, steps: u64) -> (u32, u64) {
-        let most = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
-        let items = u64::from(self.policy.items).max(steps.div_ceil(most.max(1)));
+        let max = self.profile.limits.max_storage_binding / (4 * self.spmm.n as u64);
+        let items = u64::from(self.policy.items).max(steps.div_ceil(max.max(1)));
         (items as u32, steps.div_ceil(items))
     }
 
-    /// Scratch for a row and its sums, for each team.
+    /// Adds scratch for a row index and its sums, for each team.
     fn carries(&mut self, teams: u64) -> [Binding; 2] {
         let sums = 4 * teams * self.spmm.n as u64;
         [4 * teams, sums].map(|bytes| self.program.scratch(bytes))
     }
 
-    /// C += alpha A B, for entries by coordinates, which are operands from number `first` on.
+    /// Appends C += alpha A B for coordinates, whose lists start at operand `first`.
     fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
         let [row_idxs, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
         if sorted {
@@ -290,7 +286,7 @@ impl<'a> SpmmLowering<'a> {
         self.add_unsorted(row_idxs, cols, values, numbers, entries)
     }
 
-    /// C += alpha A B, for compressed columns.
+    /// Appends C += alpha A B for compressed columns.
     fn csc(&mut self) -> Result<()> {
         let entries = self.matrix.entries;
         let bytes = 4 * entries as u64;
@@ -299,17 +295,17 @@ impl<'a> SpmmLowering<'a> {
         self.add_unsorted(self.operand(1), cols, self.operand(2), numbers, entries)
     }
 
-    /// The number of each entry, and its column if pointers are given.
+    /// Appends the index of each entry, and its column if pointers are given.
     fn number(&mut self, entries: usize, bindings: Vec<Binding>, columns: bool) {
         let spec =
             Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size).flag("COLUMNS", columns);
         let kernel = self.program.kernel(Kernel::library("sparse/spmm_number", "spmm_number", spec));
         let params = spmv::SpmvParams { entries: entries as u32, ..spmv::SpmvParams::of(self.matrix) };
-        let grid = self.invocations(entries as u64);
+        let grid = self.threads(entries as u64);
         self.program.dispatch(kernel, &params, bindings, grid);
     }
 
-    /// Sorts the numbers of entries by their rows, stably, and adds the sums of rows.
+    /// Appends a stable sort of entry indices by row, and the addition of row sums.
     fn add_unsorted(
         &mut self,
         row_idxs: Binding,
@@ -325,7 +321,7 @@ impl<'a> SpmmLowering<'a> {
         Ok(())
     }
 
-    /// Adds the sums of rows to C; then those of what teams carry, until there is one team.
+    /// Appends the addition of row sums to C, then of what teams carry, until one team is left.
     fn add_terms(&mut self, mut terms: SpmmTerms) {
         while terms.len > 0 {
             let (items, teams) = self.share(terms.len);
@@ -372,7 +368,7 @@ mod tests {
     use super::lanes;
 
     #[test]
-    fn lanes_leave_few_idle_and_few_teams_beside_each_other() {
+    fn lanes_balance_idle_lanes_and_teams() {
         assert_eq!(
             [1, 2, 3, 8, 9, 16, 31, 32, 33, 64].map(|chunks| lanes(chunks, 32)),
             [1, 2, 4, 8, 16, 16, 32, 32, 16, 32]

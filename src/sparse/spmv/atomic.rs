@@ -1,17 +1,17 @@
-//! Kernels that add to y by atomics, in whatever order: coo-atomic, csc-atomic.
+//! Variants that add to y by atomics: `coo-atomic`, `csc-atomic`.
 
 use super::{SpmvLowering, SpmvParams};
 use crate::program::{Binding, Determinism, Kernel};
 
 impl SpmvLowering<'_> {
-    /// y += alpha A x, an invocation for each entry.
+    /// Appends y += alpha A x, a thread for each entry.
     pub(super) fn coo_atomic(&mut self) {
         let bindings = vec![self.operand(0), self.operand(1), self.operand(2), self.x(), self.y()];
         let kernel = Kernel::library("sparse/spmv_coo_atomic", "spmv_coo_atomic", self.values_at(3));
         self.add_atomically(kernel, bindings, self.matrix.entries, (0, u32::MAX));
     }
 
-    /// y += alpha A x, an invocation for each column.
+    /// Appends y += alpha A x, a thread for each column.
     pub(super) fn csc_atomic(&mut self) {
         for window in self.windows(self.matrix.longest as u32, u32::MAX) {
             let bindings = vec![self.operand(0), self.operand(2), self.x(), self.operand(1), self.y()];

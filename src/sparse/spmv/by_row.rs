@@ -1,11 +1,11 @@
-//! Kernels whose invocations, alone or in teams, own rows: csr-scalar, csr-vector, ell, jds, sell.
+//! Variants in which a thread or a team of lanes owns a row: `csr-scalar`, `csr-vector`, `ell`, `jds`, `sell`.
 
 use super::{SpmvLowering, SpmvParams, shuffled};
 use crate::program::{Grid, Kernel};
 use crate::shader::Spec;
 
 impl SpmvLowering<'_> {
-    /// One invocation a row, or a team of `lanes`.
+    /// Appends a product with `lanes` lanes for each row.
     pub(super) fn csr(&mut self, lanes: u32) {
         let end = u32::MAX;
         if lanes == 1 {
@@ -16,7 +16,7 @@ impl SpmvLowering<'_> {
         self.rows("sparse/spmv_csr_vector", "spmv_csr_vector", spec, 3, lanes, end);
     }
 
-    /// Places down the columns, of rows or of the first part of a hybrid.
+    /// Appends the product of an ELL matrix, or of the ELL part of a hybrid.
     pub(super) fn ell(&mut self, width: usize) {
         let spec = self.values_at(2).constant("VECTOR_BINDING", 3u32).constant("RESULT_BINDING", 4u32);
         self.rows("sparse/spmv_ell", "spmv_ell", spec, 2, 1, width as u32);
@@ -32,12 +32,12 @@ impl SpmvLowering<'_> {
         self.rows("sparse/spmv_sell", "spmv_sell", spec, 4, 1, u32::MAX);
     }
 
-    /// Of formats whose rows are in an order of their own, which is two lists before the others.
+    /// Returns the spec for formats that sort their rows: two more lists come first.
     fn ordered(&self) -> Spec {
         self.values_at(4).constant("VECTOR_BINDING", 5u32).constant("RESULT_BINDING", 6u32)
     }
 
-    /// Dispatches over rows; those behind the first add to what is there. `lists` come before x and y.
+    /// Appends dispatches over slots of rows; those after the first add to y. `lists` lists precede x and y.
     fn rows(
         &mut self,
         file: &'static str,

@@ -1,5 +1,5 @@
-//! Kernels that share entries evenly, whatever the rows are, and hand on what a row has left over: coo, csc,
-//! csr-merge, csr-segmented.
+//! Variants that share entries evenly whatever the row lengths, with carries between tiles: `coo`, `csc`, `csr-merge`,
+//! `csr-segmented`.
 
 use super::{SpmvLowering, SpmvParams, shuffled};
 use crate::error::Result;
@@ -8,18 +8,19 @@ use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
 use crate::shader::Spec;
 use crate::sparse::MatrixLayout;
 
-/// RowTerms of rows, in the order of rows.
+/// Terms to add to rows, sorted by row.
 struct RowTerms {
     row_idxs: Binding,
-    /// None where values are products already.
+    /// `None` if values are products already.
     col_idxs: Option<Binding>,
     values: Binding,
     len: u64,
 }
 
-/// The rows that have ended before each `tile` steps of the merge of compressed rows and their ends; and at the end.
+/// Appends a search for the tiles of a merge of row ends and entries. Returns, for each `tile` steps and at the end,
+/// the number of rows that have ended.
 pub(in crate::sparse) fn split(program: &mut Program, matrix: MatrixLayout, tile: u32) -> Binding {
-    // Small, so that many processors share the searches.
+    // Small, so that many multiprocessors share the searches.
     let workgroup_size = 64;
     let tiles = (matrix.rows as u64 + matrix.entries as u64).div_ceil(u64::from(tile));
     let bounds = program.scratch(4 * (tiles + 1));
@@ -32,7 +33,7 @@ pub(in crate::sparse) fn split(program: &mut Program, matrix: MatrixLayout, tile
     bounds
 }
 
-/// Rows of entries, and a word of each, in the order of rows: by a stable sort.
+/// Appends a stable sort by row. Returns the sorted rows and a word of each entry.
 pub(in crate::sparse) fn sort_by_row(
     program: &mut Program,
     profile: &DeviceProfile,
@@ -50,7 +51,7 @@ pub(in crate::sparse) fn sort_by_row(
 }
 
 impl SpmvLowering<'_> {
-    /// y += alpha A x, for entries by coordinates, which are operands from number `first` on.
+    /// Appends y += alpha A x for coordinates, whose lists start at operand `first`.
     pub(super) fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
         let [rows, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
         if sorted {
@@ -69,7 +70,7 @@ impl SpmvLowering<'_> {
         self.add_unsorted(rows, products, entries)
     }
 
-    /// y += alpha A x, for compressed columns.
+    /// Appends y += alpha A x for compressed columns.
     pub(super) fn csc(&mut self) -> Result<()> {
         let entries = self.matrix.entries;
         let products = self.program.scratch(4 * entries as u64);
@@ -85,7 +86,7 @@ impl SpmvLowering<'_> {
         self.add_unsorted(self.operand(1), products, entries)
     }
 
-    /// y = alpha A x + beta y, for compressed rows.
+    /// Appends y = alpha A x + beta y for compressed rows.
     pub(super) fn merge(&mut self) {
         let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
         let items = self.policy.merge_items;
@@ -97,13 +98,13 @@ impl SpmvLowering<'_> {
             .values_at(3)
             .constant("WORKGROUP_SIZE", self.policy.tile_size)
             .constant("ITEMS_PER_THREAD", items);
-        let spec = spec.constant("MAX_LANES", self.most_lanes()).flag("SUBGROUPS", self.shuffles());
+        let spec = spec.constant("MAX_LANES", self.max_lanes()).flag("SUBGROUPS", self.shuffles());
         let kernel = self.program.kernel(Kernel::library("sparse/spmv_csr_merge", "spmv_csr_merge", spec));
         let carries = self.share(kernel, &params, bounds);
         self.join_carries(&params, carries);
     }
 
-    /// The same, with segmented sums within tiles.
+    /// As [`merge`](Self::merge), with segmented sums within tiles.
     pub(super) fn segmented(&mut self) {
         let steps = self.matrix.rows as u64 + self.matrix.entries as u64;
         let (size, items) = (self.policy.tile_size, self.policy.segment_items);
@@ -120,7 +121,7 @@ impl SpmvLowering<'_> {
         self.join_carries(&params, carries);
     }
 
-    /// A workgroup for each part of compressed rows, and the row and the sum that each carries.
+    /// Appends the kernel over tiles. Returns the row and the sum that each tile carries.
     fn share(&mut self, kernel: usize, params: &SpmvParams, bounds: Binding) -> [Binding; 2] {
         let parts = u64::from(params.parts);
         let carries = [4 * parts, 4 * parts].map(|bytes| self.program.scratch(bytes));
@@ -130,13 +131,13 @@ impl SpmvLowering<'_> {
         carries
     }
 
-    /// Adds to their rows what parts of compressed rows carry.
+    /// Appends the addition of carries to their rows.
     fn join_carries(&mut self, params: &SpmvParams, [rows, sums]: [Binding; 2]) {
         let parts = u64::from(params.parts);
         if parts <= 1 {
             return;
         }
-        let lanes = self.most_lanes();
+        let lanes = self.max_lanes();
         let spec = Spec::new()
             .constant("WORKGROUP_SIZE", self.policy.tile_size)
             .constant("RESULT_BINDING", 3u32)
@@ -149,18 +150,18 @@ impl SpmvLowering<'_> {
         self.program.dispatch(kernel, params, vec![rows, sums, y], grid);
     }
 
-    /// Whether lanes of a tile join their sums by shuffles.
+    /// Returns whether lanes of a tile sum by shuffles.
     fn shuffles(&self) -> bool {
         shuffled(self.profile).min(self.policy.tile_size) > 1
     }
 
-    /// Lanes of a tile that may join their sums.
-    fn most_lanes(&self) -> u32 {
+    /// Returns the maximum number of lanes of a tile that sum together.
+    fn max_lanes(&self) -> u32 {
         let shuffled = shuffled(self.profile).min(self.policy.tile_size);
         if shuffled > 1 { shuffled } else { self.policy.tile_size }
     }
 
-    /// Adds products to their rows, which are in no order: by a stable sort.
+    /// Appends a stable sort of products by row, and their addition.
     fn add_unsorted(&mut self, row_idxs: Binding, products: Binding, entries: usize) -> Result<()> {
         let lists = [row_idxs, products];
         let [row_idxs, values] = sort_by_row(&mut self.program, self.profile, self.matrix, lists, entries)?;
@@ -168,14 +169,14 @@ impl SpmvLowering<'_> {
         Ok(())
     }
 
-    /// Adds the sums of rows to y; then those of what tiles carry, until there is one tile.
+    /// Appends the addition of row sums to y, then of what tiles carry, until one tile is left.
     fn add_terms(&mut self, mut terms: RowTerms) {
         let tile = u64::from(self.policy.tile_size * self.policy.coo_items);
         while terms.len > 0 {
             let tiles = terms.len.div_ceil(tile);
             let products = terms.col_idxs.is_none();
             let carries = tiles > 1;
-            // Products are of f32, whatever values are.
+            // Products are f32, even of f16 values.
             let spec =
                 if products { self.spec().constant("VALUES_BINDING", 2u32) } else { self.values_at(3) };
             let mut spec = spec

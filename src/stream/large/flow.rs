@@ -13,7 +13,7 @@ use crate::tune::{lower_known, lower_on};
 /// Lowers an op for a number of elements.
 type LowerLen<'p> = dyn Fn(&DeviceProfile, usize) -> Result<Program> + 'p;
 
-/// The kernels of chunks: all have one length but the first or the last.
+/// The kernels of all chunks. Only the first and the last chunk may differ in length.
 pub(super) struct FlowPlans<'p> {
     gpu: &'p Gpu,
     lower: Box<LowerLen<'p>>,
@@ -21,7 +21,7 @@ pub(super) struct FlowPlans<'p> {
 }
 
 impl<'p> FlowPlans<'p> {
-    /// Plans for chunks of `len` elements. Errors of the op come before anything runs, and tuning measures on an idle
+    /// Plans for chunks of `len` elements: an op's errors come before anything runs, and tuning measures an idle
     /// device.
     pub(super) fn new(
         gpu: &'p Gpu,
@@ -47,7 +47,7 @@ impl<'p> FlowPlans<'p> {
     }
 }
 
-/// Fills a chunk, and tells how many elements its sources gave; told whether the chunk carries one of the device's.
+/// Fills a chunk and returns the number of elements. The flag says whether the chunk begins with a carried element.
 type FillChunk<'s> = Box<dyn FnMut(&mut Fill<'_>, bool) -> Outcome<usize> + Send + 's>;
 
 /// An input of a chunk on the device.
@@ -67,15 +67,15 @@ fn raw_input<T: Element>(input: Input<T>) -> RawInput {
     Box::new(move |chunk| Ok(chunk.input(input)?.untyped()))
 }
 
-/// A streamed op: its sources, and the pipeline that their elements go through. All chunks but the last are full.
+/// A streamed op: its sources and the pipeline. All chunks but the last are full.
 pub(super) struct Flow<'s, T> {
     streamed: &'s Streamed,
     op: &'static str,
-    /// Elements that the first source says it has.
+    /// Elements left in the first source, if known.
     left: Option<usize>,
     /// Elements of a chunk.
     len: usize,
-    /// Whether chunks after the first begin with an element that the device puts there.
+    /// Whether the device puts a carried element at the front of all chunks but the first.
     carries: bool,
     pipeline: Pipeline,
     /// The first input.
@@ -86,7 +86,7 @@ pub(super) struct Flow<'s, T> {
 }
 
 impl<'s, T: Element> Flow<'s, T> {
-    /// Starts from one source, for an op whose inputs and outputs have `sizes` bytes an element.
+    /// Starts from one source. The op's inputs and outputs have `sizes` bytes per element.
     pub(super) fn new(
         streamed: &'s Streamed,
         op: &'static str,
@@ -96,7 +96,7 @@ impl<'s, T: Element> Flow<'s, T> {
         Self::start(streamed, op, source, sizes, false)
     }
 
-    /// The same, and chunks after the first begin with an element that the device puts there.
+    /// As [`new`](Self::new), for an op that carries an element from chunk to chunk.
     pub(super) fn carrying(
         streamed: &'s Streamed,
         op: &'static str,
@@ -115,7 +115,7 @@ impl<'s, T: Element> Flow<'s, T> {
     ) -> Result<Self> {
         let feed = Feed::new(op, source, &streamed.cancel);
         let left = feed.announced();
-        // A chunk of the carried element alone would take nothing from the source.
+        // A chunk must hold more than the carried element.
         let len = streamed.chunk_len(op, left, sizes)?.max(1 + usize::from(carries));
         let mut pipeline = streamed.pipeline(left, len);
         let input = pipeline.input::<T>(len);
@@ -123,7 +123,7 @@ impl<'s, T: Element> Flow<'s, T> {
         Ok(Self { streamed, op, left, len, carries, pipeline, input, inputs, fill })
     }
 
-    /// Adds a second source, which must have as many elements.
+    /// Adds a second source of the same length.
     pub(super) fn beside<U: Element>(mut self, source: impl Source<U> + 's) -> Self {
         let input = self.pipeline.input::<U>(self.len);
         let (op, mut first) = (self.op, self.fill);
@@ -149,7 +149,7 @@ impl<'s, T: Element> Flow<'s, T> {
         self.input
     }
 
-    /// Kernels for the chunks.
+    /// Plans the kernels of all chunks.
     pub(super) fn plans(
         &self,
         lower: impl Fn(&DeviceProfile, usize) -> Result<Program> + 's,
@@ -157,13 +157,12 @@ impl<'s, T: Element> Flow<'s, T> {
         FlowPlans::new(&self.streamed.gpu, self.len, lower)
     }
 
-    /// Declares an output: a chunk has room for `len` elements of it.
+    /// Declares an output with `len` elements per chunk.
     pub(super) fn output<U: Element>(&mut self, len: usize) -> Output<U> {
         self.pipeline.output(len)
     }
 
-    /// Runs chunks until the sources end: what `record` puts on the device for each, and what `drain` does with its
-    /// outputs.
+    /// Runs chunks until the sources end: `record` records each chunk's kernels, `drain` takes its outputs.
     pub(super) fn run(
         &mut self,
         mut record: impl FnMut(&mut Recorder, &FlowChunk<'_, '_>) -> Result<()>,
@@ -196,12 +195,12 @@ pub(super) struct FlowChunk<'a, 'c> {
 }
 
 impl<'c> FlowChunk<'_, 'c> {
-    /// The first `len` elements of an output, as an operand.
+    /// Returns the first `len` elements of an output as an operand.
     pub(super) fn output<U: Element>(&self, output: Output<U>, len: usize) -> Result<RawSlice<'c>> {
         Ok(self.chunk.output(output, len)?.untyped())
     }
 
-    /// Records an op of the inputs and these outputs.
+    /// Records the op on the chunk's inputs and these outputs.
     pub(super) fn record(
         &self,
         rec: &mut Recorder,

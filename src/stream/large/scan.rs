@@ -38,7 +38,7 @@ impl Streamed {
         O: Reducer<T, Output = T> + Clone,
     {
         let mut all = with_room("scan", input.left().unwrap_or(0).saturating_add(1))?;
-        // An exclusive scan is the identity, and the inclusive one without its last.
+        // The identity, followed by the inclusive scan without its last element.
         let identity = Op::<T>::lower(&Scan::new(op.clone(), 1).exclusive(), &self.gpu.planning_profile())?;
         let (any, first) = (self.gpu.upload(&[T::default()])?, self.gpu.alloc::<T>(1)?);
         let mut rec = self.gpu.recorder();
@@ -91,9 +91,9 @@ impl Streamed {
     }
 }
 
-/// Scans of chunks, with what goes from one to the next.
+/// The scans of all chunks, and the total that one passes to the next.
 enum Scans<'p, T: Element> {
-    /// A word an element: a total is copied as it is.
+    /// Types of one word: the total is copied as it is.
     Words {
         scan: FlowPlans<'p>,
         carry: Buffer<T>,
@@ -102,7 +102,7 @@ enum Scans<'p, T: Element> {
 }
 
 impl<T: Element> Scans<'_, T> {
-    /// Scans `x` into `y`; where it `carries`, the first element is the total of all chunks before.
+    /// Scans `x` into `y`. If it `carries`, the first element is the total of the chunks before.
     fn record(&mut self, rec: &mut Recorder, x: Slice<'_, T>, y: Slice<'_, T>, carries: bool) -> Result<()> {
         match self {
             Self::Words { scan, carry } => {
@@ -117,18 +117,18 @@ impl<T: Element> Scans<'_, T> {
     }
 }
 
-/// Scans of f16, of which two share a word: in f32, so that totals go from chunk to chunk without being rounded.
+/// Scans of f16, two of which share a word. They run in f32, so that totals are not rounded.
 struct Halves<'p> {
     widen: FlowPlans<'p>,
     scan: FlowPlans<'p>,
     narrow: FlowPlans<'p>,
-    /// Of f32, for one chunk: elements, prefixes and the total. Chunks run one after another.
+    /// Elements, prefixes and total of one chunk as f32. Chunks run one after another.
     x: Buffer<f32>,
     y: Buffer<f32>,
     carry: Buffer<f32>,
 }
 
-/// The same operator for other elements: f16 is combined in f32 anyway.
+/// The same operator for f32: f16 is combined in f32 anyway.
 #[derive(Clone)]
 struct Same(Operator);
 

@@ -1,5 +1,5 @@
-//! Several chunks at the same time: a thread that fills, one that waits for the device, one that drains, and the
-//! caller's, which drives them.
+//! Runs several chunks at the same time: one thread fills, one waits for the device, one drains, and the caller's
+//! thread drives them.
 
 use super::run::{Failure, Flight, PipelineRun, judged, stamped};
 use crate::error::{Result, err};
@@ -15,10 +15,10 @@ use std::time::Duration;
 /// Maximum delay before a waiting stream notices that it was cancelled.
 const TICK: Duration = Duration::from_millis(2);
 
-/// The result of a function of the caller; `None` if it was not called.
+/// The result of a caller's function; `None` if it was not called.
 type Said<T> = Option<thread::Result<Outcome<T>>>;
 
-/// A begin and an end, in seconds since the run's begin.
+/// Begin and end, in seconds since the run began.
 type Span = (f64, f64);
 
 struct FillJob {
@@ -40,7 +40,7 @@ struct DrainJob {
     lens: Vec<usize>,
 }
 
-/// Messages of the threads to the one that drives them.
+/// Messages of the threads to the driver.
 enum ThreadEvent {
     Filled { set: usize, chunk: usize, span: Span, lens: Vec<usize>, said: Said<bool> },
     Arrived { set: usize, chunk: usize, noticed: f64, stamps: Result<Option<[f64; 4]>> },
@@ -48,8 +48,8 @@ enum ThreadEvent {
 }
 
 impl PipelineRun {
-    /// Fills and drains on threads of their own; a third one waits for the device, since wgpu's wait cannot be left
-    /// when another chunk is ready to be submitted.
+    /// Fills and drains on their own threads. A third thread waits for the device, because wgpu's wait cannot be
+    /// interrupted when another chunk is ready to submit.
     pub(super) fn overlapped(
         &self,
         sets: &mut [Set],
@@ -102,7 +102,7 @@ impl PipelineRun {
             let begin = self.now();
             let called = !ended && !self.stopped();
             let said = called.then(|| self.fill(chunk, &mut views, &mut lens, fill));
-            // The memory is unmapped once this is heard of.
+            // Unmap before reporting.
             drop(views);
             ended |= !matches!(said, Some(Ok(Ok(true))));
             if events.send(ThreadEvent::Filled { set, chunk, span: (begin, self.now()), lens, said }).is_err()
@@ -141,7 +141,7 @@ impl PipelineRun {
     }
 }
 
-/// The state of a run with several sets. Each set is at home, or one event will bring it further.
+/// The state of a run with several sets. Each set is idle, or an event will advance it.
 struct ChunkDriver<'r> {
     run: &'r PipelineRun,
     sets: &'r mut [Set],
@@ -149,9 +149,9 @@ struct ChunkDriver<'r> {
     home: Vec<usize>,
     flights: Vec<Flight>,
     failure: Option<Failure>,
-    /// Whether there is nothing left to fill chunks with.
+    /// Whether the caller has no more chunks.
     ended: bool,
-    /// Chunks handed out to be filled.
+    /// Chunks sent to be filled.
     filled: usize,
     drained: usize,
 }
@@ -210,7 +210,7 @@ impl ChunkDriver<'_> {
     ) -> std::result::Result<(), Failure> {
         match event {
             ThreadEvent::Filled { set, chunk, span, lens, said } => {
-                // It goes home unless it is submitted.
+                // The set is idle again unless it is submitted.
                 self.home.push(set);
                 let Some(said) = said else {
                     return if self.ended { Ok(()) } else { Err(PipelineRun::cancelled(self.drained)) };

@@ -1,4 +1,4 @@
-//! The stages of one chunk, and a run of one chunk after another.
+//! The stages of a chunk, and runs of one chunk at a time.
 
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Port, ReadView, Recorder, Set, Ticket, WriteView};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Why a run ends early.
+/// Why a run ended early.
 pub(super) enum Failure {
     Error(Error),
     Panic(Box<dyn Any + Send>),
@@ -41,13 +41,13 @@ pub(super) struct Flight {
     pub(super) outputs: Vec<usize>,
 }
 
-/// A run of a pipeline.
+/// A running pipeline.
 pub(super) struct PipelineRun {
     pub(super) id: u64,
     pub(super) inputs: Vec<Room>,
     pub(super) outputs: Vec<Room>,
     pub(super) cancel: Cancel,
-    /// Set when the run has failed: the threads call no more functions.
+    /// Set when the run fails: the threads then call no more functions.
     pub(super) stop: AtomicBool,
     pub(super) start: Instant,
 }
@@ -109,13 +109,12 @@ impl PipelineRun {
         Ok((ticket, Flight { submitted, outputs }))
     }
 
-    /// The memory of a set's inputs, to be filled.
+    /// Maps a set's inputs for writing.
     pub(super) fn write_views(set: &Set) -> Result<Vec<WriteView>> {
         set.inputs.iter().map(Port::write_view).collect()
     }
 
-    /// What the device has made of a chunk: the outputs, to be drained, unless the run was stopped after `drained`
-    /// chunks.
+    /// Maps a finished chunk's outputs for reading, unless the run was stopped after `drained` chunks.
     pub(super) fn arrived(
         &self,
         set: &Set,
@@ -143,7 +142,7 @@ impl PipelineRun {
         err!(Cancelled, "stream: cancelled after draining {drained} chunks; no work is under way").into()
     }
 
-    /// One chunk after another, on this thread.
+    /// Runs one chunk after another on this thread.
     pub(super) fn serially(
         &self,
         set: &mut Set,
@@ -185,12 +184,12 @@ impl PipelineRun {
     }
 }
 
-/// The times that the device gives for a chunk, or its error with the chunk's number.
+/// Adds the chunk's number to an error of its device times.
 pub(super) fn stamped<T>(chunk: usize, stamps: Result<T>) -> Result<T> {
     stamps.map_err(|e| e.context(&format!("stream: chunk {chunk}, device")))
 }
 
-/// The result of a function of the caller, with chunk and stage in its error.
+/// Adds chunk and stage to an error of a caller's function.
 pub(super) fn judged<T>(
     chunk: usize,
     stage: &str,

@@ -1,4 +1,4 @@
-//! Arithmetic, component by component: operators, conversions, functions, products of matrices.
+//! Compiles arithmetic, component by component: operators, conversions, functions, matrix products.
 
 use super::Body;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::sim::compile::types::is_half;
 use crate::sim::scalar::{self, Kind, Row1, Row2, Row3};
 use naga::{BinaryOperator, Expression, Handle, MathFunction, Scalar, ScalarKind, TypeInner, UnaryOperator};
 
-/// A component of a vector, or the scalar that stands for each.
+/// Returns a vector's component, or the scalar that stands for every component.
 pub(super) fn component(of: &[Slot], i: usize) -> Slot {
     of[if of.len() == 1 { 0 } else { i }]
 }
@@ -41,7 +41,7 @@ impl Body<'_, '_> {
             return Ok(product);
         }
         let Some((f, kind, guard)) = scalar::binary(op, scalar.kind) else {
-            return Err(self.c.unsupported("such operator", self.span(whole)));
+            return Err(self.c.unsupported("this operator", self.span(whole)));
         };
         let result = self.scalar_of(whole)?;
         let n = a.len().max(b.len());
@@ -80,7 +80,7 @@ impl Body<'_, '_> {
             });
             return Ok(converted.collect());
         }
-        // The same bits, seen as another type.
+        // A bitcast.
         match (is_half(from), is_half(to)) {
             (false, false) => Ok(all),
             (true, true) => Ok(all),
@@ -217,7 +217,7 @@ impl Body<'_, '_> {
                 all.extend(a.iter().map(|x| self.row1(Kind::Add, second, *x)).collect::<Vec<_>>());
                 Ok(all)
             }
-            other => Err(self.c.unsupported(&format!("function {other:?}"), self.span(whole))),
+            other => Err(self.c.unsupported(&format!("the function {other:?}"), self.span(whole))),
         }
     }
 
@@ -290,7 +290,7 @@ impl Body<'_, '_> {
         self.rounded(scalar, d)
     }
 
-    /// Rounds where the type is f16.
+    /// Rounds if the type is f16.
     fn rounded(&mut self, scalar: Scalar, d: Slot) -> Slot {
         if is_half(scalar) {
             self.push(Instruction::Row1 { f: scalar::ROUND_F16, d, a: d });

@@ -1,8 +1,8 @@
-//! Variables and pointers: where they point, loads and stores.
+//! Compiles variables and pointers: targets, loads and stores.
 
 use super::{Body, ExprValue};
 use crate::error::Result;
-use crate::sim::code::{Address, INVALID, Instruction, Length, NONE, Slot};
+use crate::sim::code::{Address, Components, INVALID, Instruction, Length, NONE, Slot};
 use crate::sim::compile::{Compiler, VarPlace};
 use crate::sim::scalar;
 use naga::{AtomicFunction, Expression, Handle, ScalarKind, Span, TypeInner};
@@ -11,11 +11,11 @@ impl Body<'_, '_> {
     pub(super) fn place(&mut self, handle: Handle<Expression>) -> Result<VarPlace> {
         match self.value(handle)? {
             ExprValue::Place(place) => Ok(place),
-            ExprValue::Slots(_) => Err(self.c.unsupported("such pointer", self.span(handle))),
+            ExprValue::Slots(_) => Err(self.c.unsupported("this pointer", self.span(handle))),
         }
     }
 
-    /// What a pointer points to.
+    /// Returns the type that a pointer points to.
     pub(super) fn pointee(&self, pointer: Handle<Expression>) -> Result<TypeInner> {
         match self.ty(pointer) {
             TypeInner::Pointer { base, .. } => Ok(self.c.inner(*base).clone()),
@@ -23,13 +23,13 @@ impl Body<'_, '_> {
                 Ok(TypeInner::Vector { size: *size, scalar: *scalar })
             }
             TypeInner::ValuePointer { size: None, scalar, .. } => Ok(TypeInner::Scalar(*scalar)),
-            _ => Err(self.c.unsupported("such pointer", self.span(pointer))),
+            _ => Err(self.c.unsupported("this pointer", self.span(pointer))),
         }
     }
 
     pub(super) fn pointer_register(&mut self, place: VarPlace, handle: Handle<Expression>) -> Result<Slot> {
         if place.memory.is_some() {
-            return Err(self.c.unsupported("pointer to shared memory as an argument", self.span(handle)));
+            return Err(self.c.unsupported("pointers to shared memory as arguments", self.span(handle)));
         }
         if place.at == NONE {
             return Ok(self.c.constant(place.offset));
@@ -39,7 +39,7 @@ impl Body<'_, '_> {
         Ok(d)
     }
 
-    /// Elements of a type that can be indexed, seen from a pointer: stride in memory, registers of each, length.
+    /// Returns an indexable type's stride in memory, registers per element, and length.
     fn elements(&self, ty: &TypeInner) -> Result<(u32, u32, Option<u32>)> {
         Ok(match ty {
             TypeInner::Array { base, size, stride } => {
@@ -49,7 +49,7 @@ impl Body<'_, '_> {
             TypeInner::Matrix { columns, rows, scalar } => {
                 (Compiler::column_stride(*rows, *scalar), *rows as u32, Some(*columns as u32))
             }
-            _ => return Err(self.c.unsupported("index into that", Span::UNDEFINED)),
+            _ => return Err(self.c.unsupported("an index into this type", Span::UNDEFINED)),
         })
     }
 
@@ -160,7 +160,8 @@ impl Body<'_, '_> {
         let mut at = 0;
         for piece in pieces {
             let from = Address { memory, at: place.at, offset: piece.offset };
-            self.push(Instruction::Load { d: d[at], n: piece.n, from, width: piece.width, atomic, uniform });
+            let from = Components { at: from, n: piece.n, width: piece.width, atomic };
+            self.push(Instruction::Load { d: d[at], from, uniform });
             at += piece.n as usize;
         }
         Ok(d)
@@ -170,7 +171,7 @@ impl Body<'_, '_> {
         let (place, ty) = (self.place(pointer)?, self.pointee(pointer)?);
         let values = self.slots(value)?;
         let Some(memory) = place.memory else {
-            // The lanes hold such a matrix together, active or not.
+            // All lanes hold a cooperative matrix together, active or not.
             let whole = matches!(ty, TypeInner::CooperativeMatrix { .. });
             for (i, a) in values.into_iter().enumerate() {
                 let d = place.offset + i as u32;
@@ -191,7 +192,8 @@ impl Body<'_, '_> {
             a[..piece.n as usize].copy_from_slice(&values[at..at + piece.n as usize]);
             at += piece.n as usize;
             let to = Address { memory, at: place.at, offset: piece.offset };
-            self.push(Instruction::Store { a, n: piece.n, to, width: piece.width, atomic });
+            let to = Components { at: to, n: piece.n, width: piece.width, atomic };
+            self.push(Instruction::Store { a, to });
         }
         Ok(())
     }
@@ -205,11 +207,11 @@ impl Body<'_, '_> {
     ) -> Result<()> {
         let place = self.place(pointer)?;
         let Some(memory) = place.memory else {
-            return Err(self.c.unsupported("atomic in private memory", self.span(pointer)));
+            return Err(self.c.unsupported("atomics in private memory", self.span(pointer)));
         };
         let scalar = match self.pointee(pointer)? {
             TypeInner::Atomic(scalar) => scalar,
-            _ => return Err(self.c.unsupported("atomic on that", self.span(pointer))),
+            _ => return Err(self.c.unsupported("atomics on this type", self.span(pointer))),
         };
         self.c.check_scalar(scalar)?;
         let a = self.slot(value)?;
@@ -221,7 +223,8 @@ impl Body<'_, '_> {
         let exchanged = if compare == NONE { NONE } else { d[1] };
         let to = Address { memory, at: place.at, offset: place.offset };
         let (signed, float) = (scalar.kind == ScalarKind::Sint, scalar.kind == ScalarKind::Float);
-        self.push(Instruction::Atomic { fun: *fun, signed, float, d: d[0], to, a, compare, exchanged });
+        let swap = [compare, exchanged];
+        self.push(Instruction::Atomic { fun: *fun, signed, float, d: d[0], to, a, swap });
         if let Some(result) = result {
             let slots = if compare == NONE { vec![d[0]] } else { d };
             self.set(result, slots);

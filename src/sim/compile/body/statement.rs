@@ -1,4 +1,4 @@
-//! Statements: control flow as masks of lanes, and the instructions that go on where no lane is left.
+//! Compiles statements: control flow becomes masks of lanes and jumps for when no lane is left.
 
 use super::{Body, ExprValue, JumpTarget, kind_name};
 use crate::error::Result;
@@ -31,14 +31,14 @@ impl<'a> Body<'a, '_> {
         Ok(())
     }
 
-    /// Where the first of these stands. naga has a read of a variable where that is declared: it counts where it is
-    /// used.
+    /// Returns where the first of these expressions stands. naga places a read of a variable at its declaration; it
+    /// counts where it is used.
     fn place_of(&self, expressions: &[Handle<Expression>]) -> Option<Span> {
         let placed = expressions.iter().find(|&&handle| !self.is_read_of_variable(handle));
         placed.map(|handle| self.span(*handle))
     }
 
-    /// Evaluates expressions, the last of which what stands at `user` may want.
+    /// Compiles expressions; the last may belong to the statement at `user`.
     fn emit(&mut self, range: &naga::Range<Expression>, user: Span) -> Result<()> {
         let all: Vec<_> = range.clone().collect();
         for (i, &handle) in all.iter().enumerate() {
@@ -172,7 +172,7 @@ impl<'a> Body<'a, '_> {
             Statement::CooperativeStore { target, data } => self.store_tile(*target, data, span)?,
             other => {
                 let name = kind_name(other);
-                return Err(self.c.unsupported(&format!("statement {name}"), span));
+                return Err(self.c.unsupported(&format!("the statement {name}"), span));
             }
         }
         Ok(())
@@ -189,7 +189,7 @@ impl<'a> Body<'a, '_> {
             SwitchValue::Default => None,
         };
         let all: Vec<u32> = cases.iter().filter_map(|c| bits(c.value)).collect();
-        // Cases that fall through share the body of the first that does not.
+        // Cases that fall through share the body of the next one that has a body.
         let mut shared = Vec::new();
         let mut default = false;
         for case in cases {
@@ -198,7 +198,7 @@ impl<'a> Body<'a, '_> {
             if case.fall_through && case.body.is_empty() {
                 continue;
             }
-            // A default takes what no other case does.
+            // The default takes what no other case takes.
             let list = if default {
                 all.iter().copied().filter(|v| !shared.contains(v)).collect()
             } else {
@@ -222,7 +222,7 @@ impl<'a> Body<'a, '_> {
         Ok(())
     }
 
-    /// Those that wait for the next joining point go to `to`.
+    /// Points the jumps that wait for the next join to `to`.
     pub(super) fn join(&mut self, to: u32) {
         for at in self.joins.pop().unwrap_or_default() {
             match &mut self.c.code.ops[at] {
@@ -237,7 +237,7 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// An instruction that goes to the next joining point where no lane is left.
+    /// Adds an instruction that jumps to the next join if no lane is left.
     fn push_joining(&mut self, op: Instruction) {
         let at = self.c.code.ops.len();
         self.push(op);

@@ -1,4 +1,4 @@
-//! What the lanes of a subgroup do together: cooperative matrices, votes, shuffles, sums.
+//! Compiles subgroup operations: cooperative matrices, votes, shuffles, sums.
 
 use super::Body;
 use crate::error::Result;
@@ -13,7 +13,7 @@ use naga::{
 impl Body<'_, '_> {
     fn tile(&mut self, data: &CooperativeData, columns: u32, rows: u32) -> Result<(MatrixTile, Address)> {
         let place = self.place(data.pointer)?;
-        // A pointer to a scalar or vector, or to an array of them.
+        // The pointer may lead to a scalar, a vector, or an array of either.
         let mut ty = self.pointee(data.pointer)?;
         while let TypeInner::Array { base, .. } = ty {
             ty = self.c.inner(base).clone();
@@ -21,10 +21,12 @@ impl Body<'_, '_> {
         let (scalar, vector) = match ty {
             TypeInner::Scalar(scalar) => (scalar, 1),
             TypeInner::Vector { size, scalar } => (scalar, size as u32),
-            _ => return Err(self.c.unsupported("such cooperative matrix", self.span(data.pointer))),
+            _ => return Err(self.c.unsupported("this cooperative matrix", self.span(data.pointer))),
         };
         let Some(memory) = place.memory else {
-            return Err(self.c.unsupported("cooperative matrix in private memory", self.span(data.pointer)));
+            return Err(self
+                .c
+                .unsupported("cooperative matrices in private memory", self.span(data.pointer)));
         };
         let width = self.c.check_scalar(scalar)?;
         let tile = MatrixTile { rows, columns, width, row_major: data.row_major, vector };
@@ -39,10 +41,10 @@ impl Body<'_, '_> {
         whole: Handle<Expression>,
     ) -> Result<Vec<Slot>> {
         let TypeInner::CooperativeMatrix { columns: inner, rows, .. } = self.ty(a) else {
-            return Err(self.c.unsupported("such product", self.span(whole)));
+            return Err(self.c.unsupported("this matrix product", self.span(whole)));
         };
         let TypeInner::CooperativeMatrix { columns, scalar, .. } = self.ty(c) else {
-            return Err(self.c.unsupported("such product", self.span(whole)));
+            return Err(self.c.unsupported("this matrix product", self.span(whole)));
         };
         let (inner, rows, columns, half) = (*inner as u32, *rows as u32, *columns as u32, is_half(*scalar));
         let [a, b, c] = [a, b, c].map(|m| self.slots(m));
@@ -53,7 +55,7 @@ impl Body<'_, '_> {
         Ok(d)
     }
 
-    /// The same values in registers that follow each other.
+    /// Returns the values in consecutive registers, copied if they are not.
     fn side_by_side(&mut self, slots: &[Slot]) -> Slot {
         if slots.windows(2).all(|pair| pair[1] == pair[0] + 1) {
             return slots[0];
@@ -83,7 +85,7 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Result<()> {
         let TypeInner::CooperativeMatrix { columns, rows, .. } = self.ty(target) else {
-            return Err(self.c.unsupported("such cooperative matrix", span));
+            return Err(self.c.unsupported("this cooperative matrix", span));
         };
         let (tile, to) = self.tile(data, *columns as u32, *rows as u32)?;
         let (values, stride) = (self.slots(target)?, self.slot(data.stride)?);
@@ -126,11 +128,11 @@ impl Body<'_, '_> {
     ) -> Result<Vec<Slot>> {
         let all = self.slots(argument)?;
         let scalar = self.scalar_of(argument)?;
-        let (kind, half) = (scalar.kind, is_half(scalar));
-        let counted = if kind == ScalarKind::Float { Kind::Add } else { Kind::Integer };
+        let ty = (scalar.kind, is_half(scalar));
+        let counted = if ty.0 == ScalarKind::Float { Kind::Add } else { Kind::Integer };
         let collected = all.into_iter().map(|a| {
             let d = self.one();
-            self.counted(counted, Instruction::Collective { op, scan, kind, half, d, a });
+            self.counted(counted, Instruction::Collective { op, scan, ty, d, a });
             d
         });
         Ok(collected.collect())

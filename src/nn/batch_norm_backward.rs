@@ -1,0 +1,190 @@
+//! The gradients of batch norm in training.
+
+use super::batch_channels::{BatchChannels, WORKGROUP};
+use super::batch_norm_train::{SAMPLES, VARIANTS};
+use super::form::EPS;
+use super::rows::check_eps;
+use super::windows::check_images;
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{
+    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Resource, Role, Variant, choose, kernel_params, operands,
+};
+use crate::shader::Spec;
+use crate::shape::{elements, index_u32};
+
+/// The gradients of a loss by the argument, the scale and the shift of [`BatchNormTrain`](super::BatchNormTrain), from
+/// the gradient `dy` by its result. With `z = (x - mean) / sqrt(variance + eps)` and `m` elements a channel:
+/// `dgamma = sum dy z`, `dbeta = sum dy`, `dx = gamma / sqrt(variance + eps) (dy - dbeta / m - z dgamma / m)`.
+///
+/// ```
+/// use tilework::nn::BatchNormBackward;
+/// use tilework::program::{DeviceProfile, Op};
+///
+/// let program = Op::<f32>::lower(&BatchNormBackward::new([32, 64, 56, 56]), &DeviceProfile::h100())?;
+/// assert_eq!((program.operands.len(), program.operands[4].name), (6, "dgamma"));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x`, `dy` and `dx` are N x C x H x W; `gamma`, `dgamma` and `dbeta` have C elements. No extent may be 0. Every output
+/// must be a wgpu buffer of its own.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// Mean and variance are found anew, as by [`BatchNormTrain`](super::BatchNormTrain); sums are f32, over parts of a
+/// channel and then over parts. The same device gives the same bits.
+/// [`reference::batch_norm_backward_bound`](crate::reference::batch_norm_backward_bound) bounds the error.
+///
+/// # Cost
+/// About 25 operations an element. `x` is read three times and `dy` twice, `dx` is written once. Five dispatches (more
+/// for an `x` above the largest binding). Scratch of 32 bytes for each part of a channel, at most about 2048 parts, and 8
+/// bytes a channel.
+///
+/// # Variants
+/// `parts`.
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite.
+///
+/// # Algorithm
+/// `shaders/nn/batch_norm_train_partials.wgsl` and `batch_norm_train_join.wgsl`, twice each, then
+/// `batch_norm_backward.wgsl`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchNormBackward {
+    shape: [usize; 4],
+    eps: f32,
+    variant: String,
+}
+
+kernel_params! {
+    struct BatchNormBackwardParams { planes: u32, len: u32, origin: u32, channels: u32, count: f32, eps: f32 }
+}
+
+impl BatchNormBackward {
+    /// Takes `x` of this shape (N, C, H, W), with an epsilon of 1e-5.
+    pub fn new(shape: [usize; 4]) -> Self {
+        Self { shape, eps: 1e-5, variant: "auto".into() }
+    }
+
+    /// Sets what was added to the variance. The default is 1e-5.
+    #[must_use]
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.eps = eps;
+        self
+    }
+
+    /// Selects a variant by name.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Lists the variants.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    pub(crate) fn parts(&self) -> ([usize; 4], f32) {
+        (self.shape, self.eps)
+    }
+}
+
+operands! {
+    impl[] BatchNormBackward, f32 {
+        fn record(x: f32, gamma: f32, dy: f32, dx: f32, dgamma: f32, dbeta: f32);
+    }
+}
+
+impl Op<f32> for BatchNormBackward {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        const OP: &str = "batch-norm-backward";
+        check_images(OP, self.shape)?;
+        let [n, c, h, w] = self.shape;
+        let len = elements(OP, "x", &self.shape)?;
+        check_eps(OP, self.eps)?;
+        let (_, decision) =
+            choose(OP, &self.variant, VARIANTS, profile, || ("parts", "the only variant".to_owned()))?;
+        let mut program = Program::new(OP, decision);
+        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
+        program.operands = vec![
+            f32s("x", len, Access::Read),
+            f32s("gamma", c, Access::Read),
+            f32s("dy", len, Access::Read),
+            f32s("dx", len, Access::Write),
+            f32s("dgamma", c, Access::Write),
+            f32s("dbeta", c, Access::Write),
+        ];
+        program.cost =
+            Cost { flop: 25.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let channels = BatchChannels {
+            op: OP,
+            shape: self.shape,
+            eps: self.eps,
+            momentum: 0.0,
+            correction: 1.0,
+            profile,
+        };
+        channels.check(&program.operands[0])?;
+        index_u32(OP, "planes", n * c)?;
+        let [x, dy, dx] = [0, 2, 3].map(Resource::Operand);
+        let [gamma, dgamma, dbeta] = [1, 4, 5].map(|i| Binding::operand(i, &program.operands));
+        let found = channels.statistics(&mut program, x, None);
+        channels.gradients(&mut program, [x, dy], found, [dbeta, dgamma]);
+        let spec = Spec::new().flag("VECTORS", channels.vectors());
+        let kernel = program.kernel(Kernel::library("nn/batch_norm_backward", "batch_norm_backward", spec));
+        let image = 4 * (c * h * w) as u64;
+        for chunk in profile.chunks(n as u64, image) {
+            let params = BatchNormBackwardParams {
+                planes: (chunk.count * c as u64) as u32,
+                len: channels.plane() as u32,
+                origin: (chunk.span(image).before / 4) as u32,
+                channels: c as u32,
+                count: channels.count() as f32,
+                eps: self.eps,
+            };
+            let [x, dy, dx] = [x, dy, dx].map(|images| chunk.of(images, image));
+            let bindings = vec![x, gamma, dy, found.mean, found.variance, dgamma, dbeta, dx];
+            let items = chunk.count * image / if channels.vectors() { 16 } else { 4 };
+            program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(WORKGROUP)));
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: Operation = Operation {
+    name: "batch-norm-backward",
+    about: "the gradients of batch norm in training: of x, gamma and beta",
+    inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("gamma", "(C)"), Input::new("dy", "(N, C, H, W)")],
+    outputs: &[("dx", "as x"), ("dgamma", "(C)"), ("dbeta", "(C)")],
+    types: &[DType::F32],
+    options: &[EPS],
+    make: Some(make),
+    variants: BatchNormBackward::variants,
+    samples,
+    example: Example { shape: &[2, 4, 8, 8], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, shape) = asked.array::<4>("x")?;
+    asked.check_type(&x)?;
+    let op = BatchNormBackward::new(shape).eps(asked.settings().number("eps")?).variant(asked.variant());
+    let mut operands = vec![Role::Given(x), Role::Given(asked.like("gamma", &shape[1..2])?)];
+    operands.push(Role::Given(asked.like("dy", &shape)?));
+    let lists = [&shape[..], &shape[1..2], &shape[1..2]];
+    operands.extend(lists.map(|shape| Role::Result(shape.to_vec())));
+    Ok(Form::new::<f32>(op, operands))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    SAMPLES.into_iter().map(|shape| BatchNormBackward::new(shape).variant(variant).lower(profile)).collect()
+}

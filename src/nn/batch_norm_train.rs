@@ -1,0 +1,252 @@
+//! Batch norm in training.
+
+use super::BatchNorm;
+use super::batch_channels::BatchChannels;
+use super::form::EPS;
+use super::rows::check_eps;
+use super::windows::check_images;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Input, Op, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, choose, operands,
+};
+use crate::shape::elements;
+
+/// Batch norm with the statistics of the batch, as in training:
+/// `y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]`, with the mean and the biased
+/// variance of channel `c` over all images.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::BatchNormTrain;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, 3.0, 5.0, 7.0])?; // 2 images of 1 channel of 1 x 2
+/// let [gamma, beta, mean, variance] = [2.0f32, 1.0, 0.0, 1.0].map(|v| gpu.upload(&[v]));
+/// let (y, new_mean, new_variance) = (gpu.alloc::<f32>(4)?, gpu.alloc::<f32>(1)?, gpu.alloc::<f32>(1)?);
+/// let plan = BatchNormTrain::new([2, 1, 1, 2]).eps(0.0).momentum(0.5).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &gamma?, &beta?, &mean?, &variance?, &y, &new_mean, &new_variance)?;
+/// rec.submit()?;
+/// assert_eq!(new_mean.read()?, [2.0]); // half of 0 and of 4
+/// assert!((new_variance.read()?[0] - (0.5 + 10.0 / 3.0)).abs() < 1e-5); // half of 1 and of 20 / 3
+/// assert!((y.read()?[0] - (1.0 - 6.0 / 5f32.sqrt())).abs() < 1e-5);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// The running statistics, which [`BatchNorm`] takes in inference, become
+/// `(1 - momentum) running + momentum of_the_batch`. The variance of the batch is the unbiased one there, over one
+/// element less, as in PyTorch; with [`population`](BatchNormTrain::population) the biased one, as in ONNX.
+///
+/// # Shapes
+/// `x` and `y` are N x C x H x W; the others have C elements. No extent may be 0. Every output must be a wgpu buffer of
+/// its own.
+///
+/// # Types
+/// f32.
+///
+/// # Precision and determinism
+/// Mean and squared differences are joined pairwise by Chan's formula, which does not cancel, however far the mean is
+/// from 0. The same device gives the same bits.
+/// [`reference::batch_norm_train_bound`](crate::reference::batch_norm_train_bound) bounds the error. A NaN or infinity
+/// makes the results of its channel NaN or infinite, and no others.
+///
+/// # Cost
+/// About 15 operations an element. `x` is read twice and `y` written once. Three dispatches (more for an `x` above the
+/// largest binding). Scratch of 16 bytes for each part of a channel, at most about 2048 parts, and 8 bytes a channel.
+///
+/// # Variants
+/// `parts`.
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite,
+///   a `momentum` outside 0 to 1.
+///
+/// # Algorithm
+/// S. Ioffe and C. Szegedy, *Batch Normalization*, 2015; T. Chan, G. Golub and R. LeVeque, *Updating Formulae and a
+/// Pairwise Algorithm for Computing Sample Variances*, 1979. `shaders/nn/batch_norm_train_partials.wgsl`,
+/// `batch_norm_train_join.wgsl`, then `batch_norm.wgsl`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchNormTrain {
+    shape: [usize; 4],
+    eps: f32,
+    momentum: f32,
+    population: bool,
+    variant: String,
+}
+
+pub(super) const VARIANTS: &[Variant] =
+    &[Variant::portable("parts", "parts of each channel, then their join, then a pass over the elements")];
+
+impl BatchNormTrain {
+    /// Normalises `x` of this shape (N, C, H, W), with an epsilon of 1e-5 and a momentum of 0.1.
+    pub fn new(shape: [usize; 4]) -> Self {
+        Self { shape, eps: 1e-5, momentum: 0.1, population: false, variant: "auto".into() }
+    }
+
+    /// Sets what is added to the variance. The default is 1e-5.
+    #[must_use]
+    pub fn eps(mut self, eps: f32) -> Self {
+        self.eps = eps;
+        self
+    }
+
+    /// Sets the share of the batch in the new running statistics, from 0 to 1. The default is 0.1.
+    #[must_use]
+    pub fn momentum(mut self, momentum: f32) -> Self {
+        self.momentum = momentum;
+        self
+    }
+
+    /// Averages the biased variance of the batch, as ONNX does.
+    #[must_use]
+    pub fn population(mut self) -> Self {
+        self.population = true;
+        self
+    }
+
+    /// Selects a variant by name.
+    #[must_use]
+    pub fn variant(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.variant);
+        self
+    }
+
+    /// Lists the variants.
+    pub fn variants() -> &'static [Variant] {
+        VARIANTS
+    }
+
+    /// Shape, epsilon, momentum, and the factor from the variance to the one that is averaged.
+    pub(crate) fn parts(&self) -> ([usize; 4], f32, f32, f64) {
+        let [n, _, h, w] = self.shape;
+        let count = (n * h * w) as f64;
+        let correction = if self.population { 1.0 } else { count / (count - 1.0) };
+        (self.shape, self.eps, self.momentum, correction)
+    }
+}
+
+operands! {
+    impl[] BatchNormTrain, f32 {
+        fn record(
+            x: f32,
+            gamma: f32,
+            beta: f32,
+            running_mean: f32,
+            running_variance: f32,
+            y: f32,
+            new_running_mean: f32,
+            new_running_variance: f32,
+        );
+    }
+}
+
+impl Op<f32> for BatchNormTrain {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        const OP: &str = "batch-norm-train";
+        check_images(OP, self.shape)?;
+        let (len, c) = (elements(OP, "x", &self.shape)?, self.shape[1]);
+        check_eps(OP, self.eps)?;
+        if !(0.0..=1.0).contains(&self.momentum) {
+            return Err(err!(
+                InvalidArgument,
+                "{OP}: momentum is {:?}; it is the share of the batch, from 0 to 1, such as 0.1",
+                self.momentum
+            ));
+        }
+        if len == c && !self.population {
+            return Err(err!(
+                Shape,
+                "{OP}: x of {:?} has one element a channel, which has no unbiased variance; take more, or `population`",
+                self.shape
+            ));
+        }
+        let (_, _, _, correction) = self.parts();
+        let (_, decision) =
+            choose(OP, &self.variant, VARIANTS, profile, || ("parts", "the only variant".to_owned()))?;
+        let mut program = Program::new(OP, decision);
+        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
+        program.operands = vec![
+            f32s("x", len, Access::Read),
+            f32s("gamma", c, Access::Read),
+            f32s("beta", c, Access::Read),
+            f32s("running_mean", c, Access::Read),
+            f32s("running_variance", c, Access::Read),
+            f32s("y", len, Access::Write),
+            f32s("new_running_mean", c, Access::Write),
+            f32s("new_running_variance", c, Access::Write),
+        ];
+        program.cost =
+            Cost { flop: 15.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let channels = BatchChannels {
+            op: OP,
+            shape: self.shape,
+            eps: self.eps,
+            momentum: self.momentum,
+            correction: correction as f32,
+            profile,
+        };
+        channels.check(&program.operands[0])?;
+        let running = [3, 4, 6, 7].map(|i| Binding::operand(i, &program.operands));
+        let found = channels.statistics(&mut program, Resource::Operand(0), Some(running));
+        let normalise = BatchNorm::new(self.shape).eps(self.eps).lower(profile)?;
+        let [x, gamma, beta, y] = [0, 1, 2, 5].map(Resource::Operand);
+        program.append(normalise, &[x, found.mean.resource, found.variance.resource, gamma, beta, y]);
+        Ok(program)
+    }
+}
+
+pub(super) const MOMENTUM: Setting = Setting::number("momentum", "0.1");
+const POPULATION: Setting = Setting::flag("population");
+
+pub(super) const INFO: Operation = Operation {
+    name: "batch-norm-train",
+    about: "every channel by its mean and variance over the batch; the new running mean and variance",
+    inputs: &[
+        Input::new("x", "(N, C, H, W)"),
+        Input::new("gamma", "(C)"),
+        Input::new("beta", "(C)"),
+        Input::new("running_mean", "(C)"),
+        Input::new("running_variance", "(C)"),
+    ],
+    outputs: &[("y", "as x"), ("new_running_mean", "(C)"), ("new_running_variance", "(C)")],
+    types: &[DType::F32],
+    options: &[EPS, MOMENTUM, POPULATION],
+    domains: &[("running_variance", Domain::NotNegative)],
+    make: Some(make),
+    variants: BatchNormTrain::variants,
+    samples,
+    example: Example { shape: &[2, 4, 8, 8], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, shape) = asked.array::<4>("x")?;
+    asked.check_type(&x)?;
+    let settings = asked.settings();
+    let mut op = BatchNormTrain::new(shape)
+        .eps(settings.number("eps")?)
+        .momentum(settings.number("momentum")?)
+        .variant(asked.variant());
+    op.population = settings.has("population");
+    let mut operands = vec![Role::Given(x)];
+    for name in ["gamma", "beta", "running_mean", "running_variance"] {
+        operands.push(Role::Given(asked.like(name, &shape[1..2])?));
+    }
+    let lists = [&shape[..], &shape[1..2], &shape[1..2]];
+    operands.extend(lists.map(|shape| Role::Result(shape.to_vec())));
+    Ok(Form::new::<f32>(op, operands))
+}
+
+/// Shapes that reach every form of the kernels: of vec4s and not, one part and several.
+pub(super) const SAMPLES: [[usize; 4]; 4] = [[2, 3, 4, 4], [2, 3, 3, 5], [3, 2, 64, 64], [5, 2, 51, 63]];
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    SAMPLES.into_iter().map(|shape| BatchNormTrain::new(shape).variant(variant).lower(profile)).collect()
+}

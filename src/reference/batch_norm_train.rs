@@ -1,0 +1,115 @@
+//! Batch norm with the statistics of the batch.
+
+use super::judge::{Wanted, descriptor, input, output_shape};
+use super::number::ulp;
+use crate::error::Result;
+use crate::nn::BatchNormTrain;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<BatchNormTrain>(form)?, input::<f32>(form, 0)?);
+    let channels = [input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
+    let (want, bound) = (batch_norm_train(op, x, channels), batch_norm_train_bound(op, x, channels));
+    let of = want.into_iter().zip(bound).enumerate();
+    of.map(|(i, (want, bound))| Wanted::near(&output_shape(form, i), want, bound)).collect()
+}
+
+/// Mean and variance of a channel, with the errors of the mean and, relative, of the inverse root of the variance.
+pub(super) struct ChannelMoments {
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+    pub(super) inverse: f64,
+    pub(super) count: f64,
+    pub(super) of_mean: f64,
+    pub(super) of_variance: f64,
+    pub(super) of_inverse: f64,
+}
+
+/// The longest chain of joins or additions over `count` elements: within a thread, a workgroup, and over parts.
+pub(super) fn chain(count: f64) -> f64 {
+    count / 256.0 + 40.0
+}
+
+/// Numbers of the elements of channel `c`.
+pub(super) fn places(shape: [usize; 4], c: usize) -> impl Iterator<Item = usize> {
+    let ([n, channels, h, w], plane) = (shape, shape[2] * shape[3]);
+    (0..n).flat_map(move |n| (0..h * w).map(move |i| (n * channels + c) * plane + i))
+}
+
+pub(super) fn moments(shape: [usize; 4], eps: f32, x: &[f32], c: usize) -> ChannelMoments {
+    let values: Vec<f64> = places(shape, c).map(|i| f64::from(x[i])).collect();
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    let (u, chain) = (ulp(1.0), chain(count));
+    let largest = values.iter().fold(0f64, |most, x| most.max(x.abs()));
+    let of_mean = chain * u * largest;
+    let of_variance = 4.0 * chain * u * variance + 2.0 * variance.sqrt() * of_mean + of_mean * of_mean;
+    let below = variance + f64::from(eps);
+    let share = of_variance / below;
+    // The inverse root of what is off by up to a half is off by no more than as much.
+    let of_inverse = if share <= 0.5 { share + 4.0 * u } else { f64::INFINITY };
+    ChannelMoments { mean, variance, inverse: 1.0 / below.sqrt(), count, of_mean, of_variance, of_inverse }
+}
+
+/// Returns the normalised `x`, the new running mean and the new running variance, for `[gamma, beta, running mean,
+/// running variance]` of each channel.
+pub fn batch_norm_train(op: &BatchNormTrain, x: &[f32], channels: [&[f32]; 4]) -> [Vec<f32>; 3] {
+    results(op, x, channels).map(|list| list.into_iter().map(|(exact, _)| exact as f32).collect())
+}
+
+/// Bounds how far each result of the op may be from [`batch_norm_train`]: joins of means and squared differences, then
+/// as [`batch_norm_bound`](super::batch_norm_bound). Infinite for a channel whose variance is not finite, or is nothing
+/// but rounding.
+pub fn batch_norm_train_bound(op: &BatchNormTrain, x: &[f32], channels: [&[f32]; 4]) -> [Vec<f64>; 3] {
+    let known = |(exact, error): (f64, f64)| {
+        if exact.is_finite() && !error.is_nan() { error + ulp(exact) } else { f64::INFINITY }
+    };
+    results(op, x, channels).map(|list| list.into_iter().map(known).collect())
+}
+
+/// Results with their errors.
+fn results(op: &BatchNormTrain, x: &[f32], channels: [&[f32]; 4]) -> [Vec<(f64, f64)>; 3] {
+    let (shape, eps, momentum, correction) = op.parts();
+    let (u, momentum) = (ulp(1.0), f64::from(momentum));
+    let (mut y, mut means, mut variances) = (vec![(0.0, 0.0); x.len()], Vec::new(), Vec::new());
+    for c in 0..shape[1] {
+        let [gamma, beta, running_mean, running_variance] = channels.map(|list| f64::from(list[c]));
+        let found = moments(shape, eps, x, c);
+        for i in places(shape, c) {
+            let apart = f64::from(x[i]) - found.mean;
+            let scaled = apart * found.inverse * gamma;
+            let of_scaled = scaled.abs() * (found.of_inverse + 8.0 * u)
+                + found.of_mean * (found.inverse * gamma).abs() * (1.0 + found.of_inverse);
+            y[i] = (scaled + beta, of_scaled + u * (scaled + beta).abs());
+        }
+        let averaged = |old: f64, new: f64, of_new: f64| {
+            let [kept, added] = [(1.0 - momentum) * old, momentum * new];
+            (kept + added, momentum * of_new + 4.0 * u * (kept.abs() + added.abs()))
+        };
+        means.push(averaged(running_mean, found.mean, found.of_mean));
+        let [variance, error] = [found.variance, found.of_variance].map(|v| v * correction);
+        variances.push(averaged(running_variance, variance, error));
+    }
+    [y, means, variances]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_channels_of_two_images_by_hand() {
+        let op = BatchNormTrain::new([2, 2, 1, 1]).eps(0.0).momentum(0.25);
+        let x = [1.0f32, 10.0, 3.0, 30.0];
+        let channels: [&[f32]; 4] = [&[1.0, 2.0], &[0.5, 0.0], &[4.0, 0.0], &[0.0, 8.0]];
+        let [y, mean, variance] = batch_norm_train(&op, &x, channels);
+        assert_eq!(y, [-0.5, -2.0, 1.5, 2.0]);
+        // Means 2 and 20, variances 1 and 100, unbiased 2 and 200.
+        assert_eq!((mean, variance), (vec![3.5, 5.0], vec![0.5, 56.0]));
+        let [_, _, variance] = batch_norm_train(&op.clone().population(), &x, channels);
+        assert_eq!(variance, [0.25, 31.0]);
+        let bounds = batch_norm_train_bound(&op, &x, channels);
+        assert!(bounds.iter().flatten().all(|bound| *bound > 0.0 && *bound < 1e-2), "{bounds:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Where a public name is: the rule that the page of `tilework::prelude` states, checked on the sources.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+const LIB: &str = include_str!("../src/lib.rs");
+
+const FAMILIES: [&str; 9] =
+    ["attention", "conv", "dense", "elementwise", "image", "nn", "primitives", "quantize", "sparse"];
+
+/// Names of families that the root does not repeat, since no op is made with them in most programs.
+const AT_HOME: [&str; 5] = [
+    "CoopTile FlashTile ProductTile ThreadOutputs ThreadTile Statistics", // what tuning sets
+    "Code Operator Reducer SparseMatrix",                                 // traits, and what implements them
+    "Layout",                                                             // a field of `Image`
+    "Coo Csc Csr Ell Hybrid Jds Sell Described Duplicates Format HostMatrix List Outcome Solution Target",
+    "Sequential Forward Gradient Optimizer Parameter Train", // networks
+];
+
+/// Names that the root has and the prelude does not.
+const NO_PRELUDE: [&str; 4] = [
+    "Error ErrorKind Result Report KernelReport Fact DType Element", // errors, reports, types
+    "HostArray HostData AnyBuffer Formed CudaFormed",                // host arrays, and ops by name
+    "CudaPlan Plans Driven MatrixJob Solver",                        // what calls return
+    "Adam Sgd CrossEntropy SquaredError BatchNormTrain",             // training, with all gradients
+];
+
+type Names = BTreeSet<String>;
+
+/// Words that begin with a capital letter and are not constants: names of types.
+fn types(text: &str) -> Names {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let is_type = |word: &&str| word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase);
+    words.filter(is_type).map(str::to_owned).collect()
+}
+
+/// The names of lines that begin with `start`, in `text`.
+fn repeated(text: &str, start: &str) -> Names {
+    let start = format!("\n{start}");
+    let lists = text.split(start.as_str()).skip(1);
+    lists.flat_map(|list| types(list.split(';').next().unwrap_or_default())).collect()
+}
+
+#[test]
+fn the_root_repeats_every_op_and_the_types_of_its_options() {
+    let at_home = types(&AT_HOME.join(" "));
+    let mut unknown = at_home.clone();
+    unknown.remove("Coo"); // a name for a type of `io`
+    for family in FAMILIES {
+        let home = fs::read_to_string(format!("{}/src/{family}/mod.rs", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let own = home.replace("\npub use crate::", "\n"); // another family's
+        let mut root = repeated(LIB, &format!("pub use {family}::"));
+        for name in repeated(&own, "pub use ") {
+            // Two families may have a name in common; the root repeats one of them.
+            let (repeats, stays) = (root.remove(&name), at_home.contains(&name));
+            assert!(repeats || stays, "{family}::{name}: repeat it in src/lib.rs, or list it in AT_HOME");
+            unknown.remove(&name);
+        }
+        assert!(root.is_empty(), "{family} has no public {root:?}");
+    }
+    assert!(unknown.is_empty(), "AT_HOME: no family has {unknown:?}");
+}
+
+#[test]
+fn the_prelude_repeats_the_root_without_errors_reports_and_training() {
+    let left_out = types(&NO_PRELUDE.join(" "));
+    let mut root = repeated(LIB, "pub use ");
+    let missing: Vec<_> = left_out.difference(&root).collect();
+    assert!(missing.is_empty(), "NO_PRELUDE: the root has no {missing:?}");
+    root.retain(|name| !left_out.contains(name) && !name.contains("Backward"));
+    assert_eq!(repeated(LIB, "    pub use crate::"), root);
+}

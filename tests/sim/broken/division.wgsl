@@ -1,7 +1,0 @@
-// A mean over nothing.
-@group(0) @binding(0) var<storage, read_write> data: array<u32>;
-
-@compute @workgroup_size(32)
-fn mean(@builtin(local_invocation_index) lane: u32) {
-    data[lane] = 100u / (data[lane] % 4u); // <- found
-}

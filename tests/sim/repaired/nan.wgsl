@@ -1,7 +1,0 @@
-// Nothing negative.
-@group(0) @binding(0) var<storage, read_write> data: array<f32>;
-
-@compute @workgroup_size(32)
-fn deviation(@builtin(local_invocation_index) lane: u32) {
-    data[lane] = sqrt(max(0.0, data[lane]));
-}

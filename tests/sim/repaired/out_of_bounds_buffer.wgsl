@@ -1,9 +1,0 @@
-// The last workgroup ends with the data.
-@group(0) @binding(0) var<storage, read_write> data: array<f32>;
-
-@compute @workgroup_size(64)
-fn double(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < arrayLength(&data) {
-        data[id.x] = 2.0 * data[id.x];
-    }
-}
