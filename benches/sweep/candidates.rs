@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tilework::gpu::RawSlice;
 use tilework::prelude::*;
-use tilework::program::{Ask, Choice, Form, Op, Operation, Program, Settings};
+use tilework::program::{Ask, Choice, DeviceProfile, Form, Op, Operation, Program, Settings};
 use tilework::{AnyBuffer, DType, HostArray, MatrixJob, Result};
 
 /// One way and its time.
@@ -111,7 +111,13 @@ pub(crate) fn measure(
 }
 
 /// The op on arrays without contents, or on the sparse matrix.
-fn form(op: &'static Operation, drawn: &Drawn, variant: &str, more: Option<(&str, String)>) -> Result<Form> {
+fn form(
+    profile: &DeviceProfile,
+    op: &'static Operation,
+    drawn: &Drawn,
+    variant: &str,
+    more: Option<(&str, String)>,
+) -> Result<Form> {
     let mut settings = Settings::new(op);
     let more = more.iter().map(|(name, value)| (*name, value.as_str()));
     for (name, value) in drawn.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more)
@@ -125,7 +131,7 @@ fn form(op: &'static Operation, drawn: &Drawn, variant: &str, more: Option<(&str
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     match drawn.csr() {
         Some(matrix) => {
-            MatrixJob { matrix: &matrix, inputs: arrays, settings: &settings, variant }.form(None)
+            MatrixJob { matrix: &matrix, inputs: arrays, settings: &settings, variant, profile }.form(None)
         }
         None => op.form(Ask::new(&settings).variant(variant).inputs(arrays)),
     }
@@ -150,11 +156,11 @@ fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> 
             all.push(Candidate { name, program, form: Rc::clone(form) });
         }
     };
-    let auto = Rc::new(form(op, drawn, "auto", None)?);
+    let auto = Rc::new(form(profile, op, drawn, "auto", None)?);
     let program = auto.lower(profile)?;
     add(format!("auto: {}", program.variant()), program, &auto);
     for variant in (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none()) {
-        let Ok(plain) = form(op, drawn, variant.name, None).map(Rc::new) else { continue };
+        let Ok(plain) = form(profile, op, drawn, variant.name, None).map(Rc::new) else { continue };
         let Ok(program) = plain.lower(profile) else { continue };
         // Elements of f32 that are rounded are another op.
         if variant.requires.cooperative && program.operands[0].dtype == DType::F32 {
@@ -173,7 +179,7 @@ fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> 
         let slices = op.option("slices").is_some() && ["split-k", "coop"].contains(&variant.name);
         let slices: &[u32] = if slices { &SLICES } else { &[] };
         let sliced = slices.iter().filter_map(|n| {
-            let form = form(op, drawn, variant.name, Some(("slices", n.to_string()))).ok()?;
+            let form = form(profile, op, drawn, variant.name, Some(("slices", n.to_string()))).ok()?;
             Some((format!(" in {n}"), Rc::new(form)))
         });
         let forms: Vec<_> = [(String::new(), plain)].into_iter().chain(sliced).collect();
