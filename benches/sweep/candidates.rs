@@ -116,10 +116,9 @@ fn form(
     op: &'static Operation,
     drawn: &Drawn,
     variant: &str,
-    more: Option<(&str, String)>,
+    more: Option<(&str, &str)>,
 ) -> Result<Form> {
     let mut settings = Settings::new(op);
-    let more = more.iter().map(|(name, value)| (*name, value.as_str()));
     for (name, value) in drawn.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more)
     {
         match value {
@@ -179,7 +178,8 @@ fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> 
         let slices = op.option("slices").is_some() && ["split-k", "coop"].contains(&variant.name);
         let slices: &[u32] = if slices { &SLICES } else { &[] };
         let sliced = slices.iter().filter_map(|n| {
-            let form = form(profile, op, drawn, variant.name, Some(("slices", n.to_string()))).ok()?;
+            let form =
+                form(profile, op, drawn, variant.name, Some(("slices", n.to_string().as_str()))).ok()?;
             Some((format!(" in {n}"), Rc::new(form)))
         });
         let forms: Vec<_> = [(String::new(), plain)].into_iter().chain(sliced).collect();

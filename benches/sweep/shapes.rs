@@ -30,13 +30,13 @@ impl Drawn {
         Self { inputs, options: BTreeMap::new(), matrix: Value::Null, work: work as f64 }
     }
 
-    fn option(mut self, name: &str, value: impl ToString) -> Self {
+    fn option(mut self, name: &str, value: &dyn ToString) -> Self {
         self.options.insert(name.into(), value.to_string());
         self
     }
 
     fn flag(self, name: &str, on: bool) -> Self {
-        if on { self.option(name, "true") } else { self }
+        if on { self.option(name, &"true") } else { self }
     }
 
     /// A product without transposes, of whole vectors.
@@ -221,8 +221,8 @@ fn reduce(random: &mut Random, part: f64, _: usize) -> Drawn {
     let [rows, n] = matrix(random, 2e8 * part);
     let axis = random.of(&["all", "last"]);
     Drawn::new(&[(&[rows, n], "f32")], rows * n)
-        .option("op", random.of(&["sum", "max", "argmax"]))
-        .option("axis", axis)
+        .option("op", &random.of(&["sum", "max", "argmax"]))
+        .option("axis", &axis)
 }
 
 fn scan(random: &mut Random, part: f64, _: usize) -> Drawn {
@@ -285,7 +285,7 @@ const CONVOLUTIONS: [[usize; 5]; 12] = [
 ];
 
 fn conv(random: &mut Random, part: f64, round: usize) -> Drawn {
-    let [channels, side, filters, edge, stride] = if round % 2 == 0 {
+    let [channels, side, filters, edge, stride] = if round.is_multiple_of(2) {
         random.of(&CONVOLUTIONS)
     } else {
         let edge = random.of(&[1, 3, 5]);
@@ -299,7 +299,7 @@ fn conv(random: &mut Random, part: f64, round: usize) -> Drawn {
     }
     let inputs: [(&[usize], _); 2] =
         [(&[images, channels, side, side], "f32"), (&[filters, channels, edge, edge], "f32")];
-    Drawn::new(&inputs, work(images)).option("stride", stride).option("pad", edge / 2)
+    Drawn::new(&inputs, work(images)).option("stride", &stride).option("pad", &(edge / 2))
 }
 
 fn attention(random: &mut Random, part: f64, dtype: &'static str) -> Drawn {
