@@ -18,6 +18,7 @@ use crate::program::{
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::Conv2dBackwardData;
 /// use tilework::prelude::*;
 ///
 /// // The gradient of a layer from 1 x 3 to 1 x 2 cells with a window of 1 x 2.

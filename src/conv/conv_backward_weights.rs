@@ -21,6 +21,7 @@ use std::ops::Range;
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::Conv2dBackwardWeights;
 /// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;

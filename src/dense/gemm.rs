@@ -117,6 +117,12 @@ use half::f16;
 /// assert_eq!(program.cost.flop, 2.0 * 64.0 * 128.0 * 784.0);
 /// # Ok::<(), tilework::Error>(())
 /// ```
+///
+/// [`Precision`]: crate::Precision
+/// [`Precision::Exact`]: crate::Precision::Exact
+/// [`Precision::Split`]: crate::Precision::Split
+/// [`Precision::Strict`]: crate::Precision::Strict
+/// [`Precision::Tensor`]: crate::Precision::Tensor
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gemm {
     pub(crate) product: Product,
@@ -180,7 +186,7 @@ impl Gemm {
         self
     }
 
-    /// Makes `coop` sum each step of k apart and add it to C in f32, as [`Precision::Split`] always does; for
+    /// Makes `coop` sum each step of k apart and add it to C in f32, as `Precision::Split` always does; for
     /// measurements.
     #[doc(hidden)]
     #[must_use]

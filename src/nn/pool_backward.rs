@@ -18,6 +18,7 @@ use half::f16;
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::Pool2dBackward;
 /// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;
