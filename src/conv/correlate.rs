@@ -132,7 +132,7 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
         && outputs >= 1 << 10
     {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-    } else if Tiled::check(c).is_ok() && c.terms() as u64 / 4 > profile.max_rounds() {
+    } else if Tiled::check(c).is_ok() && c.terms() as u64 > 4 * profile.loop_steps(1, 1 << 32) {
         let why = "products for an output, in slices of channels: the driver ends long loops";
         ("tiled", format!("{} {why}", c.terms()))
     } else if !profile.quirks.serial_workgroups

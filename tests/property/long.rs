@@ -31,8 +31,8 @@ fn runs_on(device: &Device, what: &str) -> bool {
     device.main || what.contains("Attention") && device.label.ends_with("WebGPU defaults)")
 }
 
-/// Ops that limit their windows: `auto` may refuse larger ones.
-const LIMITED: [&str; 2] = ["Filter", "Pool2dBackward"];
+/// Ops that limit their windows, keys or inner extent on such a driver: `auto` may refuse longer ones.
+const LIMITED: [&str; 4] = ["Filter", "Pool2dBackward", "Attention", "GemmInt8"];
 
 /// `auto` and every variant.
 fn names(variants: &'static [Variant]) -> impl Iterator<Item = &'static str> {
