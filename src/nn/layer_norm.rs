@@ -32,8 +32,9 @@ use super::rows::{Rows, norm_op};
 /// # Precision and determinism
 /// Computed in f32, with sums in a tree of fixed order. The variance is the mean square of deviations from the mean,
 /// so that a large mean does not cancel digits. A row that holds NaN or infinity becomes NaN where its result is not
-/// 0; squares that overflow f32 make a row 0. [`reference::layer_norm_bound`](crate::reference::layer_norm_bound)
-/// bounds the error. The same device and inputs give the same bits.
+/// 0; squares that overflow f32 make a row 0, and squares below the smallest normal f32 make it infinite or NaN if
+/// `eps` is 0. [`reference::layer_norm_bound`](crate::reference::layer_norm_bound) bounds the error. The same device
+/// and inputs give the same bits.
 ///
 /// # Cost
 /// About 5 flop for each element. `whole`: one dispatch, no scratch; each element is read and written once. `parts`:

@@ -22,7 +22,9 @@ pub fn adam<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<T>; 4] {
 
 /// Bounds the error of each result: one rounding for each operation, 2.5 ULP for quotients, 4.5 for the root.
 pub fn adam_bound<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<f64>; 4] {
-    let of = |(exact, error): (f64, f64)| spread(T::from_f64(exact), exact, error);
+    // Nothing over nothing, either of which may be flushed, has no defined result.
+    let undefined = |(exact, error): (f64, f64)| exact.is_infinite() && error.is_infinite();
+    let of = |x: (f64, f64)| if undefined(x) { x.1 } else { spread(T::from_f64(x.0), x.0, x.1) };
     steps(op, operands).map(|part| part.into_iter().map(of).collect())
 }
 
@@ -55,7 +57,10 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
         // The error of a square root is at most the root of the error.
         let of_root = (of_v / full[1]).sqrt().min(of_v / full[1] / root) + 8.0 * u * root;
         let step = rate * m / full[0] / size;
-        let of_step = rate * of_m / full[0] / size + step.abs() * (of_root / size + 10.0 * u);
+        // The root of a moment that its error may make 0 leaves epsilon alone.
+        let least_size = (size - of_root).max(eps);
+        let of_size = if least_size == 0.0 { f64::INFINITY } else { size / least_size - 1.0 };
+        let of_step = rate * of_m / full[0] / least_size + step.abs() * (of_size + 10.0 * u);
         results[0].push((p - step, of_step + 2.0 * u * (p.abs() + step.abs()) + least));
         results[1].push((m, of_m));
         results[2].push((v, of_v));

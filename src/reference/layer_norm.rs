@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::{chain, spread, ulp};
+use super::number::{chain, of_flushed_squares, spread, ulp};
 use crate::error::Result;
 use crate::nn::LayerNorm;
 use crate::program::Form;
@@ -49,7 +49,8 @@ fn elements<T: Number>(norm: &LayerNorm, x: &[T], gamma: &[T], beta: Option<&[T]
         // The error of the mean, absolute; of the variance, relative to the number under the root.
         let mean_error = (chain(n) + 4.0) * u * mean_of(&mut row.iter().map(|x| x.abs()));
         let off = mean_error * root;
-        let variance_error = (chain(n) + 6.0) * u + 2.0 * off + off * off;
+        let variance_error =
+            (chain(n) + 6.0) * u + 2.0 * off + off * off + of_flushed_squares(variance + eps);
         for (i, x) in row.iter().enumerate() {
             let (d, g) = (x - mean, gamma[i].to_f64());
             let b = beta.map_or(0.0, |beta| beta[i].to_f64());

@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, descriptor, each_output, input};
-use super::number::{chain, spread, ulp};
+use super::number::{chain, of_flushed_squares, spread, ulp};
 use crate::error::Result;
 use crate::nn::LayerNormBackward;
 use crate::program::Form;
@@ -55,14 +55,15 @@ pub(super) fn differentiate<T: Number>(
         let mean_of = |values: &dyn Fn(usize) -> f64| (0..n).map(values).sum::<f64>() / n as f64;
         let mean = if centered { mean_of(&|i| x[i]) } else { 0.0 };
         let d: Vec<f64> = x.iter().map(|x| x - mean).collect();
-        let s = 1.0 / (mean_of(&|i| d[i] * d[i]) + eps).sqrt();
+        let square = mean_of(&|i| d[i] * d[i]) + eps;
+        let s = 1.0 / square.sqrt();
         let g: Vec<f64> = dy.iter().zip(gamma).map(|(g, gamma)| g * gamma.to_f64()).collect();
         let drift = if centered { mean_of(&|i| g[i]) } else { 0.0 };
         let pull = mean_of(&|i| g[i] * d[i]) * s * s;
         let (of_g, of_gd) = (mean_of(&|i| g[i].abs()), mean_of(&|i| (g[i] * d[i]).abs()) * s * s);
         // The error of the mean, relative to the deviation; it affects d, the root and the sums.
         let off = if centered { (chain(n) + 4.0) * u * mean_of(&|i| x[i].abs()) } else { 0.0 };
-        let of_root = (chain(n) + 8.0) * u + 2.0 * off * s + off * off * s * s;
+        let of_root = (chain(n) + 8.0) * u + 2.0 * off * s + off * off * s * s + of_flushed_squares(square);
         for i in 0..n {
             let exact = s * (g[i] - drift - d[i] * pull);
             let sums = (chain(n) + 8.0) * u * (of_g + d[i].abs() * of_gd);

@@ -94,6 +94,13 @@ integer!(i32, u32, u8, i8);
 /// The smallest normal f32. WGSL lets a device flush smaller numbers, read or computed, to 0.
 pub(super) const LEAST_NORMAL: f64 = f32::MIN_POSITIVE as f64;
 
+/// Bounds the relative error of a mean of squares plus epsilon whose squares may be flushed to 0: infinite where no
+/// square need be left.
+pub(super) fn of_flushed_squares(square: f64) -> f64 {
+    let share = LEAST_NORMAL / square;
+    if share < 0.5 { share } else { f64::INFINITY }
+}
+
 /// Returns WGSL's ULP, the distance of the two f32 around `x`.
 pub(super) fn ulp(x: f64) -> f64 {
     // From the exponent of the f64: an f32 has 23 bits below it, and no step below 2^-149.
@@ -117,6 +124,9 @@ pub(super) fn spread<T: Number>(want: T, exact: f64, error: f64) -> f64 {
     if !exact.is_finite() || want.to_f64().is_nan() {
         // If flushed operands change the kind of the result, anything is allowed.
         return if same(exact, want.to_f64()) { 0.0 } else { f64::INFINITY };
+    }
+    if error.is_nan() {
+        return f64::INFINITY; // 0 times an unbounded relative error
     }
     // Rounding is monotone, so the ends of the interval give the ends of the results.
     let flushed = if exact.abs() - error < LEAST_NORMAL { 0.0 } else { exact };
@@ -164,6 +174,12 @@ mod tests {
         assert_eq!(u32::narrow(-1), u32::MAX);
         assert_eq!(f32::scalar(0.1), f64::from(0.1f32));
         assert_eq!(i32::scalar(-3.0), -3);
+    }
+
+    #[test]
+    fn squares_below_the_least_normal_number_leave_nothing() {
+        assert!(of_flushed_squares(1e-5) < 1e-30 && of_flushed_squares(f64::INFINITY) == 0.0);
+        assert!([0.0, 1e-39, f64::NAN].iter().all(|square| of_flushed_squares(*square) == f64::INFINITY));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
-use super::number::{chain, spread, ulp};
+use super::number::{chain, of_flushed_squares, spread, ulp};
 use crate::error::Result;
 use crate::nn::RmsNorm;
 use crate::program::Form;
@@ -20,35 +20,36 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 /// Computes the RMS norm of each row of `x`; a row has the length of `gamma`. Only the epsilon of the descriptor
 /// matters. Without `beta` the shift is 0.
 pub fn rms_norm<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<T> {
-    elements(norm, x, gamma, beta).map(|(exact, _)| T::from_f64(exact)).collect()
+    elements(norm, x, gamma, beta).map(|(exact, ..)| T::from_f64(exact)).collect()
 }
 
 /// Bounds the error of each element: the chain of additions of the mean of squares, the inverse root (2 ULP), and the
 /// roundings after it.
 pub fn rms_norm_bound<T: Number>(norm: &RmsNorm, x: &[T], gamma: &[T], beta: Option<&[T]>) -> Vec<f64> {
-    let error = chain(gamma.len()) + 8.0;
-    let bound = |(exact, scaled): (f64, f64)| {
+    let rounding = (chain(gamma.len()) + 8.0) * ulp(1.0);
+    let bound = |(exact, scaled, flushed): (f64, f64, f64)| {
         // Subnormal intermediate results may be flushed to 0.
-        let error = (error * scaled.abs() + exact.abs()) * ulp(1.0) + f64::from(f32::MIN_POSITIVE);
+        let error =
+            (rounding + flushed) * scaled.abs() + exact.abs() * ulp(1.0) + f64::from(f32::MIN_POSITIVE);
         spread(T::from_f64(exact), exact, error)
     };
     elements(norm, x, gamma, beta).map(bound).collect()
 }
 
-/// Returns each result with and without the shift.
+/// Returns each result with and without the shift, and the relative error of flushed squares.
 fn elements<T: Number>(
     norm: &RmsNorm,
     x: &[T],
     gamma: &[T],
     beta: Option<&[T]>,
-) -> impl Iterator<Item = (f64, f64)> {
+) -> impl Iterator<Item = (f64, f64, f64)> {
     let (n, eps) = (gamma.len(), f64::from(norm.epsilon()));
     x.chunks(n.max(1)).flat_map(move |row| {
         let mean = row.iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>() / n as f64;
-        let root = (mean + eps).sqrt();
+        let (root, flushed) = ((mean + eps).sqrt(), of_flushed_squares(mean + eps));
         row.iter().enumerate().map(move |(i, x)| {
             let scaled = x.to_f64() / root * gamma[i].to_f64();
-            (scaled + beta.map_or(0.0, |beta| beta[i].to_f64()), scaled)
+            (scaled + beta.map_or(0.0, |beta| beta[i].to_f64()), scaled, flushed)
         })
     })
 }
