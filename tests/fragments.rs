@@ -1,6 +1,6 @@
 //! Users' fragments and ops, and which of them run without runtime checks.
 
-use crate::support::gpu;
+use crate::support::{Random, gpu};
 use std::collections::BTreeSet;
 use tilework::elementwise::{Map, MapFn, Zip, ZipFn};
 use tilework::gpu::Arg;
@@ -18,13 +18,8 @@ mod pieces;
 /// A short version of the fuzz target `fragment`, with the same fragments in every run.
 #[test]
 fn contained_fragments_only_compute() {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut below = |n: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as usize % n
-    };
+    let mut random = Random::new(1);
+    let mut below = |n: usize| random.next() as usize % n;
     let (mut contained, mut checked, mut refused) = (0, 0, 0);
     for _ in 0..4000 {
         match pieces::contained(&pieces::fragment(&mut below)) {

@@ -2,7 +2,7 @@
 //! variant declares, and each kernel's `Params` matches the Rust struct.
 
 use crate::support::coverage::{all, sample};
-use crate::support::profiles;
+use crate::support::{Random, profiles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -296,13 +296,8 @@ mod directives;
 /// A short version of the fuzz target `expander`, with the same texts in every run.
 #[test]
 fn random_directives_expand_or_name_their_line() {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut below = |n: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as usize % n
-    };
+    let mut random = Random::new(1);
+    let mut below = |n: usize| random.next() as usize % n;
     let spec = shader::Spec::new();
     let texts: Vec<_> = (0..20_000).map(|_| directives::lines(&mut below)).collect();
     let (done, refused): (Vec<_>, Vec<_>) = texts.iter().partition(|text| directives::expands(text, &spec));

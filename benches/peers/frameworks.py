@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import sys
-import time
 
 import cupy as cp
 import numpy as np
@@ -16,33 +15,14 @@ from scipy.io import mmread
 from scipy.sparse import block_diag
 from torch.nn.grad import conv2d_input, conv2d_weight
 
-
-# Calls between two events: the host is ahead of the device, so that its own time does not count.
-CALLS = 8
-
-
-def median(work):
-    """Seconds of the median of 25 runs after half a second of the same work. Both frameworks use the default stream."""
-
-    def once():
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(CALLS):
-            work()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) * 1e-3 / CALLS
-
-    start = time.time()
-    while time.time() - start < 0.5:
-        once()
-    return sorted(once() for _ in range(25))[12]
+from timing import median
 
 
 def row(op, dtype, size, work, peer="PyTorch"):
     if sys.argv[2:] and op not in sys.argv[2:]:
         return None
-    return {"peer": peer, "op": op, "dtype": dtype, "size": size, "seconds": median(work)}
+    # Both frameworks use the default stream.
+    return {"peer": peer, "op": op, "dtype": dtype, "size": size, "seconds": median(work, 0.5, 25)}
 
 
 rows = json.load(open(sys.argv[1]))

@@ -10,28 +10,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-# Calls between two events: the host is ahead of the device, so that its own time does not count.
-CALLS = 8
+from timing import median
 
 TYPES = {"f32": torch.float32, "f16": torch.float16}
-
-
-def median(work):
-    """Seconds of the median of 15 runs after a tenth of a second of the same work, which keeps the clocks up."""
-
-    def once():
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(CALLS):
-            work()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) * 1e-3 / CALLS
-
-    start = time.time()
-    while time.time() - start < 0.1:
-        once()
-    return sorted(once() for _ in range(15))[7]
 
 
 def on(shape, flag):
@@ -156,7 +137,7 @@ for shape in json.load(open(sys.argv[1])):
     if time.time() - begun > limit:
         break
     try:
-        seconds = median(WORK[shape["op"]](shape, *tensors(shape)))
+        seconds = median(WORK[shape["op"]](shape, *tensors(shape)), 0.1, 15)
     except Exception as e:
         print(shape["op"], shape["size"], e)
         continue

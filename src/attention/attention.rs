@@ -4,12 +4,12 @@ use super::coop::CoopTile;
 use super::flash::FlashTile;
 use super::form;
 use super::layout::AttentionLowering;
-use super::{coop, flash, naive, split};
+use super::way::{AttentionWay, VARIANTS, policy};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, Requires,
-    Translation, Variant, choose, lowered_as, operands,
+    Access, Comparison, Cost, DeviceProfile, Domain, Example, Op, Operand, Operation, Program, choose,
+    lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -163,29 +163,6 @@ pub struct Attention {
     pub(super) coop_tile: Option<CoopTile>,
     pub(crate) variant: String,
 }
-
-const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "naive",
-        "three kernels: all scores in memory, their softmax, the product with the values",
-    ),
-    Variant::portable(
-        "flash",
-        "one kernel with an online softmax: scores stay in registers, keys are read tile by tile",
-    ),
-    Variant::portable(
-        "split-kv",
-        "keys split over workgroups, each read once for the heads that share it; a second kernel merges",
-    ),
-    Variant {
-        name: "coop",
-        about: "`flash` on cooperative matrices, for f16 q, k and v: weights are rounded to f16, sums are f32",
-        requires: Requires { subgroups: true, f16: true, cooperative: true },
-        // naga translates matrices of 16 x 16 to SPIR-V only; Tint and standard WGSL have none.
-        translations: &[Translation::SpirV],
-        any_order: false,
-    },
-];
 
 impl Attention {
     /// Takes the shape of `q`, (batch, heads, queries, head size). `k` and `v` are (batch, `kv_heads`, `keys`, head
@@ -459,30 +436,12 @@ impl Attention {
         let (lowering, operands) = self.prepare("attention", dtype, profile)?;
         let (variant, decision) =
             choose("attention", &self.variant, VARIANTS, profile, || policy(&lowering))?;
+        let way = AttentionWay::of(variant.name, &lowering)?;
         let mut program = Program::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
-        match variant.name {
-            "naive" => naive::lower(&lowering, &mut program)?,
-            "split-kv" => split::lower(&lowering, &mut program)?,
-            "coop" => coop::lower(&lowering, &mut program)?,
-            _ => flash::lower(&lowering, &mut program)?,
-        }
+        way.lower(&lowering, &mut program)?;
         Ok(program)
-    }
-}
-
-/// Chooses a variant, with the reason.
-fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
-    let rows = of.rows_of_pair();
-    if of.op.queries <= 4 || rows <= 16 {
-        ("split-kv", format!("{rows} rows share keys: reading keys takes the time"))
-    } else if coop::missing(of).is_none() {
-        ("coop", "the device multiplies f16 on cooperative matrices".to_owned())
-    } else if flash::fits(of) {
-        ("flash", "scores stay in registers".to_owned())
-    } else {
-        ("naive", "too many keys for the loops of `flash` on this device".to_owned())
     }
 }
 

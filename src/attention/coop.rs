@@ -73,16 +73,26 @@ fn policy(head_size: usize) -> CoopTile {
     }
 }
 
+/// Tells whether `coop` takes the head size of `op`.
+fn takes_heads(op: &Attention) -> bool {
+    op.head_size.is_multiple_of(SIDE as usize) && op.head_size <= 128
+}
+
+/// Tells whether `coop` takes `op` with f16 q.
+pub(super) fn takes(op: &Attention) -> bool {
+    op.kv == Some(KvType::F16) && op.paging.is_none() && takes_heads(op)
+}
+
 /// Returns what `coop` needs and the inputs or the device do not meet, if anything.
 pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
-    let Attention { head_size, paging, .. } = *of.op;
+    let head_size = of.op.head_size;
     if of.dtype != DType::F16 || of.kv != KvType::F16 {
         return Some(format!("f16 q, k and v; q is {}, k and v are {}", of.dtype, of.kv.name()));
     }
-    if paging.is_some() {
+    if of.op.paging.is_some() {
         return Some("a cache without pages".into());
     }
-    if !head_size.is_multiple_of(SIDE as usize) || head_size > 128 {
+    if !takes_heads(of.op) {
         return Some(format!("a head size that is a multiple of 16 up to 128, not {head_size}"));
     }
     let DeviceProfile { subgroup_sizes, .. } = *of.profile;
@@ -95,7 +105,8 @@ pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
     None
 }
 
-pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
+/// Returns the tile. Rejects what it, the inputs or the device cannot run.
+pub(super) fn check(of: &AttentionLowering<'_>) -> Result<CoopTile> {
     if let Some(missing) = missing(of) {
         return Err(err!(Unsupported, "{}: the variant `coop` needs {missing}; use `auto`", of.name));
     }
@@ -108,6 +119,10 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         ));
     }
     of.check_room(&tile, tile.threads(), tile.workgroup_bytes(of.op.head_size as u32))?;
+    Ok(tile)
+}
+
+pub(super) fn lower(tile: CoopTile, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let spec = of
         .spec(&INPUTS)
         .flag("EIGHTS", true)

@@ -47,8 +47,14 @@ impl FlashTile {
         scores.max(values)
     }
 
-    fn workgroup_bytes(self, vec4s: u32, subgroups: bool) -> u32 {
-        16 * self.staged(vec4s) + if subgroups { 0 } else { 4 * self.threads() * self.thread_rows }
+    /// Tells whether the threads of a row lie in one subgroup.
+    fn in_subgroup(self, profile: &DeviceProfile) -> bool {
+        profile.features.subgroups && profile.subgroup_sizes.0 >= self.lanes
+    }
+
+    fn workgroup_bytes(self, vec4s: u32, profile: &DeviceProfile) -> u32 {
+        16 * self.staged(vec4s)
+            + if self.in_subgroup(profile) { 0 } else { 4 * self.threads() * self.thread_rows }
     }
 
     /// Adds the tile's constants to `spec`.
@@ -138,10 +144,10 @@ pub(super) fn fits(of: &AttentionLowering<'_>) -> bool {
     of.op.keys as u64 <= max_keys(of.profile, tile, of.vec4s())
 }
 
-pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
+/// Returns the tile. Rejects what it or the device cannot run.
+pub(super) fn check(of: &AttentionLowering<'_>) -> Result<FlashTile> {
     let (profile, vec4s) = (of.profile, of.vec4s());
     let tile = of.op.tile.unwrap_or_else(|| policy(profile, vec4s));
-    let in_subgroup = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
     if !tile.is_valid() {
         return Err(err!(
             InvalidArgument,
@@ -149,8 +155,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
             of.name
         ));
     }
-    let (threads, bytes) = (tile.threads(), tile.workgroup_bytes(vec4s, in_subgroup));
-    of.check_room(&tile, threads, bytes)?;
+    of.check_room(&tile, tile.threads(), tile.workgroup_bytes(vec4s, profile))?;
     let max = max_keys(profile, tile, vec4s);
     if of.op.keys as u64 > max {
         return Err(err!(
@@ -160,14 +165,18 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
             profile.name
         ));
     }
+    Ok(tile)
+}
+
+pub(super) fn lower(tile: FlashTile, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     // If all rows see the same keys, only keys after the last and in missing pages are hidden.
     let all_alike = !of.op.causal && of.op.window.is_none();
     let may_end = of.op.lengths || of.op.paging.is_some() || !of.op.keys.is_multiple_of(tile.keys as usize);
     let spec = tile
         .specialise(of.spec(&INPUTS))
         .flag("HIDES_ENDS", all_alike && may_end)
-        .flag("SUBGROUPS", in_subgroup)
-        .flag("CAREFUL", profile.quirks.exp_drops_nan);
+        .flag("SUBGROUPS", tile.in_subgroup(of.profile))
+        .flag("CAREFUL", of.profile.quirks.exp_drops_nan);
     let kernel = Kernel::library("attention/attention_flash", "attention_flash", spec);
     of.dispatch_rows(program, kernel, tile.rows, &INPUTS)
 }
@@ -194,11 +203,10 @@ mod tests {
         for profile in profiles {
             for vec4s in (2..=64).step_by(2) {
                 let tile = policy(&profile, vec4s);
-                let subgroups = profile.features.subgroups && profile.subgroup_sizes.0 >= tile.lanes;
                 let limits = &profile.limits;
                 assert!(tile.is_valid(), "{tile:?}");
                 assert!(tile.threads() <= limits.max_invocations, "{tile:?}");
-                assert!(tile.workgroup_bytes(vec4s, subgroups) <= limits.max_workgroup_bytes, "{tile:?}");
+                assert!(tile.workgroup_bytes(vec4s, &profile) <= limits.max_workgroup_bytes, "{tile:?}");
             }
         }
     }

@@ -16,11 +16,13 @@ mod kv_append;
 mod layout;
 mod naive;
 mod split;
+mod way;
 
 pub use attention::{Attention, KvType, Paging};
 pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::KvAppend;
+pub(crate) use way::may_run_on_matrices;
 
 use crate::program::Operation;
 

@@ -12,9 +12,9 @@ const RUN: u64 = 1024;
 /// The largest scratch for scores, in bytes.
 const MAX_SCORE_BYTES: u64 = 1 << 30;
 
-pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
+/// Rejects keys that the device cannot run.
+pub(super) fn check(of: &AttentionLowering<'_>) -> Result<()> {
     let keys = of.op.keys as u64;
-    let limit = of.profile.limits.max_storage_binding.min(MAX_SCORE_BYTES);
     // A thread walks over all keys, in runs.
     if !of.profile.runs_rounds(keys + keys.div_ceil(RUN)) {
         return Err(err!(
@@ -25,7 +25,12 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
             of.profile.name
         ));
     }
-    of.profile.check_scratch(&of.name, format_args!("the scores of {keys} keys"), 4 * keys, "use `auto`")?;
+    of.profile.check_scratch(&of.name, format_args!("the scores of {keys} keys"), 4 * keys, "use `auto`")
+}
+
+pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
+    let keys = of.op.keys as u64;
+    let limit = of.profile.limits.max_storage_binding.min(MAX_SCORE_BYTES);
     let max_rows = (limit / 4 / keys).max(1);
     let rows = (of.pairs() * of.rows_of_pair()) as u64;
     let scratch = program.scratch(4 * keys * max_rows.min(rows));

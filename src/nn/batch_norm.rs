@@ -1,17 +1,17 @@
 //! Batch norm for inference.
 
+use super::batch_program::{begin, form};
 use super::form::EPS;
-use super::rows::{check_eps, check_rows};
-use super::windows::check_images;
+use super::rows::check_rows;
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Resource, Role, Variant, choose, kernel_params, operands,
+    Asked, Binding, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operation, Program,
+    Resource, Variant, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
-use crate::shape::{elements, index_u32};
+use crate::shape::index_u32;
 
 /// Normalises channels by given statistics, as in inference:
 /// `output[n, c, i] = activation((x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c])`.
@@ -113,24 +113,7 @@ impl Op<f32> for BatchNorm {
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let [n, c, h, w] = self.shape;
-        check_images("batch-norm", self.shape)?;
-        let len = elements("batch-norm", "x", &self.shape)?;
-        check_eps("batch-norm", self.eps)?;
-        let (_, decision) = choose("batch-norm", &self.variant, VARIANTS, profile, || {
-            ("planes", "the only variant".to_owned())
-        })?;
-        let mut program = Program::new("batch-norm", decision);
-        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
-        program.operands = vec![
-            f32s("x", len, Access::Read),
-            f32s("mean", c, Access::Read),
-            f32s("variance", c, Access::Read),
-            f32s("gamma", c, Access::Read),
-            f32s("beta", c, Access::Read),
-            f32s("output", len, Access::Write),
-        ];
-        program.cost =
-            Cost { flop: 5.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 5.0, profile)?;
         let plane = h * w;
         check_rows("batch-norm", &program.operands[0], plane, profile)?;
         index_u32("batch-norm", "planes", n * c)?;
@@ -181,18 +164,11 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (x, shape) = asked.array::<4>("x")?;
-    asked.check_type(&x)?;
-    let op = BatchNorm::new(shape)
-        .eps(asked.settings().number("eps")?)
-        .activation(Activation::asked(asked.settings())?)
-        .variant(asked.variant());
-    let mut operands = vec![Role::Given(x)];
-    for name in ["mean", "variance", "gamma", "beta"] {
-        operands.push(Role::Given(asked.like(name, &shape[1..2])?));
-    }
-    operands.push(Role::Result(shape.to_vec()));
-    Ok(Form::new::<f32>(op, operands))
+    form(asked, &INFO, |shape, asked| {
+        let settings = asked.settings();
+        let op = BatchNorm::new(shape).eps(settings.number("eps")?).activation(Activation::asked(settings)?);
+        Ok(op.variant(asked.variant()))
+    })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

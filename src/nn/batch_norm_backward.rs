@@ -2,17 +2,16 @@
 
 use super::batch_channels::{BatchChannels, WORKGROUP};
 use super::batch_norm_train::{SAMPLES, VARIANTS};
+use super::batch_program::{begin, form};
 use super::form::EPS;
-use super::rows::check_eps;
-use super::windows::check_images;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Variant, choose, kernel_params, operands,
+    Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operation, Program, Resource,
+    kernel_params, operands,
 };
 use crate::shader::Spec;
-use crate::shape::{elements, index_u32};
+use crate::shape::index_u32;
 
 /// The gradients of a loss by the argument, the scale and the shift of [`BatchNormTrain`](super::BatchNormTrain), from
 /// the gradient `dy` by its result. With `z = (x - mean) / sqrt(variance + eps)` and `m` elements a channel:
@@ -28,8 +27,8 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `x`, `dy` and `dx` are N x C x H x W; `gamma`, `dgamma` and `dbeta` have C elements. No extent may be 0. Every output
-/// must be a wgpu buffer of its own.
+/// `x`, `dy` and `dx` are N x C x H x W; `gamma`, `dgamma` and `dbeta` have C elements. No extent may be 0. Every
+/// output must be a wgpu buffer of its own.
 ///
 /// # Types
 /// f32.
@@ -41,8 +40,8 @@ use crate::shape::{elements, index_u32};
 ///
 /// # Cost
 /// About 25 operations an element. `x` is read three times and `dy` twice, `dx` is written once. Five dispatches (more
-/// for an `x` above the largest binding). Scratch of 32 bytes for each part of a channel, at most about 2048 parts, and 8
-/// bytes a channel.
+/// for an `x` above the largest binding). Scratch of 32 bytes for each part of a channel, at most about 2048 parts, and
+/// 8 bytes a channel.
 ///
 /// # Variants
 /// `parts`.
@@ -50,7 +49,8 @@ use crate::shape::{elements, index_u32};
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): an extent of 0.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
+///   finite.
 ///
 /// # Algorithm
 /// `shaders/nn/batch_norm_train_partials.wgsl` and `batch_norm_train_join.wgsl`, twice each, then
@@ -79,17 +79,7 @@ impl BatchNormBackward {
         self
     }
 
-    /// Selects a variant by name.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     pub(crate) fn parts(&self) -> ([usize; 4], f32) {
         (self.shape, self.eps)
@@ -106,27 +96,9 @@ impl Op<f32> for BatchNormBackward {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        const OP: &str = "batch-norm-backward";
-        check_images(OP, self.shape)?;
-        let [n, c, h, w] = self.shape;
-        let len = elements(OP, "x", &self.shape)?;
-        check_eps(OP, self.eps)?;
-        let (_, decision) =
-            choose(OP, &self.variant, VARIANTS, profile, || ("parts", "the only variant".to_owned()))?;
-        let mut program = Program::new(OP, decision);
-        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
-        program.operands = vec![
-            f32s("x", len, Access::Read),
-            f32s("gamma", c, Access::Read),
-            f32s("dy", len, Access::Read),
-            f32s("dx", len, Access::Write),
-            f32s("dgamma", c, Access::Write),
-            f32s("dbeta", c, Access::Write),
-        ];
-        program.cost =
-            Cost { flop: 25.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 25.0, profile)?;
         let channels = BatchChannels {
-            op: OP,
+            op: INFO.name,
             shape: self.shape,
             eps: self.eps,
             momentum: 0.0,
@@ -134,7 +106,8 @@ impl Op<f32> for BatchNormBackward {
             profile,
         };
         channels.check(&program.operands[0])?;
-        index_u32(OP, "planes", n * c)?;
+        let [n, c, h, w] = self.shape;
+        index_u32(INFO.name, "planes", n * c)?;
         let [x, dy, dx] = [0, 2, 3].map(Resource::Operand);
         let [gamma, dgamma, dbeta] = [1, 4, 5].map(|i| Binding::operand(i, &program.operands));
         let found = channels.statistics(&mut program, x, None);
@@ -175,14 +148,9 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (x, shape) = asked.array::<4>("x")?;
-    asked.check_type(&x)?;
-    let op = BatchNormBackward::new(shape).eps(asked.settings().number("eps")?).variant(asked.variant());
-    let mut operands = vec![Role::Given(x), Role::Given(asked.like("gamma", &shape[1..2])?)];
-    operands.push(Role::Given(asked.like("dy", &shape)?));
-    let lists = [&shape[..], &shape[1..2], &shape[1..2]];
-    operands.extend(lists.map(|shape| Role::Result(shape.to_vec())));
-    Ok(Form::new::<f32>(op, operands))
+    form(asked, &INFO, |shape, asked| {
+        Ok(BatchNormBackward::new(shape).eps(asked.settings().number("eps")?).variant(asked.variant()))
+    })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

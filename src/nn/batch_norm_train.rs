@@ -2,16 +2,14 @@
 
 use super::BatchNorm;
 use super::batch_channels::BatchChannels;
+use super::batch_program::{begin, form};
 use super::form::EPS;
-use super::rows::check_eps;
-use super::windows::check_images;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Input, Op, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, choose, operands,
+    Asked, Binding, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Resource, Setting,
+    Variant, operands,
 };
-use crate::shape::elements;
 
 /// Batch norm with the statistics of the batch, as in training:
 /// `y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]`, with the mean and the biased
@@ -63,8 +61,8 @@ use crate::shape::elements;
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): an extent of 0; one element a channel, which has no unbiased variance.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, an image above the largest binding.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not finite,
-///   a `momentum` outside 0 to 1.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, an `eps` that is negative or not
+///   finite, a `momentum` outside 0 to 1.
 ///
 /// # Algorithm
 /// S. Ioffe and C. Szegedy, *Batch Normalization*, 2015; T. Chan, G. Golub and R. LeVeque, *Updating Formulae and a
@@ -109,17 +107,7 @@ impl BatchNormTrain {
         self
     }
 
-    /// Selects a variant by name.
-    #[must_use]
-    pub fn variant(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.variant);
-        self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        VARIANTS
-    }
+    crate::program::variants!(variant);
 
     /// Shape, epsilon, momentum, and the factor from the variance to the one that is averaged.
     pub(crate) fn parts(&self) -> ([usize; 4], f32, f32, f64) {
@@ -149,43 +137,25 @@ impl Op<f32> for BatchNormTrain {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        const OP: &str = "batch-norm-train";
-        check_images(OP, self.shape)?;
-        let (len, c) = (elements(OP, "x", &self.shape)?, self.shape[1]);
-        check_eps(OP, self.eps)?;
+        let mut program = begin(&INFO, self.shape, self.eps, &self.variant, 15.0, profile)?;
+        let op = INFO.name;
         if !(0.0..=1.0).contains(&self.momentum) {
             return Err(err!(
                 InvalidArgument,
-                "{OP}: momentum is {:?}; it is the share of the batch, from 0 to 1, such as 0.1",
+                "{op}: momentum is {:?}; it is the share of the batch, from 0 to 1, such as 0.1",
                 self.momentum
             ));
         }
-        if len == c && !self.population {
+        if program.operands[0].len == self.shape[1] && !self.population {
             return Err(err!(
                 Shape,
-                "{OP}: x of {:?} has one element a channel, which has no unbiased variance; take more, or `population`",
+                "{op}: x of {:?} has one element a channel, which has no unbiased variance; take more, or `population`",
                 self.shape
             ));
         }
         let (_, _, _, correction) = self.parts();
-        let (_, decision) =
-            choose(OP, &self.variant, VARIANTS, profile, || ("parts", "the only variant".to_owned()))?;
-        let mut program = Program::new(OP, decision);
-        let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
-        program.operands = vec![
-            f32s("x", len, Access::Read),
-            f32s("gamma", c, Access::Read),
-            f32s("beta", c, Access::Read),
-            f32s("running_mean", c, Access::Read),
-            f32s("running_variance", c, Access::Read),
-            f32s("y", len, Access::Write),
-            f32s("new_running_mean", c, Access::Write),
-            f32s("new_running_variance", c, Access::Write),
-        ];
-        program.cost =
-            Cost { flop: 15.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
         let channels = BatchChannels {
-            op: OP,
+            op,
             shape: self.shape,
             eps: self.eps,
             momentum: self.momentum,
@@ -227,21 +197,12 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (x, shape) = asked.array::<4>("x")?;
-    asked.check_type(&x)?;
-    let settings = asked.settings();
-    let mut op = BatchNormTrain::new(shape)
-        .eps(settings.number("eps")?)
-        .momentum(settings.number("momentum")?)
-        .variant(asked.variant());
-    op.population = settings.has("population");
-    let mut operands = vec![Role::Given(x)];
-    for name in ["gamma", "beta", "running_mean", "running_variance"] {
-        operands.push(Role::Given(asked.like(name, &shape[1..2])?));
-    }
-    let lists = [&shape[..], &shape[1..2], &shape[1..2]];
-    operands.extend(lists.map(|shape| Role::Result(shape.to_vec())));
-    Ok(Form::new::<f32>(op, operands))
+    form(asked, &INFO, |shape, asked| {
+        let settings = asked.settings();
+        let op =
+            BatchNormTrain::new(shape).eps(settings.number("eps")?).momentum(settings.number("momentum")?);
+        Ok(BatchNormTrain { population: settings.has("population"), ..op.variant(asked.variant()) })
+    })
 }
 
 /// Shapes that reach every form of the kernels: of vec4s and not, one part and several.

@@ -26,26 +26,9 @@ use crate::program::Domain;
 /// `y`, the output of [`LogSoftmax`](super::LogSoftmax), `dy` and `dx` have `rows` x `n` elements, row-major. Either
 /// extent may be 0. Outputs must not share wgpu buffers with other operands.
 ///
-/// # Types
-/// f32.
-///
 /// # Precision and determinism
-/// Sums are f32, in a tree of fixed order. A row that holds NaN becomes NaN.
-/// [`reference::log_softmax_backward_bound`](crate::reference::log_softmax_backward_bound) bounds the error. The same
-/// device and inputs give the same bits.
-///
-/// # Cost
-/// About 8 flop for each element. One dispatch, no scratch. `whole` reads and writes each element once.
-///
-/// # Variants
-/// `whole` keeps a row in the registers of at most one workgroup: up to 8192 elements (2048 on processors), or a
-/// quarter of that if `n` is not a multiple of 4. `passes` takes rows of any length. `auto` (the default) takes
-/// `whole` where it fits.
-///
-/// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding or
-///   above the limit of `whole`.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+/// [`reference::log_softmax_backward_bound`](crate::reference::log_softmax_backward_bound) bounds the error. The rest,
+/// and the types, cost, variants and errors, are those of [`SoftmaxBackward`](super::SoftmaxBackward).
 ///
 /// # Algorithm
 /// `shaders/nn/rows_backward.wgsl` with `log_softmax_backward.wgsl`.

@@ -24,6 +24,7 @@ mod batch_channels;
 mod batch_norm;
 mod batch_norm_backward;
 mod batch_norm_train;
+mod batch_program;
 mod bias_backward;
 mod columns;
 mod cross_entropy;

@@ -111,8 +111,8 @@ impl Pool2dBackward {
         if steps > MAX_STEPS {
             return Err(err!(
                 TooLarge,
-                "pool-backward: a cell lies in {held} windows of {r} x {s}, which take {steps} steps; every driver runs \
-                 at most {}; use smaller windows or larger strides",
+                "pool-backward: a cell lies in {held} windows of {r} x {s}, which take {steps} steps; every driver \
+                 runs at most {}; use smaller windows or larger strides",
                 MAX_STEPS
             ));
         }
@@ -127,8 +127,8 @@ impl Pool2dBackward {
         if variant.name == "pairs" && !pairs {
             return Err(err!(
                 Unsupported,
-                "pool-backward: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and an \
-                 even number of rows of a multiple of 4; these are {r} x {s} with stride {:?} in {} rows of {}; use \
+                "pool-backward: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and \
+                 an even number of rows of a multiple of 4; these are {r} x {s} with stride {:?} in {} rows of {}; use \
                  `direct` or `auto`",
                 windows.stride,
                 windows.shape[2],

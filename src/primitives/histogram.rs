@@ -48,8 +48,8 @@ use lowering::HistogramLowering;
 /// - [`with_edges`](Histogram::with_edges): your own edges; elements are compared with them exactly.
 ///
 /// An element below the first edge or above the last is not counted, and neither is NaN. `-0` is 0. With a range or
-/// edges these are the rules of NumPy's `histogram`, without them those of `bincount`. If rounding makes edges equal, an element on them belongs to the last of their
-/// bins.
+/// edges these are the rules of NumPy's `histogram`, without them those of `bincount`. If rounding makes edges equal,
+/// an element on them belongs to the last of their bins.
 ///
 /// # Precision and determinism
 /// Exact, with the same bits in every run on every device: a quotient in f32 only proposes the bin, and a
@@ -234,8 +234,8 @@ impl Histogram {
                 if dtype.is_float() && !(near_lo < near_hi && near_lo.is_finite() && near_hi.is_finite()) {
                     return Err(err!(
                         InvalidArgument,
-                        "histogram: the range {lo:?} to {hi:?} is {near_lo:?} to {near_hi:?} in f32, in which elements of \
-                         {dtype} are compared; both ends must be finite and different in f32"
+                        "histogram: the range {lo:?} to {hi:?} is {near_lo:?} to {near_hi:?} in f32, in which elements \
+                         of {dtype} are compared; both ends must be finite and different in f32"
                     ));
                 }
                 Ok(())

@@ -4,7 +4,7 @@ use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{chain, exp_ulps, spread, ulp};
 use crate::array::{HostArray, HostData};
-use crate::attention::{Attention, KvType};
+use crate::attention::{Attention, KvType, may_run_on_matrices};
 use crate::element::{DType, Element, fp8_value};
 use crate::error::{Result, err};
 use crate::program::Form;
@@ -28,7 +28,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     by_input!(form, 0, [f32, f16], T => {
         let q = input::<T>(form, 0)?;
         let mut bound = attention_bound(op, q, &k, &v, inputs);
-        if T::DTYPE == DType::F16 && on_matrices(op) {
+        if T::DTYPE == DType::F16 && may_run_on_matrices(op) {
             bound = rounded_bound(op, q, (&k, &v), inputs, &bound);
         }
         Ok(vec![Wanted::near(&output_shape(form, 0), attention(op, q, &k, &v, inputs), bound)?])
@@ -47,13 +47,6 @@ fn decoded(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Re
     let scales = scales[(at - 1) * (scales.len() / 2)..].iter();
     let rows = numbers.chunks(op.head_size.max(1)).zip(scales);
     Ok(rows.flat_map(|(row, scale)| row.iter().map(move |x| x * scale)).collect())
-}
-
-/// Tells whether an attention of f16 may run on cooperative matrices.
-fn on_matrices(op: &Attention) -> bool {
-    let fits = op.kv == Some(KvType::F16) && op.paging.is_none();
-    let fits = fits && op.head_size.is_multiple_of(16) && op.head_size <= 128;
-    op.variant == "coop" || op.variant == "auto" && fits && op.queries > 4
 }
 
 /// Widens `bound` for weights rounded to either f16 neighbour, subnormal or not, and for hardware that truncates sums.

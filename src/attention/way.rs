@@ -1,0 +1,85 @@
+//! The ways to compute attention. Resolves the name of a variant, once.
+
+use super::attention::Attention;
+use super::coop::{self, CoopTile};
+use super::flash::{self, FlashTile};
+use super::layout::AttentionLowering;
+use super::{naive, split};
+use crate::error::Result;
+use crate::program::{Program, Requires, Translation, Variant};
+
+pub(super) const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "naive",
+        "three kernels: all scores in memory, their softmax, the product with the values",
+    ),
+    Variant::portable(
+        "flash",
+        "one kernel with an online softmax: scores stay in registers, keys are read tile by tile",
+    ),
+    Variant::portable(
+        "split-kv",
+        "keys split over workgroups, each read once for the heads that share it; a second kernel merges",
+    ),
+    Variant {
+        name: "coop",
+        about: "`flash` on cooperative matrices, for f16 q, k and v: weights are rounded to f16, sums are f32",
+        requires: Requires { subgroups: true, f16: true, cooperative: true },
+        // naga translates matrices of 16 x 16 to SPIR-V only; Tint and standard WGSL have none.
+        translations: &[Translation::SpirV],
+        any_order: false,
+    },
+];
+
+/// How attention runs, with its tile.
+pub(super) enum AttentionWay {
+    Naive,
+    Flash(FlashTile),
+    SplitKv,
+    Coop(CoopTile),
+}
+
+impl AttentionWay {
+    /// Resolves a variant. Rejects what it or the device cannot run.
+    pub(super) fn of(variant: &str, of: &AttentionLowering<'_>) -> Result<Self> {
+        match variant {
+            "naive" => naive::check(of).map(|()| Self::Naive),
+            "split-kv" => Ok(Self::SplitKv),
+            "coop" => coop::check(of).map(Self::Coop),
+            _ => flash::check(of).map(Self::Flash),
+        }
+    }
+
+    /// Writes the dispatches to `program`.
+    pub(super) fn lower(&self, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
+        match self {
+            Self::Naive => naive::lower(of, program),
+            Self::Flash(tile) => flash::lower(*tile, of, program),
+            Self::SplitKv => split::lower(of, program),
+            Self::Coop(tile) => coop::lower(*tile, of, program),
+        }
+    }
+}
+
+/// Chooses a variant, with the reason.
+pub(super) fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
+    let rows = of.rows_of_pair();
+    if of.op.queries <= 4 || rows <= 16 {
+        ("split-kv", format!("{rows} rows share keys: reading keys takes the time"))
+    } else if coop::missing(of).is_none() {
+        ("coop", "the device multiplies f16 on cooperative matrices".to_owned())
+    } else if flash::fits(of) {
+        ("flash", "scores stay in registers".to_owned())
+    } else {
+        ("naive", "too many keys for the loops of `flash` on this device".to_owned())
+    }
+}
+
+/// Tells whether a device may run an attention of f16 on cooperative matrices, which round its weights.
+pub(crate) fn may_run_on_matrices(op: &Attention) -> bool {
+    match op.variant.as_str() {
+        "coop" => true,
+        "auto" => op.queries > 4 && coop::takes(op),
+        _ => false,
+    }
+}

@@ -1,0 +1,59 @@
+//! What batch norm, in inference and in training, and its gradients share: their programs begin as they are declared.
+
+use super::rows::check_eps;
+use super::windows::check_images;
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{
+    Access, Asked, Cost, DeviceProfile, Form, Op, Operand, Operation, Program, Role, choose,
+};
+use crate::shape::elements;
+
+/// The shape of an operand declared with this formula: of a number for each channel, or of images like `x`.
+fn extents<'a>(formula: &str, shape: &'a [usize; 4]) -> &'a [usize] {
+    if formula == "(C)" { &shape[1..2] } else { shape }
+}
+
+/// Checks the shape of `x` and the epsilon, and begins a program of `flop` operations for each element.
+pub(super) fn begin(
+    op: &Operation,
+    shape: [usize; 4],
+    eps: f32,
+    variant: &str,
+    flop: f64,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    check_images(op.name, shape)?;
+    let len = elements(op.name, "x", &shape)?;
+    check_eps(op.name, eps)?;
+    let variants = (op.variants)();
+    let only = || (variants[0].name, "the only variant".to_owned());
+    let (_, decision) = choose(op.name, variant, variants, profile, only)?;
+    let mut program = Program::new(op.name, decision);
+    let f32s = |name, formula, access| {
+        let len = extents(formula, &shape).iter().product();
+        Operand { name, dtype: DType::F32, len, access }
+    };
+    program.operands = op.inputs.iter().map(|input| f32s(input.name, input.shape, Access::Read)).collect();
+    program.operands.extend(op.outputs.iter().map(|(name, formula)| f32s(name, formula, Access::Write)));
+    let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
+    program.cost = Cost { flop: flop * len as f64, bytes };
+    Ok(program)
+}
+
+/// Forms the op that `make` returns for the shape of `x`.
+pub(super) fn form<O: Op<f32> + 'static>(
+    asked: &mut Asked<'_>,
+    op: &Operation,
+    make: impl FnOnce([usize; 4], &Asked<'_>) -> Result<O>,
+) -> Result<Form> {
+    let (x, shape) = asked.array::<4>("x")?;
+    asked.check_type(&x)?;
+    let made = make(shape, asked)?;
+    let mut operands = vec![Role::Given(x)];
+    for input in &op.inputs[1..] {
+        operands.push(Role::Given(asked.like(input.name, extents(input.shape, &shape))?));
+    }
+    operands.extend(op.outputs.iter().map(|(_, formula)| Role::Result(extents(formula, &shape).to_vec())));
+    Ok(Form::new::<f32>(made, operands))
+}
