@@ -76,7 +76,7 @@ impl<'a> Arg<'a> {
 }
 
 impl Gpu {
-    /// Compiles the entry point `entry` of a user's WGSL. Errors call the text `name`.
+    /// Compiles the entry point `entry` of your WGSL `text`. Errors call the text `name`.
     ///
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader), with file, line and the text at fault, if it does not parse or

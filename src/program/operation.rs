@@ -119,7 +119,7 @@ pub enum Domain {
 /// How the results of two variants of an op are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Each element is a sum of as many terms as there are operations per output. Integers must be equal.
+    /// Each element is a sum of k terms, with k the operations for each output element. Integers must be equal.
     Sums,
     /// An element may be a sum of all elements before it. Integers must be equal.
     Prefixes,
