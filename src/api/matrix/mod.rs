@@ -226,7 +226,7 @@ fn check_format<'p>(
     let other = if planned.len() != named.len() || !planned.iter().copied().zip(&named).all(same) {
         "another format"
     } else if planned.iter().zip(&named).any(|(planned, named)| planned.len != named.len) {
-        "other extents"
+        "other extents or entries"
     } else {
         return Ok(());
     };
