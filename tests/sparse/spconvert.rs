@@ -402,7 +402,7 @@ fn rejects_invalid_arguments() {
     refused(plan.record(&mut gpu.recorder(), &small, &csc), ErrorKind::Shape, "stored as csc");
     refused(plan.record(&mut gpu.recorder(), &small, &small), ErrorKind::Aliasing, "one wgpu buffer");
     let other = gpu.upload_matrix(&banded(11, 1)).unwrap();
-    refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "elements");
+    refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "the matrix is 11 x 11");
     let coo = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
     let mut into = gpu.upload_matrix(&banded(11, 1).to_coo().unwrap()).unwrap();
     refused(gpu.insert_entries(&mut into, &coo), ErrorKind::Shape, "10 x 10 into 11 x 11");

@@ -149,7 +149,7 @@ impl DeviceMatrix {
         self.layout
     }
 
-    /// Fails unless a program, whose last `others` operands are no arrays of a matrix, is for this format.
+    /// Fails unless a program, whose last `others` operands are no arrays of a matrix, is for this layout.
     pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
         let lists = program.operands.len().saturating_sub(others);
         check_format(program, self.layout, program.operands[..lists].iter())
@@ -301,7 +301,7 @@ impl Gpu {
     }
 }
 
-/// Fails unless a matrix has the format of the `planned` operands.
+/// Fails unless a matrix has the format and the extents of the `planned` operands.
 fn check_format<'p>(
     program: &Program,
     layout: MatrixLayout,
@@ -313,13 +313,21 @@ fn check_format<'p>(
         planned.name == named.name || planned.name.strip_prefix("to.") == Some(named.name)
     };
     let planned: Vec<_> = planned.collect();
-    if planned.len() == named.len() && planned.into_iter().zip(&named).all(same) {
+    let other = if planned.len() != named.len() || !planned.iter().copied().zip(&named).all(same) {
+        "another format"
+    } else if planned.iter().zip(&named).any(|(planned, named)| planned.len != named.len) {
+        "other extents or entries"
+    } else {
         return Ok(());
-    }
+    };
     Err(err!(
         Shape,
-        "{}: the matrix is stored as {}, the plan is for another format; plan with this matrix's `layout()`",
+        "{}: the matrix is {} x {} with {} entries, stored as {}; the plan is for {other}; plan with this matrix's \
+         `layout()`",
         program.op,
+        layout.rows,
+        layout.cols,
+        layout.entries,
         layout.format.name()
     ))
 }
