@@ -179,6 +179,17 @@ mod tests {
     }
 
     #[test]
+    fn short_products_take_what_was_measured_faster() {
+        let chosen = |op: GemmBatched| lower(&op, &DeviceProfile::h100()).unwrap().variant();
+        for (batch, side) in [(10_000, 32), (4096, 48), (4096, 64)] {
+            assert_eq!(chosen(GemmBatched::new(batch, side, side, side)), "small", "{side}");
+        }
+        assert_eq!(chosen(GemmBatched::new(324, 36, 63, 113)), "small");
+        assert_eq!(chosen(GemmBatched::new(832, 19, 60, 71)), "register");
+        assert_eq!(chosen(GemmBatched::new(1024, 128, 128, 128)), "register");
+    }
+
+    #[test]
     fn a_large_batch_is_cut_into_dispatches() {
         let op = GemmBatched::new(65, 512, 512, 512).strides(0, 0, 512 * 512);
         let mut virtual_device = DeviceProfile::h100();
