@@ -24,7 +24,7 @@ pub enum HostData {
     Unseen(DType, usize),
 }
 
-/// An array in C order: a shape, which is empty for a scalar, and as many elements as it says.
+/// An array in C order: a shape, which is empty for a scalar, and its elements.
 ///
 /// ```
 /// use tilework::HostArray;
@@ -126,7 +126,7 @@ impl HostData {
         self
     }
 
-    /// The elements as they lie in memory; nothing of what is unseen.
+    /// The bytes of the elements; none if the contents are unseen.
     pub fn bytes(&self) -> &[u8] {
         with_data!(self, v => bytemuck::cast_slice(v), Self::Unseen(..) => &[])
     }
@@ -136,7 +136,7 @@ impl HostData {
         (self.dtype() == T::DTYPE && self.is_seen()).then(|| bytemuck::cast_slice(self.bytes()))
     }
 
-    /// The elements as numbers of f64, which holds all of them exactly; none of what is unseen.
+    /// The elements as f64, which holds all of them exactly; none if the contents are unseen.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Self::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),

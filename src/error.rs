@@ -44,7 +44,7 @@ pub enum ErrorKind {
     Callback,
     /// A file or stream cannot be read or written.
     Io,
-    /// What was read is not of the format that it should have.
+    /// A file or text does not have the format that it should have.
     Malformed,
 }
 

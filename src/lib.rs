@@ -216,7 +216,7 @@ pub use wgpu;
 pub use api::CudaFormed;
 pub use api::{AnyBuffer, Formed};
 #[cfg(feature = "sparse")]
-pub use api::{DeviceMatrix, Driven, MatrixJob, Solver};
+pub use api::{DeviceList, DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 #[cfg(feature = "attention")]
 pub use attention::{Attention, KvAppend, KvType, Paging};

@@ -40,11 +40,13 @@ pub(crate) fn within(range: impl RangeBounds<usize>, len: usize, dtype: DType) -
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= len => Ok((start, end - start)),
         _ => {
-            let (start, end) = (range.start_bound().cloned(), range.end_bound().cloned());
-            Err(err!(
-                Shape,
-                "slice: the range from {start:?} to {end:?} is not within {len} elements of {dtype}"
-            ))
+            let end = match range.end_bound() {
+                Bound::Included(end) => format!("={end}"),
+                Bound::Excluded(end) => end.to_string(),
+                Bound::Unbounded => String::new(),
+            };
+            let start = start.unwrap_or(usize::MAX);
+            Err(err!(Shape, "slice: the range {start}..{end} is not within {len} elements of {dtype}"))
         }
     }
 }

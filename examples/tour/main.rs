@@ -29,7 +29,7 @@ use tilework::io::check_outputs;
 use tilework::{Gpu, GpuOptions};
 
 const USAGE: &str = "\
-usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown]
+usage: tour [FILE...] [--adapter SUBSTRING] [--small] [--json FILE] [--markdown] [--variants]
 
   FILE...              work on the bytes of these files instead of the program's own sources
   --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver

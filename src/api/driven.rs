@@ -12,18 +12,19 @@ use crate::sparse::{
     THROUGH, Target, names, wanted_format,
 };
 
-/// A request for an op on a sparse matrix.
+/// A request by names, as on a command line, for an op on a sparse matrix. [`Gpu::drive`] runs a solver or a
+/// conversion; [`form`](Self::form) builds any other op.
 #[derive(Debug)]
 pub struct MatrixJob<'a> {
     /// The matrix.
     pub matrix: &'a Csr,
-    /// The inputs after it.
+    /// The inputs after the matrix, in the order of [`Operation::inputs`].
     pub inputs: Vec<HostArray>,
-    /// Options of the op.
+    /// The op and its options.
     pub settings: &'a Settings,
     /// The variant, or `auto`.
     pub variant: &'a str,
-    /// The device whose time decides the format, if none is requested.
+    /// The device for which the format is chosen, if the settings name none.
     pub profile: &'a DeviceProfile,
 }
 
@@ -37,7 +38,7 @@ pub enum Driven {
 }
 
 impl MatrixJob<'_> {
-    /// Builds the op on the matrix, in the requested format or the one that suits it. `supply` makes missing inputs.
+    /// Builds the op on the matrix, in the requested format or the predicted fastest. `supply` makes missing inputs.
     ///
     /// # Errors
     /// As [`Operation::form`](crate::program::Operation::form) and the conversion.
@@ -87,7 +88,7 @@ const DRIVERS: [(&str, Drive); 4] = [
 
 impl Gpu {
     /// Runs a solver, or converts a matrix to a format and back. `progress` gets each iteration and its residual.
-    /// Returns `None` for any other op, which has a [`form`](MatrixJob::form).
+    /// Returns `None` for any other op: use its [`form`](MatrixJob::form).
     ///
     /// A starting vector that is not passed is zeros, or ones for an eigenvector.
     ///

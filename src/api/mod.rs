@@ -17,6 +17,6 @@ pub use cuda_forms::CudaFormed;
 pub use driven::{Driven, MatrixJob};
 pub use forms::{AnyBuffer, Formed};
 #[cfg(feature = "sparse")]
-pub use matrix::DeviceMatrix;
+pub use matrix::{DeviceList, DeviceMatrix};
 #[cfg(feature = "sparse")]
 pub use solver::Solver;

@@ -57,7 +57,7 @@ impl Gpu {
 /// Declares `record_start` and `record_steps` of a solver with these vectors.
 macro_rules! recorders {
     ($this:ident, $matrix:ident, $($vector:ident: $ty:ty),+; $vectors:expr) => {
-        /// Records the start. Errors: as [`Plan`](crate::Plan).
+        /// Records the work before the first iteration. Errors: as [`Plan`](crate::Plan).
         pub fn record_start<'a, Enc: Encoder>(
             &$this,
             rec: &mut Recorder<Enc>,
@@ -67,7 +67,7 @@ macro_rules! recorders {
             $this.engine.record_start(rec, $matrix, &$vectors)
         }
 
-        /// Records a batch of iterations, as many as `check_every` says. Errors: as [`Plan`](crate::Plan).
+        /// Records `check_every` iterations. Errors: as [`Plan`](crate::Plan).
         pub fn record_steps<'a, Enc: Encoder>(
             &$this,
             rec: &mut Recorder<Enc>,

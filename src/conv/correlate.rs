@@ -124,7 +124,7 @@ pub(super) fn unfit(c: &Correlation, variant: &Variant, wrong: &str) -> crate::E
 fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     let outputs = c.images * c.pixels();
     if Depthwise::fits(c) {
-        ("depthwise", format!("{} groups of one channel each: bound by memory", c.groups))
+        ("depthwise", "one channel a group: bound by memory".to_owned())
     } else if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
     } else if winograd::fits(c)

@@ -334,7 +334,9 @@ mod tests {
         assert_eq!(variant(square.clone(), &DeviceProfile::swiftshader()), "double");
         assert_eq!(variant(Gemm::new(31, 512, 512), &DeviceProfile::mesa()), "naive");
         assert_eq!(variant(Gemm::new(4096, 4096, 15), &DeviceProfile::h100()), "double");
-        assert_eq!(variant(Gemm::new(32, 32, 32), &DeviceProfile::h100()), "naive");
+        assert_eq!(variant(Gemm::new(32, 32, 4), &DeviceProfile::h100()), "naive");
+        // 53 us with `naive`, whose threads wait for each step of k; 14 with `split-k`.
+        assert_eq!(variant(Gemm::new(2, 4, 704), &DeviceProfile::h100()), "split-k");
         assert_eq!(
             variant(square.clone().tile(ProductTile { m: 8, n: 8, k: 8 }), &DeviceProfile::mesa()),
             "tiled"

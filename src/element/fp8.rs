@@ -1,7 +1,6 @@
 //! Floats of 8 bits, E4M3 without infinities.
 
-/// The number that a code of E4M3 stands for: a sign, 4 bits of exponent biased by 7, 3 of fraction; 0x7f and 0xff are
-/// NaN.
+/// Decodes E4M3: a sign, 4 bits of exponent biased by 7, 3 bits of fraction; 0x7f and 0xff are NaN.
 pub fn fp8_value(code: u8) -> f32 {
     let (exponent, fraction) = (i32::from(code >> 3 & 15), f32::from(code & 7));
     let magnitude = match (exponent, code & 7) {
@@ -12,7 +11,7 @@ pub fn fp8_value(code: u8) -> f32 {
     if code & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
-/// The code of E4M3 that is nearest to `x`, of two the even one; what is above 448 becomes that, NaN 0x7f.
+/// Rounds `x` to the nearest E4M3 code, ties to even. Magnitudes above 448 become 448, NaN becomes 0x7f.
 pub fn fp8_code(x: f32) -> u8 {
     if x.is_nan() {
         return 0x7f;

@@ -73,7 +73,7 @@ mod sealed {
 /// A Rust type that a [`Buffer`](crate::Buffer) can hold.
 ///
 /// Implemented for `f32`, [`half::f16`], `i32`, `u32`, `u8`, `i8` and `u64`, and for [`half::bf16`], which CUDA has and
-/// WGSL has not.
+/// WGSL has not. Rust's own `f16` is unstable: add `half = "2"` to your dependencies.
 pub trait Element: bytemuck::Pod + Default + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed {
     /// The type as a value.
     const DTYPE: DType;

@@ -16,11 +16,11 @@ use naga::valid::Capabilities;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A compute kernel of the user.
+/// A compute kernel that you wrote in WGSL. [`Gpu::kernel`] compiles it.
 ///
-/// The text may `#import` tilework's fragments (`op/add`, `workgroup/index`, ...). naga validates it,
-/// [`record`](OwnKernel::record) checks the arguments against its bindings, and it runs with all runtime checks. On
-/// OpenGL only the driver checks: naga's GLSL does not guard indices and divisions.
+/// The text may `#import` tilework's fragments (`op/add`, `workgroup/index`, ...). [`record`](OwnKernel::record) checks
+/// the arguments against the bindings. The kernel runs with bounds checks, except on OpenGL, where naga's GLSL guards
+/// neither indices nor divisions.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -76,7 +76,7 @@ impl<'a> Arg<'a> {
 }
 
 impl Gpu {
-    /// Compiles the entry point `entry` of a user's WGSL. Errors call the text `name`.
+    /// Compiles the entry point `entry` of your WGSL `text`. Errors call the text `name`.
     ///
     /// # Errors
     /// [`Shader`](crate::ErrorKind::Shader), with file, line and the text at fault, if it does not parse or
@@ -141,7 +141,7 @@ impl OwnKernel {
     }
 
     /// Records a launch over `count` items, where `count` is one `u32` on the device, read when the work runs. It
-    /// starts enough workgroups of `items_per_workgroup` items for `count`, but never more than `most` items need.
+    /// starts enough workgroups of `items_per_workgroup` items for `count`, but never more than `max_items` need.
     /// Nothing is read back: use this to continue after [`Select`](crate::Select) and other ops that leave their
     /// count on the device.
     ///
@@ -150,7 +150,7 @@ impl OwnKernel {
     ///
     /// Workgroups are counted along x. Above 32768 they fold over y and z, and the kernel finds its number with
     /// `workgroup_index` of `#import workgroup/index`. The last workgroups may have fewer items, or none, so the
-    /// kernel must bind `count` too and skip items from `count` on, and from `most` on if `count` may be larger.
+    /// kernel must bind `count` too and skip items from `count` on, and from `max_items` on if `count` may be larger.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -178,14 +178,14 @@ impl OwnKernel {
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for 0 items in a workgroup;
     /// [`Shape`](crate::ErrorKind::Shape) if `count` is not one element; [`TooLarge`](crate::ErrorKind::TooLarge)
-    /// if `most` is above 2^32 - 1; those of [`OwnKernel::record`]. Nothing is recorded then.
+    /// if `max_items` is above 2^32 - 1; those of [`OwnKernel::record`]. Nothing is recorded then.
     pub fn record_counted<'c, E: Encoder>(
         &self,
         rec: &mut Recorder<E>,
         args: &[Arg<'_>],
         count: impl Into<Slice<'c, u32>>,
         items_per_workgroup: u32,
-        most: usize,
+        max_items: usize,
     ) -> Result<()> {
         let (name, count) = (&self.name, count.into());
         rec.check_alive()?;
@@ -193,9 +193,9 @@ impl OwnKernel {
         if items_per_workgroup == 0 {
             return Err(err!(InvalidArgument, "{name}: items_per_workgroup is 0; use at least 1"));
         }
-        let most = index_u32(name, "most", most)?;
+        let max_items = index_u32(name, "max_items", max_items)?;
         let group = self.bind(args)?;
-        let fold = self.gpu.prepare_lowered(counted::workgroups(items_per_workgroup, most))?;
+        let fold = self.gpu.prepare_lowered(counted::workgroups(items_per_workgroup, max_items))?;
         let workgroups = self.gpu.alloc::<u32>(3)?;
         fold.record(rec, &[count.untyped(), Slice::from(&workgroups).untyped()])
             .map_err(|e| e.context(name))?;

@@ -18,7 +18,7 @@ pub enum GreyWeights {
     /// Pillow round the weights first, and may differ by 1; scikit-image weighs by BT.709.
     #[default]
     Luma,
-    /// `3 R / 10 + 6 G / 10 + B / 10`, for u8 with each term truncated, as in the teaching kernel.
+    /// `3 R / 10 + 6 G / 10 + B / 10`; for u8 each term is truncated.
     Source,
 }
 
@@ -63,14 +63,13 @@ impl GreyWeights {
 ///
 /// # Types, precision and determinism
 /// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 by the same
-/// weights, in f32; the same device gives the same bits. NaN and infinities propagate as in f32 arithmetic, to the
-/// results they are a term of.
+/// weights, in f32; the same device gives the same bits. NaN and infinities propagate as in f32 arithmetic.
 ///
 /// # Cost
 /// 5 operations a pixel. One dispatch, no scratch.
 ///
 /// # Variants
-/// `naive` and `packed`; `auto` (the default) takes `packed`.
+/// `naive` reads byte by byte, `packed` words of four pixels; `auto` (the default) takes `packed`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels without 3 or 4 channels, or an unknown variant.
@@ -104,7 +103,7 @@ impl Grey {
         Self { image: image.into(), weights: GreyWeights::Luma, variant: "auto".into() }
     }
 
-    /// Sets the weights of the colours. The default is [`GreyWeights::Luma`].
+    /// Sets the weights of red, green and blue. The default is [`GreyWeights::Luma`].
     #[must_use]
     pub fn weights(mut self, weights: GreyWeights) -> Self {
         self.weights = weights;

@@ -36,8 +36,8 @@ use crate::shader::Spec;
 ///
 /// # Shapes
 /// `parameters` (updated), `gradients`, and the moments `first` and `second` (updated) have n elements each. `fullness`
-/// (updated) has 2: `1 - beta1^t` and `1 - beta2^t`, which count the steps. Moments and fullness are zeros before the
-/// first step. n may be 0. No two operands may share a wgpu buffer.
+/// (updated) holds the bias corrections `1 - beta1^t` and `1 - beta2^t`; each call advances them by one step. Start
+/// with zeros in the moments and in `fullness`. n may be 0. No two operands may share a wgpu buffer.
 ///
 /// # Types
 /// f32.
@@ -82,7 +82,7 @@ kernel_params! {
 }
 
 impl Adam {
-    /// Updates `n` parameters by about `rate` a step. Betas are 0.9 and 0.999, epsilon is 1e-8, decay 0 by default.
+    /// Updates `n` parameters, each by about `rate` a step.
     pub fn new(n: usize, rate: f32) -> Self {
         let betas = [0.9, 0.999];
         Self { n, rate, betas, eps: 1e-8, decay: 0.0, decoupled: false, variant: "auto".into() }

@@ -86,7 +86,7 @@ impl BatchNormTrain {
         Self { shape, eps: 1e-5, momentum: 0.1, population: false, variant: "auto".into() }
     }
 
-    /// Sets what is added to the variance. The default is 1e-5.
+    /// Sets the number added to the variance. The default is 1e-5.
     #[must_use]
     pub fn eps(mut self, eps: f32) -> Self {
         self.eps = eps;

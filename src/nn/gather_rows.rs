@@ -31,12 +31,11 @@ use half::f16;
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
-/// With a permutation of all rows the op reorders them: tokens x heads become heads x tokens, for example.
+/// A permutation of all rows reorders them, for example from tokens x heads to heads x tokens.
 ///
 /// # Shapes
 /// `table` is rows x n, row-major, `indices` (u32) has any length, `output` has n elements for each index. Any extent
-/// may be 0. Indices may repeat. An index that is not a row of the table gives zeros, and nothing outside the table
-/// is read. `output` must not share a wgpu buffer with the others.
+/// may be 0. Indices may repeat. An index of `rows` or more gives a row of zeros. `output` must not share a wgpu buffer with the others.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8, i8.
@@ -49,8 +48,8 @@ use half::f16;
 /// chunks of the table and the output that fit a binding; no scratch.
 ///
 /// # Variants
-/// `items`, the only one: a thread copies 16 bytes if rows are multiples of that, else a word; elements of rows that
-/// share words are copied one by one.
+/// `items`: a thread copies 16 bytes if a row is a multiple of that, else a word, element by element where rows share
+/// words.
 ///
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a row above the largest binding.

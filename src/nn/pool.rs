@@ -24,7 +24,7 @@ pub enum PoolKind {
     Average,
     /// The square root of the sum of squares.
     L2,
-    /// The weighted sum; the weights are those of the cells of a window, row by row.
+    /// The weighted sum, with a weight for each cell of a window, row by row.
     Weighted(Vec<f32>),
 }
 

@@ -33,7 +33,8 @@ use super::rows::{Rows, softmax_op};
 ///
 /// # Cost
 /// About 5 flop for each element. `whole`: one dispatch, no scratch; each element is read and written once. `parts`:
-/// three dispatches, 8 bytes of scratch for about 4096 elements; each element is read twice and written once.
+/// three dispatches, 8 bytes of scratch for each part of about 4096 elements; each element is read twice and written
+/// once.
 ///
 /// # Variants
 /// `whole` keeps a row in the registers of at most one workgroup, up to 16384 elements (4096 on processors); `parts`
@@ -42,7 +43,8 @@ use super::rows::{Rows, softmax_op};
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): `x` above the largest buffer, a row above the largest binding or above
 ///   the limit of `whole`.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, lanes that are not a power of two.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant, [`lanes`](Self::lanes) that are not a
+///   power of two.
 ///
 /// # Algorithm
 /// Online softmax, M. Milakov and N. Gimelshein (2018), to join parts. `shaders/nn/rows_normalize.wgsl` with

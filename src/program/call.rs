@@ -184,8 +184,7 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
                 if wanted.iter().all(|operand| operand.name != *name) {
                     return Err(err!(
                         InvalidArgument,
-                        "{op}: the plan does not take the operand {name}; leave it out, or ask for it in the \
-                         descriptor"
+                        "{op}: the plan has no operand {name}; leave it out, or plan a descriptor that asks for it"
                     ));
                 }
             }

@@ -88,16 +88,17 @@ pub struct Example {
     pub options: &'static [(&'static str, &'static str)],
 }
 
-/// The contents that an operand may have. Loops over the catalogue draw them.
+/// The contents that make sense for an operand. Tests and tuning draw random ones from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
-    /// Numbers whose sums do not overflow, NaN and infinities.
+    /// Any number whose sums do not overflow, and NaN and infinities.
     Any,
-    /// Any bits, the largest numbers included: the op computes no sums of them.
+    /// Any bits, also numbers so large that results overflow.
     Bits,
-    /// Any bits, in runs of equal neighbours.
+    /// As `Bits`, with runs of equal neighbours.
     Runs,
-    /// Numbers that the operator of the option `op` combines: of products, factors near 1.
+    /// Numbers that the operator named by the option `op` can combine: `Any` for sums, factors near 1 for products,
+    /// `Bits` otherwise.
     Combined,
     /// Finite numbers of moderate size. With others, variants differ or the result is undefined.
     Finite,
@@ -111,14 +112,14 @@ pub enum Domain {
     Increasing,
     /// A whole number below the length of this operand.
     BelowLengthOf(&'static str),
-    /// Values that only the caller knows: lengths, pages, factors.
+    /// Values with a meaning that a random draw would miss, such as lengths of sequences.
     Meaningful,
 }
 
 /// How the results of two variants of an op are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Each element is a sum of as many terms as there are operations per output. Integers must be equal.
+    /// Each element is a sum of k terms, with k the operations for each output element. Integers must be equal.
     Sums,
     /// An element may be a sum of all elements before it. Integers must be equal.
     Prefixes,

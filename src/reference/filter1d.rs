@@ -12,7 +12,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![unrounded(&output_shape(form, 0), &filter1d(op, x), &filter1d_bound(op, x))?])
 }
 
-/// Filters `input`, not rounded.
+/// Filters `input` in f64. Results are not rounded to f32.
 pub fn filter1d<T: Element + Into<f64>>(op: &Filter1d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

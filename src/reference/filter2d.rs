@@ -26,7 +26,7 @@ fn bytes(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
     Wanted::near(shape, exact.iter().map(|x| byte(*x) as u8).collect(), bound)
 }
 
-/// Filters `input`, not rounded. For `u8` round to the nearest, ties to even, and saturate.
+/// Filters `input` in f64, unrounded. The kernels round `u8` to nearest, ties to even, and clamp to 0 to 255.
 pub fn filter2d<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

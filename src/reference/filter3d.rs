@@ -85,7 +85,7 @@ pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[
         .collect()
 }
 
-/// Filters `input`, not rounded.
+/// Filters `input` in f64. Results are not rounded to f32.
 pub fn filter3d<T: Element + Into<f64>>(op: &Filter3d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

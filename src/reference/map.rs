@@ -30,14 +30,22 @@ pub fn map<T: Number>(function: &MapFn, x: &[T]) -> Result<Vec<T>> {
     Ok(x.iter().map(|&x| apply(function, x)).collect())
 }
 
-/// Returns the error bound of each element against [`map`], by the errors that WGSL allows.
+/// Bounds the error of a kernel's result against [`map`], for each element, by the errors that WGSL allows.
 ///
-/// With u = 2^-23, relative to the result: `exp` errs by `3 + 2 |x|` ULP, `sqrt`, which is
-/// `1 / inverseSqrt(x)`, by 2 and 2.5, and an addition and a division by 1 and 2.5. Through the form of the
-/// kernels `sigmoid` y then errs by `((1 - y) (3 + 2 |x|) + 3.5) u`, and `tanh` y by
-/// `((1 - y) (3.5 + (1 + y) (3 + 4 |x|) / 2) + 1) u / y` from 0.625 on, by 3 u below; `gelu` by a rounding and
-/// `(16 + x^2) u` of what lies between it and `max(x, 0)`. Subnormal numbers may be taken
-/// for 0. Halves are rounded to nearest after all that. Integers are exact.
+/// With u = 2^-23 and y the exact result, the bounds in f32 are:
+///
+/// | function | error at most |
+/// |---|---|
+/// | `neg`, `abs`, `relu`, `sign` | 0 |
+/// | `exp` | `(3 + 2 abs(x)) u y` |
+/// | `sqrt` | `4.5 u y` |
+/// | `sigmoid` | `((1 - y) (3 + 2 abs(x)) + 3.5) u y` |
+/// | `tanh`, abs(x) < 0.625 | `3 u abs(y)` |
+/// | `tanh` | `((1 - abs(y)) (3.5 + (1 + abs(y)) (3 + 4 abs(x)) / 2) + 1) u` |
+/// | `gelu` | `u abs(y) + (16 + x^2) u abs(max(x, 0) - y)` |
+///
+/// Devices may flush subnormal numbers to 0, and f16 is rounded to nearest at the end; the bound includes both.
+/// Integers are exact.
 ///
 /// # Errors
 /// As [`map`].

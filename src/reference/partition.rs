@@ -13,7 +13,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Returns the elements of `input` with a nonzero flag, then the others, and the number of the former.
+/// Returns the elements of `input` with a nonzero flag, then the others, both in order; and how many have the flag.
 pub fn partition<T: Copy>(input: &[T], flags: &[u32]) -> (Vec<T>, usize) {
     let mut kept = select(input, flags);
     let count = kept.len();

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-/// The compiler that will read the text. They need different preambles.
+/// The compiler that will read the expanded text. Each needs its own preamble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// naga, inside wgpu: subgroup operations need no `enable`.

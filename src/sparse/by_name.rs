@@ -5,7 +5,7 @@ use crate::array::HostArray;
 use crate::error::{Result, copied};
 use crate::program::{DeviceProfile, Setting, Settings};
 
-/// What an op formed by names must know about a sparse matrix besides its lists.
+/// The facts about a sparse matrix, besides its arrays, from which an op is formed by names.
 #[derive(Debug, Clone)]
 pub struct Described {
     /// How the matrix is stored.

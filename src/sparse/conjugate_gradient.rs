@@ -43,10 +43,11 @@ pub enum Preconditioner {
 /// solution. Symmetry is not checked; without it the result is meaningless.
 ///
 /// # Convergence
-/// Iterations end when `|r| <= max(tolerance |b|, absolute)`, r the recursive residual; a tolerance below 1e-9 counts
-/// as 1e-9. The residual is then computed anew as `b - A x`. If rounding has spoilt it, iterations restart from `x` as
-/// long as that helps, then end with [`Outcome::Stagnated`](super::Outcome::Stagnated). If `p^T A p` is not positive,
-/// the matrix is not positive definite, and `x` keeps its value from before that step. With `b` = 0 the solution is 0.
+/// Iterations end when `|r| <= max(tolerance |b|, absolute)`, r the recursive residual, or after
+/// [`iterations`](Self::iterations). A tolerance below 1e-9 counts as 1e-9. The residual is then computed anew as
+/// `b - A x`. If rounding has spoilt it, iterations restart from `x` as long as that helps, then end with
+/// [`Outcome::Stagnated`](super::Outcome::Stagnated). If `p^T A p` is not positive, the matrix is not positive
+/// definite, and `x` keeps its value from before that step. With `b` = 0 the solution is 0.
 /// [`Solution::residual`](super::Solution::residual) is `|b - A x| / |b|`, computed at the end.
 ///
 /// # Precision and determinism

@@ -75,7 +75,8 @@ impl PageRank {
         self
     }
 
-    /// Takes the restart distribution from the operand `start`. By default it is uniform.
+    /// Takes the restart distribution s from the caller: the argument `start` of [`Solver::run`](crate::Solver). By
+    /// default it is uniform.
     #[must_use]
     pub fn personalised(mut self) -> Self {
         self.personalised = true;

@@ -44,7 +44,7 @@ impl Cancel {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Returns whether it was cancelled.
+    /// Returns whether any clone was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

@@ -81,7 +81,7 @@ impl Gpu {
         lower_on(self, &|profile| program::lower(op, profile))
     }
 
-    /// As [`lower`](Self::lower), for a [`Form`].
+    /// As [`lower`](Self::lower), for an op that was formed by names.
     ///
     /// # Errors
     /// Those of the op's `lower`.

@@ -23,11 +23,11 @@ fn rejects_a_slice_out_of_range() {
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&[0u32, 1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
     let max = usize::MAX;
-    refused(x.slice(..11), Shape, &["slice", "11", "10 elements of u32"]);
-    refused(x.slice(..=10), Shape, &[]);
+    refused(x.slice(..11), Shape, &["slice: the range 0..11 is not within 10 elements of u32"]);
+    refused(x.slice(..=10), Shape, &["0..=10 is"]);
     refused(x.slice(..=max), Shape, &[]);
     refused(x.slice(..max), Shape, &[]);
-    refused(x.slice(11..), Shape, &[]);
+    refused(x.slice(11..), Shape, &["11.. is"]);
     refused(x.slice(max..), Shape, &[]);
     refused(x.slice(max..max), Shape, &[]);
     refused(x.slice(max..=max), Shape, &[]);
@@ -36,7 +36,7 @@ fn rejects_a_slice_out_of_range() {
     refused(x.slice((Excluded(10), Unbounded)), Shape, &[]);
     #[expect(clippy::reversed_empty_ranges)]
     {
-        refused(x.slice(5..3), Shape, &["5", "3"]);
+        refused(x.slice(5..3), Shape, &["5..3 is"]);
     }
     let part = x.slice(2..6).unwrap();
     refused(part.slice(..5), Shape, &["4 elements"]);

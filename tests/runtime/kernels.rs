@@ -274,7 +274,7 @@ fn a_count_starts_the_needed_workgroups_up_to_the_maximum() {
         let result = tally.record_counted(&mut rec, &args, one, 0, 9);
         refused(result, InvalidArgument, &["items_per_workgroup is 0"]);
         refused(tally.record_counted(&mut rec, &args, &n, 1, 9), Shape, &["count", "2 elements"]);
-        refused(tally.record_counted(&mut rec, &args, one, 1, 1 << 32), TooLarge, &["most"]);
+        refused(tally.record_counted(&mut rec, &args, one, 1, 1 << 32), TooLarge, &["max_items"]);
         refused(tally.record_counted(&mut rec, &[], one, 1, 9), Shape, &["0 arguments"]);
         rec.submit().unwrap();
         assert_eq!(sum.read().unwrap(), [0], "{}", d.label);

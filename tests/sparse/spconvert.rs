@@ -10,7 +10,7 @@ use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::spconvert;
 use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
-use tilework::{DType, ErrorKind};
+use tilework::{DType, DeviceList, ErrorKind};
 
 /// Every format, some with several parameters.
 const TARGETS: [Target; 9] = [
@@ -402,7 +402,7 @@ fn rejects_invalid_arguments() {
     refused(plan.record(&mut gpu.recorder(), &small, &csc), ErrorKind::Shape, "stored as csc");
     refused(plan.record(&mut gpu.recorder(), &small, &small), ErrorKind::Aliasing, "one wgpu buffer");
     let other = gpu.upload_matrix(&banded(11, 1)).unwrap();
-    refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "elements");
+    refused(plan.record(&mut gpu.recorder(), &small, &other), ErrorKind::Shape, "the matrix is 11 x 11");
     let coo = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
     let mut into = gpu.upload_matrix(&banded(11, 1).to_coo().unwrap()).unwrap();
     refused(gpu.insert_entries(&mut into, &coo), ErrorKind::Shape, "10 x 10 into 11 x 11");
@@ -418,4 +418,35 @@ fn rejects_invalid_arguments() {
         ErrorKind::Shape,
         "of f16",
     );
+}
+
+#[test]
+fn a_matrix_of_device_buffers_equals_the_uploaded_one() {
+    let Some(gpu) = gpu() else { return };
+    for source in sources(&ragged(40, 30, 20)) {
+        let uploaded = gpu.upload_matrix(&source).unwrap();
+        let shared = DeviceMatrix::from_lists(uploaded.layout(), uploaded.lists().to_vec()).unwrap();
+        assert_same("shared", &shared, &source);
+        // What is written to a buffer later is in both.
+        for list in uploaded.lists() {
+            if let DeviceList::Values(values) = list {
+                let ones = gpu.upload(&vec![1.0f32; values.len()]).unwrap();
+                gpu.axpy(1.0, &ones, values).unwrap();
+            }
+        }
+        let both = [&shared, &uploaded].map(|a| bits(&a.read().unwrap()));
+        assert!(both[0] == both[1] && both[0] != bits(&source));
+        let of = |layout: MatrixLayout, lists: &[DeviceList]| {
+            DeviceMatrix::from_lists(layout, lists.to_vec()).map(|_| ()).map_err(|e| e.kind())
+        };
+        let (layout, lists) = (uploaded.layout(), uploaded.lists());
+        assert_eq!(of(layout, &lists[1..]), Err(ErrorKind::Shape));
+        assert_eq!(of(MatrixLayout { values: DType::F16, ..layout }, lists), Err(ErrorKind::Shape));
+        let mut swapped = lists.to_vec();
+        swapped.reverse();
+        assert_eq!(of(layout, &swapped), Err(ErrorKind::Shape));
+        let longer =
+            MatrixLayout { rows: layout.rows + 100, cols: layout.cols + 100, entries: 9999, ..layout };
+        assert_eq!(of(longer, lists), Err(ErrorKind::Shape));
+    }
 }

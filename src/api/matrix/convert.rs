@@ -1,6 +1,6 @@
 //! Conversions between formats and the choice of a format.
 
-use super::{DeviceMatrix, Uploaded, allocated};
+use super::{DeviceList, DeviceMatrix, allocated};
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
 use crate::plan::Plannable;
@@ -46,7 +46,7 @@ impl Gpu {
         if let Some(format) = direct {
             let mut made = fill(format)?;
             let pointed = format != (Format::Coo { sorted: true }) && from.format != format;
-            if let (true, Some(Uploaded::Indices(ptrs))) = (pointed, made.lists.first()) {
+            if let (true, Some(DeviceList::Indices(ptrs))) = (pointed, made.lists.first()) {
                 made.layout.longest = self.longest(ptrs)?;
             }
             return Ok(made);
@@ -143,23 +143,23 @@ impl Gpu {
             .map(|operand| allocated(self, operand))
             .collect::<Result<Vec<_>>>()?;
         let mut operands = matrix.slices()?;
-        operands.extend(made.iter().map(Uploaded::slice));
+        operands.extend(made.iter().map(DeviceList::slice));
         self.run_program(program, &operands)?;
         let mut made = made.into_iter();
-        let (Some(keys), Some(sorted), Some(starts), Some(ptrs), Some(Uploaded::Indices(sizes))) =
+        let (Some(keys), Some(sorted), Some(starts), Some(ptrs), Some(DeviceList::Indices(sizes))) =
             (made.next(), made.next(), made.next(), made.next(), made.next())
         else {
             return Err(err!(Shape, "spconvert: the arrays are missing"));
         };
         let sizes = sizes.read()?;
         let (runs, longest) = (sizes[0] as usize, sizes[1] as usize);
-        let idxs = Uploaded::Indices(self.alloc(runs)?);
-        let values = Uploaded::Values(self.alloc(runs)?);
+        let idxs = DeviceList::Indices(self.alloc(runs)?);
+        let values = DeviceList::Values(self.alloc(runs)?);
         let program = sum_runs(&from, runs, longest, &self.planning_profile())?;
-        let operands = [&starts, &keys, &sorted, &idxs, &values].map(Uploaded::slice);
+        let operands = [&starts, &keys, &sorted, &idxs, &values].map(DeviceList::slice);
         self.run_program(program, &operands)?;
         let longest = match &ptrs {
-            Uploaded::Indices(ptrs) => self.longest(ptrs)?,
+            DeviceList::Indices(ptrs) => self.longest(ptrs)?,
             _ => 0,
         };
         let layout = MatrixLayout { entries: runs, longest, format: Format::Csr, ..from };
@@ -246,7 +246,7 @@ impl Gpu {
         &self,
         matrix: &DeviceMatrix,
         op: &Spconvert,
-        mut lists: Vec<Uploaded>,
+        mut lists: Vec<DeviceList>,
     ) -> Result<DeviceMatrix> {
         let plan = op.plan::<f32>(self)?;
         for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
@@ -288,7 +288,7 @@ impl Gpu {
             .map(|operand| allocated(self, operand))
             .collect::<Result<Vec<_>>>()?;
         let mut operands = vec![matrix.slices()?[0]];
-        operands.extend(lists.iter().map(Uploaded::slice));
+        operands.extend(lists.iter().map(DeviceList::slice));
         operands.push(Slice::from(&width).untyped());
         self.run_program(program, &operands)?;
         let width = width.read()?.first().map_or(0, |&width| width as usize);

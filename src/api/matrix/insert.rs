@@ -1,6 +1,6 @@
 //! Insertion of entries into a matrix on a device.
 
-use super::{DeviceMatrix, Uploaded};
+use super::{DeviceList, DeviceMatrix};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Recorder, Slice};
@@ -11,7 +11,7 @@ impl DeviceMatrix {
     /// them; other formats are exactly as large as needed.
     pub fn capacity(&self) -> usize {
         match self.layout.format {
-            Format::Coo { .. } => self.lists.iter().map(Uploaded::len).min().unwrap_or(0),
+            Format::Coo { .. } => self.lists.iter().map(DeviceList::len).min().unwrap_or(0),
             _ => self.layout.places(),
         }
     }
@@ -105,11 +105,11 @@ impl Gpu {
         let mut moved = Vec::new();
         for (list, added) in matrix.lists.iter().zip(&new.lists) {
             moved.push(match (list, added) {
-                (Uploaded::Indices(list), Uploaded::Indices(added)) => {
-                    Uploaded::Indices(self.extended(&mut rec, (list, old), (added, more), capacity)?)
+                (DeviceList::Indices(list), DeviceList::Indices(added)) => {
+                    DeviceList::Indices(self.extended(&mut rec, (list, old), (added, more), capacity)?)
                 }
-                (Uploaded::Values(list), Uploaded::Values(added)) => {
-                    Uploaded::Values(self.extended(&mut rec, (list, old), (added, more), capacity)?)
+                (DeviceList::Values(list), DeviceList::Values(added)) => {
+                    DeviceList::Values(self.extended(&mut rec, (list, old), (added, more), capacity)?)
                 }
                 _ => return Err(err!(Shape, "insert: lists of two types")),
             });

@@ -14,15 +14,36 @@ use crate::sparse::{
 };
 use half::f16;
 
-/// An array of a matrix on the device.
-#[derive(Debug)]
-enum Uploaded {
+/// An array of a [`DeviceMatrix`].
+#[derive(Debug, Clone)]
+pub enum DeviceList {
+    /// Row or column indices, offsets, or the order of rows.
     Indices(Buffer<u32>),
+    /// Values of f32.
     Values(Buffer<f32>),
+    /// Values of f16.
     Halves(Buffer<f16>),
 }
 
-impl Uploaded {
+impl From<Buffer<u32>> for DeviceList {
+    fn from(indices: Buffer<u32>) -> Self {
+        Self::Indices(indices)
+    }
+}
+
+impl From<Buffer<f32>> for DeviceList {
+    fn from(values: Buffer<f32>) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl From<Buffer<f16>> for DeviceList {
+    fn from(values: Buffer<f16>) -> Self {
+        Self::Halves(values)
+    }
+}
+
+impl DeviceList {
     fn slice(&self) -> RawSlice<'_> {
         match self {
             Self::Indices(buffer) => Slice::from(buffer).untyped(),
@@ -46,20 +67,89 @@ impl Uploaded {
     }
 }
 
-/// A sparse matrix on a device, in any format. [`Gpu::upload_matrix`] and [`Gpu::convert_matrix`] make one.
+/// A sparse matrix on a device, in any format. [`Gpu::upload_matrix`] and [`Gpu::convert_matrix`] make one, and
+/// [`DeviceMatrix::from_lists`] takes buffers that a program filled on the device.
 #[derive(Debug)]
 pub struct DeviceMatrix {
     layout: MatrixLayout,
-    lists: Vec<Uploaded>,
+    lists: Vec<DeviceList>,
 }
 
 impl DeviceMatrix {
+    /// Takes the arrays of a matrix that are on the device already, in the order of [`Format`]. The buffers are shared,
+    /// not copied: what is written to them later is in the matrix.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// use tilework::sparse::{Format, MatrixLayout, Target};
+    /// use tilework::{DType, DeviceMatrix};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let rows = gpu.upload(&[0u32, 1])?; // or what kernels wrote
+    /// let cols = gpu.upload(&[1u32, 0])?;
+    /// let values = gpu.upload(&[2.0f32, 3.0])?;
+    /// let format = Format::Coo { sorted: true };
+    /// let layout = MatrixLayout { rows: 2, cols: 2, entries: 2, longest: 1, format, values: DType::F32 };
+    /// let a = DeviceMatrix::from_lists(layout, [rows.into(), cols.into(), values.clone().into()])?;
+    /// let a = gpu.convert_matrix(&a, Target::Csr)?;
+    /// assert_eq!(gpu.spmv(&a, &gpu.upload(&[1.0f32, 10.0])?)?.read()?, [20.0, 3.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// Only lengths and types are checked. Kernels treat an index out of range as padding; lists that break the rules
+    /// of their format otherwise, such as unsorted rows where the layout says that they are sorted, give wrong results.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape): another number of arrays than the format has, or an array of another length
+    /// or type than the layout says; arrays of coordinates may be longer.
+    pub fn from_lists(layout: MatrixLayout, lists: impl IntoIterator<Item = DeviceList>) -> Result<Self> {
+        let (matrix, wanted) =
+            (Self { layout, lists: lists.into_iter().collect() }, layout.operands("matrix")?);
+        let name = layout.format.name();
+        if matrix.lists.len() != wanted.len() {
+            let names: Vec<_> = wanted.iter().map(|operand| operand.name).collect();
+            let (given, names) = (matrix.lists.len(), names.join(", "));
+            return Err(err!(Shape, "matrix: {given} arrays were given; {name} has {names}"));
+        }
+        for (list, Operand { name: array, dtype, len, .. }) in matrix.lists.iter().zip(wanted) {
+            let (has, of) = (list.len(), list.slice().dtype());
+            if of != dtype || matrix.used(has) != len {
+                return Err(err!(
+                    Shape,
+                    "matrix: `{array}` of {name} has {has} elements of {of}; the layout asks for {len} of {dtype}"
+                ));
+            }
+        }
+        Ok(matrix)
+    }
+
+    /// Returns the arrays, in the order of [`Format`]. They share memory with the matrix. Those of coordinates may be
+    /// longer than its entries.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// use tilework::DeviceList;
+    /// use tilework::sparse::Csr;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let csr = Csr { rows: 1, cols: 2, row_ptrs: vec![0, 2], col_idxs: vec![0, 1], values: vec![3.0, 5.0] };
+    /// let a = gpu.upload_matrix(&csr)?;
+    /// let [.., DeviceList::Values(values)] = a.lists() else { unreachable!() };
+    /// assert_eq!(gpu.reduce(values, Sum)?.read()?, [8.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    pub fn lists(&self) -> &[DeviceList] {
+        &self.lists
+    }
+
     /// Returns the extents and the format, for [`Spmv::new`](crate::Spmv::new).
     pub fn layout(&self) -> MatrixLayout {
         self.layout
     }
 
-    /// Fails unless a program, whose last `others` operands are no arrays of a matrix, is for this format.
+    /// Fails unless a program, whose last `others` operands are no arrays of a matrix, is for this layout.
     pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
         let lists = program.operands.len().saturating_sub(others);
         check_format(program, self.layout, program.operands[..lists].iter())
@@ -98,9 +188,9 @@ impl DeviceMatrix {
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for list in &self.lists {
             match list {
-                Uploaded::Indices(buffer) => indices.push(buffer.slice(..self.used(buffer.len()))?.read()?),
-                Uploaded::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
-                Uploaded::Halves(buffer) => {
+                DeviceList::Indices(buffer) => indices.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+                DeviceList::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+                DeviceList::Halves(buffer) => {
                     let halves = buffer.slice(..self.used(buffer.len()))?.read()?;
                     let mut floats = with_room("read", halves.len())?;
                     floats.extend(halves.into_iter().map(f16::to_f32));
@@ -197,13 +287,13 @@ impl Gpu {
         let layout = MatrixLayout { values, ..matrix.layout()? };
         let upload = |list: List<'_>| {
             Ok(match list {
-                List::Indices(indices) => Uploaded::Indices(self.upload(indices)?),
+                List::Indices(indices) => DeviceList::Indices(self.upload(indices)?),
                 List::Values(list) if values == DType::F16 => {
                     let mut halves = with_room("upload_matrix_f16", list.len())?;
                     halves.extend(list.iter().map(|&value| f16::from_f32(value)));
-                    Uploaded::Halves(self.upload(&halves)?)
+                    DeviceList::Halves(self.upload(&halves)?)
                 }
-                List::Values(list) => Uploaded::Values(self.upload(list)?),
+                List::Values(list) => DeviceList::Values(self.upload(list)?),
             })
         };
         let lists = matrix.lists().into_iter().map(upload).collect::<Result<_>>()?;
@@ -211,7 +301,7 @@ impl Gpu {
     }
 }
 
-/// Fails unless a matrix has the format of the `planned` operands.
+/// Fails unless a matrix has the format and the extents of the `planned` operands.
 fn check_format<'p>(
     program: &Program,
     layout: MatrixLayout,
@@ -223,13 +313,21 @@ fn check_format<'p>(
         planned.name == named.name || planned.name.strip_prefix("to.") == Some(named.name)
     };
     let planned: Vec<_> = planned.collect();
-    if planned.len() == named.len() && planned.into_iter().zip(&named).all(same) {
+    let other = if planned.len() != named.len() || !planned.iter().copied().zip(&named).all(same) {
+        "another format"
+    } else if planned.iter().zip(&named).any(|(planned, named)| planned.len != named.len) {
+        "other extents or entries"
+    } else {
         return Ok(());
-    }
+    };
     Err(err!(
         Shape,
-        "{}: the matrix is stored as {}, the plan is for another format; plan with this matrix's `layout()`",
+        "{}: the matrix is {} x {} with {} entries, stored as {}; the plan is for {other}; plan with this matrix's \
+         `layout()`",
         program.op,
+        layout.rows,
+        layout.cols,
+        layout.entries,
         layout.format.name()
     ))
 }
@@ -300,10 +398,10 @@ impl Plan<Spconvert, f32> {
 }
 
 /// Allocates an array.
-fn allocated(gpu: &Gpu, operand: &Operand) -> Result<Uploaded> {
+fn allocated(gpu: &Gpu, operand: &Operand) -> Result<DeviceList> {
     Ok(match operand.dtype {
-        DType::U32 => Uploaded::Indices(gpu.alloc(operand.len)?),
-        DType::F16 => Uploaded::Halves(gpu.alloc(operand.len)?),
-        _ => Uploaded::Values(gpu.alloc(operand.len)?),
+        DType::U32 => DeviceList::Indices(gpu.alloc(operand.len)?),
+        DType::F16 => DeviceList::Halves(gpu.alloc(operand.len)?),
+        _ => DeviceList::Values(gpu.alloc(operand.len)?),
     })
 }

@@ -60,22 +60,22 @@ macro_rules! product_descriptor {
                 self
             }
 
-            /// Adds a bias for each column of C: an operand `bias` of n elements. A plan takes it with `with_bias`.
+            /// Adds a bias for each column of C: an operand `bias` of n elements, `plan.with_bias(&bias).record(..)`.
             #[must_use]
             pub fn with_bias(mut self) -> Self {
                 (self.product.bias, self.product.row_bias) = (true, false);
                 self
             }
 
-            /// Adds a bias for each row of C: an operand `bias` of m elements. A plan takes it with `with_bias`.
+            /// Adds a bias for each row of C: an operand `bias` of m elements, `plan.with_bias(&bias).record(..)`.
             #[must_use]
             pub fn with_row_bias(mut self) -> Self {
                 (self.product.bias, self.product.row_bias) = (true, true);
                 self
             }
 
-            /// Keeps the bias and C in `f32` where A and B are of 16 bits, so that sums are not rounded again. Plan
-            /// it as a product of `f16`.
+            /// Keeps the bias and C in `f32` while A and B have 16 bits: sums are not rounded to 16 bits. Plan it
+            /// for the type of A and B: `plan::<f16>(..)`.
             #[must_use]
             pub fn mixed_precision(mut self) -> Self {
                 self.product.mixed = true;

@@ -45,7 +45,7 @@ const WORKGROUP_SIZE: u64 = 256;
 /// How the kernel reads a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FactorLoad {
-    /// In place, so many elements of this type at a time: 4, 2 or 1.
+    /// In place: 4, 2 or 1 elements of this type at a time.
     InPlace(u32, DType),
     /// From a copy in f16, made by a pass of its own.
     Packed,

@@ -73,9 +73,6 @@ const COOP_SPLIT: &[Division] = &[
 /// The pace of `small`, in percent of the peak rate.
 const SMALL_PERCENT: u32 = 22;
 
-/// Products m n k up to which a GPU is not filled.
-const TINY: usize = 1 << 15;
-
 /// The shortest slice of k.
 const MIN_SLICE: usize = 64;
 
@@ -209,8 +206,7 @@ pub(super) fn register_thread(tile: ProductTile) -> [u32; 2] {
 
 /// Chooses a variant among `variants` and says why.
 pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'static str, String) {
-    let Product { m, n, k, precision, batched, .. } = *job.product;
-    let products = m.saturating_mul(n).saturating_mul(k);
+    let Product { m, n, precision, batched, .. } = *job.product;
     if matches!(precision, Precision::Split | Precision::Tensor)
         && !(batched && job.types.factors == DType::F16)
     {
@@ -222,12 +218,12 @@ pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'
     if job.product.tile.is_some() {
         return ("tiled", "a tile was requested".into());
     }
-    let simple = if batched { simple_of_batch(job) } else { simple_of_one(job, products) };
+    let simple = if batched { simple_of_batch(job) } else { simple_of_one(job) };
     if let Some(simple) = simple {
         return simple;
     }
     let takes = |v: &&Variant| match v.name {
-        "double" | "split-k" => precision != Precision::Tensor,
+        "naive" | "double" | "split-k" => precision != Precision::Tensor,
         "register" => batched && precision != Precision::Tensor,
         "small" => m.max(n) <= SMALL_SIDE,
         "coop" => job.types.factors == DType::F16 && precision != Precision::Exact,
@@ -250,35 +246,31 @@ pub(super) fn variant(job: &ProductJob<'_>, variants: &'static [Variant]) -> (&'
 
 /// Predicts the seconds of a variant.
 fn predicted(variant: &str, job: &ProductJob<'_>) -> f64 {
+    if variant == "naive" {
+        return predict::element_seconds(&Rates::of(job.profile), &work(variant, job), job.product.batched);
+    }
     if variant != "small" {
         return fastest(variant, job).seconds;
     }
     let Product { m, n, .. } = *job.product;
     let whole = |extent: usize| (extent as u32).next_multiple_of(4);
-    let division = Division::new([whole(m), whole(n), 16], [4, 4]).pace(SMALL_PERCENT, [300, 500]);
+    let division = Division::new([whole(m), whole(n), 16], [4, 4]).pace(SMALL_PERCENT, [300, 250]);
     predict::seconds(&Rates::of(job.profile), &work(variant, job), &division, 1)
 }
 
 /// Variants that need no prediction.
-fn simple_of_one(job: &ProductJob<'_>, products: usize) -> Option<(&'static str, String)> {
+fn simple_of_one(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
     let Product { m, n, k, .. } = *job.product;
-    if job.profile.quirks.serial_workgroups {
-        // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292
-        // and 62; 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
-        if m.min(n) >= 32 && k >= 16 {
-            return Some(("double", "sums in registers; a processor's caches replace larger tiles".into()));
-        }
-        return Some(("naive", "too small for tiles: barriers are slow on a processor".into()));
-    }
-    // The launch takes all of the time; this is the smallest kernel.
-    (products <= TINY).then(|| ("naive", format!("{products} products are too few for tiles to pay")))
+    // Mesa 22.3 and SwiftShader, naive against double: 16 cubed 55 and 61 us, -; 32 cubed 123 and 101 us, 292 and 62;
+    // 128 cubed 4.2 and 1.0 ms, 8.1 and 2.7. Tiled takes 1.5 to 4 times as long as naive.
+    job.profile.quirks.serial_workgroups.then(|| match m.min(n) >= 32 && k >= 16 {
+        true => ("double", "sums in registers; a processor's caches replace larger tiles".into()),
+        false => ("naive", "too small for tiles: barriers are slow on a processor".into()),
+    })
 }
 
 fn simple_of_batch(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
     let Product { m, n, k, .. } = *job.product;
-    if m.min(n) < 4 || k < 4 {
-        return Some(("naive", format!("{m} x {n} x {k} does not fill a thread tile of 4 x 4")));
-    }
     if m.saturating_mul(n).saturating_mul(k) <= 64 {
         // 2^20 of 4^3 on an H100 (Vulkan, driver 580.159.04): 102 us against 132.
         return Some(("naive", "one thread tile is the whole product: no element is used twice".into()));
@@ -286,7 +278,7 @@ fn simple_of_batch(job: &ProductJob<'_>) -> Option<(&'static str, String)> {
     if !job.profile.quirks.serial_workgroups {
         return None;
     }
-    Some(if m.min(n) < 16 && k < 1 << 12 {
+    Some(if m.min(n) < 4 || k < 4 || m.min(n) < 16 && k < 1 << 12 {
         ("naive", "too small for tiles: barriers are slow on a processor".into())
     } else if m.max(n) <= SMALL_SIDE {
         ("small", format!("whole matrices of {m} x {n} fit a workgroup"))
