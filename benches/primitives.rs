@@ -366,9 +366,9 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
                     let mut by_key = ReduceByKey::new(Sum, n).variant(variant.name);
                     let by_heads = SegmentedReduce::new(Sum, n).variant(variant.name);
                     let mut size = format!("{n} {what}");
-                    if let Some((workgroup_size, quads)) = tile {
-                        by_key = by_key.tile(workgroup_size, quads);
-                        size += &format!(", tile {workgroup_size}x{quads}");
+                    if let Some((workgroup_size, vec4s)) = tile {
+                        by_key = by_key.tile(workgroup_size, vec4s);
+                        size += &format!(", tile {workgroup_size}x{vec4s}");
                     }
                     let buffers: [&dyn Operand; 5] = [&keys, &x, &keys_out, &y, &count];
                     bench.op::<f32>(&by_key, &size, &buffers)?;

@@ -21,7 +21,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-#if FOURS
+#if VEC4S
 @group(0) @binding(1) var<storage, read> input: array<vec4<T>>;
 #else
 @group(0) @binding(1) var<storage, read> input: array<T>;
@@ -32,7 +32,7 @@ struct Params {
 @group(0) @binding(4) var<storage, read> magnitudes: array<u32>;
 #endif
 
-#if !FOURS
+#if !VEC4S
 fn element(row: u32, col: u32) -> f32 {
     if col >= params.cols { return 0.0; }
     return f32(input[row * params.ld + col]);
@@ -41,7 +41,7 @@ fn element(row: u32, col: u32) -> f32 {
 
 fn four(row: u32, col: u32) -> vec4<f32> {
     if row >= params.rows || col >= params.cols { return vec4<f32>(); }
-#if FOURS
+#if VEC4S
     return vec4<f32>(input[(row * params.ld + col) / 4u]);
 #else
     return vec4(element(row, col), element(row, col + 1u), element(row, col + 2u), element(row, col + 3u));

@@ -9,14 +9,14 @@ fn emit_tile(items: Items, before: u32, sub_lane: u32) {
     let lower = below(sub_lane);
     var run = before;
     // One by one: in a loop the elements would have to lie in memory.
-#for i in QUADS
-    run = emit_four(items, {i}u, items.bits[{i}], run, lower);
+#for i in VEC4S
+    run = emit_vec4(items, {i}u, items.bits[{i}], run, lower);
 #end
 }
 
-fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lower: Lanes) -> u32 {
-    let at = places(items, quad);
-    let kept = items.kept >> (4u * quad);
+fn emit_vec4(items: Items, q: u32, bits: vec4<u32>, before: u32, lower: Lanes) -> u32 {
+    let at = places(items, q);
+    let kept = items.kept >> (4u * q);
     var run = before;
     run = emit_one(at.x, bits.x, (kept & 1u) != 0u, run, lower);
     run = emit_one(at.y, bits.y, (kept & 2u) != 0u, run, lower);
@@ -70,12 +70,12 @@ const BLOCK: u32 = 2048u; // counts a block of compact_scan
 #endif
 
 #if !SUBGROUPS
-fn emit_four(items: Items, quad: u32, bits: vec4<u32>, before: u32, lane: u32) {
-    let at = places(items, quad);
-    emit_one(at.x, bits.x, items.kept, 4u * quad, before, lane);
-    emit_one(at.y, bits.y, items.kept, 4u * quad + 1u, before, lane);
-    emit_one(at.z, bits.z, items.kept, 4u * quad + 2u, before, lane);
-    emit_one(at.w, bits.w, items.kept, 4u * quad + 3u, before, lane);
+fn emit_vec4(items: Items, q: u32, bits: vec4<u32>, before: u32, lane: u32) {
+    let at = places(items, q);
+    emit_one(at.x, bits.x, items.kept, 4u * q, before, lane);
+    emit_one(at.y, bits.y, items.kept, 4u * q + 1u, before, lane);
+    emit_one(at.z, bits.z, items.kept, 4u * q + 2u, before, lane);
+    emit_one(at.w, bits.w, items.kept, 4u * q + 3u, before, lane);
 }
 
 fn emit_one(at: u32, bits: u32, kept: u32, j: u32, before: u32, lane: u32) {
@@ -120,8 +120,8 @@ fn compact_scatter(
 #if RUNS
     begin_runs(tile, before, total, lane);
 #endif
-#for i in QUADS
-    emit_four(items, {i}u, items.bits[{i}], before, lane);
+#for i in VEC4S
+    emit_vec4(items, {i}u, items.bits[{i}], before, lane);
 #end
 #endif
 }

@@ -7,8 +7,8 @@
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 4u;
-const ITEMS: u32 = 4u * QUADS;
+const VEC4S: u32 = 4u;
+const ITEMS: u32 = 4u * VEC4S;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 
 struct Params {
@@ -34,11 +34,11 @@ struct Items {
     first: u32,
     stride: u32,
     kept: u32, // bit j: item j is kept
-    bits: array<vec4<u32>, QUADS>,
+    bits: array<vec4<u32>, VEC4S>,
 }
 
-fn places(items: Items, quad: u32) -> vec4<u32> {
-    return items.first + items.stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
+fn places(items: Items, q: u32) -> vec4<u32> {
+    return items.first + items.stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * q);
 }
 
 fn there(at: vec4<u32>) -> vec4<u32> { return min(at, vec4<u32>(max(extent(), 1u) - 1u)); }
@@ -57,29 +57,29 @@ fn mask4(kept: vec4<bool>) -> u32 { return dot(select(vec4<u32>(0u), vec4<u32>(1
 
 fn kept4(at: vec4<u32>, bits: vec4<u32>) -> u32 { return mask4(keep4(there(at), bits) & (at < vec4<u32>(extent()))); }
 
-fn kept_of(items: Items, quad: u32, bits: vec4<u32>) -> u32 {
-    return mask4(keep4(places(items, quad), bits)) << (4u * quad);
+fn kept_of(items: Items, q: u32, bits: vec4<u32>) -> u32 {
+    return mask4(keep4(places(items, q), bits)) << (4u * q);
 }
 
 // One by one, and without a condition for each if the tile is full, so that all loads are in flight together.
 fn load_items(first: u32, stride: u32, full: bool) -> Items {
-    var items = Items(first, stride, 0u, array<vec4<u32>, QUADS>());
+    var items = Items(first, stride, 0u, array<vec4<u32>, VEC4S>());
 #if SHUFFLED
     begin_keeping(first);
 #endif
     if full {
-#for i in QUADS
+#for i in VEC4S
         items.bits[{i}] = load4(places(items, {i}u));
 #end
-#for i in QUADS
+#for i in VEC4S
         items.kept |= kept_of(items, {i}u, items.bits[{i}]);
 #end
         return items;
     }
-#for i in QUADS
+#for i in VEC4S
     items.bits[{i}] = load4(there(places(items, {i}u)));
 #end
-#for i in QUADS
+#for i in VEC4S
     items.kept |= kept4(places(items, {i}u), items.bits[{i}]) << (4u * {i}u);
 #end
     return items;
@@ -94,9 +94,9 @@ fn count_items(first: u32, stride: u32) -> u32 {
 #if SHUFFLED
     begin_keeping(first);
 #endif
-    let count = select(QUADS, 0u, params.tiles == 0u);
-    for (var quad = 0u; quad < count; quad++) {
-        let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * quad);
+    let count = select(VEC4S, 0u, params.tiles == 0u);
+    for (var q = 0u; q < count; q++) {
+        let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * q);
         kept += countOneBits(kept4(at, load4(there(at))));
     }
     return kept;

@@ -1,14 +1,14 @@
 // First half of a partitioned histogram: moves the slots of elements, 16 bits each, to the bucket of their bin, in any
-// order. One workgroup ranks a tile of 4 * QUADS elements a thread in its memory, reserves room in each bucket, and
+// order. One workgroup ranks a tile of 4 * VEC4S elements a thread in its memory, reserves room in each bucket, and
 // writes the slots of a bucket side by side; a half left over is EMPTY.
-// Requires QUADS, a multiple of PACK, and at least BUCKETS threads.
+// Requires VEC4S, a multiple of PACK, and at least BUCKETS threads.
 #import primitives/histogram_bins
 #import primitives/histogram_buckets
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 4u;
-const TILE: u32 = WORKGROUP_SIZE * 4u * QUADS;
+const VEC4S: u32 = 4u;
+const TILE: u32 = WORKGROUP_SIZE * 4u * VEC4S;
 const EMPTY: u32 = 0xffffu;
 
 const ENDS_BINDING: u32 = 4u;
@@ -26,11 +26,11 @@ var<workgroup> wg_words: u32;
 // Bucket and slot of each element, by bucket.
 var<workgroup> wg_sorted: array<u32, TILE + BUCKETS>;
 
-fn bins_of(tile: u32, quad: u32, lane: u32) -> vec4<u32> {
-    let at = (tile * (QUADS / PACK) + quad / PACK) * WORKGROUP_SIZE + lane;
+fn bins_of(tile: u32, q: u32, lane: u32) -> vec4<u32> {
+    let at = (tile * (VEC4S / PACK) + q / PACK) * WORKGROUP_SIZE + lane;
     if at >= params.vectors { return vec4<u32>(NOT_COUNTED); }
     let v = vectors[at];
-    let i = quad % PACK;
+    let i = q % PACK;
     return vec4<u32>(bin_of(decode(v.x, i)), bin_of(decode(v.y, i)), bin_of(decode(v.z, i)), bin_of(decode(v.w, i)));
 }
 
@@ -79,10 +79,10 @@ fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
 #if VECTORS
     if lane < BUCKETS { atomicStore(&wg_counts[lane], 0u); }
     workgroupBarrier();
-#for i in QUADS
+#for i in VEC4S
     let bins{i} = bins_of(tile, {i}u, lane);
 #end
-#for i in QUADS
+#for i in VEC4S
     let ranks{i} = rank_four(bins{i});
 #end
     workgroupBarrier();
@@ -105,7 +105,7 @@ fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
         if lane == BUCKETS - 1u { wg_words = before + size; }
     }
     workgroupBarrier();
-#for i in QUADS
+#for i in VEC4S
     put_four(bins{i}, ranks{i});
 #end
     workgroupBarrier();

@@ -9,7 +9,7 @@ fn emit_label(run: u32, label: u32) { keys_out[run] = label; }
 #endif
 
 // Of the elements of a vec4 behind a `before`: bit i is set where element i begins a run.
-fn head_bits(quad: vec4<u32>, before: u32) -> u32 {
-    return u32(differs(quad.x, before)) | (u32(differs(quad.y, quad.x)) << 1u) | (u32(differs(quad.z, quad.y)) << 2u)
-        | (u32(differs(quad.w, quad.z)) << 3u);
+fn head_bits(keys: vec4<u32>, before: u32) -> u32 {
+    return u32(differs(keys.x, before)) | (u32(differs(keys.y, keys.x)) << 1u) | (u32(differs(keys.z, keys.y)) << 2u)
+        | (u32(differs(keys.w, keys.z)) << 3u);
 }

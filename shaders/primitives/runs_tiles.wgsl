@@ -1,5 +1,5 @@
 // Reduction of runs at the speed of memory: a scan as in scan_tiles, whose items also count heads. One thread holds
-// QUADS vec4 of values and labels (keys or flags) in registers. The thread with the head of a run writes the total of
+// VEC4S vec4 of values and labels (keys or flags) in registers. The thread with the head of a run writes the total of
 // the run before it, and the thread with the last element that of the last run.
 // The prefix of the tile comes from an earlier kernel (CARRIED) or from earlier tiles (LOOKBACK).
 // TOTALS: only totals the tile, and reads no values before its last head.
@@ -22,56 +22,56 @@ const CARRY_BINDING: u32 = 7u;
 #endif
 #endif
 
-fn place(tile: u32, i: u32) -> u32 { return tile * TILE_QUADS + i; }
+fn place(tile: u32, i: u32) -> u32 { return tile * TILE_VEC4S + i; }
 
 // Whether all of the tile lies in whole vec4. The last element never does.
-fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_QUADS <= params.quads; }
+fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_VEC4S <= params.vec4s; }
 
 // What a thread holds: elements, and which of them begin a run (bit i: element i).
-struct Quad { values: vec4<u32>, labels: vec4<u32>, heads: u32 }
+struct Loaded { values: vec4<u32>, labels: vec4<u32>, heads: u32 }
 
 // A whole vec4, without its values. The first element of all begins a run.
-fn take_labels(q: u32) -> Quad {
-    let quad = labels[q];
-    return Quad(vec4<u32>(0u), quad, head_bits(quad, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
+fn take_labels(q: u32) -> Loaded {
+    let x = labels[q];
+    return Loaded(vec4<u32>(0u), x, head_bits(x, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
 }
 
 // Where word `w` lies among those of the tail; the last one for what is beyond the end.
-fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.quads; }
+fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.vec4s; }
 
 // The same of any vec4: what is beyond the end begins no run.
-fn take_any_labels(q: u32) -> Quad {
-    if q < params.quads { return take_labels(q); }
+fn take_any_labels(q: u32) -> Loaded {
+    if q < params.vec4s { return take_labels(q); }
     let w = 4u * q;
-    let quad = vec4<u32>(
+    let x = vec4<u32>(
         labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
     );
     var before = 0u;
-    if q > params.quads {
+    if q > params.vec4s {
         before = labels_tail[tail(w - 1u)];
     } else if q > 0u {
         before = labels[q - 1u].w;
     }
     let there = min(max(params.elements, w) - w, 4u);
-    let heads = (head_bits(quad, before) | u32(q == 0u)) & ((1u << there) - 1u);
-    return Quad(vec4<u32>(0u), quad, heads);
+    let heads = (head_bits(x, before) | u32(q == 0u)) & ((1u << there) - 1u);
+    return Loaded(vec4<u32>(0u), x, heads);
 }
 
 fn any_values(q: u32) -> vec4<u32> {
-    if q < params.quads { return values[q]; }
+    if q < params.vec4s { return values[q]; }
     let w = 4u * q;
     return vec4<u32>(
         values_tail[tail(w)], values_tail[tail(w + 1u)], values_tail[tail(w + 2u)], values_tail[tail(w + 3u)],
     );
 }
 
-#put load_quads(load_labels, take_labels, take_any_labels)
+#put load_vec4s(load_labels, take_labels, take_any_labels)
 
 #if TOTALS
 // The values of the vec4 that do not end before element `begin`.
-fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32, begin: u32) {
-#for i in QUADS
-    (*quads)[{i}].values = late_values(place(tile, first + {i}u * step), begin);
+fn load_values(loaded: ptr<function, array<Loaded, VEC4S>>, tile: u32, first: u32, step: u32, begin: u32) {
+#for i in VEC4S
+    (*loaded)[{i}].values = late_values(place(tile, first + {i}u * step), begin);
 #end
 }
 
@@ -83,55 +83,55 @@ fn late_values(q: u32, begin: u32) -> vec4<u32> {
 var<workgroup> wg_last: atomic<u32>;
 
 // A vec4's last head, as an element of the array; 0 for none.
-fn last_head(quad: Quad, q: u32) -> u32 { return select(4u * q + firstLeadingBit(quad.heads), 0u, quad.heads == 0u); }
+fn last_head(x: Loaded, q: u32) -> u32 { return select(4u * q + firstLeadingBit(x.heads), 0u, x.heads == 0u); }
 
-fn last_own_head(quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32) -> u32 {
+fn last_own_head(loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32) -> u32 {
     var last = 0u;
-#for i in QUADS
-    last = max(last, last_head(quads[{i}], place(tile, first + {i}u * step)));
+#for i in VEC4S
+    last = max(last, last_head(loaded[{i}], place(tile, first + {i}u * step)));
 #end
     return last;
 }
 #else
-fn load_values(quads: ptr<function, array<Quad, QUADS>>, tile: u32, first: u32, step: u32) {
+fn load_values(loaded: ptr<function, array<Loaded, VEC4S>>, tile: u32, first: u32, step: u32) {
     if is_full(tile) {
-#for i in QUADS
-        (*quads)[{i}].values = values[place(tile, first + {i}u * step)];
+#for i in VEC4S
+        (*loaded)[{i}].values = values[place(tile, first + {i}u * step)];
 #end
         return;
     }
-#for i in QUADS
-    (*quads)[{i}].values = any_values(place(tile, first + {i}u * step));
+#for i in VEC4S
+    (*loaded)[{i}].values = any_values(place(tile, first + {i}u * step));
 #end
 }
 #endif
 
 // The total of vec4 `q`; of elements before `begin` only the heads count.
-fn fold_quad(quad: Quad, q: u32, begin: u32) -> Item {
+fn fold_vec4(loaded: Loaded, q: u32, begin: u32) -> Item {
 #if TOTALS
-    if 4u * q + 4u <= begin { return Item(op_identity(), countOneBits(quad.heads)); }
+    if 4u * q + 4u <= begin { return Item(op_identity(), countOneBits(loaded.heads)); }
 #endif
-    let marks = Marks(quad.heads, 0u);
-    var total = element(quad.values.x, 0u, 0u, marks);
-    total = fold_word(total, quad.values.y, 1u, marks);
-    total = fold_word(total, quad.values.z, 2u, marks);
-    return fold_word(total, quad.values.w, 3u, marks);
+    let marks = Marks(loaded.heads, 0u);
+    var total = element(loaded.values.x, 0u, 0u, marks);
+    total = fold_word(total, loaded.values.y, 1u, marks);
+    total = fold_word(total, loaded.values.z, 2u, marks);
+    return fold_word(total, loaded.values.w, 3u, marks);
 }
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
-fn scan_quads(
-    run: ptr<function, Item>, quads: array<Quad, QUADS>, tile: u32, first: u32, step: u32, begin: u32,
+fn scan_vec4s(
+    run: ptr<function, Item>, loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32, begin: u32,
     sub_lane: u32, sub_size: u32,
-) -> array<Item, QUADS> {
-    var before: array<Item, QUADS>;
-#for i in QUADS
-    before[{i}] = advance(run, fold_quad(quads[{i}], place(tile, first + {i}u * step), begin), sub_lane, sub_size);
+) -> array<Item, VEC4S> {
+    var before: array<Item, VEC4S>;
+#for i in VEC4S
+    before[{i}] = advance(run, fold_vec4(loaded[{i}], place(tile, first + {i}u * step), begin), sub_lane, sub_size);
 #end
     return before;
 }
 
 #if LOOKBACK
-#put total_of_tile(var quad = take_any_labels(q); quad.values = any_values(q);, fold_quad(quad, q, 0u))
+#put total_of_tile(var loaded = take_any_labels(q); loaded.values = any_values(q);, fold_vec4(loaded, q, 0u))
 #endif
 
 #if !TOTALS
@@ -153,12 +153,12 @@ fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, ful
     }
 }
 
-fn emit_quad(base: Item, before: Item, quad: Quad, q: u32, full: bool) {
+fn emit_vec4(base: Item, before: Item, loaded: Loaded, q: u32, full: bool) {
     var run = join(base, before);
-    emit(&run, quad.values.x, quad.labels.x, quad.heads & 1u, 4u * q, full);
-    emit(&run, quad.values.y, quad.labels.y, (quad.heads >> 1u) & 1u, 4u * q + 1u, full);
-    emit(&run, quad.values.z, quad.labels.z, (quad.heads >> 2u) & 1u, 4u * q + 2u, full);
-    emit(&run, quad.values.w, quad.labels.w, (quad.heads >> 3u) & 1u, 4u * q + 3u, full);
+    emit(&run, loaded.values.x, loaded.labels.x, loaded.heads & 1u, 4u * q, full);
+    emit(&run, loaded.values.y, loaded.labels.y, (loaded.heads >> 1u) & 1u, 4u * q + 1u, full);
+    emit(&run, loaded.values.z, loaded.labels.z, (loaded.heads >> 2u) & 1u, 4u * q + 2u, full);
+    emit(&run, loaded.values.w, loaded.labels.w, (loaded.heads >> 3u) & 1u, 4u * q + 3u, full);
 }
 #endif
 
@@ -171,11 +171,11 @@ fn runs_tiles_reduce(
 #put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
-    var quads = load_labels(tile, first, step);
+    var loaded = load_labels(tile, first, step);
 #if TOTALS
     if lane == 0u { atomicStore(&wg_last, 0u); }
     workgroupBarrier();
-    let own = last_own_head(quads, tile, first, step);
+    let own = last_own_head(loaded, tile, first, step);
 #if SUBGROUPS
     let last = subgroupMax(own);
     if sub_lane == 0u { atomicMax(&wg_last, last); }
@@ -184,13 +184,13 @@ fn runs_tiles_reduce(
 #endif
     workgroupBarrier();
     let begin = atomicLoad(&wg_last);
-    load_values(&quads, tile, first, step, begin);
+    load_values(&loaded, tile, first, step, begin);
 #else
     let begin = 0u;
-    load_values(&quads, tile, first, step);
+    load_values(&loaded, tile, first, step);
 #endif
     var run = nothing();
-    let before = scan_quads(&run, quads, tile, first, step, begin, sub_lane, sub_size);
+    let before = scan_vec4s(&run, loaded, tile, first, step, begin, sub_lane, sub_size);
 #put join_tile()
 #if TOTALS
     if lane == 0u {
@@ -207,8 +207,8 @@ fn runs_tiles_reduce(
     base = join(carry, base);
 #endif
     let full = is_full(tile);
-#for i in QUADS
-    emit_quad(base, before[{i}], quads[{i}], place(tile, first + {i}u * step), full);
+#for i in VEC4S
+    emit_vec4(base, before[{i}], loaded[{i}], place(tile, first + {i}u * step), full);
 #end
 #endif
 }

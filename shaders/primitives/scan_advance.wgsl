@@ -1,5 +1,5 @@
-// What scan_tiles and runs_tiles share, whose threads hold QUADS vec4 of a tile. The importer has Quad, a vec4 with what
-// is known of it; fold_quad, its total; place, where vec4 `i` of a tile lies; and is_full.
+// What scan_tiles and runs_tiles share, whose threads hold VEC4S vec4 of a tile. The importer has Loaded, a vec4 with
+// what is known of it; fold_vec4, its total; place, where vec4 `i` of a tile lies; and is_full.
 //
 //     #put tile_and_lane()    in an entry point: the `tile`, the `lane`, its vec4 number first, first + step, ... of the tile
 //     #put join_tile()        there: `span`, what lies before the thread's `run` in the tile, and the tile's total
@@ -16,8 +16,8 @@
 #endif
 
 const WORKGROUP_SIZE: u32 = 256u;
-const QUADS: u32 = 1u;
-const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
+const VEC4S: u32 = 1u;
+const TILE_VEC4S: u32 = WORKGROUP_SIZE * VEC4S;
 
 #block tile_and_lane()
     var tile = workgroup_index(group);
@@ -27,11 +27,11 @@ const TILE_QUADS: u32 = WORKGROUP_SIZE * QUADS;
 #endif
 #if SUBGROUPS
     let lane = sub_id * sub_size + sub_lane;
-    let first = sub_id * sub_size * QUADS + sub_lane;
+    let first = sub_id * sub_size * VEC4S + sub_lane;
     let step = sub_size;
 #else
     let lane = index;
-    let first = lane * QUADS;
+    let first = lane * VEC4S;
     let step = 1u;
     let sub_lane = lane;
     let sub_size = 1u;
@@ -69,36 +69,36 @@ fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> I
 
 // The function `name` that loads the thread's vec4: number first, first + step, ... of the tile. So that all loads are in
 // flight together, they stand there one by one, without a condition where the tile is full.
-#block load_quads(name, whole, any)
-fn {name}(tile: u32, first: u32, step: u32) -> array<Quad, QUADS> {
-    var quads: array<Quad, QUADS>;
+#block load_vec4s(name, whole, any)
+fn {name}(tile: u32, first: u32, step: u32) -> array<Loaded, VEC4S> {
+    var loaded: array<Loaded, VEC4S>;
     if is_full(tile) {
-#for i in QUADS
-        quads[{i}] = {whole}(place(tile, first + {i}u * step));
+#for i in VEC4S
+        loaded[{i}] = {whole}(place(tile, first + {i}u * step));
 #end
-        return quads;
+        return loaded;
     }
-#for i in QUADS
-    quads[{i}] = {any}(place(tile, first + {i}u * step));
+#for i in VEC4S
+    loaded[{i}] = {any}(place(tile, first + {i}u * step));
 #end
-    return quads;
+    return loaded;
 }
 #end
 
-// The workgroup's total of any tile, of which `load` loads vec4 `q` as `quad`, whose total is `fold`. Not unrolled, since
-// it is rarely wanted and would take registers from the rest.
+// The workgroup's total of any tile, of which `load` loads vec4 `q` as `loaded`, whose total is `fold`. Not unrolled,
+// since it is rarely wanted and would take registers from the rest.
 #block total_of_tile(load, fold)
 #if SUBGROUPS
 fn total_of_tile(tile: u32, sub_lane: u32, sub_size: u32, sub_id: u32, sub_count: u32) -> Item {
-    let first = sub_id * sub_size * QUADS + sub_lane;
+    let first = sub_id * sub_size * VEC4S + sub_lane;
 #else
 fn total_of_tile(tile: u32, lane: u32) -> Item {
-    let first = lane * QUADS;
+    let first = lane * VEC4S;
     let sub_lane = lane;
     let sub_size = 1u;
 #endif
     var run = nothing();
-    let count = select(QUADS, 0u, params.tiles == 0u);
+    let count = select(VEC4S, 0u, params.tiles == 0u);
     for (var i = 0u; i < count; i++) {
         let q = place(tile, first + i * sub_size);
         {load}

@@ -9,7 +9,7 @@ struct Params {
     tiles: u32,         // of this dispatch
     first_tile: u32,    // number of the first of them in the order of the scan
     all_tiles: u32,     // of all dispatches
-    quads: u32,         // vec4 of words that the bindings `input` and `output` hold
+    vec4s: u32,         // vec4 of words that the bindings `input` and `output` hold
     elements: u32,      // of the array that all bindings of the dispatch hold
     first_element: u32, // where they begin in the whole array
     row: u32,           // elements of a row

@@ -20,7 +20,7 @@ struct Params {
     workgroups: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> quads: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> vec4s: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
 @group(0) @binding(3) var<storage, read_write> bests: array<u32>;
 
@@ -33,10 +33,10 @@ fn best_of_whole(chunk: u32, lane: u32) -> u32 {
     var best = 0xffffffffu;
     var at = chunk * (CHUNK / 4u) + lane;
     for (var i = 0u; i < LOADS; i += 4u) {
-        let a = quads[at];
-        let b = quads[at + TEAM];
-        let c = quads[at + 2u * TEAM];
-        let d = quads[at + 3u * TEAM];
+        let a = vec4s[at];
+        let b = vec4s[at + TEAM];
+        let c = vec4s[at + 2u * TEAM];
+        let d = vec4s[at + 3u * TEAM];
         let ab = min(best_of_four(a), best_of_four(b));
         let cd = min(best_of_four(c), best_of_four(d));
         best = min(best, min(ab, cd));

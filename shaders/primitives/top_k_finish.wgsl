@@ -12,7 +12,7 @@ const NONE: u32 = 0xffffffffu; // no position, and no number better than the wor
 
 struct Params { n: u32, k: u32, chunks: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> quads: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> vec4s: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
 @group(0) @binding(3) var<storage, read_write> values: array<u32>;
 @group(0) @binding(4) var<storage, read_write> indices: array<u32>;
@@ -68,7 +68,7 @@ fn load(of_chunks: bool, place: u32) -> vec4<u32> {
         return bests[min(place, params.chunks - 1u) / 4u];
     }
 #endif
-    return quads[min(place / 4u, max(params.n / 4u, 1u) - 1u)];
+    return vec4s[min(place / 4u, max(params.n / 4u, 1u) - 1u)];
 }
 
 fn four(of_chunks: bool, place: u32, words: vec4<u32>) -> Four {
@@ -96,7 +96,7 @@ var<private> four_d: Four;
 #endif
 
 // The candidates of a thread in the step at `j`.
-fn load_fours(of_chunks: bool, j: u32, count: u32) {
+fn load_vec4s(of_chunks: bool, j: u32, count: u32) {
     let at_a = place(of_chunks, j, count);
     let a = load(of_chunks, at_a);
 #if IN_FLIGHT
@@ -152,7 +152,7 @@ fn first_bound(of_chunks: bool, count: u32, lane: u32) -> u32 {
     if params.k > WORKGROUP_SIZE || count <= CAPACITY { return NONE; }
     var best = NONE;
     for (var j = 4u * lane; j < count; j += STEP) {
-        load_fours(of_chunks, j, count);
+        load_vec4s(of_chunks, j, count);
         best = min(best, best_of_four(four_a));
 #if IN_FLIGHT
         best = min(best, min(best_of_four(four_b), min(best_of_four(four_c), best_of_four(four_d))));
@@ -188,7 +188,7 @@ fn take_all(of_chunks: bool, count: u32, bound: vec2<u32>, lane: u32) -> u32 {
     if lane == 0u { atomicStore(&wg_taken, 0u); }
     workgroupBarrier();
     for (var j = 4u * lane; j < count; j += STEP) {
-        load_fours(of_chunks, j, count);
+        load_vec4s(of_chunks, j, count);
         if !take_four(four_a, bound) { break; }
 #if IN_FLIGHT
         if !(take_four(four_b, bound) && take_four(four_c, bound) && take_four(four_d, bound)) { break; }
@@ -237,7 +237,7 @@ fn count_four(four: Four, bound: u32, i: u32, search: Search) {
 fn count_digits(of_chunks: bool, count: u32, bound: u32, i: u32, search: Search, lane: u32) {
     digits = 0u;
     for (var j = 4u * lane; j < count; j += STEP) {
-        load_fours(of_chunks, j, count);
+        load_vec4s(of_chunks, j, count);
         count_four(four_a, bound, i, search);
 #if IN_FLIGHT
         count_four(four_b, bound, i, search);

@@ -14,7 +14,7 @@
 
 // A divisor of 32, and at least 4.
 const ITEMS_PER_THREAD: u32 = 8u;
-const QUADS: u32 = ITEMS_PER_THREAD / 4u;
+const VEC4S: u32 = ITEMS_PER_THREAD / 4u;
 const TILE: u32 = WORKGROUP_SIZE * ITEMS_PER_THREAD;
 const WORDS: u32 = (TILE + 31u) / 32u;
 
@@ -128,8 +128,8 @@ fn spmv_csr_segmented(
     let marks = atomicLoad(&wg_ends[at / 32u]) >> (at % 32u);
     sum = 0.0;
     head_at = TILE;
-    for (var i = 0u; i < QUADS; i++) {
-        let terms = wg_terms[lane * QUADS + i];
+    for (var i = 0u; i < VEC4S; i++) {
+        let terms = wg_terms[lane * VEC4S + i];
         let ending = (vec4<u32>(marks >> (4u * i)) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>();
         take(terms.x, at + 4u * i, ending.x);
         take(terms.y, at + 4u * i + 1u, ending.y);

@@ -407,7 +407,7 @@ impl Attention {
 
     pub(crate) fn cost(&self, operands: &[Operand]) -> Cost {
         let flop = 4.0 * (self.batch * self.heads * self.head_size) as f64 * self.pairs();
-        Cost { flop, bytes: operands.iter().map(|o| o.bytes() as f64).sum() }
+        Cost::of(flop, operands)
     }
 
     /// Checks everything except the variant, and lists the operands.

@@ -74,13 +74,8 @@ fn policy(head_size: usize) -> CoopTile {
 }
 
 /// Tells whether `coop` takes the head size of `op`.
-fn takes_heads(op: &Attention) -> bool {
+pub(super) fn takes_heads(op: &Attention) -> bool {
     op.head_size.is_multiple_of(SIDE as usize) && op.head_size <= 128
-}
-
-/// Tells whether `coop` takes `op` with f16 q.
-pub(super) fn takes(op: &Attention) -> bool {
-    op.kv == Some(KvType::F16) && op.paging.is_none() && takes_heads(op)
 }
 
 /// Returns what `coop` needs and the inputs or the device do not meet, if anything.

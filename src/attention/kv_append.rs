@@ -5,7 +5,7 @@ use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant, choose,
+    Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant,
     element_fragment, lowered_as, operands,
 };
 use half::f16;
@@ -94,10 +94,7 @@ impl KvAppend {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let (of, read) = self.over.prepare("kv-append", dtype, profile)?;
-        let (_, decision) = choose("kv-append", &self.over.variant, VARIANTS, profile, || {
-            ("rows", "the only variant".to_owned())
-        })?;
-        let mut program = Program::new("kv-append", decision);
+        let mut program = Program::of_only_variant("kv-append", &self.over.variant, VARIANTS, profile)?;
         let named = |name| read.iter().find(|o: &&Operand| o.name == name).cloned();
         let cache = |name| named(name).map(|o| Operand { access: Access::ReadWrite, ..o });
         let new = |name| named("q").map(|o| Operand { name, ..o });

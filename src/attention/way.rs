@@ -1,6 +1,6 @@
 //! The ways to compute attention. Resolves the name of a variant, once.
 
-use super::attention::Attention;
+use super::attention::{Attention, KvType};
 use super::coop::{self, CoopTile};
 use super::flash::{self, FlashTile};
 use super::layout::AttentionLowering;
@@ -77,9 +77,6 @@ pub(super) fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
 
 /// Tells whether a device may run an attention of f16 on cooperative matrices, which round its weights.
 pub(crate) fn may_run_on_matrices(op: &Attention) -> bool {
-    match op.variant.as_str() {
-        "coop" => true,
-        "auto" => op.queries > 4 && coop::takes(op),
-        _ => false,
-    }
+    let takes = op.kv == Some(KvType::F16) && op.paging.is_none() && coop::takes_heads(op);
+    op.variant == "coop" || op.variant == "auto" && takes && op.queries > 4
 }

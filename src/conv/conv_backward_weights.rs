@@ -150,8 +150,7 @@ impl Conv2dBackwardWeights {
             operands.push(("db", self.layer.filters, Access::Write));
         }
         add_operands(&mut program, &operands, profile)?;
-        program.cost =
-            Cost { flop: self.layer.flop()?, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(self.layer.flop()?, &program.operands);
         let chunks = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));

@@ -71,7 +71,7 @@ impl Whole<'_> {
         operands.extend(bias.map(|len| ("bias", len, Access::Read)));
         operands.push((names[2], output, Access::Write));
         add_operands(&mut program, &operands, profile)?;
-        program.cost = Cost { flop, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(flop, &program.operands);
         let job = ConvJob {
             c,
             activation,

@@ -91,12 +91,7 @@ macro_rules! stencil_builders {
                 self
             }
 
-            /// Runs the variant of this name instead of `auto`.
-            #[must_use]
-            pub fn variant(mut self, name: &str) -> Self {
-                name.clone_into(&mut self.stencil.variant);
-                self
-            }
+            crate::program::variants!(choose stencil.variant);
 
             /// Sets the outputs that a thread of the variant `register` computes. The default suits the device.
             #[must_use]
@@ -105,10 +100,7 @@ macro_rules! stencil_builders {
                 self
             }
 
-            /// Lists the variants.
-            pub fn variants() -> &'static [crate::program::Variant] {
-                $variants
-            }
+            crate::program::variants!(list $variants);
 
             pub(crate) fn stencil(&self) -> &super::stencil::Stencil {
                 &self.stencil
@@ -234,7 +226,7 @@ impl Stencil {
         let way = StencilWay::of(variant.name);
         let mut program = Program::new(self.op, decision);
         let work = 2.0 * self.taps() as f64 * len as f64;
-        program.cost = Cost { flop: work, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(work, &operands);
         program.operands = operands;
         if len > 0 {
             StencilLowering { stencil: self, way, name, dtype, profile, program }.dispatch()

@@ -113,7 +113,7 @@ impl Transpose {
         let (_, decision) =
             choose("transpose", &self.variant, VARIANTS, profile, || self.policy(dtype, profile))?;
         let mut program = Program::new("transpose", decision);
-        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(0.0, &operands);
         program.operands = operands;
         if len > 0 {
             self.dispatch(&mut program, dtype);

@@ -326,8 +326,7 @@ impl<T: Element> Op<T> for Blur {
             "separable" if dtype == DType::U8 => 5.0,
             _ => 2.0 * side,
         };
-        let bytes = operands.iter().map(|o| o.bytes() as f64).sum();
-        program.cost = Cost { flop: len as f64 * additions, bytes };
+        program.cost = Cost::of(len as f64 * additions, &operands);
         program.operands = operands;
         if len > 0 {
             self.dispatch(dtype, profile, &mut program);

@@ -186,8 +186,7 @@ impl<T: Element> Op<T> for Gaussian {
             choose("gaussian", &self.variant, VARIANTS, profile, || self.policy(&lines, dtype, profile))?;
         let mut program = Program::new("gaussian", decision);
         let len = operands[0].len;
-        program.cost =
-            Cost { flop: lines.flop() * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(lines.flop() * len as f64, &operands);
         program.operands = operands;
         let form = LinesForm::from_name(variant.name);
         let missing = match form {

@@ -261,10 +261,7 @@ impl<T: Element> Op<T> for Median {
             ));
         }
         let mut program = Program::new("median", decision);
-        program.cost = Cost {
-            flop: len as f64 * self.operations(variant.name, dtype) as f64,
-            bytes: operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost = Cost::of(len as f64 * self.operations(variant.name, dtype) as f64, &operands);
         program.operands = operands;
         if len > 0 {
             self.dispatch(dtype, &mut program);

@@ -175,8 +175,7 @@ impl<T: Element> Op<T> for Sobel {
         })?;
         let mut program = Program::new("sobel", decision);
         let len = operands[0].len;
-        program.cost =
-            Cost { flop: 14.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(14.0 * len as f64, &operands);
         program.operands = operands;
         if len > 0 {
             self.dispatch(dtype, &mut program);

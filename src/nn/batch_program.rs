@@ -4,9 +4,7 @@ use super::rows::check_eps;
 use super::windows::check_images;
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Op, Operand, Operation, Program, Role, choose,
-};
+use crate::program::{Access, Asked, Cost, DeviceProfile, Form, Op, Operand, Operation, Program, Role};
 use crate::shape::elements;
 
 /// The shape of an operand declared with this formula: of a number for each channel, or of images like `x`.
@@ -26,18 +24,14 @@ pub(super) fn begin(
     check_images(op.name, shape)?;
     let len = elements(op.name, "x", &shape)?;
     check_eps(op.name, eps)?;
-    let variants = (op.variants)();
-    let only = || (variants[0].name, "the only variant".to_owned());
-    let (_, decision) = choose(op.name, variant, variants, profile, only)?;
-    let mut program = Program::new(op.name, decision);
+    let mut program = Program::of_only_variant(op.name, variant, (op.variants)(), profile)?;
     let f32s = |name, formula, access| {
         let len = extents(formula, &shape).iter().product();
         Operand { name, dtype: DType::F32, len, access }
     };
     program.operands = op.inputs.iter().map(|input| f32s(input.name, input.shape, Access::Read)).collect();
     program.operands.extend(op.outputs.iter().map(|(name, formula)| f32s(name, formula, Access::Write)));
-    let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
-    program.cost = Cost { flop: flop * len as f64, bytes };
+    program.cost = Cost::of(flop * len as f64, &program.operands);
     Ok(program)
 }
 

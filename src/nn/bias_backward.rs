@@ -7,7 +7,7 @@ use crate::error::{Result, err};
 use crate::primitives::{Reduce, Sum};
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Input, Op, Operand, Operation, Program, Resource,
-    Role, Variant, choose, operands,
+    Role, Variant, operands,
 };
 use crate::shape::elements;
 
@@ -85,10 +85,7 @@ impl Op<f32> for BiasBackward {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, channels, plane, .. } = *self;
         let len = elements("bias-backward", "dy", &[n, channels, plane])?;
-        let (_, decision) = choose("bias-backward", &self.variant, VARIANTS, profile, || {
-            ("blocks", "the only variant".to_owned())
-        })?;
-        let mut program = Program::new("bias-backward", decision);
+        let mut program = Program::of_only_variant("bias-backward", &self.variant, VARIANTS, profile)?;
         program.operands = vec![
             Operand { name: "dy", dtype: DType::F32, len, access: Access::Read },
             Operand { name: "db", dtype: DType::F32, len: channels, access: Access::Write },

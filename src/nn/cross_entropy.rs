@@ -6,7 +6,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, choose, operands,
+    Resource, Role, Variant, operands,
 };
 use crate::shape::elements;
 
@@ -107,10 +107,7 @@ impl Op<f32> for CrossEntropy {
                 "cross-entropy: there are {rows} rows of {classes} classes; there must be at least one of each"
             ));
         }
-        let (_, decision) = choose("cross-entropy", &self.variant, VARIANTS, profile, || {
-            ("passes", "the only variant".to_owned())
-        })?;
-        let mut program = Program::new("cross-entropy", decision);
+        let mut program = Program::of_only_variant("cross-entropy", &self.variant, VARIANTS, profile)?;
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         program.operands = vec![
             f32s("logits", len, Access::Read),
@@ -121,8 +118,7 @@ impl Op<f32> for CrossEntropy {
         if gradient {
             program.operands.push(f32s("dx", len, Access::Write));
         }
-        program.cost =
-            Cost { flop: 5.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(5.0 * len as f64, &program.operands);
         check_rows("cross-entropy", &program.operands[0], classes, profile)?;
         check_rows("cross-entropy", &program.operands[1], rows, profile)?;
         let policy = policy(profile);

@@ -7,7 +7,7 @@ use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, by_type, choose, kernel_params, lowered_as, operands,
+    Resource, Role, Variant, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -93,10 +93,7 @@ impl GatherRows {
         let Self { rows, n, indices, .. } = *self;
         let len = elements("gather-rows", "table", &[rows, n])?;
         let output = elements("gather-rows", "output", &[indices, n])?;
-        let (_, decision) = choose("gather-rows", &self.variant, VARIANTS, profile, || {
-            ("items", "the only variant".to_owned())
-        })?;
-        let mut program = Program::new("gather-rows", decision);
+        let mut program = Program::of_only_variant("gather-rows", &self.variant, VARIANTS, profile)?;
         program.operands = vec![
             Operand { name: "table", dtype, len, access: Access::Read },
             Operand { name: "indices", dtype: DType::U32, len: indices, access: Access::Read },

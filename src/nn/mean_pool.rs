@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::program::rows::{check_rows, reduction};
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
+    Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -104,17 +104,13 @@ impl MeanPool {
         let Self { batch, tokens, width, .. } = *self;
         let len = elements("mean-pool", "x", &[batch, tokens, width])?;
         let output = elements("mean-pool", "output", &[batch, width])?;
-        let (_, decision) = choose("mean-pool", &self.variant, VARIANTS, profile, || {
-            ("sequences", "the only variant".to_owned())
-        })?;
-        let mut program = Program::new("mean-pool", decision);
+        let mut program = Program::of_only_variant("mean-pool", &self.variant, VARIANTS, profile)?;
         program.operands = vec![
             Operand { name: "x", dtype, len, access: Access::Read },
             Operand { name: "lengths", dtype: DType::U32, len: batch, access: Access::Read },
             Operand { name: "output", dtype: DType::F32, len: output, access: Access::Write },
         ];
-        program.cost =
-            Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(len as f64, &program.operands);
         for (operand, n) in [(0, tokens * width), (1, 1), (2, width)] {
             check_rows("mean-pool", &program.operands[operand], n, profile)?;
         }

@@ -212,33 +212,43 @@ impl Pool2d {
                 ("direct", format!("windows of {r} x {s} overlap, leave gaps or are not aligned"))
             }
         })?;
-        if variant.name == "direct" && r * s > MAX_STEPS {
-            return Err(err!(
-                Unsupported,
-                "pool: the variant `direct` takes windows of at most {} cells, not {r} x {s}; use `large` or `auto`",
-                MAX_STEPS
-            ));
-        }
         // A workgroup of 256 walks a window, and with f16 two, one after the other.
-        let rounds = 4 / dtype.size() as u64 * ((r * s) as u64).div_ceil(256).saturating_add(16);
-        if variant.name == "large" && !profile.runs_rounds(rounds) {
-            return Err(err!(
-                TooLarge,
-                "pool: windows of {r} x {s} take {rounds} loop rounds; {} ends loops after {}; pool smaller windows, \
-                 then pool the result",
-                profile.name,
-                profile.max_rounds()
-            ));
-        }
-        if variant.name == "pairs" && !pairs {
-            return Err(err!(
-                Unsupported,
-                "pool: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and rows of a \
-                 multiple of 4; these are {r} x {s} with stride {:?} in rows of {}; use `direct` or `auto`",
-                windows.stride,
-                windows.shape[3]
-            ));
-        }
+        let per_word = 4 / dtype.size() as u64;
+        let rounds = per_word * ((r * s) as u64).div_ceil(256).saturating_add(16);
+        let counted = Spec::new().flag("PADDING_COUNTS", windows.padding_counts);
+        let (file, per_workgroup, spec) = match variant.name {
+            "pairs" if !pairs => {
+                return Err(err!(
+                    Unsupported,
+                    "pool: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and rows \
+                     of a multiple of 4; these are {r} x {s} with stride {:?} in rows of {}; use `direct` or `auto`",
+                    windows.stride,
+                    windows.shape[3]
+                ));
+            }
+            "pairs" => {
+                let units = self.units;
+                ("nn/pool_pairs", 2 * 256 * u64::from(units), Spec::new().constant("UNITS", units))
+            }
+            "large" if !profile.runs_rounds(rounds) => {
+                return Err(err!(
+                    TooLarge,
+                    "pool: windows of {r} x {s} take {rounds} loop rounds; {} ends loops after {}; pool smaller \
+                     windows, then pool the result",
+                    profile.name,
+                    profile.max_rounds()
+                ));
+            }
+            "large" => ("nn/pool_large", per_word, counted),
+            _ if r * s > MAX_STEPS => {
+                return Err(err!(
+                    Unsupported,
+                    "pool: the variant `direct` takes windows of at most {} cells, not {r} x {s}; use `large` or `auto`",
+                    MAX_STEPS
+                ));
+            }
+            _ => ("nn/pool_direct", 256 * per_word, counted),
+        };
         let mut program = Program::new("pool", decision);
         let (wide, narrow) = windows.lengths()?;
         program.operands.push(Operand { name: "x", dtype, len: wide, access: Access::Read });
@@ -246,16 +256,13 @@ impl Pool2d {
             program.operands.push(Operand { name: "bias", dtype, len: c, access: Access::Read });
         }
         program.operands.push(Operand { name: "output", dtype, len: narrow, access: Access::Write });
-        program.cost = Cost {
-            flop: narrow as f64 * (r * s) as f64,
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost = Cost::of(narrow as f64 * (r * s) as f64, &program.operands);
         windows.check_sizes(&program, profile)?;
         let output = program.operands.len() as u32;
         let weighted = matches!(self.kind, PoolKind::Weighted(_));
         let mut spec = self
             .kind
-            .flagged(Spec::new())
+            .flagged(spec)
             .slot("element", element_fragment(dtype))
             .slot("activation", Fragment::Library(self.activation.fragment()))
             .constant("OUTPUT_BINDING", output)
@@ -265,17 +272,7 @@ impl Pool2d {
         if weighted {
             spec = spec.constant("WEIGHTS_BINDING", output + 1);
         }
-        let per_word = 4 / dtype.size() as u64;
-        let counted = |spec: Spec| spec.flag("PADDING_COUNTS", windows.padding_counts);
-        let (kernel, per_workgroup) = match variant.name {
-            "pairs" => {
-                let spec = spec.constant("UNITS", self.units);
-                (Kernel::library("nn/pool_pairs", "pool_pairs", spec), 2 * 256 * u64::from(self.units))
-            }
-            "large" => (Kernel::library("nn/pool_large", "pool_large", counted(spec)), per_word),
-            _ => (Kernel::library("nn/pool_direct", "pool_direct", counted(spec)), 256 * per_word),
-        };
-        let kernel = program.kernel(kernel);
+        let kernel = program.kernel(Kernel::of_file(file, spec));
         let more = self.kind.weights(&mut program);
         let plane = (p * q) as u64;
         let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[output as usize - 1], profile };

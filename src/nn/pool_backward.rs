@@ -124,7 +124,8 @@ impl Pool2dBackward {
                 ("direct", format!("windows of {r} x {s} overlap, leave gaps or are not aligned"))
             }
         })?;
-        if variant.name == "pairs" && !pairs {
+        let fast = variant.name == "pairs";
+        if fast && !pairs {
             return Err(err!(
                 Unsupported,
                 "pool-backward: the variant `pairs` needs windows of 2 x 2 with stride 2, no padding or dilation, and \
@@ -143,10 +144,8 @@ impl Pool2dBackward {
             Operand { name: "dy", dtype, len: narrow, access: Access::Read },
             Operand { name: "dx", dtype, len: wide, access: Access::Write },
         ];
-        program.cost = Cost {
-            flop: narrow as f64 * (windows.kernel[0] * windows.kernel[1]) as f64,
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost =
+            Cost::of(narrow as f64 * (windows.kernel[0] * windows.kernel[1]) as f64, &program.operands);
         windows.check_sizes(&program, profile)?;
         // Means and weighted sums do not read the cells.
         let weighted = matches!(self.kind, PoolKind::Weighted(_));
@@ -164,7 +163,6 @@ impl Pool2dBackward {
             spec = spec.constant("WEIGHTS_BINDING", 3u32);
         }
         let weights = self.kind.weights(&mut program);
-        let fast = variant.name == "pairs";
         let kernel = if fast {
             Kernel::library("nn/pool_backward_pairs", "pool_backward_pairs", spec.constant("UNITS", UNITS))
         } else {

@@ -7,7 +7,7 @@ use crate::program::When;
 use crate::program::rows::check_rows;
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as,
+    Program, Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as,
     operands,
 };
 use crate::shader::Spec;
@@ -195,8 +195,7 @@ impl Rope {
                 self.table
             ));
         }
-        let why = || ("fours", "the only variant".to_owned());
-        let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
+        let mut program = Program::of_only_variant(op, &self.variant, VARIANTS, profile)?;
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
         let of_table = elements(op, "cos", &[self.table, self.rotary / 2])?;
         let mut operands =
@@ -209,9 +208,7 @@ impl Rope {
         check_rows(op, &operands[0], size, profile)?;
         let output = operands.len();
         operands.push(Operand { name: "output", dtype, len, access: Access::Write });
-        let mut program = Program::new(op, decision);
-        program.cost =
-            Cost { flop: 3.0 * len as f64, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(3.0 * len as f64, &operands);
         program.operands = operands;
         if len == 0 {
             return Ok(program);

@@ -241,7 +241,8 @@ impl Rows {
                 ("parts", format!("a row of {n} does not fit the registers of {} threads", whole.lanes))
             }
         })?;
-        if variant.name == "whole" && !fits {
+        let is_whole = variant.name == "whole";
+        if is_whole && !fits {
             return Err(err!(
                 TooLarge,
                 "{op}: a row of {n} does not fit the registers of {} threads of {}, {} elements; use `parts` or `auto`",
@@ -256,14 +257,13 @@ impl Rows {
             program.operands.push(Operand { name, dtype, len: n, access: Access::Read });
         }
         program.operands.push(Operand { name: "output", dtype, len, access: Access::Write });
-        program.cost =
-            Cost { flop: FLOP * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(FLOP * len as f64, &program.operands);
         check_rows(op, &program.operands[0], n, profile)?;
         if len == 0 {
             return Ok(program);
         }
         let work = RowsLowering { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
-        if variant.name == "whole" {
+        if is_whole {
             let params = work.params(1, n as u64);
             work.each_chunk(&mut program, whole, Step::Whole, params, &[]);
         } else {

@@ -121,7 +121,8 @@ impl RowsBackward {
                 ("passes", format!("a row of {n} does not fit the registers of {} threads", held.lanes))
             }
         })?;
-        if variant.name == "whole" && !fits {
+        let whole = variant.name == "whole";
+        if whole && !fits {
             return Err(err!(
                 TooLarge,
                 "{op}: a row of {n} does not fit the registers of {} threads of {}; use `passes` or `auto`",
@@ -129,7 +130,6 @@ impl RowsBackward {
                 profile.name
             ));
         }
-        let whole = variant.name == "whole";
         let mut program = Program::new(op, decision);
         let f32s = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         program.operands.push(f32s(if norm { "x" } else { "y" }, len, Access::Read));
@@ -144,8 +144,7 @@ impl RowsBackward {
         if of == RowsGradient::LayerNorm {
             program.operands.push(f32s("dbeta", n, Access::Write));
         }
-        program.cost =
-            Cost { flop: FLOP * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(FLOP * len as f64, &program.operands);
         check_rows(op, &program.operands[0], n, profile)?;
         let what = format_args!("the statistics of {rows} rows");
         profile.check_scratch(op, what, 8 * rows as u64, "use fewer rows at a time")?;

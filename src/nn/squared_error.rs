@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
+    Access, Asked, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
     kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -119,8 +119,7 @@ impl Op<f32> for SquaredError {
         let mut program = Program::new("squared-error", sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.operands[2] = Operand { name: "mean", dtype: DType::F32, len: 1, access: Access::Write };
-        program.cost = sweep.cost;
-        program.cost.bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
+        program.cost = Cost::of(sweep.cost.flop, &program.operands);
         let squares = program.scratch(4 * n as u64).resource;
         let places = [Resource::Operand(0), Resource::Operand(1), squares, Resource::Operand(3)];
         program.append(sweep, &places);

@@ -160,7 +160,7 @@ impl Compaction<'_> {
             .flag("SUBGROUPS", subgroups)
             .flag("LARGE_SUBGROUPS", subgroups && profile.subgroup_sizes.1 > 32)
             .constant("WORKGROUP_SIZE", workgroup_size)
-            .constant("QUADS", items / 4)
+            .constant("VEC4S", items / 4)
             .constant("COUNTS_BINDING", inputs + 1);
         let spec = match self.keep {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),

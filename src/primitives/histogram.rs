@@ -102,6 +102,32 @@ pub(crate) enum Edges {
     List(Vec<f64>),
 }
 
+const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "global-contiguous",
+        "atomics in device memory, each thread on its own range: the baseline",
+    ),
+    Variant::portable("global", "atomics in device memory, neighbouring threads read neighbouring elements"),
+    Variant::portable("privatized", "each workgroup counts one element a thread in its own memory"),
+    Variant::portable(
+        "coarsened",
+        "a bounded number of workgroups walks the input by vec4 and counts in copies by lane",
+    ),
+    Variant::portable("aggregated", "coarsened, and each thread first adds up runs of equal elements"),
+    Variant::portable(
+        "multipass",
+        "coarsened, for more bins than fit: counters of 16 bits, passes over the input side by side",
+    ),
+    Variant::portable(
+        "cached",
+        "for more bins than fit: the full ones in workgroup memory, the others by global atomics",
+    ),
+    Variant::portable(
+        "partitioned",
+        "for many more bins than fit: elements are moved into buckets of bins, then each is counted",
+    ),
+];
+
 impl Histogram {
     /// Counts `n` elements in `bins` bins.
     pub fn new(n: usize, bins: usize) -> Self {
@@ -122,7 +148,7 @@ impl Histogram {
         self
     }
 
-    crate::program::variants!(choose variant);
+    crate::program::variants!(variant);
 
     /// Sets the threads of a workgroup, workgroups, words of two counters and vec4 in flight of `multipass` and
     /// `partitioned`, for tuning. The default is that of the device's policy.
@@ -145,42 +171,6 @@ impl Histogram {
     /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        const VARIANTS: &[Variant] = &[
-            Variant::portable(
-                "global-contiguous",
-                "atomics in device memory, each thread on its own range: the baseline",
-            ),
-            Variant::portable(
-                "global",
-                "atomics in device memory, neighbouring threads read neighbouring elements",
-            ),
-            Variant::portable("privatized", "each workgroup counts one element a thread in its own memory"),
-            Variant::portable(
-                "coarsened",
-                "a bounded number of workgroups walks the input by vec4 and counts in copies by lane",
-            ),
-            Variant::portable(
-                "aggregated",
-                "coarsened, and each thread first adds up runs of equal elements",
-            ),
-            Variant::portable(
-                "multipass",
-                "coarsened, for more bins than fit: counters of 16 bits, passes over the input side by side",
-            ),
-            Variant::portable(
-                "cached",
-                "for more bins than fit: the full ones in workgroup memory, the others by global atomics",
-            ),
-            Variant::portable(
-                "partitioned",
-                "for many more bins than fit: elements are moved into buckets of bins, then each is counted",
-            ),
-        ];
-        VARIANTS
-    }
 
     /// Rejects invalid bin edges.
     ///

@@ -95,34 +95,27 @@ impl<O> Reduce<O> {
     deterministic!(deterministic);
 }
 
+/// The ladder of the textbook, and `coarsened`, the fast one.
+const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "interleaved",
+        "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands",
+    ),
+    Variant::portable("sequential", "tree with strides n/2, n/4, ...: active threads stay together"),
+    Variant::portable("shared", "each thread adds two elements on loading, then the tree"),
+    Variant::subgroups("subgroup", "the tree's last steps are shuffles in a subgroup"),
+    Variant::subgroups("two-stage-subgroup", "subgroups reduce by shuffles, then their totals: one barrier"),
+    Variant::portable("coarsened", "a bounded number of workgroups walks the input by vec4; two passes"),
+    Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison")
+        .in_any_order(),
+];
+
 impl Reduce {
     /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
-    /// Lists the variants: the ladder of the textbook, and `coarsened`, the fast one.
-    pub fn variants() -> &'static [Variant] {
-        const VARIANTS: &[Variant] = &[
-            Variant::portable(
-                "interleaved",
-                "tree with strides 1, 2, 4, ...: divergent, keeps the order of operands",
-            ),
-            Variant::portable("sequential", "tree with strides n/2, n/4, ...: active threads stay together"),
-            Variant::portable("shared", "each thread adds two elements on loading, then the tree"),
-            Variant::subgroups("subgroup", "the tree's last steps are shuffles in a subgroup"),
-            Variant::subgroups(
-                "two-stage-subgroup",
-                "subgroups reduce by shuffles, then their totals: one barrier",
-            ),
-            Variant::portable(
-                "coarsened",
-                "a bounded number of workgroups walks the input by vec4; two passes",
-            ),
-            Variant::portable("atomic", "workgroups combine their totals by an atomic; for comparison")
-                .in_any_order(),
-        ];
-        VARIANTS
-    }
+    crate::program::variants!(list VARIANTS);
 }
 
 operands! {

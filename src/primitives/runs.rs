@@ -20,7 +20,7 @@ pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), TIL
 
 /// Reads the option `tile`.
 pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
-    Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, quads]| (workgroup_size, quads)))
+    Ok(asked.settings().given_numbers(&TILE)?.map(|[workgroup_size, vec4s]| (workgroup_size, vec4s)))
 }
 
 /// Where runs begin.
@@ -66,12 +66,12 @@ impl RunsJob<'_> {
             ));
         }
         let most = profile.limits.max_invocations;
-        if let Some((size, quads)) = self.tile
-            && !(size.is_power_of_two() && (32..=most).contains(&size) && matches!(quads, 1 | 2 | 4 | 8))
+        if let Some((size, vec4s)) = self.tile
+            && !(size.is_power_of_two() && (32..=most).contains(&size) && matches!(vec4s, 1 | 2 | 4 | 8))
         {
             return Err(err!(
                 InvalidArgument,
-                "{name}: a tile of {size} threads with {quads} vec4 each; threads must be a power of two from 32 to {most}, \
+                "{name}: a tile of {size} threads with {vec4s} vec4 each; threads must be a power of two from 32 to {most}, \
                  and vec4 1, 2, 4 or 8"
             ));
         }
@@ -126,9 +126,9 @@ impl RunsJob<'_> {
             lookback::clear_words(program, whole("count"), 1);
             return;
         }
-        let ScanPolicy { workgroup_size, quads } = policy(profile, n);
-        let (workgroup_size, quads) = self.tile.unwrap_or((workgroup_size, quads));
-        let tiles = n.div_ceil(u64::from(workgroup_size * quads) * 4);
+        let ScanPolicy { workgroup_size, vec4s } = policy(profile, n);
+        let (workgroup_size, vec4s) = self.tile.unwrap_or((workgroup_size, vec4s));
+        let tiles = n.div_ceil(u64::from(workgroup_size * vec4s) * 4);
         let several = tiles > 1;
         let spec = monoid(op, dtype).flag("SEGMENTED", true).flag("COUNTED", true);
         let spec = match labels {
@@ -137,15 +137,15 @@ impl RunsJob<'_> {
         };
         let mut tile_spec = spec
             .constant("WORKGROUP_SIZE", workgroup_size)
-            .constant("QUADS", quads)
+            .constant("VEC4S", vec4s)
             .flag("SUBGROUPS", profile.features.subgroups);
         // The last 256 bytes or less are bound as words, so the array may have any length and no bindings overlap.
         let main = (4 * n - 1) / 256 * 256;
         let mut as_vec4 = |name| {
             let all = whole(name);
             // Never accessed if the tail holds everything, but it must be bound.
-            let quads = if main > 0 { Binding { size: main, ..all } } else { program.scratch(16) };
-            [quads, Binding { offset: main, size: 4 * n - main, ..all }]
+            let vec4s = if main > 0 { Binding { size: main, ..all } } else { program.scratch(16) };
+            [vec4s, Binding { offset: main, size: 4 * n - main, ..all }]
         };
         let labels_name = if labels == Labels::Heads { "heads" } else { "keys" };
         let inputs = [as_vec4("values"), as_vec4(labels_name)].concat();
@@ -153,7 +153,7 @@ impl RunsJob<'_> {
             tiles: tiles as u32,
             first_tile: 0,
             all_tiles: tiles as u32,
-            quads: (main / 16) as u32,
+            vec4s: (main / 16) as u32,
             elements: n as u32,
             first_element: 0,
             row: 0,

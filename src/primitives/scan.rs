@@ -187,29 +187,28 @@ impl<O> Scan<O> {
     }
 }
 
+/// The ladder of the textbook, `hierarchical`, and `lookback`, the fast one.
+const VARIANTS: &[Variant] = &[
+    Variant::portable(
+        "kogge-stone",
+        "a workgroup scans one word a thread in log2 n steps of n joins; three kernels",
+    ),
+    Variant::portable(
+        "kogge-stone-double",
+        "the same between two buffers: one barrier a step instead of two",
+    ),
+    Variant::portable("brent-kung", "up a tree and down again: fewer joins, more steps"),
+    Variant::subgroups("subgroup", "subgroups scan by shuffles, then their totals: one barrier"),
+    Variant::portable(
+        "coarsened",
+        "each thread scans eight words staged in workgroup memory, then Kogge-Stone",
+    ),
+    HIERARCHICAL,
+    LOOKBACK,
+];
+
 impl Scan {
-    /// Lists the variants: the ladder of the textbook, `hierarchical`, and `lookback`, the fast one.
-    pub fn variants() -> &'static [Variant] {
-        const VARIANTS: &[Variant] = &[
-            Variant::portable(
-                "kogge-stone",
-                "a workgroup scans one word a thread in log2 n steps of n joins; three kernels",
-            ),
-            Variant::portable(
-                "kogge-stone-double",
-                "the same between two buffers: one barrier a step instead of two",
-            ),
-            Variant::portable("brent-kung", "up a tree and down again: fewer joins, more steps"),
-            Variant::subgroups("subgroup", "subgroups scan by shuffles, then their totals: one barrier"),
-            Variant::portable(
-                "coarsened",
-                "each thread scans eight words staged in workgroup memory, then Kogge-Stone",
-            ),
-            HIERARCHICAL,
-            LOOKBACK,
-        ];
-        VARIANTS
-    }
+    crate::program::variants!(list VARIANTS);
 }
 
 pub(super) const HIERARCHICAL: Variant = Variant::portable(

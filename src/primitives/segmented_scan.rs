@@ -96,12 +96,10 @@ impl<O> SegmentedScan<O> {
     }
 }
 
+const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
+
 impl SegmentedScan {
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
-        VARIANTS
-    }
+    crate::program::variants!(list VARIANTS);
 }
 
 operands! {

@@ -80,6 +80,14 @@ pub struct RadixSort {
     form: SortForm,
 }
 
+const VARIANTS: &[Variant] = &[
+    Variant::portable("counting", "each pass counts digits, scans the counts and scatters"),
+    Variant::subgroups(
+        "onesweep",
+        "counts all digits at once; a pass reads and writes once, by decoupled look-back",
+    ),
+];
+
 impl RadixSort {
     /// Sorts `n` keys.
     pub fn new(n: usize) -> Self {
@@ -120,18 +128,6 @@ impl RadixSort {
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        const VARIANTS: &[Variant] = &[
-            Variant::portable("counting", "each pass counts digits, scans the counts and scatters"),
-            Variant::subgroups(
-                "onesweep",
-                "counts all digits at once; a pass reads and writes once, by decoupled look-back",
-            ),
-        ];
-        VARIANTS
-    }
-
     /// Sorts the largest first. The default is the smallest first.
     #[must_use]
     pub fn descending(mut self) -> Self {
@@ -155,7 +151,7 @@ impl RadixSort {
         self
     }
 
-    crate::program::variants!(choose variant);
+    crate::program::variants!(variant);
 
     /// Sets the threads of a workgroup and the keys of a thread, for tuning and for tests with many small tiles.
     /// The default is that of the device's policy.

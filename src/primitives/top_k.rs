@@ -75,6 +75,14 @@ pub struct TopK {
     chunk: Option<u32>,
 }
 
+const VARIANTS: &[Variant] = &[
+    Variant::portable("single", "one workgroup, for few elements and k up to 1024"),
+    Variant::portable("filter", "reads once for the best of each chunk, then the best chunks only"),
+    Variant::subgroups("subgroup", "as filter, with the best of a chunk by subgroup shuffles"),
+    Variant::portable("radix", "radix select of the k-th best, then a sort of the k"),
+    Variant::portable("sort", "sorts all elements with their positions"),
+];
+
 impl TopK {
     /// Finds the `k` largest of `n` elements.
     pub fn new(n: usize, k: usize) -> Self {
@@ -88,7 +96,7 @@ impl TopK {
         self
     }
 
-    crate::program::variants!(choose variant);
+    crate::program::variants!(variant);
 
     /// Sets the elements of a chunk of `filter` and `subgroup`, for tuning and tests: a power of two from 64 to
     /// 4096. The default is that of the policy.
@@ -97,18 +105,6 @@ impl TopK {
     pub fn chunk(mut self, elements: u32) -> Self {
         self.chunk = Some(elements);
         self
-    }
-
-    /// Lists the variants.
-    pub fn variants() -> &'static [Variant] {
-        const VARIANTS: &[Variant] = &[
-            Variant::portable("single", "one workgroup, for few elements and k up to 1024"),
-            Variant::portable("filter", "reads once for the best of each chunk, then the best chunks only"),
-            Variant::subgroups("subgroup", "as filter, with the best of a chunk by subgroup shuffles"),
-            Variant::portable("radix", "radix select of the k-th best, then a sort of the k"),
-            Variant::portable("sort", "sorts all elements with their positions"),
-        ];
-        VARIANTS
     }
 }
 
@@ -192,9 +188,19 @@ struct Selection {
     chunks: Option<(Binding, u32)>,
 }
 
+/// How the k best are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TopKWay {
+    Single,
+    Chunks,
+    Radix,
+    Sort,
+}
+
 struct TopKLowering<'a> {
     n: u64,
     k: u64,
+    way: TopKWay,
     order: Spec,
     policy: TopKPolicy,
     chunk: u32,
@@ -270,12 +276,12 @@ impl<'a> TopKLowering<'a> {
                 ("sort", "k is at least half of n, or above a binding: sorts all elements".into())
             }
         })?;
-        match variant.name {
-            "single" => single?,
-            "filter" | "subgroup" => filter?,
-            "radix" => radix?,
-            _ => {}
-        }
+        let way = match variant.name {
+            "single" => single.map(|()| TopKWay::Single)?,
+            "filter" | "subgroup" => filter.map(|()| TopKWay::Chunks)?,
+            "radix" => radix.map(|()| TopKWay::Radix)?,
+            _ => TopKWay::Sort,
+        };
         let mut program = Program::new("top-k", decision);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("input", dtype, n, Access::Read));
@@ -286,12 +292,12 @@ impl<'a> TopKLowering<'a> {
             &program.operands,
             "find the k best of chunks, then the k best of those",
         )?;
-        let bytes = program.operands.iter().map(|o| o.bytes() as f64).sum();
-        program.cost = Cost { flop: n as f64, bytes };
+        program.cost = Cost::of(n as f64, &program.operands);
         let subgroups = variant.requires.subgroups;
         Ok(Self {
             n: n as u64,
             k: k as u64,
+            way,
             order: key_spec(dtype, !desc.smallest)?,
             policy: policy(profile, subgroups),
             chunk,
@@ -304,23 +310,22 @@ impl<'a> TopKLowering<'a> {
     fn run<T: Element>(mut self, desc: &TopK) -> Result<Program> {
         let sort =
             |n: u64| RadixSort::new(n as usize).when(!desc.smallest, |op| op.descending()).with_values();
-        match self.program.variant() {
-            "single" => self.finish(None),
-            "sort" => {
+        let small = self.k <= CAPACITY as u64
+            && self.chunks() + self.k * u64::from(self.chunk) <= self.policy.most
+            && 4 * self.n <= self.profile.limits.max_storage_binding;
+        match self.way {
+            TopKWay::Single => self.finish(None),
+            TopKWay::Chunks if small => {
+                let bests = self.best_of_chunks();
+                self.finish(Some(bests));
+            }
+            TopKWay::Sort => {
                 let sorted = Op::<T>::lower(&sort(self.n), self.profile)?;
                 self.sort_all(sorted);
             }
-            name => {
-                let small = self.k <= CAPACITY as u64
-                    && self.chunks() + self.k * u64::from(self.chunk) <= self.policy.most
-                    && 4 * self.n <= self.profile.limits.max_storage_binding;
-                if name != "radix" && small {
-                    let bests = self.best_of_chunks();
-                    self.finish(Some(bests));
-                    return Ok(self.program);
-                }
+            way => {
                 let (keys, positions) = (self.program.scratch(4 * self.k), self.program.scratch(4 * self.k));
-                if name == "radix" {
+                if way == TopKWay::Radix {
                     self.select(&Selection {
                         keys: INPUT,
                         len: self.n,

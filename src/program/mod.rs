@@ -313,6 +313,13 @@ pub struct Cost {
     pub bytes: f64,
 }
 
+impl Cost {
+    /// The cost of `flop` operations and one pass over each operand.
+    pub(crate) fn of(flop: f64, operands: &[Operand]) -> Self {
+        Self { flop, bytes: operands.iter().map(|o| o.bytes() as f64).sum() }
+    }
+}
+
 /// Whether runs repeat their bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Determinism {
@@ -365,6 +372,17 @@ impl Dispatch {
 }
 
 impl Program {
+    /// Begins the program of an op with one variant.
+    pub(crate) fn of_only_variant(
+        op: &'static str,
+        asked: &str,
+        variants: &'static [Variant],
+        profile: &DeviceProfile,
+    ) -> Result<Self> {
+        let only = || (variants[0].name, "the only variant".to_owned());
+        Ok(Self::new(op, choose(op, asked, variants, profile, only)?.1))
+    }
+
     pub(crate) fn new(op: &'static str, decision: Decision) -> Self {
         Self {
             op,

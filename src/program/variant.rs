@@ -116,7 +116,7 @@ macro_rules! variants {
         $crate::program::variants!(choose $($field).+);
         $crate::program::variants!(list $all);
     };
-    (list $all:ident) => {
+    (list $all:expr) => {
         /// Lists the variants.
         pub fn variants() -> &'static [$crate::program::Variant] {
             $all

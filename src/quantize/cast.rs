@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
     Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, by_type, choose, element_fragment, kernel_params, operands,
+    Resource, Role, Variant, by_type, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -78,9 +78,7 @@ impl Cast {
 
     fn lower_as(&self, from: DType, to: DType, profile: &DeviceProfile) -> Result<Program> {
         let (op, n) = ("cast", self.n);
-        let why = || ("fours", "the only variant".to_owned());
-        let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
-        let mut program = Program::new(op, decision);
+        let mut program = Program::of_only_variant(op, &self.variant, VARIANTS, profile)?;
         program.operands = vec![
             Operand { name: "x", dtype: from, len: n, access: Access::Read },
             Operand { name: "output", dtype: to, len: n, access: Access::Write },

@@ -7,7 +7,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, choose, element_fragment, kernel_params, lowered_as, operands,
+    Resource, Role, Variant, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -104,17 +104,14 @@ impl<Q: Code> Dequantize<Q> {
         let op = self.spans.op;
         let len = self.spans.len()?;
         let [spans, n] = self.spans.spans();
-        let why = || ("words", "the only variant".to_owned());
-        let (_, decision) = choose(op, &self.variant, VARIANTS, profile, why)?;
-        let mut program = Program::new(op, decision);
+        let mut program = Program::of_only_variant(op, &self.variant, VARIANTS, profile)?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands = vec![
             operand("x", Q::DTYPE, len, Access::Read),
             operand("scale", DType::F32, spans, Access::Read),
             operand("output", dtype, len, Access::Write),
         ];
-        program.cost =
-            Cost { flop: len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(len as f64, &program.operands);
         profile.check_bindings(op, &program.operands[1..2], "take fewer rows in a call")?;
         index_u32(op, "elements", len)?;
         profile.check_buffers(op, &program.operands, "take fewer rows in a call")?;

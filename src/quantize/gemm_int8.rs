@@ -149,6 +149,14 @@ struct Int8Factor {
     vec4s: bool,
 }
 
+/// How a product runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Int8Way {
+    Naive,
+    Tiled,
+    Register { double: bool },
+}
+
 impl GemmInt8 {
     /// Creates the product of an m x k and a k x n matrix.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
@@ -266,9 +274,14 @@ impl GemmInt8 {
             choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
         // Without products there is nothing to tile: factors have not even one vec4.
         let variant = if k == 0 { &VARIANTS[0] } else { variant };
-        let division = self.division(variant.name, profile)?;
+        let way = match variant.name {
+            "naive" => Int8Way::Naive,
+            "tiled" => Int8Way::Tiled,
+            name => Int8Way::Register { double: name == "double" },
+        };
+        let division = self.division(way, variant.name, profile)?;
         let Division { tile, thread: [rows, columns], .. } = division;
-        if variant.name != "naive" {
+        if way != Int8Way::Naive {
             decision.because(format_args!(
                 "tile {} x {} x {} by {rows} x {columns}",
                 tile.m,
@@ -277,13 +290,10 @@ impl GemmInt8 {
             ));
         }
         let mut program = Program::new("gemm-int8", decision);
-        program.cost = Cost {
-            flop: 2.0 * m as f64 * n as f64 * k as f64,
-            bytes: operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost = Cost::of(2.0 * m as f64 * n as f64 * k as f64, &operands);
         program.operands = operands;
         if m > 0 && n > 0 {
-            self.product(&mut program, variant.name, division, end, profile)?;
+            self.product(&mut program, way, division, end, profile)?;
         }
         Ok(program)
     }
@@ -301,10 +311,10 @@ impl GemmInt8 {
     }
 
     /// Returns the requested division of C, or one that suits; checked.
-    fn division(&self, variant: &str, profile: &DeviceProfile) -> Result<Division> {
-        let registers = matches!(variant, "register" | "double");
+    fn division(&self, way: Int8Way, variant: &str, profile: &DeviceProfile) -> Result<Division> {
+        let registers = matches!(way, Int8Way::Register { .. });
         let suits = if registers { self.suits(profile) } else { TILED };
-        if self.tile.is_none() && self.thread.is_none() || variant == "naive" {
+        if self.tile.is_none() && self.thread.is_none() || way == Int8Way::Naive {
             return Ok(suits);
         }
         let [m, n, k] = self.tile.unwrap_or([suits.tile.m, suits.tile.n, 4 * suits.tile.k]);
@@ -327,8 +337,8 @@ impl GemmInt8 {
         }
         let division = Division::new([m, n, k / 4], [rows, columns]);
         let limits = &profile.limits;
-        let (threads, bytes) = if registers {
-            let form = self.form(variant, division, [false, false], profile);
+        let (threads, bytes) = if let Int8Way::Register { double } = way {
+            let form = self.form(double, division, [false, false], profile);
             (u64::from(form.threads()), form.workgroup_bytes())
         } else {
             let [m, n, k] = [m, n, k].map(u64::from);
@@ -354,7 +364,7 @@ impl GemmInt8 {
             DeviceClass::Discrete => (CARD, 120 * 256),
             _ => (GPU, 32 * 256),
         };
-        let fits = |d: &&Division| self.form("double", **d, [false, false], profile).fits(profile);
+        let fits = |d: &&Division| self.form(true, **d, [false, false], profile).fits(profile);
         let fills = |d: &&Division| d.total(self.m, self.n) >= fill;
         *rows.iter().filter(fits).find(fills).unwrap_or(&rows[rows.len() - 1])
     }
@@ -362,13 +372,13 @@ impl GemmInt8 {
     /// The form of a register-tiled kernel.
     fn form(
         &self,
-        variant: &str,
+        double: bool,
         division: Division,
         vec4s: [bool; 2],
         profile: &DeviceProfile,
     ) -> RegisterForm {
         RegisterForm {
-            double: variant == "double",
+            double,
             vectors: !profile.quirks.stores_whole_vectors,
             trans_b: self.trans_b,
             vec_a: vec4s[0],
@@ -382,7 +392,7 @@ impl GemmInt8 {
     fn product(
         &self,
         program: &mut Program,
-        variant: &'static str,
+        way: Int8Way,
         division: Division,
         end: Int8End,
         profile: &DeviceProfile,
@@ -392,7 +402,7 @@ impl GemmInt8 {
         // largest k.
         let each = tile.k.div_ceil(tile.n) + tile.k.div_ceil(tile.m) + tile.k + 4;
         let rounds = (self.words() as u64).div_ceil(tile.k.into()) * u64::from(each);
-        if variant == "tiled" && !profile.runs_rounds(rounds) {
+        if way == Int8Way::Tiled && !profile.runs_rounds(rounds) {
             return Err(err!(
                 Unsupported,
                 "{name}: the tile {} x {} x {} of `tiled` takes {rounds} rounds of loops; {} ends the loops of a \
@@ -407,7 +417,6 @@ impl GemmInt8 {
         let a = self.factor(program, 0, [self.m, self.k], false, profile)?;
         let b_shape = if self.trans_b { [self.n, self.k] } else { [self.k, self.n] };
         let b = self.factor(program, 1, b_shape, !self.trans_b, profile)?;
-        let registers = matches!(variant, "register" | "double");
         let mut spec = Spec::new()
             .alias("T", "u32")
             .alias("F", "u32")
@@ -428,17 +437,21 @@ impl GemmInt8 {
             .constant("TILE_N", tile.n)
             .slot("epilogue", Fragment::Library("quantize/gemm_int8_end"))
             .slot("activation", Fragment::Library(end.activation.fragment()));
-        spec = if registers {
+        spec = if let Int8Way::Register { .. } = way {
             let whole = self.m.is_multiple_of(tile.m as usize) && self.n.is_multiple_of(tile.n as usize);
             spec.flag("WHOLE_TILES", whole).flag("VEC_C", self.n.is_multiple_of(4))
         } else {
             spec.flag("TRANS_B", self.trans_b)
                 .slot("multiply", Fragment::Library("quantize/gemm_int8_multiply"))
         };
-        let kernel = match variant {
-            "naive" => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
-            "tiled" => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k)),
-            _ => self.form(variant, division, [a.vec4s, b.vec4s], profile).kernel(spec),
+        let kernel = match way {
+            Int8Way::Naive => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
+            Int8Way::Tiled => {
+                Kernel::library("dense/gemm_tiled", "gemm_tiled", spec.constant("TILE_K", tile.k))
+            }
+            Int8Way::Register { double } => {
+                self.form(double, division, [a.vec4s, b.vec4s], profile).kernel(spec)
+            }
         };
         let kernel = program.kernel(kernel);
         let mut bindings = vec![a.binding, b.binding];

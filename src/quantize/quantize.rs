@@ -167,7 +167,8 @@ impl<Q: Code> Quantize<Q> {
                 ("parts", format!("{n} elements exceed the registers of {} threads", whole.lanes))
             }
         })?;
-        if variant.name == "whole" && (given || !whole_words) {
+        let in_rows = variant.name == "whole";
+        if in_rows && (given || !whole_words) {
             return Err(err!(
                 InvalidArgument,
                 "{op}: `whole` needs rows of a multiple of 4 and finds their scales; these have {n}, with {:?}; take \
@@ -175,7 +176,7 @@ impl<Q: Code> Quantize<Q> {
                 self.spans.scales
             ));
         }
-        if variant.name == "whole" && !fits {
+        if in_rows && !fits {
             return Err(err!(
                 TooLarge,
                 "{op}: a row of {n} exceeds the registers of {} threads on {}, {} elements; take `parts` or `auto`",
@@ -195,8 +196,7 @@ impl<Q: Code> Quantize<Q> {
             program.operands.push(output);
             program.operands.push(operand("scale", DType::F32, spans, Access::Write));
         }
-        program.cost =
-            Cost { flop: 3.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(3.0 * len as f64, &program.operands);
         let scale = if given { 1 } else { 2 };
         profile.check_bindings(op, &program.operands[scale..=scale], "take fewer rows in a call")?;
         crate::shape::index_u32(op, "elements", len)?;
@@ -216,10 +216,12 @@ impl<Q: Code> Quantize<Q> {
             return Ok(program);
         }
         let work = QuantizeLowering { quantize: self, dtype, len, spans, n, profile };
-        match (given, variant.name) {
-            (true, _) => work.words(&mut program, None),
-            (false, "whole") => work.rows(&mut program, whole, None),
-            _ => work.parts(&mut program),
+        if given {
+            work.words(&mut program, None);
+        } else if in_rows {
+            work.rows(&mut program, whole, None);
+        } else {
+            work.parts(&mut program);
         }
         Ok(program)
     }

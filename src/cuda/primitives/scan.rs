@@ -56,7 +56,8 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
                 ("rows", format!("{rows} rows: a block for each"))
             }
         })?;
-        if variant.name == "grid" && rows > 1 {
+        let grid = variant.name == "grid";
+        if grid && rows > 1 {
             return Err(err!(
                 InvalidArgument,
                 "scan: the variant `grid` scans one row, not {rows}; use `rows` or `auto`"
@@ -65,16 +66,16 @@ impl<T: Element, O: Reducer<T, Output = T>> CudaOp<T> for Scan<O> {
         let mut program = CudaProgram::new("scan", decision);
         let operand = |name, access| Operand { name, dtype: T::DTYPE, len, access };
         program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
-        program.cost = Cost { flop: 2.0 * len as f64, bytes: 2.0 * (len * T::DTYPE.size()) as f64 };
+        program.cost = Cost::of(2.0 * len as f64, &program.operands);
         let kernel = self.kernel(&operator, T::DTYPE)?;
         if len == 0 {
             return Ok(program);
         }
         let max = profile.multiprocessors * BLOCKS;
-        let vectors = vectors(n, if variant.name == "grid" { max } else { 1 });
+        let vectors = vectors(n, if grid { max } else { 1 });
         let kernel = kernel.define("PIECES", vectors);
         let (input, output, n) = (Arg::Operand(0), Arg::Operand(1), Arg::U64(n as u64));
-        if variant.name == "grid" {
+        if grid {
             let kernel = program.kernel(CudaKernel { entry: "scan_grid", ..kernel });
             let blocks = (len as u64).div_ceil(vectors * VEC4_TILE).min(u64::from(max)) as u32;
             let totals = Arg::Scratch(program.scratch(u64::from(blocks) * 8));

@@ -90,17 +90,9 @@ macro_rules! product_descriptor {
                 self
             }
 
-            /// Runs the variant of this name instead of `auto`.
-            #[must_use]
-            pub fn variant(mut self, name: &str) -> Self {
-                name.clone_into(&mut self.product.variant);
-                self
-            }
+            $crate::program::variants!(choose product.variant);
 
-            /// Lists the variants.
-            pub fn variants() -> &'static [$crate::program::Variant] {
-                $variants
-            }
+            $crate::program::variants!(list $variants);
         }
 
         $(impl $crate::program::Op<$t> for $descriptor {

@@ -215,7 +215,7 @@ fn pack(
     let f16 = job.types.factors == DType::F16;
     let mut spec = Spec::new()
         .alias("T", if f16 { "f16" } else { "f32" })
-        .flag("FOURS", factor.at.vec4s())
+        .flag("VEC4S", factor.at.vec4s())
         .flag("LOW", magnitudes.is_some());
     if magnitudes.is_some() {
         spec = spec.flag("POWER_OF_COLUMN", !factor.along_k);

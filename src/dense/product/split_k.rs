@@ -43,7 +43,7 @@ impl SplitK {
         let spec = if self.atomic {
             job.type_spec().flag("SPLIT", true).slot("end", Fragment::Library("dense/gemm_end_atomic"))
         } else {
-            slabs.spec(job).flag("FOURS", product.n.is_multiple_of(4))
+            slabs.spec(job).flag("VEC4S", product.n.is_multiple_of(4))
         };
         let kernel = program.kernel(self.form.kernel(spec));
         let mut bindings = job.bindings(program, 0);

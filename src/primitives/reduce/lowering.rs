@@ -54,6 +54,45 @@ struct ReduceChunk {
     len: u64,
 }
 
+/// How rows are reduced.
+#[derive(Clone, Copy)]
+enum ReduceWay {
+    Coarsened,
+    Atomic,
+    /// Level by level with this tree in workgroup memory, of elements of each thread.
+    Ladder {
+        tree: &'static str,
+        items: u64,
+        subgroups: bool,
+    },
+}
+
+impl ReduceWay {
+    /// Resolves a variant. Rejects operators that it cannot combine.
+    fn of(variant: &str, op: &Operator) -> Result<Self> {
+        let ladder = |tree, items, subgroups| Ok(Self::Ladder { tree, items, subgroups });
+        match variant {
+            "coarsened" => Ok(Self::Coarsened),
+            "interleaved" => ladder("workgroup/reduce_interleaved", 1, false),
+            _ if !op.commutes() => Err(err!(
+                Unsupported,
+                "reduce: the variant `{variant}` changes the order of operands, and this operator is not declared \
+                 commutative; declare it, or use `interleaved` or `coarsened`"
+            )),
+            "atomic" if op.accumulator() == Accumulator::Pair => Err(err!(
+                Unsupported,
+                "reduce: the variant `atomic` keeps 32 bits a row, and {} needs a key and an index; use `coarsened`",
+                op.name()
+            )),
+            "atomic" => Ok(Self::Atomic),
+            "sequential" => ladder("workgroup/reduce_sequential", 1, false),
+            "shared" => ladder("workgroup/reduce_sequential", 2, false),
+            "subgroup" => ladder("workgroup/reduce_shuffle", 2, true),
+            _ => ladder("workgroup/reduce_two_stage", 2, true),
+        }
+    }
+}
+
 pub(super) struct ReduceLowering<'a> {
     op: &'a Operator,
     dtype: DType,
@@ -61,7 +100,7 @@ pub(super) struct ReduceLowering<'a> {
     acc: Accumulator,
     rows: u64,
     n: u64,
-    variant: &'static str,
+    way: ReduceWay,
     profile: &'a DeviceProfile,
     chunks: Vec<ReduceChunk>,
     program: Program,
@@ -95,20 +134,7 @@ impl<'a> ReduceLowering<'a> {
                 }
             })?;
         let determinism = variant.determinism(bits.rounds);
-        let variant = variant.name;
-        if !op.commutes() && !matches!(variant, "interleaved" | "coarsened") {
-            return Err(err!(
-                Unsupported,
-                "reduce: the variant `{variant}` changes the order of operands, and this operator is not declared \
-                 commutative; declare it, or use `interleaved` or `coarsened`"
-            ));
-        }
-        if variant == "atomic" && op.accumulator() == Accumulator::Pair {
-            return Err(err!(
-                Unsupported,
-                "reduce: the variant `atomic` keeps 32 bits a row, and {name} needs a key and an index; use `coarsened`"
-            ));
-        }
+        let way = ReduceWay::of(variant.name, op)?;
         let (rows, n) = (desc.rows as u64, desc.n as u64);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let mut program = Program::new("reduce", decision);
@@ -122,13 +148,10 @@ impl<'a> ReduceLowering<'a> {
         if op.accumulator() == Accumulator::Pair {
             index_u32("reduce", "positions up to n", desc.n)?;
         }
-        program.cost = Cost {
-            flop: rows as f64 * n.saturating_sub(1) as f64,
-            bytes: program.operands.iter().map(|o| o.bytes() as f64).sum(),
-        };
+        program.cost = Cost::of(rows as f64 * n.saturating_sub(1) as f64, &program.operands);
         program.determinism = determinism;
         let chunks = split(rows, n, profile.chunk_room() / dtype.size() as u64);
-        Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, variant, profile, chunks, program })
+        Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, way, profile, chunks, program })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
@@ -137,10 +160,10 @@ impl<'a> ReduceLowering<'a> {
         }
         let narrow = self.output.size() < 4;
         let words = if narrow { self.program.scratch(self.rows * 4) } else { self.whole(1) };
-        match self.variant {
-            "coarsened" => self.coarsened(words)?,
-            "atomic" => self.atomic(words)?,
-            _ => self.ladder(words)?,
+        match self.way {
+            ReduceWay::Coarsened => self.coarsened(words)?,
+            ReduceWay::Atomic => self.atomic(words)?,
+            ReduceWay::Ladder { tree, items, subgroups } => self.ladder(tree, items, subgroups, words)?,
         }
         if narrow {
             let spec = Spec::new()
@@ -174,20 +197,13 @@ impl<'a> ReduceLowering<'a> {
     /// Allocates scratch for one accumulator for each of `count` results.
     fn partials(&mut self, count: u64) -> Result<Binding> {
         let bytes = count * self.acc.bytes();
-        let what = format_args!("the partial results of `{}`", self.variant);
+        let what = format_args!("the partial results of `{}`", self.program.variant());
         self.profile.check_scratch("reduce", what, bytes, "use `coarsened`")?;
         Ok(self.program.scratch(bytes))
     }
 
     /// Reduces one or two elements a thread, level by level.
-    fn ladder(&mut self, words: Binding) -> Result<()> {
-        let (tree, items, subgroups) = match self.variant {
-            "interleaved" => ("workgroup/reduce_interleaved", 1, false),
-            "sequential" => ("workgroup/reduce_sequential", 1, false),
-            "shared" => ("workgroup/reduce_sequential", 2, false),
-            "subgroup" => ("workgroup/reduce_shuffle", 2, true),
-            _ => ("workgroup/reduce_two_stage", 2, true),
-        };
+    fn ladder(&mut self, tree: &'static str, items: u64, subgroups: bool, words: Binding) -> Result<()> {
         let tile = WORKGROUP_SIZE * items;
         let spec = self
             .spec()

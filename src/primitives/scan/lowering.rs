@@ -19,7 +19,7 @@ kernel_params! {
         tiles: u32,
         first_tile: u32,
         all_tiles: u32,
-        quads: u32,
+        vec4s: u32,
         elements: u32,
         first_element: u32,
         row: u32,
@@ -64,10 +64,32 @@ struct ScanChunk {
     first_tile: u64,
 }
 
+/// How an array is scanned.
+enum ScanWay {
+    /// By tiles in registers, in one pass or three kernels.
+    Tiles { one_pass: bool },
+    /// By three kernels with this tree in workgroup memory, of words of each thread.
+    Ladder { tree: &'static str, words: u32, subgroups: bool },
+}
+
+impl ScanWay {
+    fn of(variant: &str) -> Self {
+        let ladder = |tree, words, subgroups| Self::Ladder { tree, words, subgroups };
+        match variant {
+            "lookback" => Self::Tiles { one_pass: true },
+            "hierarchical" => Self::Tiles { one_pass: false },
+            "kogge-stone" => ladder("workgroup/scan_kogge_stone", 1, false),
+            "brent-kung" => ladder("workgroup/scan_brent_kung", 1, false),
+            "subgroup" => ladder("workgroup/scan_shuffle", 1, true),
+            "coarsened" => ladder("workgroup/scan_kogge_stone_double", COARSE_WORDS, false),
+            _ => ladder("workgroup/scan_kogge_stone_double", 1, false),
+        }
+    }
+}
+
 struct ScanLowering<'a> {
     job: &'a ScanJob<'a>,
     profile: &'a DeviceProfile,
-    variant: &'static str,
     program: Program,
 }
 
@@ -106,15 +128,13 @@ impl ScanJob<'_> {
         )?;
         // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
-        program.cost =
-            Cost { flop: 2.0 * len as f64, bytes: program.operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(2.0 * len as f64, &program.operands);
         program.determinism = variant.determinism(rounds);
-        let mut lowering = ScanLowering { job: self, profile, variant: variant.name, program };
-        if len > 0 {
-            match variant.name {
-                "lookback" | "hierarchical" => lowering.fast()?,
-                _ => lowering.ladder()?,
-            }
+        let mut lowering = ScanLowering { job: self, profile, program };
+        match ScanWay::of(variant.name) {
+            _ if len == 0 => {}
+            ScanWay::Tiles { one_pass } => lowering.tiles(one_pass)?,
+            ScanWay::Ladder { tree, words, subgroups } => lowering.ladder(tree, words, subgroups)?,
         }
         Ok(lowering.program)
     }
@@ -168,7 +188,7 @@ impl ScanLowering<'_> {
             tiles: chunk.tiles as u32,
             first_tile: chunk.first_tile as u32,
             all_tiles: all_tiles as u32,
-            quads: 0,
+            vec4s: 0,
             elements: chunk.len as u32,
             first_element: chunk.first as u32,
             row: match self.job.segments {
@@ -181,7 +201,7 @@ impl ScanLowering<'_> {
 
     /// Allocates scratch of `words` words.
     fn words(&mut self, words: u64) -> Result<Binding> {
-        let what = format_args!("the totals of `{}`", self.variant);
+        let what = format_args!("the totals of `{}`", self.program.variant());
         self.profile.check_scratch(self.job.name, what, words * 4, "use `lookback`")?;
         Ok(self.program.scratch(words * 4))
     }
@@ -201,15 +221,7 @@ impl ScanLowering<'_> {
         self.program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
     }
 
-    /// Scans one word (or eight) a thread, in three kernels.
-    fn ladder(&mut self) -> Result<()> {
-        let (tree, words, subgroups) = match self.variant {
-            "kogge-stone" => ("workgroup/scan_kogge_stone", 1, false),
-            "brent-kung" => ("workgroup/scan_brent_kung", 1, false),
-            "subgroup" => ("workgroup/scan_shuffle", 1, true),
-            "coarsened" => ("workgroup/scan_kogge_stone_double", COARSE_WORDS, false),
-            _ => ("workgroup/scan_kogge_stone_double", 1, false),
-        };
+    fn ladder(&mut self, tree: &'static str, words: u32, subgroups: bool) -> Result<()> {
         let mut spec = self
             .spec()
             .slot("tree", Fragment::Library(tree))
@@ -253,30 +265,28 @@ impl ScanLowering<'_> {
         Ok(())
     }
 
-    /// Scans tiles in registers, in one pass or three kernels.
-    fn fast(&mut self) -> Result<()> {
+    fn tiles(&mut self, one_pass: bool) -> Result<()> {
         let dtype = self.job.dtype;
         let pack = 4 / dtype.size() as u64;
-        let ScanPolicy { workgroup_size, quads } = policy(self.profile, self.job.len as u64 / pack);
+        let ScanPolicy { workgroup_size, vec4s } = policy(self.profile, self.job.len as u64 / pack);
         let subgroups = self.profile.features.subgroups;
         let heads = self.job.segments == Segments::Heads;
         let mut spec = self
             .spec()
             .constant("WORKGROUP_SIZE", workgroup_size)
-            .constant("QUADS", quads)
+            .constant("VEC4S", vec4s)
             .flag("HEADS", heads)
             .flag("SUBGROUPS", subgroups);
         if subgroups {
             spec = spec.flag("NATIVE_ADD", self.native_add());
         }
-        let tile = u64::from(workgroup_size * quads) * 4 * pack;
+        let tile = u64::from(workgroup_size * vec4s) * 4 * pack;
         let chunks = self.chunks(tile)?;
         let all_tiles: u64 = chunks.iter().map(|p| p.tiles).sum();
         let several = all_tiles > 1;
-        let lookback = self.variant == "lookback";
         let grids: Vec<_> = chunks.iter().map(|p| self.bind_as_vec4(p)).collect();
         let mut scratch = None;
-        if lookback {
+        if one_pass {
             let all = Posts { tiles: all_tiles, counted: false, chunks: chunks.len() as u64 };
             let posts = self.words(all.words())?;
             all.clear(&mut self.program, posts);
@@ -288,8 +298,8 @@ impl ScanLowering<'_> {
             let reduce = spec.clone().flag("REDUCE", true);
             let kernel =
                 self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles_reduce", reduce));
-            for (chunk, (quads, bound)) in chunks.iter().zip(&grids) {
-                let params = ScanTilesParams { quads: *quads, ..self.params(chunk, all_tiles) };
+            for (chunk, (vec4s, bound)) in chunks.iter().zip(&grids) {
+                let params = ScanTilesParams { vec4s: *vec4s, ..self.params(chunk, all_tiles) };
                 let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.into_iter().flatten());
                 self.program.dispatch(kernel, &params, inputs.collect(), Grid::fold(chunk.tiles));
             }
@@ -298,8 +308,8 @@ impl ScanLowering<'_> {
             scratch = Some(totals);
         }
         let kernel = self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles", spec));
-        for (chunk, (quads, bound)) in chunks.iter().zip(&grids) {
-            let params = ScanTilesParams { quads: *quads, ..self.params(chunk, all_tiles) };
+        for (chunk, (vec4s, bound)) in chunks.iter().zip(&grids) {
+            let params = ScanTilesParams { vec4s: *vec4s, ..self.params(chunk, all_tiles) };
             let inputs_and_outputs = bound.input.into_iter().chain(bound.output);
             let bindings = inputs_and_outputs.chain(bound.heads.into_iter().flatten()).chain(scratch);
             self.program.dispatch(kernel, &params, bindings.collect(), Grid::fold(chunk.tiles));
@@ -315,13 +325,13 @@ impl ScanLowering<'_> {
         let main = (bytes - 1) / 256 * 256;
         let mut pair = |operand, offset, main: u64, bytes: u64| {
             let resource = Resource::Operand(operand);
-            let quads = if main > 0 {
+            let vec4s = if main > 0 {
                 Binding { resource, offset, size: main }
             } else {
                 // Never accessed, but it must be bound.
                 self.program.scratch(16)
             };
-            [quads, Binding { resource, offset: offset + main, size: bytes - main }]
+            [vec4s, Binding { resource, offset: offset + main, size: bytes - main }]
         };
         let heads = self.job.segments == Segments::Heads;
         let input = pair(0, chunk.first * size, main, bytes);

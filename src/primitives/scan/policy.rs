@@ -6,18 +6,18 @@ use crate::program::DeviceProfile;
 pub(in crate::primitives) struct ScanPolicy {
     pub(in crate::primitives) workgroup_size: u32,
     /// vec4 that a thread holds: 1, 2, 4 or 8.
-    pub(in crate::primitives) quads: u32,
+    pub(in crate::primitives) vec4s: u32,
 }
 
 impl ScanPolicy {
     /// Takes the threads and vec4 that suit a GPU, within the limits of this device.
-    pub(in crate::primitives) fn of(profile: &DeviceProfile, (workgroup_size, quads): (u32, u32)) -> Self {
+    pub(in crate::primitives) fn of(profile: &DeviceProfile, (workgroup_size, vec4s): (u32, u32)) -> Self {
         if profile.quirks.serial_workgroups {
             // On processors barriers are costly, and long kernels compile slowly.
-            return Self { workgroup_size: 64, quads: 2 };
+            return Self { workgroup_size: 64, vec4s: 2 };
         }
         let most = if profile.features.subgroups { profile.limits.max_invocations } else { 256 };
-        Self { workgroup_size: workgroup_size.min(most), quads }
+        Self { workgroup_size: workgroup_size.min(most), vec4s }
     }
 }
 

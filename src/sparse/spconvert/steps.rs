@@ -88,7 +88,7 @@ impl<'a> ConvertSteps<'a> {
     ) -> Result<Self> {
         let remedy = "use a format with less padding, or convert chunks of rows, one call each";
         profile.check_bindings(name, &operands, remedy)?;
-        program.cost = Cost { flop: 0.0, bytes: operands.iter().map(|o| o.bytes() as f64).sum() };
+        program.cost = Cost::of(0.0, &operands);
         program.operands = operands;
         Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
     }
