@@ -290,8 +290,8 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "sparse")]
     pub use crate::{
-        ConjugateGradient, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner, Spconvert,
-        Spmm, Spmv,
+        ConjugateGradient, DeviceList, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner,
+        Spconvert, Spmm, Spmv,
     };
     #[cfg(feature = "dense")]
     pub use crate::{Gemm, GemmBatched, Gemv, Precision, Transpose};

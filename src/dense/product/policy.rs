@@ -5,7 +5,7 @@ use super::division::{Division, ProductTile};
 use super::job::ProductJob;
 use super::predict::{self, Rates, Work};
 use super::register::RegisterForm;
-use super::small::SMALL_SIDE;
+use super::small::{SMALL_SIDE, SMALL_WORKGROUP};
 use super::{Precision, Product};
 use crate::element::DType;
 use crate::program::{DeviceClass, DeviceProfile, Variant};
@@ -70,13 +70,13 @@ const COOP_SPLIT: &[Division] = &[
     row([32, 32, 32], [16, 32], 4, [900, 2000]),
 ];
 
-/// The pace of `small`, in percent of the peak rate, for matrices of as many elements as these squares. On an H100
-/// (Vulkan, driver 580.159.04) 10,000 of 32^3 take 53 us, 4096 of 48^3 57, 4096 of 64^3 93.
-const SMALL_PACES: [(usize, u32); 3] = [(40 * 40, 22), (52 * 52, 28), (SMALL_SIDE * SMALL_SIDE, 43)];
+/// The pace of `small` with full subgroups, in percent of the peak rate, for matrices of as many elements as these
+/// squares. On an H100 (Vulkan, driver 580.159.04) 10,000 of 32^3 take 53 us, 4096 of 48^3 57, 4096 of 64^3 93.
+const SMALL_PACES: [(usize, u32); 3] = [(40 * 40, 22), (52 * 52, 31), (SMALL_SIDE * SMALL_SIDE, 43)];
 
-/// What the first step of k adds to a tile of `register`, in steps: in batches of short k nothing hides its loads. On
-/// the same card 832 of 19 x 60 x 71 take 20 us, predicted 14.8 without it, and 10,000 of 32^3 more than `small`.
-const FIRST_STEP: f64 = 0.6;
+/// Times of `register` over what its paces, measured on single products, predict for batches: 1.2 to 1.6 on the same
+/// card for six drawn shapes, such as 832 of 19 x 60 x 71 in 20 us and 192 of 512 x 80 x 80 in 306.
+const BATCHED_REGISTER: f64 = 1.3;
 
 /// The shortest slice of k.
 const MIN_SLICE: usize = 64;
@@ -254,15 +254,17 @@ fn predicted(variant: &str, job: &ProductJob<'_>) -> f64 {
     if variant == "naive" {
         return predict::element_seconds(&Rates::of(job.profile), &work(variant, job), job.product.batched);
     }
-    let Product { m, n, k, .. } = *job.product;
     if variant != "small" {
-        let Prediction { division, seconds, .. } = fastest(variant, job);
-        let first = if variant == "register" { FIRST_STEP } else { 0.0 };
-        return seconds * (1.0 + first / k.div_ceil(division.tile.k as usize).max(1) as f64);
+        return fastest(variant, job).seconds * if variant == "register" { BATCHED_REGISTER } else { 1.0 };
     }
+    let Product { m, n, .. } = *job.product;
+    let whole = |extent: usize| (extent as u32).next_multiple_of(4);
     let fits = |(elements, _): &&(usize, u32)| m * n <= *elements;
     let percent = SMALL_PACES.iter().find(fits).map_or(0, |(_, percent)| *percent);
-    let whole = |extent: usize| (extent as u32).next_multiple_of(4);
+    // The last of its subgroups, taken to be of 32, may not be full.
+    let lanes = (whole(m) * whole(n) / 16).max(1);
+    let threads = lanes * (SMALL_WORKGROUP / lanes).max(1);
+    let percent = percent * threads / threads.next_multiple_of(32);
     let division = Division::new([whole(m), whole(n), 16], [4, 4]).pace(percent, [300, 250]);
     predict::seconds(&Rates::of(job.profile), &work(variant, job), &division, 1)
 }

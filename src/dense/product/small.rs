@@ -13,7 +13,7 @@ const SMALL_K: usize = 32;
 
 /// Threads of a workgroup of `small`, if there are enough products and one takes no more. On an H100 (Vulkan,
 /// driver 580.159.04): 2^18 of 8^3 in 81 us (16 threads 81, 64 90), 2^16 of 16^3 in 75 us (64 77, 512 85).
-const SMALL_WORKGROUP: u32 = 32;
+pub(super) const SMALL_WORKGROUP: u32 = 32;
 
 /// The same where one product alone takes [`SMALL_WORKGROUP`] and is read by vec4s: 10,000 of 32^3 in 54 us (64
 /// threads 56, 512 72), of f16 in 42 (64 51). By single elements more threads are slower.
