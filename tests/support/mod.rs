@@ -60,9 +60,11 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
 pub(crate) fn devices() -> &'static [Device] {
     static SETS: [OnceLock<Vec<Device>>; 2] = [const { OnceLock::new() }; 2];
     let first = SETS[0].get_or_init(open_devices);
-    // llvmpipe compiles on the one thread of a device's queue, so that tests of one device use one core: tests on other
-    // threads get the same device opened again. The complete run has several devices anyway.
-    if coverage::all() || !first.iter().any(|d| d.gpu.profile().name.contains("llvmpipe")) {
+    // Software drivers compile on the one thread of a device's queue, so that tests of one device use one core: tests on
+    // other threads get the same device opened again. The complete run has several devices anyway.
+    let slow =
+        |d: &Device| ["llvmpipe", "SwiftShader"].iter().any(|name| d.gpu.profile().name.contains(name));
+    if coverage::all() || !first.iter().any(slow) {
         return first;
     }
     SETS[SET.with(|set| set.0)].get_or_init(open_devices)

@@ -197,7 +197,8 @@ impl<'a> ReduceLowering<'a> {
     /// Allocates scratch for one accumulator for each of `count` results.
     fn partials(&mut self, count: u64) -> Result<Binding> {
         let bytes = count * self.acc.bytes();
-        let what = format_args!("the partial results of `{}`", self.program.variant());
+        let variant = self.program.variant();
+        let what = format_args!("the partial results of `{variant}`");
         self.profile.check_scratch("reduce", what, bytes, "use `coarsened`")?;
         Ok(self.program.scratch(bytes))
     }

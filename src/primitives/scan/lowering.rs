@@ -201,7 +201,8 @@ impl ScanLowering<'_> {
 
     /// Allocates scratch of `words` words.
     fn words(&mut self, words: u64) -> Result<Binding> {
-        let what = format_args!("the totals of `{}`", self.program.variant());
+        let variant = self.program.variant();
+        let what = format_args!("the totals of `{variant}`");
         self.profile.check_scratch(self.job.name, what, words * 4, "use `lookback`")?;
         Ok(self.program.scratch(words * 4))
     }
