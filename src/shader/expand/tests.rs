@@ -17,7 +17,7 @@ fn unknown_import_names_file_and_line() {
 fn an_unknown_import_is_answered_by_close_names() {
     let long = "x\u{1b}".repeat(5000);
     for (wrong, right) in
-        [("op/ad", "op/add"), ("add", "op/add"), ("primitives/reduce", "primitives/reduce_"), (&long, "")]
+        [("op/ad", "op/add"), ("add", "op/add"), ("workgroup/reduc", "workgroup/reduce"), (&long, "")]
     {
         let m = message(&format!("#import {wrong}\n"), &Spec::new());
         assert!(m.contains("unknown import") && m.contains(right) && m.len() < 200, "{m}");
