@@ -91,7 +91,7 @@ impl DeviceMatrix {
     /// let values = gpu.upload(&[2.0f32, 3.0])?;
     /// let format = Format::Coo { sorted: true };
     /// let layout = MatrixLayout { rows: 2, cols: 2, entries: 2, longest: 1, format, values: DType::F32 };
-    /// let a = DeviceMatrix::from_lists(layout, [rows.into(), cols.into(), values.clone().into()])?;
+    /// let a = DeviceMatrix::from_lists(layout, [rows.into(), cols.into(), values.into()])?;
     /// let a = gpu.convert_matrix(&a, Target::Csr)?;
     /// assert_eq!(gpu.spmv(&a, &gpu.upload(&[1.0f32, 10.0])?)?.read()?, [20.0, 3.0]);
     /// # Ok::<(), tilework::Error>(())
