@@ -10,8 +10,9 @@ use std::iter::once;
 use tilework::attention::{Attention, KvAppend};
 use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
 use tilework::nn::{
-    BatchNorm, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward, LogSoftmaxBackward, MeanPool,
-    PoolKind, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
+    BatchNorm, BiasBackward, BinaryCrossEntropy, CrossEntropy, GatherRows, LayerNormBackward,
+    LogSoftmaxBackward, MeanPool, Pool2dBackwardWeights, PoolKind, RmsNormBackward, Rope, SoftmaxBackward,
+    SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Variant;
@@ -427,6 +428,10 @@ fn long_extents_of_networks() {
             let op = SquaredError::new(n).variant(name);
             near(Case::new::<f32>(op).given(&x).given(&vec![0.0f32; n]), &[1.0])
         });
+        check(BinaryCrossEntropy::variants(), |name| {
+            let op = BinaryCrossEntropy::new(n).variant(name);
+            near(Case::new::<f32>(op).given(&vec![0.0f32; n]).given(&x), &[2f32.ln()])
+        });
         for &[count, channels, plane] in sample(&[[n, 1, 1], [1, n, 1], [1, 1, FAR], [n, 4, 1]], 1) {
             let dy = ones(count * channels * plane);
             let want = vec![(count * plane) as f32; channels];
@@ -498,6 +503,13 @@ fn long_windows_of_pools() {
             });
             let op = Pool2dBackward::new(kind, shape, kernel).stride(stride);
             let dy = ones_of(op.dy_shape().unwrap());
+            if kernel == [2, 2] {
+                let op = Pool2dBackwardWeights::new(shape, kernel);
+                let want = reference::pool_backward_weights(&op, &x, &dy).unwrap();
+                check(Pool2dBackwardWeights::variants(), |name| {
+                    near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&dy), &want)
+                });
+            }
             let want = reference::pool_backward(&op, &x, &dy).unwrap();
             check(Pool2dBackward::variants(), |name| {
                 near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&dy), &want)
