@@ -209,6 +209,8 @@ pub mod tune;
 #[cfg(not(feature = "tune"))]
 mod tune;
 
+/// The version of half whose [`f16`](half::f16) is an [`Element`].
+pub use half;
 /// The version of wgpu whose types appear in this crate: use `tilework::wgpu` to open a device for [`Gpu::from_wgpu`].
 pub use wgpu;
 

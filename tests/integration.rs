@@ -1,8 +1,8 @@
 //! All tests that need the whole crate, in one binary so that they share devices and pipelines.
 //!
 //! The default run compares every op and variant with its reference on one device, in a few minutes.
-//! `TILEWORK_TESTS=all` is the complete run, as in `.ci/run`: every case, every way to open the device, every profile and
-//! translation. Slow tests ask `support::coverage` which of their cases to run.
+//! `TILEWORK_TESTS=all` is the complete run, as in `.ci/run`: every case, every way to open the device, every profile
+//! and translation. Slow tests ask `support::coverage` which of their cases to run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

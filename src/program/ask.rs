@@ -427,7 +427,8 @@ impl Form {
         })
     }
 
-    /// Returns the shapes of the outputs by the formulas of [`Operation::outputs`]; `None` where a formula has no value.
+    /// Returns the shapes of the outputs by the formulas of [`Operation::outputs`]; `None` where a formula has no
+    /// value.
     pub fn declared_outputs(&self) -> &[Option<Vec<usize>>] {
         &self.declared
     }

@@ -16,7 +16,7 @@ pub(super) mod options;
 mod packing;
 mod plain;
 mod policy;
-mod predict;
+pub(crate) mod predict;
 mod register;
 pub(super) mod samples;
 mod small;
@@ -28,7 +28,7 @@ pub(crate) use self::division::{Division, register_sides};
 pub use self::division::{ProductTile, ThreadTile};
 pub(crate) use self::job::{ProductParams, dispatch_chunks, dispatch_flop, tiles};
 pub(crate) use self::layout::{BatchLayout, DenseLayout};
-pub(crate) use self::policy::rows_of;
+pub(crate) use self::policy::{batch_seconds, rows_of};
 pub(crate) use self::register::{RegisterForm, StepCount, WalkedKernel};
 pub(super) use self::way::{BATCHED_VARIANTS, VARIANTS};
 
