@@ -4,8 +4,9 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, by_type, operands,
 };
+use half::f16;
 
 /// Filters an image: `output[y, x] = sum over j, i of input[y + j - ry, x + i - rx] * filter[j, i]`, with
 /// `t = (2 ry + 1) (2 rx + 1)` weights.
@@ -76,7 +77,13 @@ pub struct Filter2d {
 impl Filter2d {
     /// Filters an image of `h` rows of `w` pixels. `filter` has `rows` x `columns` weights, row by row.
     pub fn new([h, w]: [usize; 2], [rows, columns]: [usize; 2], filter: &[f32]) -> Self {
-        Self { stencil: Stencil::new("filter2d", 2, [1, h, w], [1, rows, columns], filter) }
+        Self { stencil: Stencil::new("filter2d", 2, [1, h, w], [1, rows, columns], Some(filter.to_vec())) }
+    }
+
+    /// Filters an image with a filter of this shape that is an operand: it may change from call to call, or be
+    /// learnt. `plan.with_filter(&filter).record(..)`.
+    pub fn with_filter([h, w]: [usize; 2], [rows, columns]: [usize; 2]) -> Self {
+        Self { stencil: Stencil::new("filter2d", 2, [1, h, w], [1, rows, columns], None) }
     }
 }
 
@@ -85,6 +92,8 @@ stencil_builders!(Filter2d, super::stencil::VARIANTS);
 operands! {
     impl[T: Element,] Filter2d, T {
         fn record(input: T, output: T);
+        /// Adds the filter that [`Filter2d::with_filter`] asks for.
+        optional with_filter(filter: f32);
     }
 }
 
@@ -98,7 +107,7 @@ pub(super) const INFO: Operation = Operation {
     about: "each element becomes a weighted sum of its neighbours over an image",
     inputs: &[Input::new("input", "(h, w)"), Input::new("filter", "f32 (fh, fw), odd extents")],
     outputs: &[("output", "as input")],
-    types: &[DType::F32, DType::U8],
+    types: &[DType::F32, DType::F16, DType::U8],
     options: super::stencil::OPTIONS,
     domains: &[("filter", Domain::Eighths)],
     make: Some(make),
@@ -110,9 +119,9 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (input, stencil) = super::stencil::asked::<2>(asked)?;
-    let (op, output) = (Filter2d { stencil }, Role::Result(input.shape().to_vec()));
-    by_type!(asked, input.dtype(), [f32, u8], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
+    let (dtype, operands, stencil) = super::stencil::asked::<2>(asked)?;
+    let op = Filter2d { stencil };
+    by_type!(asked, dtype, [f32, f16, u8], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -122,7 +131,17 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             let desc = Filter2d::new([50, w], f, &vec![1.0; f[0] * f[1]]).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
             programs.push(Op::<u8>::lower(&desc, profile)?);
+            programs.push(Op::<f16>::lower(&desc, profile)?);
+            if variant != "separable" {
+                let desc = Filter2d::with_filter([50, w], f).boundary(boundary).variant(variant);
+                programs.push(Op::<f32>::lower(&desc, profile)?);
+                programs.push(Op::<u8>::lower(&desc, profile)?);
+                programs.push(Op::<f16>::lower(&desc, profile)?);
+            }
         }
+        // A filter that is larger than the image.
+        let desc = Filter2d::new([3, 8], [7, 11], &[1.0; 77]).boundary(boundary).variant(variant);
+        programs.push(Op::<f32>::lower(&desc, profile)?);
         if variant == "separable" {
             // By tiles, and one dispatch for each axis.
             for (w, side) in [(120, 21), (119, 21), (120, 75), (119, 75)] {
@@ -131,6 +150,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                     .variant(variant);
                 programs.push(Op::<f32>::lower(&desc, profile)?);
                 programs.push(Op::<u8>::lower(&desc, profile)?);
+                programs.push(Op::<f16>::lower(&desc, profile)?);
             }
         }
     }

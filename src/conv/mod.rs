@@ -54,7 +54,7 @@ pub use filter1d::Filter1d;
 pub use filter2d::Filter2d;
 pub use filter3d::Filter3d;
 pub(crate) use layer::{Layer, WindowAxis};
-pub(crate) use lines::{FilterLines, LinesForm, LinesParams};
+pub(crate) use lines::{FilterLines, LinesForm, LinesParams, source, target};
 pub(crate) use stencil::Stencil;
 pub use stencil::{Boundary, ThreadOutputs};
 
