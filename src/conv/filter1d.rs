@@ -27,12 +27,11 @@ use half::f16;
 /// In one call: [`Gpu::filter1d`](crate::Gpu::filter1d).
 ///
 /// # Shapes
-/// `input` and `output` have `n` elements. The filter has an odd extent, no larger than the input's, and belongs to
-/// the descriptor: for other weights of the same shape plan again, which reuses the compiled kernels. An empty
+/// `input` and `output` have `n` elements. The filter has an odd extent and may be longer than the input. An empty
 /// input gives an empty output. The operands must be different wgpu buffers.
 ///
-/// # Boundary, precision, cost, errors, algorithm
-/// As [`Filter2d`](super::Filter2d), for elements of f32.
+/// # The filter as an operand, boundary, precision, cost, errors, algorithm
+/// As [`Filter2d`](super::Filter2d), for elements of f32 and f16.
 ///
 /// # Variants
 /// Those of [`Filter2d`](super::Filter2d) but `separable`, since a line has nothing to separate.

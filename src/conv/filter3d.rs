@@ -30,12 +30,11 @@ use half::f16;
 /// In one call: [`Gpu::filter3d`](crate::Gpu::filter3d).
 ///
 /// # Shapes
-/// `input` and `output` have the given extents, planes of rows without gaps. The filter has odd extents, none above
-/// the input's, and belongs to the descriptor: for other weights of the same shape plan again, which reuses the
-/// compiled kernels. An empty input gives an empty output. The operands must be different wgpu buffers.
+/// `input` and `output` have the given extents, planes of rows without gaps. The filter has odd extents and may be
+/// larger than the input. An empty input gives an empty output. The operands must be different wgpu buffers.
 ///
-/// # Boundary, precision, cost, errors, algorithm
-/// As [`Filter2d`](super::Filter2d), for elements of f32.
+/// # The filter as an operand, boundary, precision, cost, errors, algorithm
+/// As [`Filter2d`](super::Filter2d), for elements of f32 and f16.
 ///
 /// # Variants
 /// Those of [`Filter2d`](super::Filter2d).
