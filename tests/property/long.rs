@@ -10,8 +10,8 @@ use std::iter::once;
 use tilework::attention::{Attention, KvAppend};
 use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
 use tilework::nn::{
-    BatchNorm, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward, LogSoftmaxBackward, MeanPool,
-    PoolKind, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
+    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward,
+    LogSoftmaxBackward, MeanPool, PoolKind, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Variant;
@@ -22,6 +22,9 @@ use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
 
 /// Above the loop limit of a thread.
 const EXTENT: usize = 70_000;
+
+/// Lengths of lists and lines: above that limit, and about three times as long.
+const LENGTHS: [usize; 2] = [EXTENT, 200_000];
 
 /// Far above it, for ops with few elements.
 const FAR: usize = 1_000_003;
@@ -287,7 +290,7 @@ fn with_lists(case: Case, matrix: &HostMatrix) -> Case {
 
 #[test]
 fn long_rows_of_sparse_matrices() {
-    for csr in long_row(EXTENT) {
+    for csr in sample(&LENGTHS, 1).iter().flat_map(|&n| long_row(n)) {
         for &target in sample(&TARGETS, 4) {
             let host = reference::spconvert(&HostMatrix::Csr(csr.clone()), target).unwrap();
             let layout = host.layout().unwrap();
@@ -333,7 +336,7 @@ fn long_rows_of_sparse_matrices() {
 }
 
 /// Long rows, and many.
-const ROWS: [[usize; 2]; 3] = [[2, EXTENT], [1, FAR], [70_001, 2]];
+const ROWS: [[usize; 2]; 4] = [[2, EXTENT], [1, FAR], [70_001, 2], [2, 200_000]];
 
 #[test]
 fn long_rows_of_networks() {
@@ -420,8 +423,7 @@ fn loose(case: Case, want: &[f32], terms: usize) -> Case {
 
 #[test]
 fn long_extents_of_networks() {
-    {
-        let n = EXTENT;
+    for &n in sample(&LENGTHS, 1) {
         let x = ones(n);
         check(SquaredError::variants(), |name| {
             let op = SquaredError::new(n).variant(name);
@@ -443,6 +445,28 @@ fn long_extents_of_networks() {
             check(BatchNorm::variants(), |name| {
                 let case = Case::new::<f32>(op.clone().variant(name)).given(&x);
                 near(lists.iter().fold(case, |case, list| case.given(list)), &vec![5.0; n])
+            });
+        }
+        // Half of a channel are 0, half 2.
+        for &shape in sample(&[[n, 1, 1, 1], [1, 2, 1, n], [2, n, 1, 1], [1, 1, n / 4, 4]], 1) {
+            let plane = shape[2] * shape[3];
+            let uneven: Vec<f32> = (0..shape.iter().product())
+                .map(|i| if (i / (shape[1] * plane) + i % plane) % 2 == 1 { 2.0 } else { 0.0 })
+                .collect();
+            let lists = [2.0, 1.0, 0.0, 1.0].map(|value: f32| vec![value; shape[1]]);
+            let op = BatchNormTrain::new(shape);
+            let want = reference::batch_norm_train(&op, &uneven, lists.each_ref().map(|list| &list[..]));
+            check(BatchNormTrain::variants(), |name| {
+                let case = Case::new::<f32>(op.clone().variant(name)).given(&uneven);
+                let case = lists.iter().fold(case, |case, list| case.given(list));
+                want.iter().fold(case, |case, want| near(case, want))
+            });
+            let (op, dy) = (BatchNormBackward::new(shape), ones(uneven.len()));
+            let want = reference::batch_norm_backward(&op, &uneven, &lists[0], &dy);
+            check(BatchNormBackward::variants(), |name| {
+                let case =
+                    Case::new::<f32>(op.clone().variant(name)).given(&uneven).given(&lists[0]).given(&dy);
+                want.iter().fold(case, |case, want| loose(case, want, dy.len()))
             });
         }
         for &[batch, tokens, width] in sample(&[[1, n, 4], [1, FAR, 1], [1, 1, n], [n, 1, 1]], 1) {
@@ -485,6 +509,7 @@ fn long_windows_of_pools() {
         ([1, 1, 1000, 1001], [1000, 1001]),
         ([1, 70_000, 2, 2], [2, 2]),
         ([1, 1, 100, 100], [50, 50]),
+        ([1, 1, 1, 200_000], [1, 200_000]),
     ];
     for &(shape, kernel) in sample(&windows, 1) {
         let weighted = PoolKind::Weighted(ones(kernel[0] * kernel[1]));
@@ -509,8 +534,13 @@ fn long_windows_of_pools() {
 #[test]
 fn long_extents_of_attention() {
     // Equal scores give the mean of the visible values.
-    let shapes =
-        [[1, 16, 1, 1, EXTENT, 16], [1, 1, 1, 1, FAR, 8], [1, 1, 1, 20, EXTENT, 8], [EXTENT, 1, 1, 1, 2, 8]];
+    let shapes = [
+        [1, 16, 1, 1, EXTENT, 16],
+        [1, 1, 1, 1, FAR, 8],
+        [1, 1, 1, 20, EXTENT, 8],
+        [1, 2, 1, 4, 200_000, 8],
+        [EXTENT, 1, 1, 1, 2, 8],
+    ];
     for &[b, h, g, t, s, d] in sample(&shapes, 1) {
         let op = Attention::new([b, h, t, d], [g, s]);
         let (q, k, v) = (ones(b * h * t * d), ones(b * g * s * d), ones(b * g * s * d));
@@ -523,8 +553,7 @@ fn long_extents_of_attention() {
 
 #[test]
 fn long_lists_of_primitives() {
-    {
-        let n = EXTENT;
+    for &n in sample(&LENGTHS, 1) {
         let x = vec![1u32; n];
         let count = n as u32;
         let counted: Vec<u32> = (1..=count).collect();
@@ -550,6 +579,10 @@ fn long_lists_of_primitives() {
         check(SegmentedReduce::<Sum>::variants(), |name| {
             let case = Case::new::<u32>(SegmentedReduce::new(Sum, n).variant(name)).given(&x).given(&heads);
             case.front_of(n, &[count]).exactly(&[1u32])
+        });
+        check(ReduceByKey::<Sum>::variants(), |name| {
+            let case = Case::new::<u32>(ReduceByKey::new(Sum, n).variant(name)).given(&x).given(&x);
+            case.front_of(n, &[1u32]).front_of(n, &[count]).exactly(&[1u32])
         });
         check(RunLength::variants(), |name| {
             let case = Case::new::<u32>(RunLength::new(n).variant(name)).given(&x);
@@ -580,7 +613,7 @@ fn long_lists_of_primitives() {
                 case.exactly(&falling[..k]).exactly(&places)
             });
         }
-        for &bins in sample(&[256, 1, 70_000], 1) {
+        for &bins in sample(&[256, 1, 70_000, 200_000], 1) {
             let op = Histogram::new(n, bins).range(0.0, bins as f64);
             let want = reference::histogram(&op, &vec![0u32; n]).unwrap();
             check(Histogram::variants(), |name| {
@@ -597,8 +630,7 @@ fn long_lists_of_primitives() {
 
 #[test]
 fn long_lines_of_images() {
-    {
-        let n = EXTENT;
+    for &n in sample(&LENGTHS, 1) {
         let images =
             [Image::grey([1, n]), Image::grey([n, 1]), Image::grey([8, n / 8]), Image::grey([n / 8, 8])];
         for &image in sample(&images, 1) {
