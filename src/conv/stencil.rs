@@ -177,6 +177,9 @@ const MAX_CONSTANT: usize = 4 * 4094;
 /// Maximum elements: coordinates of 31 bits address them, and those beyond the ends.
 const MAX_ELEMENTS: usize = (1 << 31) - (1 << 17);
 
+/// Maximum coordinate that a filter reads, with room for those of a tile beyond the end.
+const MAX_COORDINATE: usize = (1 << 31) - (1 << 16);
+
 /// Terms of an output that every driver adds, with room for the rest of a thread's loops.
 const MAX_EVERYWHERE: usize = 40_000;
 const _: () = assert!(runs_everywhere(3 * MAX_EVERYWHERE / 2));
@@ -303,10 +306,10 @@ impl Stencil {
     }
 
     fn check_extents(&self, name: &str, dtype: DType, profile: &DeviceProfile) -> Result<()> {
-        if self.filter.iter().zip(self.extents).any(|(f, n)| f / 2 + n > MAX_ELEMENTS) {
+        if self.filter.iter().zip(self.extents).any(|(f, n)| f / 2 + n > MAX_COORDINATE) {
             return Err(err!(
                 TooLarge,
-                "{name}: an extent and half the filter along it are above {MAX_ELEMENTS}; crop the filter"
+                "{name}: an extent and half the filter along it are above {MAX_COORDINATE}; crop the filter"
             ));
         }
         let group = if dtype == DType::F32 { 1 } else { 4 };
