@@ -25,6 +25,7 @@ mod conv {
     mod filter1d;
     mod filter2d;
     mod filter3d;
+    mod filters;
     mod layers;
 }
 #[cfg(feature = "cuda")]

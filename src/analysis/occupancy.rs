@@ -118,22 +118,23 @@ impl Occupancy {
 
     /// Returns the resident threads.
     pub fn threads(&self) -> Option<u32> {
-        Some(self.blocks? * self.block.threads)
+        Some(self.blocks?.saturating_mul(self.block.threads))
     }
 
     /// Returns the resident warps.
     pub fn warps(&self) -> Option<u32> {
-        Some(self.blocks? * self.warps_per_block)
+        Some(self.blocks?.saturating_mul(self.warps_per_block))
     }
 
     /// Returns the bytes of shared memory in use.
     pub fn shared_bytes(&self) -> Option<u32> {
-        Some(self.blocks? * self.block.shared_bytes)
+        Some(self.blocks?.saturating_mul(self.block.shared_bytes))
     }
 
-    /// Returns the share of the possible warps in use.
+    /// Returns the share of the possible warps in use; `None` if they are unknown or the multiprocessor holds none.
     pub fn fraction(&self) -> Option<f64> {
-        Some(f64::from(self.warps()?) / f64::from(self.most_threads? / WARP))
+        let most = Some(self.most_threads? / WARP).filter(|warps| *warps > 0)?;
+        Some(f64::from(self.warps()?) / f64::from(most))
     }
 }
 
@@ -229,6 +230,9 @@ mod tests {
         let m = Multiprocessor { threads: Some(1024), ..Default::default() };
         let o = occupancy(&m, &of(100, 0, 0));
         assert_eq!((o.blocks, o.warps(), o.fraction()), (Some(8), Some(32), Some(1.0)));
+        // No room for a warp.
+        let none = occupancy(&Multiprocessor { threads: Some(31), ..Default::default() }, &of(1, 0, 0));
+        assert_eq!((none.blocks, none.fraction()), (Some(0), None));
         let unknown = occupancy(&Multiprocessor::default(), &of(64, 0, 0));
         assert_eq!((unknown.blocks, unknown.bound(), unknown.fraction()), (None, None, None));
     }

@@ -16,7 +16,7 @@ use super::{Gpu, RawSlice, Slice, unique};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{Access, Executor, Grid, Operand, Program, Resource, Sink};
-use crate::shader::Interface;
+use crate::shader::{BindingKind, Interface};
 use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub struct Executable {
     bound: Vec<bool>,
     /// Operands that hold counts of workgroups.
     counts: Vec<usize>,
+    /// Operands that are bound as uniforms.
+    uniforms: Vec<usize>,
 }
 
 impl Gpu {
@@ -91,6 +93,13 @@ impl Gpu {
             _ => None,
         });
         let counts = counts.collect();
+        let uniforms = program.dispatches.iter().flat_map(|d| {
+            d.bindings.iter().enumerate().filter_map(|(i, b)| match b.resource {
+                Resource::Operand(o) if binds_uniform(&pipelines[d.kernel], i) => Some(o),
+                _ => None,
+            })
+        });
+        let uniforms = uniforms.collect();
         let stride = u64::from(self.profile().limits.uniform_alignment.max(16));
         let mut bytes: Vec<u8> = Vec::new();
         let mut params_offsets = Vec::with_capacity(program.dispatches.len());
@@ -119,8 +128,15 @@ impl Gpu {
             groups,
             bound,
             counts,
+            uniforms,
         })
     }
+}
+
+/// Says if binding `i` after the parameters is a uniform.
+fn binds_uniform(pipeline: &CachedPipeline, i: usize) -> bool {
+    let found = pipeline.interface.bindings.iter().find(|b| b.index as usize == i + 1);
+    found.is_some_and(|b| b.kind == BindingKind::Uniform)
 }
 
 impl Executor for Executable {

@@ -55,7 +55,9 @@ mod tests {
         let tile = gemm("naive").tile(ProductTile { m: 16, n: 16, k: 1 });
         assert_eq!(loads(&tile), [("loads of A", 2.0), ("loads of B", 1.0)]);
         assert_eq!(loads(&tile.trans_a().trans_b()), [("loads of A", 1.0), ("loads of B", 16.0)]);
-        assert_eq!(loads(&gemm("register-direct")), [("loads of A", 32.0)]);
+        // Tiles of 4 x 16 of B; A by rows, or rows of 4 of the staged tile.
+        assert_eq!(loads(&gemm("register-direct")), [("loads of A", 32.0), ("loads of B", 2.0)]);
+        assert_eq!(loads(&gemm("register-staged")), [("loads of A", 8.0), ("loads of B", 2.0)]);
         assert_eq!(loads(&gemm("tiled")), []);
     }
 

@@ -71,8 +71,8 @@ pub(crate) struct Product {
     pub(crate) slices: Option<u32>,
     /// Products of a workgroup of `small`.
     pub(crate) products: Option<u32>,
-    /// Kernels with sums in registers have the steps of k in a tile written out.
-    pub(crate) unrolled: bool,
+    /// Kernels with sums in registers have the steps of k in a tile written out; by default those that compute blocks.
+    pub(crate) unrolled: Option<bool>,
     /// Their workgroup memory is made of vec4s.
     pub(crate) vectors: Option<bool>,
     pub(crate) precision: Precision,
@@ -113,7 +113,6 @@ impl Product {
             k,
             alpha: 1.0,
             strides: Some([0; 3]),
-            unrolled: true,
             variant: "auto".into(),
             ..Self::default()
         }
