@@ -280,6 +280,7 @@ pub(crate) struct Trainer {
     forward: Forward,
     labels: Buffer<u32>,
     mean: Buffer<f32>,
+    #[allow(dead_code, reason = "a test reads them")]
     pub(crate) gradients: Buffer<f32>,
     /// The backward pass, then the change of the parameters.
     backward: Network,

@@ -1,8 +1,9 @@
 // The parameters and operands of the kernels of attention's backward pass. A pair is a (sequence, kv head). A dispatch
 // computes some pairs; it numbers their rows from 0. Each binding begins base_* elements before the first of them.
 //
-// QUERIES: a workgroup owns queries and walks over the keys that they see; it computes dq and the statistics of its
-// queries. Otherwise it owns keys and walks over the queries that see them; it computes dk and dv.
+// QUERIES: a workgroup owns queries and walks over the keys that they see; it computes dq. Otherwise it owns keys and walks
+// over the queries that see them; it computes dk and dv. STATISTICS: it computes the statistics of its queries, too, or
+// with STATISTICS_ALONE only those.
 #import workgroup/index
 #import element/f32 as element
 
@@ -29,11 +30,16 @@ struct Params {
 @group(0) @binding(3) var<storage, read> v: array<Words>;
 @group(0) @binding(4) var<storage, read> dy: array<Words>;
 // For each query: the logarithm of the sum of its exponentials, and the mean of dy v^T by its weights.
-#if QUERIES
+#if STATISTICS
 @group(0) @binding(5) var<storage, read_write> statistics: array<vec2<f32>>;
-@group(0) @binding(6) var<storage, read_write> dq: array<Words>;
 #else
 @group(0) @binding(5) var<storage, read> statistics: array<vec2<f32>>;
+#endif
+#if QUERIES
+#if !STATISTICS_ALONE
+@group(0) @binding(6) var<storage, read_write> dq: array<Words>;
+#endif
+#else
 @group(0) @binding(6) var<storage, read_write> dk: array<Words>;
 @group(0) @binding(7) var<storage, read_write> dv: array<Words>;
 #endif

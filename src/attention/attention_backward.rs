@@ -1,14 +1,15 @@
 //! The gradients of attention.
 
 use super::attention::Attention;
+use super::backward_coop;
 use super::backward_flash::{self, GradientTile};
 use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
 use super::form;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Variant, choose,
-    lowered_as, operands,
+    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Translation,
+    Variant, choose, lowered_as, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -46,27 +47,32 @@ use half::f16;
 /// scores of -infinity, has the gradient 0 and adds nothing to others.
 ///
 /// # Types
-/// f32 or f16, all operands alike. No variant needs a device feature.
+/// f32 or f16, all operands alike. Only `coop` needs a device feature.
 ///
 /// # Precision and determinism
 /// Scores are computed again; nothing of the forward pass is needed. All sums are f32, and results are rounded once.
-/// [`reference::attention_backward_bound`](crate::reference::attention_backward_bound) bounds the error. The same
-/// device, inputs and variant give the same bits: no atomics.
+/// [`reference::attention_backward_bound`](crate::reference::attention_backward_bound) bounds the error. `coop`, which
+/// `auto` takes for f16 where it can, rounds the elements of P and S to f16 before it multiplies them: elements of S
+/// above 65,504 become infinite, and the bound is wider. The same device, inputs and variant give the same bits: no
+/// atomics.
 ///
 /// NaN and infinities propagate as in f32 arithmetic. Besides, they may make any gradient of the heads that share keys
 /// with them NaN, since a kernel may multiply them by a weight of 0.
 ///
 /// # Cost
 /// 10 heads x queries x keys x head size flop for each sequence, half of that if causal; the kernels compute 1.6 times
-/// as many, since scores are computed twice. Two dispatches, and 8 bytes of scratch for each query.
+/// as many (`coop` 1.8 times), since they compute scores again. Two dispatches (`coop` three), and 8 bytes of scratch for
+/// each query.
 ///
 /// # Variants
 /// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes head
-/// sizes that are multiples of 4 up to 256. `auto`, the default, takes `flash` where it can.
+/// sizes that are multiples of 4 up to 256. `coop` does the same on cooperative matrices, for f16 and head sizes that are
+/// multiples of 16 up to 128. `auto`, the default, takes `coop` where it can, then `flash`.
 ///
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are not a multiple of kv heads.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a head size that [`Attention`] or the variant does not take.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a head size that [`Attention`] or the variant does not take; operands
+///   or a device that `coop` cannot use.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, an unknown
 ///   variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, the heads that share keys above the
@@ -74,7 +80,8 @@ use half::f16;
 ///
 /// # Algorithm
 /// Dao, *FlashAttention-2*, 2023, without atomics: a kernel of queries writes dq and the statistics of each row, then a
-/// kernel of keys writes dk and dv. `shaders/attention/attention_backward_naive.wgsl`, `attention_backward_flash.wgsl`.
+/// kernel of keys writes dk and dv. `shaders/attention/attention_backward_naive.wgsl`, `attention_backward_flash.wgsl`,
+/// `attention_backward_coop.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionBackward {
     pub(crate) forward: Attention,
@@ -84,12 +91,21 @@ pub struct AttentionBackward {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "a workgroup for each row of a gradient, which computes its scores again"),
     Variant::portable("flash", "tiles of scores in registers, once over queries and once over keys"),
+    Variant {
+        name: "coop",
+        about: "`flash` on cooperative matrices, for f16: weights and slopes are rounded to f16, sums are f32",
+        requires: Requires { subgroups: true, f16: true, cooperative: true },
+        // naga translates matrices of 16 x 16 to SPIR-V only; Tint and standard WGSL have none.
+        translations: &[Translation::SpirV],
+        any_order: false,
+    },
 ];
 
 /// How the backward pass runs.
 enum BackwardWay {
     Naive,
     Flash(GradientTile),
+    Coop,
 }
 
 impl AttentionBackward {
@@ -150,6 +166,7 @@ impl AttentionBackward {
         program.operands = operands;
         match way {
             BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
+            BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
             BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
         }
         Ok(program)
@@ -160,14 +177,23 @@ impl BackwardWay {
     fn of(variant: &str, of: &GradientLowering<'_>) -> Result<Self> {
         match variant {
             "naive" => Ok(Self::Naive),
+            "coop" => backward_coop::check(of).map(|()| Self::Coop),
             _ => backward_flash::check(of).map(Self::Flash),
         }
     }
 }
 
+/// Tells whether a device may run a backward pass of f16 on cooperative matrices, which round weights and slopes.
+pub(crate) fn may_differentiate_on_matrices(op: &AttentionBackward) -> bool {
+    op.variant == "coop" || op.variant == "auto" && backward_coop::takes_heads(op)
+}
+
 /// Chooses a variant, with the reason.
 fn policy(of: &GradientLowering<'_>) -> (&'static str, String) {
     match backward_flash::check(of) {
+        _ if backward_coop::check(of).is_ok() => {
+            ("coop", "the device multiplies f16 on cooperative matrices".into())
+        }
         Err(_) if of.profile.runs_rounds(naive_rounds(of)) => ("naive", "`flash` cannot run".into()),
         _ => ("flash", "scores stay in registers".into()),
     }
@@ -199,6 +225,16 @@ pub(super) const INFO: Operation = Operation {
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let new = AttentionBackward::new;
     let mut programs = Vec::new();
+    if variant == "coop" {
+        for op in [
+            new([1, 4, 70, 64], [2, 70]).causal(),
+            new([1, 2, 30, 80], [1, 64]).window(9),
+            new([2, 2, 150, 128], [2, 40]),
+        ] {
+            programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
+        }
+        return Ok(programs);
+    }
     for op in [
         new([2, 4, 5, 32], [2, 40]),
         new([1, 4, 70, 64], [4, 70]).causal(),

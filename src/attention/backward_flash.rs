@@ -1,6 +1,6 @@
 //! The variant `flash` of attention's backward pass: `shaders/attention/attention_backward_flash.wgsl` and its tiles.
 
-use super::backward_layout::{GradientKernels, GradientLowering};
+use super::backward_layout::{GradientLowering, GradientPass};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Program};
@@ -77,22 +77,26 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<GradientTile> {
 }
 
 pub(super) fn lower(tile: GradientTile, of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
-    let spec = Spec::new()
-        .constant("OWN", tile.own)
-        .constant("WALK", tile.walk)
-        .constant("LANES", tile.lanes)
-        .constant("THREAD_ROWS", tile.thread_rows)
-        .constant("TILE_DIMS", tile.dims)
-        .constant("TILE_VALUES", tile.values)
-        .flag("HALVES", of.dtype == DType::F16)
-        .flag("SUBGROUPS", tile.in_subgroup(of.profile))
-        .flag("CAREFUL", of.profile.quirks.exp_drops_nan);
-    let kernels = GradientKernels {
-        file: "attention/attention_backward_flash",
-        queries: "attention_backward_flash_queries",
-        keys: "attention_backward_flash_keys",
-        spec,
+    let pass = |entry, of_queries, outputs| GradientPass {
+        entry,
+        spec: Spec::new()
+            .constant("OWN", tile.own)
+            .constant("WALK", tile.walk)
+            .constant("LANES", tile.lanes)
+            .constant("THREAD_ROWS", tile.thread_rows)
+            .constant("TILE_DIMS", tile.dims)
+            .constant("TILE_VALUES", tile.values)
+            .flag("STATISTICS", of_queries)
+            .flag("HALVES", of.dtype == DType::F16)
+            .flag("SUBGROUPS", tile.in_subgroup(of.profile))
+            .flag("CAREFUL", of.profile.quirks.exp_drops_nan),
         rows: tile.own as usize,
+        of_queries,
+        outputs,
     };
-    of.dispatch(kernels, program)
+    let passes = [
+        pass("attention_backward_flash_queries", true, &[4][..]),
+        pass("attention_backward_flash_keys", false, &[5, 6]),
+    ];
+    of.dispatch("attention/attention_backward_flash", &passes, program)
 }

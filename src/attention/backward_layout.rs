@@ -4,9 +4,7 @@ use super::attention_backward::AttentionBackward;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, BoundSpan};
-use crate::program::{
-    Binding, DeviceProfile, Grid, Kernel, Program, Resource, element_fragment, kernel_params,
-};
+use crate::program::{DeviceProfile, Grid, Kernel, Program, Resource, element_fragment, kernel_params};
 use crate::shader::Spec;
 
 kernel_params! {
@@ -32,20 +30,25 @@ pub(super) struct GradientLowering<'a> {
     pub(super) profile: &'a DeviceProfile,
 }
 
-/// The two kernels of a variant: that of queries runs first.
-pub(super) struct GradientKernels {
-    pub(super) file: &'static str,
-    /// Entry points.
-    pub(super) queries: &'static str,
-    pub(super) keys: &'static str,
+/// A kernel of a variant, which owns queries or keys.
+pub(super) struct GradientPass {
+    pub(super) entry: &'static str,
     pub(super) spec: Spec,
     /// Own rows of a workgroup.
     pub(super) rows: usize,
+    pub(super) of_queries: bool,
+    /// Operands that it writes: 4 is dq, 5 is dk, 6 is dv.
+    pub(super) outputs: &'static [usize],
 }
 
 impl GradientLowering<'_> {
-    /// Dispatches the kernels over as few chunks of (sequence, kv head) pairs as bindings allow.
-    pub(super) fn dispatch(&self, kernels: GradientKernels, program: &mut Program) -> Result<()> {
+    /// Dispatches the passes of a shader over as few chunks of (sequence, kv head) pairs as bindings allow.
+    pub(super) fn dispatch(
+        &self,
+        file: &'static str,
+        passes: &[GradientPass],
+        program: &mut Program,
+    ) -> Result<()> {
         let of = &self.op.forward;
         let (queries, keys, d, size) = (of.queries, of.keys, of.head_size, self.dtype.size());
         let (pairs, rows) = (of.batch * of.kv_heads, of.group() * queries);
@@ -63,19 +66,18 @@ impl GradientLowering<'_> {
         }
         let chunks: Vec<BoundChunk> = self.profile.chunks(pairs as u64, most).collect();
         let most_pairs = chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
-        let statistics =
-            Binding { size: statistics * most_pairs, ..program.scratch(statistics * most_pairs) };
-        let spec = kernels
-            .spec
-            .constant("HEAD", d as u32)
-            .flag("CAUSAL", of.causal)
-            .flag("WINDOWED", of.window.is_some())
-            .slot("element", element_fragment(self.dtype));
-        let kernel = |entry, of_queries| {
-            Kernel::library(kernels.file, entry, spec.clone().flag("QUERIES", of_queries))
+        let statistics = program.scratch(statistics * most_pairs);
+        let kernel = |pass: &GradientPass| {
+            let spec = pass.spec.clone();
+            let spec = spec
+                .constant("HEAD", d as u32)
+                .flag("CAUSAL", of.causal)
+                .flag("WINDOWED", of.window.is_some())
+                .flag("QUERIES", pass.of_queries)
+                .slot("element", element_fragment(self.dtype));
+            Kernel::library(file, pass.entry, spec)
         };
-        let queries_kernel = program.kernel(kernel(kernels.queries, true));
-        let keys_kernel = program.kernel(kernel(kernels.keys, false));
+        let kernels: Vec<usize> = passes.iter().map(|pass| program.kernel(kernel(pass))).collect();
         for chunk in chunks {
             let [q, k] = [chunk.span(q), chunk.span(k)];
             let base = |span: BoundSpan| (span.before / size as u64) as u32;
@@ -93,15 +95,15 @@ impl GradientLowering<'_> {
             // Operands: q, k, v, dy, dq, dk, dv.
             let operand = |at: usize| if [0, 3, 4].contains(&at) { q } else { k }.of(Resource::Operand(at));
             let pairs = chunk.count as usize;
-            for (kernel, extent, heads, outputs) in
-                [(queries_kernel, queries, pairs * of.group(), &[4][..]), (keys_kernel, keys, pairs, &[5, 6])]
-            {
-                let tiles = extent.div_ceil(kernels.rows);
+            for (pass, &kernel) in passes.iter().zip(&kernels) {
+                let (extent, heads) =
+                    if pass.of_queries { (queries, pairs * of.group()) } else { (keys, pairs) };
+                let tiles = extent.div_ceil(pass.rows);
                 let workgroups = (heads * tiles) as u64;
                 (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
-                let bindings =
-                    (0..4).map(operand).chain([statistics]).chain(outputs.iter().map(|&at| operand(at)));
-                program.dispatch(kernel, &params, bindings.collect(), Grid::fold(workgroups));
+                let outputs = pass.outputs.iter().map(|&at| operand(at));
+                let bindings = (0..4).map(operand).chain([statistics]).chain(outputs).collect();
+                program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
             }
         }
         Ok(())
@@ -143,16 +145,20 @@ pub(super) fn naive_rounds(of: &GradientLowering<'_>) -> u64 {
 /// Lowers the variant `naive`: a workgroup for each row.
 pub(super) fn lower_naive(of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
     of.check_rounds("naive", naive_rounds(of))?;
-    let spec = Spec::new()
-        .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
-        .constant("LANES", WORKGROUP_SIZE)
-        .constant("SLOTS", 3u32);
-    let kernels = GradientKernels {
-        file: "attention/attention_backward_naive",
-        queries: "attention_backward_naive_queries",
-        keys: "attention_backward_naive_keys",
-        spec,
+    let pass = |entry, of_queries, outputs| GradientPass {
+        entry,
+        spec: Spec::new()
+            .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
+            .constant("LANES", WORKGROUP_SIZE)
+            .constant("SLOTS", 3u32)
+            .flag("STATISTICS", of_queries),
         rows: 1,
+        of_queries,
+        outputs,
     };
-    of.dispatch(kernels, program)
+    let passes = [
+        pass("attention_backward_naive_queries", true, &[4][..]),
+        pass("attention_backward_naive_keys", false, &[5, 6]),
+    ];
+    of.dispatch("attention/attention_backward_naive", &passes, program)
 }

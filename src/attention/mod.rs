@@ -11,6 +11,7 @@
 #[expect(clippy::module_inception, reason = "the family is named after its op")]
 mod attention;
 mod attention_backward;
+mod backward_coop;
 mod backward_flash;
 mod backward_layout;
 mod coop;
@@ -24,6 +25,7 @@ mod way;
 
 pub use attention::{Attention, KvType, Paging};
 pub use attention_backward::AttentionBackward;
+pub(crate) use attention_backward::may_differentiate_on_matrices;
 pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::KvAppend;

@@ -4,7 +4,8 @@ use super::Number;
 use super::attention::sees;
 use super::judge::{Wanted, by_input, descriptor, each_output, input};
 use super::number::{LEAST_NORMAL, exp_ulps, spread, ulp};
-use crate::attention::AttentionBackward;
+use crate::attention::{AttentionBackward, may_differentiate_on_matrices};
+use crate::element::DType;
 use crate::error::Result;
 use crate::program::Form;
 use half::f16;
@@ -30,7 +31,8 @@ pub fn attention_backward<T: Number>(
 }
 
 /// Bounds the error of each element computed in f32: rounding of scores, exponentials, their sum, the products with the
-/// values, and the sums over keys and queries. Unbounded if an operand of the heads that share the element's keys holds
+/// values, and the sums over keys and queries; for f16 and a variant that may run on cooperative matrices, also rounding of
+/// weights and slopes to f16, to either neighbour, and hardware that truncates sums. Unbounded if an operand of the heads that share the element's keys holds
 /// NaN or an infinity, and the gradient is not NaN.
 pub fn attention_backward_bound<T: Number>(
     op: &AttentionBackward,
@@ -78,6 +80,11 @@ fn differentiate<T: Number>(
     let none = |x: &[f64]| vec![(0.0, LEAST_NORMAL); x.len()];
     let (mut dq, mut dk, mut dv) = (none(&q), none(&k), none(&v));
     let chain = additions(of.keys.max(of.queries.saturating_mul(of.group())));
+    let halves = T::DTYPE == DType::F16 && may_differentiate_on_matrices(op);
+    let widened = |value: f64, error: f64| match halves {
+        true => 4.0 * error + value.abs() / 1000.0 + 1.0 / f64::from(1 << 22),
+        false => error,
+    };
     for row in 0..of.batch * of.heads * of.queries {
         let (head, query) = (row / of.queries, row % of.queries);
         let first_key = head / of.group() * of.keys;
@@ -86,10 +93,8 @@ fn differentiate<T: Number>(
                 let [at, key_at] = [row * d + i, seen.key * d + i];
                 let term = |to: &mut (f64, f64), value: f64, error: f64, by: f64| {
                     let least = LEAST_NORMAL * (1.0 + by.abs());
-                    *to = (
-                        to.0 + value * by,
-                        to.1 + (error + (chain + 4.0) * u * value.abs()) * by.abs() + least,
-                    );
+                    let error = widened(value, error + (chain + 4.0) * u * value.abs());
+                    *to = (to.0 + value * by, to.1 + error * by.abs() + least);
                 };
                 term(&mut dq[at], seen.slope * scale, seen.error * scale.abs(), k[key_at]);
                 term(&mut dk[key_at], seen.slope * scale, seen.error * scale.abs(), q[at]);

@@ -1,11 +1,14 @@
 //! Every variant of `AttentionBackward` against the reference.
 
 use crate::nn::training::{Given, check, names, random, run};
-use crate::support::{Device, Sample, devices, gpu, spoil};
+use crate::support::coverage::sample;
+use crate::support::matrices::{with_matrices, without_matrices};
+use crate::support::{Device, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
-use tilework::program::{DeviceProfile, Op, Program};
+use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
 use tilework::reference::{attention_backward, attention_backward_bound};
-use tilework::{AttentionBackward, ErrorKind};
+use tilework::shader::Target;
+use tilework::{Arg, AttentionBackward, ErrorKind};
 
 /// Batch, heads, kv heads, queries, keys, head size.
 type Shape = [usize; 6];
@@ -27,11 +30,12 @@ where
     AttentionBackward: Op<T>,
 {
     let want = attention_backward(op, q, k, v, dy);
-    let bound = attention_backward_bound(op, q, k, v, dy);
     for variant in names(AttentionBackward::variants()) {
         let op = op.clone().variant(variant);
+        let bound = attention_backward_bound(&op, q, k, v, dy);
         match Op::<T>::lower(&op, device.gpu.profile()) {
-            Err(e) if variant != "auto" && e.kind() == ErrorKind::Unsupported => continue,
+            // Only on cooperative matrices of f16.
+            Err(e) if variant == "coop" && e.kind() == ErrorKind::Unsupported => continue,
             program => drop(program.unwrap()),
         }
         check(device, &format!("{} {op:?}", T::DTYPE), &op, &[q, k, v, dy], &want, &bound);
@@ -83,9 +87,81 @@ fn special_numbers_spread_no_further_than_documented() {
         x[0].fill(1.0);
         x[1].fill(f32::NEG_INFINITY);
         let given = x.each_ref().map(|x| Given::Floats(x));
-        for variant in names(AttentionBackward::variants()) {
+        for variant in ["naive", "flash"] {
             let got = run(&device.gpu, &op_of(shape).variant(variant), &given);
             assert!(got[1..].iter().flatten().all(|x| *x == 0.0), "{variant}");
+        }
+    }
+}
+
+/// The text of `coop` with separate storage for own rows: emulated matrices lie in workgroup memory, and slopes replace
+/// own rows there.
+fn with_lasting_rows(text: &str) -> String {
+    let (head, rest) = text.split_once("for (var walk =").unwrap();
+    let place = head.lines().find(|line| line.starts_with("var<workgroup> wg_g:")).unwrap();
+    let (mut enabled, mut out, mut barriers) = (String::new(), String::new(), 0);
+    for line in head.lines() {
+        // `enable` directives come first. Two barriers follow each strip of rows.
+        let to = if line.starts_with("enable ") { &mut enabled } else { &mut out };
+        *to += &line.replace("wg_g[", &format!("wg_own{}[", barriers / 2));
+        to.push('\n');
+        barriers += usize::from(line.contains("workgroupBarrier()"));
+    }
+    let strips = (0..barriers / 2).map(|i| place.replace("wg_g", &format!("wg_own{i}")) + "\n");
+    format!("{enabled}{}{out}for (var walk ={rest}", strips.collect::<String>())
+}
+
+/// The kernels of `coop` on emulated matrices, with tiles that leave room for own rows.
+#[test]
+fn emulated_coop_matches_reference() {
+    let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
+    let whole: [(Shape, u32, fn(AttentionBackward) -> AttentionBackward); 4] = [
+        ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
+        ([2, 2, 2, 70, 90, 48], 15 << 10, |op| op.causal()),
+        ([1, 4, 2, 90, 130, 64], 17 << 10, |op| op.window(20)),
+        ([1, 1, 1, 40, 200, 32], 16 << 10, |op| op.causal().window(50).scale(0.5)),
+    ];
+    for &(shape, bytes, with) in sample(&whole, 2) {
+        let op = with(op_of(shape)).variant("coop");
+        let mut profile = with_matrices(gpu, 16);
+        profile.limits.max_workgroup_bytes = bytes;
+        let program = Op::<f16>::lower(&op, &profile).unwrap();
+        let [q, k, v, dy] = operands::<f16>(shape);
+        let mut held: Vec<_> = [&q, &k, &v, &dy].map(|x| gpu.upload(x).unwrap()).into();
+        held.extend([&q, &k, &v].map(|x| gpu.alloc::<f16>(x.len()).unwrap()));
+        let statistics = gpu.alloc::<u32>(program.scratch_bytes() as usize / 4).unwrap();
+        let mut rec = gpu.recorder();
+        for dispatch in &program.dispatches {
+            let kernel = &program.kernels[dispatch.kernel];
+            let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
+            let text = without_matrices(&with_lasting_rows(&text), 16);
+            let own = gpu.kernel("coop", &text, kernel.entry).unwrap();
+            let bound = dispatch.bindings.iter().map(|binding| match binding.resource {
+                Resource::Operand(i) => Arg::from(&held[i]),
+                _ => Arg::from(&statistics),
+            });
+            let args: Vec<_> = std::iter::once(Arg::Uniform(&dispatch.params)).chain(bound).collect();
+            let Grid::Direct(grid) = dispatch.grid else { panic!("known workgroups") };
+            own.record(&mut rec, &args, grid).unwrap();
+        }
+        rec.submit().unwrap();
+        let want = attention_backward(&op, &q, &k, &v, &dy);
+        let bound = attention_backward_bound(&op, &q, &k, &v, &dy);
+        for i in 0..3 {
+            let got = numbers(&held[4 + i].read().unwrap());
+            assert_close(&format!("emulated {op:?}, result {i}"), &got, &numbers(&want[i]), &bound[i]);
+        }
+    }
+}
+
+/// Every head size, on devices with cooperative matrices.
+#[test]
+fn coop_matches_reference_on_cooperative_matrices() {
+    for device in devices().iter().filter(|d| d.main && d.gpu.profile().cooperative_side() == Some(16)) {
+        for d in [16, 64, 80, 128] {
+            compare_all::<f16>(device, [1, 2, 1, 150, 170, d], |op| op);
+            compare_all::<f16>(device, [2, 2, 2, 129, 140, d], |op| op.causal());
+            compare_all::<f16>(device, [1, 4, 2, 70, 300, d], |op| op.window(33).scale(0.5));
         }
     }
 }

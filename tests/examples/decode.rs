@@ -189,7 +189,7 @@ fn gradients_of_the_transformer_match_differences_of_its_loss() {
         let own = &gradients[tensor.at..][..tensor.len()];
         let square: f32 = own.iter().map(|x| x * x).sum();
         assert!(square > 0.0, "{tensor:?}");
-        let step = 0.02 / square.sqrt();
+        let step = 0.005 / square.sqrt();
         let loss = |by: f32| {
             let mut moved = start.clone();
             moved[tensor.at..][..tensor.len()].iter_mut().zip(own).for_each(|(x, g)| *x += by * g);
