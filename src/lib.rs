@@ -221,7 +221,7 @@ pub use api::{AnyBuffer, Formed};
 pub use api::{DeviceList, DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 #[cfg(feature = "attention")]
-pub use attention::{Attention, KvAppend, KvType, Paging};
+pub use attention::{Attention, AttentionBackward, KvAppend, KvType, Paging};
 #[cfg(feature = "conv")]
 pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]

@@ -11,6 +11,7 @@ mod architecture;
 mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod attention;
+    mod attention_backward;
     mod kv_append;
 }
 mod block;
@@ -126,7 +127,7 @@ mod nn {
     mod softmax;
     mod softmax_backward;
     mod squared_error;
-    mod training;
+    pub(crate) mod training;
 }
 mod primitives {
     mod histogram;

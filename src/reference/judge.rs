@@ -197,7 +197,7 @@ judges! {
         bias_backward softmax_backward log_softmax_backward layer_norm_backward
         rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
     "attention":
-        attention kv_append;
+        attention attention_backward kv_append;
 }
 
 /// Returns the expected outputs of a form, in order, from the reference of its op; `None` if no reference covers all of

@@ -9,6 +9,8 @@ mod activation_backward;
 mod adam;
 #[cfg(feature = "attention")]
 mod attention;
+#[cfg(feature = "attention")]
+mod attention_backward;
 mod axpy;
 #[cfg(feature = "nn")]
 mod batch_norm;
@@ -141,6 +143,8 @@ pub use activation_backward::{activation_backward, activation_backward_bound};
 pub use adam::{adam, adam_bound};
 #[cfg(feature = "attention")]
 pub use attention::{AttentionInputs, attention, attention_bound};
+#[cfg(feature = "attention")]
+pub use attention_backward::{attention_backward, attention_backward_bound};
 pub use axpy::{axpy, axpy_bound};
 #[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};
