@@ -128,8 +128,11 @@ mod nn {
     mod training;
 }
 mod primitives {
+    mod adaptive_grid;
+    mod frontier;
     mod histogram;
     mod partition;
+    mod quadtree;
     mod reduce;
     mod reduce_by_key;
     mod run_length;
