@@ -1,12 +1,13 @@
 // Measures the cells of a level, and flags those that split: one workgroup takes 8 x 8 samples of one cell, and reduces
 // them to mean and range. A cell with a sample that is not finite has NaN for both, and does not split. FIRST: the level
 // is the first one, and holds every cell.
-#import primitives/adaptive_grid_image as samples
+#import primitives/adaptive_grid_image as field
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 64u;
-const LOG2_SIDE: u32 = 3u; // samples of a cell, across and down
+const SIDE: u32 = 8u; // samples of a cell, across and down
 const NONE: u32 = 0xffffffffu;
+const WORDS: u32 = 4u; // first child, level, x, y
 
 struct Params {
     level: u32,
@@ -19,17 +20,17 @@ struct Params {
 #if FIRST
 const IMAGE_BINDING: u32 = 7u;
 @group(0) @binding(1) var<storage, read_write> count: array<u32>;
-@group(0) @binding(2) var<storage, read_write> length: array<u32>;
-@group(0) @binding(3) var<storage, read_write> nodes: array<vec4<u32>>; // first child, level, x, y
+@group(0) @binding(2) var<storage, read_write> level_cells: array<u32>;
+@group(0) @binding(3) var<storage, read_write> nodes: array<u32>;
 @group(0) @binding(4) var<storage, read_write> values: array<vec2<u32>>; // bits of mean and range
 @group(0) @binding(5) var<storage, read_write> flags: array<u32>;
 @group(0) @binding(6) var<storage, read_write> numbers: array<u32>;
 #else
 const IMAGE_BINDING: u32 = 8u;
 @group(0) @binding(1) var<storage, read> count: array<u32>;  // cells of all levels, this one too
-@group(0) @binding(2) var<storage, read> length: array<u32>; // cells of this level
+@group(0) @binding(2) var<storage, read> level_cells: array<u32>; // cells of this level
 @group(0) @binding(3) var<storage, read> parents: array<u32>;
-@group(0) @binding(4) var<storage, read_write> nodes: array<vec4<u32>>; // first child, level, x, y
+@group(0) @binding(4) var<storage, read_write> nodes: array<u32>;
 @group(0) @binding(5) var<storage, read_write> values: array<vec2<u32>>; // bits of mean and range
 @group(0) @binding(6) var<storage, read_write> flags: array<u32>;
 @group(0) @binding(7) var<storage, read_write> numbers: array<u32>;
@@ -60,19 +61,19 @@ fn adaptive_grid_measure(@builtin(workgroup_id) group: vec3<u32>, @builtin(local
     let place = vec2<u32>(gather(i), gather(i >> 1u));
     if i == 0u && lane == 0u {
         count[0] = cells;
-        length[0] = cells;
+        level_cells[0] = cells;
     }
 #else
-    if i >= length[0] { return; }
-    let own = count[0] - length[0] + i;
-    let parent = parents[i / 4u];
+    if i >= level_cells[0] { return; }
+    let own = count[0] - level_cells[0] + i;
+    let parent = WORDS * parents[i / 4u];
     let quarter = i % 4u;
-    let place = 2u * nodes[parent].zw + vec2<u32>(quarter & 1u, quarter >> 1u);
-    if lane == 0u && quarter == 0u { nodes[parent].x = own; }
+    let place = 2u * vec2<u32>(nodes[parent + 2u], nodes[parent + 3u]) + vec2<u32>(quarter & 1u, quarter >> 1u);
+    if lane == 0u && quarter == 0u { nodes[parent] = own; }
 #endif
-    let side = 1u << LOG2_SIDE;
-    let at = side * place + vec2<u32>(lane % side, lane / side);
-    let x = sample_at(at.x, at.y, LOG2_SIDE + params.level);
+    let at = SIDE * place + vec2<u32>(lane % SIDE, lane / SIDE);
+    // Fractions of a power of two: exact.
+    let x = field((vec2<f32>(at) + 0.5) / f32(SIDE << params.level));
     let finite = (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
     let known = select(0.0, x, finite);
     let all = workgroup_reduce(vec4<f32>(known, known, known, f32(!finite)), lane);
@@ -80,7 +81,10 @@ fn adaptive_grid_measure(@builtin(workgroup_id) group: vec3<u32>, @builtin(local
         let range = all.z - all.y;
         var value = vec2<u32>(0x7fc00000u);
         if all.w == 0.0 { value = bitcast<vec2<u32>>(vec2<f32>(all.x / f32(WORKGROUP_SIZE), range)); }
-        nodes[own] = vec4<u32>(NONE, params.level, place.x, place.y);
+        nodes[WORDS * own] = NONE;
+        nodes[WORDS * own + 1u] = params.level;
+        nodes[WORDS * own + 2u] = place.x;
+        nodes[WORDS * own + 3u] = place.y;
         values[own] = value;
         flags[i] = u32(all.w == 0.0 && range > params.threshold && params.level < params.depth);
         numbers[i] = own;

@@ -17,10 +17,10 @@ kernel_params! {
 
 /// Words of a cell.
 const WORDS: usize = 4;
-/// The deepest level. A sample's place times a width below 2^16 has 32 bits there.
+/// The deepest level.
 const DEEPEST: u32 = 12;
-/// The largest width and height.
-const MAX_EXTENT: usize = 65535;
+/// The largest width and height: kernels compute places in f32.
+const MAX_EXTENT: usize = 1 << 24;
 
 /// What the grid samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ enum GridField {
 /// smallest) of its samples. All cells of the first level are there, along the Morton curve; then come levels in order,
 /// and children in the order of their parents: (0, 0), (1, 0), (0, 1), (1, 1).
 ///
-/// Samples lie at the centres of 8 x 8 equal parts of a cell. Of an image each is the pixel that it falls on.
+/// Samples lie at the centres of 8 x 8 equal parts of a cell. Of an image each is the pixel that it falls on, by one product in f32.
 ///
 /// A cell with a sample that is NaN or infinite has NaN for mean and range, and does not split. A cell without room for
 /// four children in `nodes` does not split either: a leaf above level `depth` with a range above the threshold. There
@@ -85,7 +85,7 @@ enum GridField {
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an extent of 0, levels that are not in order or above 12, a
 ///   threshold that is not a number from 0, a limit that the first level exceeds, or an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an extent above 65,535, or an operand above the device's largest binding;
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an extent above 2^24, or an operand above the device's largest binding;
 ///   set a [`limit`](AdaptiveGrid::limit).
 /// - [`Shader`](crate::ErrorKind::Shader): a function that does not compile.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run.
@@ -206,10 +206,10 @@ impl AdaptiveGrid {
         let mut program =
             Program::new(INFO.name, decision(INFO.name, &self.variant, largest as usize, profile)?);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        let (mut samples, [mut height, mut width]) = ("primitives/adaptive_grid_function", [1; 2]);
+        let [mut height, mut width] = [1; 2];
         if let GridField::Image([h, w]) = self.field {
-            program.operands.push(operand("image", DType::F32, h * w, Access::Read));
-            (samples, [height, width]) = ("primitives/adaptive_grid_image", [h as u32, w as u32]);
+            program.operands.push(operand("image", DType::F32, h.saturating_mul(w), Access::Read));
+            [height, width] = [h as u32, w as u32];
         }
         let images = program.operands.len();
         program.operands.extend([
@@ -225,7 +225,7 @@ impl AdaptiveGrid {
         };
         let bound: Vec<_> = (0..images + 3).map(|i| Binding::operand(i, &program.operands)).collect();
         let mut levels = Levels::new(program, bound[images + 2], &rooms, most as u32);
-        let mut spec = Spec::new().slot("samples", Fragment::Library(samples));
+        let mut spec = Spec::new();
         if let GridField::Function(text) = &self.field {
             spec = spec.slot("field", Fragment::User(text.clone()));
         }

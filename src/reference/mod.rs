@@ -146,7 +146,7 @@ pub use activation_backward::{activation_backward, activation_backward_bound};
 #[cfg(feature = "nn")]
 pub use adam::{adam, adam_bound};
 #[cfg(feature = "primitives")]
-pub use adaptive_grid::{adaptive_grid, adaptive_grid_bound};
+pub use adaptive_grid::{adaptive_grid, adaptive_grid_bound, adaptive_grid_pixel};
 #[cfg(feature = "attention")]
 pub use attention::{AttentionInputs, attention, attention_bound};
 pub use axpy::{axpy, axpy_bound};

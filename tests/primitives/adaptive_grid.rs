@@ -5,7 +5,7 @@ use crate::support::coverage::sample;
 use crate::support::{Random, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
-use tilework::reference::{adaptive_grid, adaptive_grid_bound};
+use tilework::reference::{adaptive_grid, adaptive_grid_bound, adaptive_grid_pixel};
 use tilework::{ErrorKind, Result};
 
 type Cells = (Vec<[u32; 4]>, Vec<[f32; 2]>);
@@ -57,8 +57,13 @@ fn grids_of_images_match_the_reference() {
                     Err(e) if e.kind() == ErrorKind::Unsupported => continue,
                     other => other.unwrap(),
                 };
-                let field = |x: f64, y: f64| image[(y * h as f64) as usize * w + (x * w as f64) as usize];
-                let want = adaptive_grid(field, first..=depth, threshold, limit.max(1 << (2 * first)));
+                let field = |x, y| image[adaptive_grid_pixel([h, w], x, y)];
+                let want = adaptive_grid(
+                    field,
+                    first..=depth,
+                    |_, range| range > threshold,
+                    limit.max(1 << (2 * first)),
+                );
                 let what = format!("{}: {h} x {w} by {variant}, {op:?}", device.label);
                 compare(&what, &got, &want, adaptive_grid_bound(&image));
             }
@@ -74,7 +79,7 @@ fn grids_of_functions_match_the_reference() {
     for device in devices() {
         for (first, depth, threshold) in [(2, 6, 0.25), (0, 4, 0.5)] {
             let op = AdaptiveGrid::of_function(text).levels(first, depth).threshold(threshold);
-            let want = adaptive_grid(field, first..=depth, threshold, usize::MAX);
+            let want = adaptive_grid(field, first..=depth, |_, range| range > threshold, usize::MAX);
             assert!(want.0.len() > 20, "the function varies");
             let what = format!("{}: {op:?}", device.label);
             compare(&what, &make(&device.gpu, &op, None).unwrap(), &want, 1e-6);
@@ -93,7 +98,7 @@ fn rejects_bad_rules_images_and_functions() {
         (image().threshold(-1.0), ErrorKind::InvalidArgument, "must be a number from 0"),
         (image().limit(63), ErrorKind::InvalidArgument, "level 3 alone has 64"),
         (AdaptiveGrid::of_image([0, 4]), ErrorKind::InvalidArgument, "at least one"),
-        (AdaptiveGrid::of_image([4, 65_536]), ErrorKind::TooLarge, "at most 65535"),
+        (AdaptiveGrid::of_image([4, 20_000_000]), ErrorKind::TooLarge, "at most 16777216"),
         (image().levels(3, 12), ErrorKind::TooLarge, "set a limit of cells"),
     ] {
         let e = Op::<f32>::lower(&op, &profile).unwrap_err();

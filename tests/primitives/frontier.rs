@@ -42,7 +42,7 @@ fn lists_and_children_match_the_reference() {
     }
 }
 
-/// Item `i` has the children `2 i + 1` and `2 i + 2` below 1,000; those that 3 divides have none.
+/// Item `i` has the children `2 i + 1` and `2 i + 2`; those that 5 divides, and those from 500 on, have none.
 const HALVES: &str = "
 #import workgroup/index
 @group(0) @binding(0) var<storage, read> count: array<u32>;
@@ -54,7 +54,7 @@ fn halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     let i = 64u * workgroup_index(group) + lane;
     if i >= count[0] { return; }
     items[i] = 2u * list[i / 2u] + 1u + i % 2u;
-    flags[i] = u32(items[i] % 3u != 0u && items[i] < 500u);
+    flags[i] = u32(items[i] % 5u != 0u && items[i] < 500u);
 }";
 
 #[test]
@@ -62,7 +62,7 @@ fn a_search_makes_its_levels_without_a_count_on_the_host() {
     const DEPTH: usize = 9;
     let mut level = vec![0u32];
     for _ in 0..DEPTH {
-        let splits = |item: &&u32| *item % 3 != 0 && **item < 500 || **item == 0;
+        let splits = |item: &&u32| *item % 5 != 0 && **item < 500 || **item == 0;
         level = level.iter().filter(splits).flat_map(|item| [2 * item + 1, 2 * item + 2]).collect();
     }
     assert!(level.len() > 10);
