@@ -53,6 +53,7 @@
 //! | find the k largest or smallest | [`TopK`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
+//! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
 //! | look up rows of a table by index | [`nn::GatherRows`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
@@ -249,6 +250,8 @@ pub use operations::operations;
 pub use plan::CudaPlan;
 pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
 #[cfg(feature = "primitives")]
+pub use primitives::{AdaptiveGrid, Frontier, Quadtree};
+#[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
@@ -275,6 +278,8 @@ pub use sparse::{MatrixLayout, Spconvert, Spmm, Spmv};
 ///   return, and the ops of training.
 pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+    #[cfg(feature = "primitives")]
+    pub use crate::{AdaptiveGrid, Frontier, Quadtree};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};

@@ -130,8 +130,11 @@ mod nn {
     pub(crate) mod training;
 }
 mod primitives {
+    mod adaptive_grid;
+    mod frontier;
     mod histogram;
     mod partition;
+    mod quadtree;
     mod reduce;
     mod reduce_by_key;
     mod run_length;

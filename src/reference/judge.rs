@@ -179,7 +179,7 @@ judges! {
     axpy map zip;
     "primitives":
         reduce scan segmented_scan histogram sort select partition unique run_length
-        reduce_by_key segmented_reduce top_k;
+        reduce_by_key segmented_reduce top_k frontier quadtree adaptive_grid;
     "dense":
         gemm gemm_batched gemv transpose;
     "sparse":
