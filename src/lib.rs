@@ -69,7 +69,7 @@
 //! | **networks** | |
 //! | run convolution layers, pooling, norms, softmax | [`Conv2d`], [`ConvTranspose2d`], [`Pool2d`], [`nn::BatchNorm`], [`LayerNorm`], [`RmsNorm`], [`Softmax`], [`LogSoftmax`] |
 //! | run transformers | [`Attention`], [`attention::KvAppend`], [`nn::Rope`], [`nn::MeanPool`] |
-//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`] |
+//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`]; guide [`training`](guides::training) |
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
@@ -237,9 +237,9 @@ pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
 #[cfg(feature = "nn")]
 pub use nn::{
-    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
-    LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, RmsNormBackward, Sgd, SoftmaxBackward,
-    SquaredError,
+    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
+    CrossEntropy, LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, Pool2dBackwardWeights,
+    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 #[cfg(feature = "nn")]
 pub use nn::{

@@ -109,6 +109,7 @@ mod nn {
     mod batch_norm_backward;
     mod batch_norm_train;
     mod bias_backward;
+    mod binary_cross_entropy;
     mod cross_entropy;
     mod gather_rows;
     mod layer_norm;
@@ -118,6 +119,7 @@ mod nn {
     mod mean_pool;
     mod pool;
     mod pool_backward;
+    mod pool_backward_weights;
     mod rms_norm;
     mod rms_norm_backward;
     mod rope;

@@ -170,6 +170,13 @@ impl Conv2d {
         self.layer.weights_shape()
     }
 
+    /// Returns the same layer for x of this shape, with a bias.
+    #[cfg(feature = "nn")]
+    pub(crate) fn with_bias_at(&self, shape: [usize; 4]) -> Self {
+        let layer = Layer { shape, ..self.layer.clone() };
+        Self { layer, ..self.clone() }.with_bias()
+    }
+
     /// The layer, its activation, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
         (&self.layer, self.activation, winograd::may_run(&self.variant))

@@ -192,9 +192,9 @@ judges! {
     "image":
         grey blur gaussian median sobel equalize;
     "nn":
-        softmax log_softmax layer_norm rms_norm rope pool pool_backward batch_norm
+        softmax log_softmax layer_norm rms_norm rope pool pool_backward pool_backward_weights batch_norm
         gather_rows mean_pool cross_entropy squared_error activation_backward
-        bias_backward softmax_backward log_softmax_backward layer_norm_backward
+        bias_backward binary_cross_entropy softmax_backward log_softmax_backward layer_norm_backward
         rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
     "attention":
         attention attention_backward kv_append;

@@ -22,6 +22,8 @@ mod batch_norm_backward;
 mod batch_norm_train;
 #[cfg(feature = "nn")]
 mod bias_backward;
+#[cfg(feature = "nn")]
+mod binary_cross_entropy;
 #[cfg(feature = "image")]
 mod blur;
 #[cfg(feature = "quantize")]
@@ -89,6 +91,8 @@ mod partition;
 mod pool;
 #[cfg(feature = "nn")]
 mod pool_backward;
+#[cfg(feature = "nn")]
+mod pool_backward_weights;
 #[cfg(feature = "sparse")]
 mod power;
 #[cfg(feature = "primitives")]
@@ -162,6 +166,8 @@ pub use batch_norm_backward::{batch_norm_backward, batch_norm_backward_bound};
 pub use batch_norm_train::{batch_norm_train, batch_norm_train_bound};
 #[cfg(feature = "nn")]
 pub use bias_backward::{bias_backward, bias_backward_bound};
+#[cfg(feature = "nn")]
+pub use binary_cross_entropy::{binary_cross_entropy, binary_cross_entropy_bound};
 #[cfg(feature = "image")]
 pub use blur::{blur, blur_bound};
 #[cfg(feature = "quantize")]
@@ -231,6 +237,8 @@ pub use partition::partition;
 pub use pool::{pool, pool_bound};
 #[cfg(feature = "nn")]
 pub use pool_backward::{pool_backward, pool_backward_bound};
+#[cfg(feature = "nn")]
+pub use pool_backward_weights::{pool_backward_weights, pool_backward_weights_bound};
 #[cfg(feature = "sparse")]
 pub use power::{page_rank, power_iteration};
 #[cfg(feature = "primitives")]

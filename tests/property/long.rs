@@ -9,8 +9,8 @@ use crate::support::{Device, devices};
 use std::iter::once;
 use tilework::attention::{Attention, AttentionBackward, KvAppend};
 use tilework::nn::{
-    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward,
-    LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
+    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy, GatherRows,
+    LayerNormBackward, LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Variant;
@@ -316,6 +316,10 @@ fn long_extents_of_networks() {
         check(SquaredError::variants(), |name| {
             let op = SquaredError::new(n).variant(name);
             near(Case::new::<f32>(op).given(&x).given(&vec![0.0f32; n]), &[1.0])
+        });
+        check(BinaryCrossEntropy::variants(), |name| {
+            let op = BinaryCrossEntropy::new(n).variant(name);
+            near(Case::new::<f32>(op).given(&vec![0.0f32; n]).given(&x), &[2f32.ln()])
         });
         for &[count, channels, plane] in sample(&[[n, 1, 1], [1, n, 1], [1, 1, FAR], [n, 4, 1]], 1) {
             let dy = ones(count * channels * plane);
