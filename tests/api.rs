@@ -4,7 +4,7 @@ use crate::support::{Random, Sample, assert_close, gpu, numbers};
 use half::f16;
 use std::fmt::Debug;
 use tilework::ErrorKind::{InvalidArgument, Shape, Unsupported};
-use tilework::attention::KvAppend;
+use tilework::attention::{AttentionBackward, KvAppend};
 use tilework::nn::{Adam, BatchNorm, BiasBackward, LayerNormBackward, MeanPool, RmsNormBackward, Rope, Sgd};
 use tilework::prelude::*;
 use tilework::primitives::Operator;
@@ -223,6 +223,12 @@ fn attention_matches_reference() {
     let want = reference::attention(&op, &q, &k, &v, AttentionInputs::default());
     let bound = reference::attention_bound(&op, &q, &k, &v, AttentionInputs::default());
     close(gpu.attention(&op, &dq, &dk, &dv), &want, &bound);
+    let op = AttentionBackward::new([1, 4, 3, 8], [2, 5]).causal();
+    let want = reference::attention_backward(&op, &q, &k, &v, &q);
+    let got = gpu.attention_backward(&op, &dq, &dk, &dv, &dq).unwrap();
+    for (got, want) in [got.0, got.1, got.2].iter().zip(&want) {
+        near(got, want);
+    }
     let (new, dn) = random::<f32>(gpu, 2 * 8);
     let (dk, dv) = (gpu.upload(&k).unwrap(), gpu.upload(&v).unwrap());
     let (op, lengths, mut cache) = (KvAppend::new([1, 2, 1, 8], 5), [2u32], k);

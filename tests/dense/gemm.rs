@@ -101,7 +101,7 @@ where
 }
 
 /// Variants with short kernels: they run the long lists.
-const SHORT: [&str; 5] = ["auto", "naive", "tiled", "coarsened", "register-direct"];
+const SHORT: [&str; 6] = ["auto", "naive", "tiled", "coarsened", "register-direct", "register-staged"];
 /// Variants with unrolled inner loops, each form of which compiles slowly.
 const LONG: [&str; 4] = ["register", "double", "split-k", "split-k-atomic"];
 
@@ -227,6 +227,21 @@ fn register_tiles_of_any_size_match_reference() {
     let op =
         shape.op(0).tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 });
     check_in::<f32>(device, &["coarsened"], &op, &Data::random(9, shape, 0, true));
+}
+
+#[test]
+fn rows_of_any_width_match_reference_rolled_and_unrolled() {
+    let Some(device) = devices().first() else { return };
+    let tiles = [([16, 4, 4], 4), ([8, 16, 5], 16), ([64, 24, 1], 24), ([40, 64, 7], 64)];
+    for (i, ([m, n, k], columns)) in tiles.into_iter().enumerate() {
+        for shape in Shape::all(53, 60 + i, 39 + i) {
+            let tile = shape.op(0).tile(ProductTile { m, n, k });
+            let by_thread = shape.op(0).thread_tile(ThreadTile { rows: 1, columns });
+            for op in [tile.clone().rolled(), tile.unrolled(), by_thread] {
+                check_in::<f32>(device, &SHORT[4..], &op, &Data::random(i as u64, shape, 0, true));
+            }
+        }
+    }
 }
 
 #[test]
@@ -496,7 +511,15 @@ fn rejects_invalid_arguments() {
     };
     assert_eq!(tiled("tiled", [16, 16, 16], [1, 2]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("coarsened", [16, 16, 16], [1, 3]), ErrorKind::InvalidArgument);
-    assert_eq!(tiled("register-direct", [16, 32, 4], [1, 16]), ErrorKind::InvalidArgument);
+    for variant in ["register-direct", "register-staged"] {
+        assert_eq!(tiled(variant, [16, 32, 4], [1, 16]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [16, 18, 4], [1, 18]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [64, 68, 4], [1, 68]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [15, 32, 4], [1, 32]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [16, 16, 4], [2, 16]), ErrorKind::InvalidArgument);
+        let long = Gemm::new(4, 4, 4).variant(variant).tile(ProductTile { m: 32, n: 64, k: 65 });
+        assert_eq!(kind(long.unrolled()), ErrorKind::InvalidArgument);
+    }
     assert_eq!(tiled("register", [16, 16, 4], [4, 6]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("double", [18, 16, 4], [4, 4]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("split-k", [16, 16, 5], [4, 4]), ErrorKind::InvalidArgument);

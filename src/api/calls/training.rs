@@ -150,8 +150,8 @@ impl Gpu {
         self.call::<f32, _>(bias, &[("dy", dy.into().untyped())])?.output("db")
     }
 
-    /// Computes the gradient with respect to the images of a pooling layer, from the images and the result's gradient `dy`,
-    /// into a new buffer: [`Pool2dBackward`].
+    /// Computes the gradient with respect to the images of a pooling layer, from the images and the result's gradient
+    /// `dy`, into a new buffer: [`Pool2dBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

@@ -16,7 +16,7 @@ pub(super) mod options;
 mod packing;
 mod plain;
 mod policy;
-mod predict;
+pub(crate) mod predict;
 mod register;
 pub(super) mod samples;
 mod small;
@@ -28,7 +28,7 @@ pub(crate) use self::division::{Division, register_sides};
 pub use self::division::{ProductTile, ThreadTile};
 pub(crate) use self::job::{ProductParams, dispatch_chunks, dispatch_flop, tiles};
 pub(crate) use self::layout::{BatchLayout, DenseLayout};
-pub(crate) use self::policy::rows_of;
+pub(crate) use self::policy::{batch_seconds, rows_of};
 pub(crate) use self::register::{RegisterForm, StepCount, WalkedKernel};
 pub(super) use self::way::{BATCHED_VARIANTS, VARIANTS};
 
@@ -73,8 +73,8 @@ pub(crate) struct Product {
     pub(crate) slices: Option<u32>,
     /// Products of a workgroup of `small`.
     pub(crate) products: Option<u32>,
-    /// Kernels with sums in registers have the steps of k in a tile written out.
-    pub(crate) unrolled: bool,
+    /// Kernels with sums in registers have the steps of k in a tile written out; by default those that compute blocks.
+    pub(crate) unrolled: Option<bool>,
     /// Their workgroup memory is made of vec4s.
     pub(crate) vectors: Option<bool>,
     pub(crate) precision: Precision,
@@ -115,7 +115,6 @@ impl Product {
             k,
             alpha: 1.0,
             strides: Some([0; 3]),
-            unrolled: true,
             variant: "auto".into(),
             ..Self::default()
         }

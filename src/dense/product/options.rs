@@ -64,7 +64,7 @@ const ROW_BIAS: Setting = Setting::array("row-bias", "(m)");
 const MIXED: Setting = Setting::flag("mixed-precision");
 const TILE: Setting = Setting::text("tile", "M,N,K", "");
 const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
-const UNROLLED: Setting = Setting::word("unrolled", || vec!["true", "false"]);
+const UNROLLED: Setting = Setting::word("unrolled", || vec!["auto", "true", "false"]);
 
 /// Swaps the last two extents if `swap` is set.
 fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
@@ -168,7 +168,10 @@ pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (mut product, arrays) = AskedArrays::of::<2>(asked)?;
     let settings = asked.settings();
     product.precision = Precision::asked(settings)?;
-    product.unrolled = settings.choice(UNROLLED.name)? == "true";
+    product.unrolled = match settings.choice(UNROLLED.name)? {
+        "auto" => None,
+        choice => Some(choice == "true"),
+    };
     product.tile = settings.given_numbers(&TILE)?.map(|[m, n, k]| ProductTile { m, n, k });
     product.thread = settings.given_numbers(&THREAD_TILE)?;
     product.slices = settings.maybe("slices")?;

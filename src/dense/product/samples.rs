@@ -36,7 +36,7 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
         "coarsened" => {
             gemm.tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 })
         }
-        "register-direct" => gemm.tile(ProductTile { m: 8, n: 16, k: 8 }),
+        "register-direct" | "register-staged" => gemm.tile(ProductTile { m: 8, n: 16, k: 8 }),
         _ => gemm.tile(ProductTile { m: 8, n: 16, k: 4 }).thread_tile(ThreadTile { rows: 4, columns: 8 }),
     };
     let new = |m, n, k| Gemm::new(m, n, k).variant(variant);
@@ -58,6 +58,12 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
     samples.extend(ends.into_iter().map(|[_, with]| with));
     samples.extend([odd(40).with_row_bias(), even.clone().with_row_bias()]);
     samples.extend([odd(40).with_scalars().with_bias(), even.with_scalars(), odd(0).with_scalars()]);
+    if matches!(variant, "register-direct" | "register-staged") {
+        for n in [4, 24] {
+            let gemm = new(33, 21, 41).tile(ProductTile { m: 16, n, k: 6 });
+            samples.extend([gemm.clone().unrolled(), gemm.clone().trans_a().unrolled(), gemm.rolled()]);
+        }
+    }
     let mut programs = Vec::new();
     for types in types(profile) {
         for gemm in &samples {
