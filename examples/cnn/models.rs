@@ -13,7 +13,7 @@ pub(crate) enum Model {
     Cnn,
     /// LeNet's layout, two 5 x 5 convolutions with pooling and two fully connected layers, with batch norms and ReLU.
     Lenet,
-    /// Two hidden layers of 256 and 128.
+    /// Two hidden layers of 512 and 256.
     Mlp,
     /// A line for each class, with the sign as its answer.
     Perceptron,
@@ -65,7 +65,7 @@ impl Model {
                 .linear(500)
                 .activation(relu)
                 .linear(CLASSES),
-            Self::Mlp => net.linear(256).activation(relu).linear(128).activation(relu).linear(CLASSES),
+            Self::Mlp => net.linear(512).activation(relu).linear(256).activation(relu).linear(CLASSES),
             Self::Perceptron => net.linear(CLASSES),
         }
     }
