@@ -85,6 +85,18 @@ pub struct Block {
     pub registers: u32,
 }
 
+/// Returns the registers of a block whose threads have `each`: NVIDIA's multiprocessors allot them to whole warps, 256 at
+/// a time.
+///
+/// ```
+/// use tilework::analysis::registers_of_block;
+/// assert_eq!(registers_of_block(256, 32), 8192);
+/// assert_eq!(registers_of_block(100, 33), 4 * 1280);
+/// ```
+pub fn registers_of_block(threads: u32, each: u32) -> u32 {
+    each.saturating_mul(WARP).div_ceil(256).saturating_mul(256).saturating_mul(threads.div_ceil(WARP))
+}
+
 /// Blocks per multiprocessor, by each resource and by all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupancy {

@@ -385,7 +385,7 @@ impl Attention {
     }
 
     /// Returns the number of visible (query, key) pairs of one head, if all lengths are `keys`.
-    fn pairs(&self) -> f64 {
+    pub(super) fn pairs(&self) -> f64 {
         let (t, s) = (self.queries as f64, self.keys as f64);
         let window = self.window.map_or(f64::INFINITY, |w| w as f64);
         // The keys that the query at position p sees.

@@ -41,6 +41,7 @@ mod filter2d;
 mod filter3d;
 mod layer;
 mod lines;
+mod predict;
 mod product;
 mod register;
 mod stencil;

@@ -223,6 +223,8 @@ operands! {
         fn record<C>(a: T, b: T, c: C);
         /// The bias added to each column or row of C.
         optional with_bias<C>(bias: C);
+        /// Alpha and beta, two elements.
+        optional with_scalars(scalars: f32);
     }
 }
 

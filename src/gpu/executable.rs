@@ -60,6 +60,18 @@ impl Gpu {
         self.prepare_lowered(program)
     }
 
+    /// As [`prepare`](Self::prepare), but the library's kernels run without runtime checks, as they do in plans: for
+    /// measurements of programs that were lowered for a profile other than the device's own.
+    ///
+    /// # Safety
+    /// An op of this library lowered the program, for limits that the device has, and nothing in it was changed.
+    ///
+    /// # Errors
+    /// Those of [`prepare`](Self::prepare).
+    pub unsafe fn prepare_unchecked(&self, program: Program) -> Result<Executable> {
+        self.prepare_lowered(program)
+    }
+
     /// As [`Gpu::prepare`], for a program that an op lowered and nobody changed.
     pub(crate) fn prepare_lowered(&self, program: Program) -> Result<Executable> {
         self.probe()?;

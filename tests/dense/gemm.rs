@@ -298,6 +298,42 @@ fn run_biased(gpu: &Gpu, op: Gemm, data: &Data<f32>, halves: Option<[&[f16]; 2]>
 }
 
 #[test]
+fn alpha_and_beta_of_an_operand_match_reference_in_every_variant() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (i, (m, n, k)) in [(37, 20, 24), (21, 18, 13), (5, 6, 0)].into_iter().enumerate() {
+            let shape = Shape { m, n, k, trans_a: i == 1, trans_b: false };
+            for variant in names().filter(|v| device.main || SHORT[..2].contains(v)) {
+                let given = shape.op(4).alpha(7.0).variant(variant).with_scalars().with_bias();
+                let plan = given.plan::<f32>(gpu).unwrap();
+                for [alpha, beta] in [[-2.5, 0.5], [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]] {
+                    let mut data = Data::<f32>::random(i as u64, shape, 4, true);
+                    // A NaN that a factor of 0 must stop.
+                    if alpha == 0.0 {
+                        data.a.fill(f32::NAN);
+                    }
+                    if beta == 0.0 {
+                        data.c.fill(f32::NAN);
+                    }
+                    let op = shape.op(4).alpha(alpha).beta(beta).with_bias();
+                    let bias = Some(&data.bias[..]);
+                    let want = gemm(&op, &data.a, &data.b, bias, &data.c).unwrap();
+                    let bound = gemm_bound(&op, &data.a, &data.b, bias, &data.c).unwrap();
+                    let [a, b, c, bias] =
+                        [&data.a, &data.b, &data.c, &data.bias].map(|x| gpu.upload(x).unwrap());
+                    let scalars = gpu.upload(&[alpha, beta]).unwrap();
+                    let mut rec = gpu.recorder();
+                    plan.with_scalars(&scalars).with_bias(&bias).record(&mut rec, &a, &b, &c).unwrap();
+                    rec.submit().unwrap();
+                    let what = format!("{}: {alpha} {beta} {given:?}", device.label);
+                    assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_row_bias_matches_reference_in_every_variant() {
     for device in devices() {
         // Rows of whole vec4s or not; more rows than columns, which a column bias would not cover.

@@ -7,10 +7,10 @@ use super::guarded::{Case, wide};
 use crate::support::coverage::sample;
 use crate::support::{Device, devices};
 use std::iter::once;
-use tilework::attention::{Attention, KvAppend};
+use tilework::attention::{Attention, AttentionBackward, KvAppend};
 use tilework::nn::{
-    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward,
-    LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
+    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy, GatherRows,
+    LayerNormBackward, LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Variant;
@@ -317,6 +317,10 @@ fn long_extents_of_networks() {
             let op = SquaredError::new(n).variant(name);
             near(Case::new::<f32>(op).given(&x).given(&vec![0.0f32; n]), &[1.0])
         });
+        check(BinaryCrossEntropy::variants(), |name| {
+            let op = BinaryCrossEntropy::new(n).variant(name);
+            near(Case::new::<f32>(op).given(&vec![0.0f32; n]).given(&x), &[2f32.ln()])
+        });
         for &[count, channels, plane] in sample(&[[n, 1, 1], [1, n, 1], [1, 1, FAR], [n, 4, 1]], 1) {
             let dy = ones(count * channels * plane);
             let want = vec![(count * plane) as f32; channels];
@@ -404,6 +408,18 @@ fn long_extents_of_attention() {
         let want = ones(b * h * t * d);
         check(Attention::variants(), |name| {
             near(Case::new::<f32>(op.clone().variant(name)).given(&q).given(&k).given(&v), &want)
+        });
+    }
+    // Their gradient: each query gives each of n keys that it sees 1/n of dy.
+    for &[h, t, s] in sample(&[[1, EXTENT, 1], [1, 1, EXTENT], [3, EXTENT / 2, 1]], 1) {
+        let (q, k) = (ones(h * t * 8), ones(s * 8));
+        check(AttentionBackward::variants(), |name| {
+            let op = AttentionBackward::new([1, h, t, 8], [1, s]).variant(name);
+            let case = Case::new::<f32>(op).given(&q).given(&k).given(&k).given(&q);
+            let zero = |len: usize| (vec![0.0; len], vec![1e-3; len]);
+            let ((dq, of_q), (dk, of_k)) = (zero(q.len()), zero(k.len()));
+            let case = case.near::<f32>(dq, of_q).near::<f32>(dk, of_k);
+            near(case, &vec![(h * t) as f32 / s as f32; k.len()])
         });
     }
 }

@@ -4,7 +4,7 @@ use super::guarded::Case;
 use super::long::{LENGTHS, check, near, ones};
 use crate::support::coverage::{all, sample};
 use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
-use tilework::nn::PoolKind;
+use tilework::nn::{Pool2dBackwardWeights, PoolKind};
 use tilework::prelude::*;
 use tilework::reference;
 use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
@@ -142,6 +142,13 @@ fn long_windows_of_pools() {
             });
             let op = Pool2dBackward::new(kind, shape, kernel).stride(stride);
             let dy = ones_of(op.dy_shape().unwrap());
+            if kernel == [2, 2] {
+                let op = Pool2dBackwardWeights::new(shape, kernel);
+                let want = reference::pool_backward_weights(&op, &x, &dy).unwrap();
+                check(Pool2dBackwardWeights::variants(), |name| {
+                    near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&dy), &want)
+                });
+            }
             let want = reference::pool_backward(&op, &x, &dy).unwrap();
             check(Pool2dBackward::variants(), |name| {
                 near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&dy), &want)
