@@ -329,13 +329,13 @@ fn explained(
         Err(e) => return Ok(Err(e)),
     };
     drop(form);
-    let report = Report::of(&executable);
-    let measured = if request.measure {
+    let (mut report, mut measured) = (Report::of(&executable), None);
+    if request.measure {
         let (form, _) = request.form(material, variant, Fill::Random)?;
-        Some(measure(gpu, &gpu.ready(form)?, request.runs)?)
-    } else {
-        None
-    };
+        let ready = gpu.ready(form)?;
+        measured = Some(measure(gpu, &ready, request.runs)?);
+        report = ready.counted_report();
+    }
     let profile = measured.as_ref().and_then(|m| m.profile.ops.first());
     let main = main_kernel(executable.program(), &report, profile);
     let (kernel, asked) = (main.map(|i| report.kernels[i].clone()), report.requested);

@@ -5,6 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::plan::Report;
+#[cfg(feature = "sim")]
+use crate::program::Operand;
 use crate::program::{Form, Role};
 use half::f16;
 
@@ -142,6 +144,18 @@ impl Formed {
     /// Returns the plan's report.
     pub fn report(&self) -> Report {
         Report::of(&self.executable)
+    }
+
+    /// Returns the plan's report with what the simulator counts for these inputs: [`Report::count`].
+    #[cfg(feature = "sim")]
+    pub fn counted_report(&self) -> Report {
+        let (program, mut report) = (self.executable.program(), self.report());
+        let bytes = |(role, operand): (&Role, &Operand)| match role.input() {
+            Some(array) => array.data().bytes().to_vec(),
+            None => vec![0; operand.bytes() as usize],
+        };
+        report.count(program, self.roles.iter().zip(&program.operands).map(bytes).collect());
+        report
     }
 
     /// Records the op.

@@ -96,6 +96,10 @@ impl Whole<'_> {
             profile,
         };
         job.lower(&mut program, &way)?;
+        if let CorrelationWay::Direct = way {
+            // Each product loads its factors, of f32.
+            program.traffic = program.requested().map(|bytes| bytes + 4.0 * flop);
+        }
         Ok(program)
     }
 }

@@ -227,8 +227,9 @@ impl Stencil {
 
     pub(super) fn lower(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let name = self.name();
-        if !matches!(dtype, DType::F32 | DType::F16) && !(dtype == DType::U8 && self.axes == 2) {
-            let types = if self.axes == 2 { "f32, f16 and u8" } else { "f32 and f16" };
+        let image = self.axes == 2;
+        if !(matches!(dtype, DType::F32 | DType::F16) || dtype == DType::U8 && image) {
+            let types = if image { "f32, f16 and u8" } else { "f32 and f16" };
             return Err(err!(
                 Unsupported,
                 "{name}: elements are {dtype}, but it takes {types}; convert the input"

@@ -21,7 +21,10 @@ mod tests {
     use crate::element::Element;
     use crate::program::{DeviceProfile, Op};
     use crate::shader::Target;
-    use crate::{Filter2d, Gemm, Histogram, Map, MapFn, Reduce, Scan, Sum, Transpose};
+    use crate::{
+        Attention, Conv2d, Filter2d, Gemm, Histogram, Map, MapFn, Pool2d, PoolKind, Quadtree, Reduce, Scan,
+        Sum, Transpose,
+    };
 
     /// Names and values of an op's facts, without the bytes requested.
     fn of<T: Element>(op: &impl Op<T>) -> Vec<(&'static str, f64)> {
@@ -103,6 +106,30 @@ mod tests {
         let transpose = |variant| of::<f32>(&Transpose::new(1000, 1000).variant(variant));
         assert_eq!(transpose("naive"), [("loads", 32.0), ("stores", 1.0)]);
         assert_eq!(transpose("tiled"), []);
+    }
+
+    #[test]
+    fn variants_request_different_bytes() {
+        let profile = DeviceProfile::h100();
+        let of = |program: Program| program.requested().unwrap() / program.cost.bytes;
+        let conv = |variant| {
+            let op = Conv2d::new([1, 16, 32, 32], 16, [3, 3]).variant(variant);
+            of(Op::<f32>::lower(&op, &profile).unwrap())
+        };
+        assert!(conv("direct") > conv("im2col") && conv("im2col") > conv("implicit"));
+        let attention = |variant| {
+            let op = Attention::new([1, 2, 256, 64], [2, 256]).variant(variant);
+            of(Op::<f32>::lower(&op, &profile).unwrap())
+        };
+        assert!(attention("naive") > attention("flash") && attention("flash") > 1.0);
+        // 4 windows of 3 x 3 share a cell, less at the edges.
+        let pool = Pool2d::new(PoolKind::Max, [1, 1, 64, 64], [3, 3]).stride([1, 1]);
+        let times = of(Op::<f32>::lower(&pool.variant("direct"), &profile).unwrap());
+        assert!((times - (62.0 * 62.0 * 10.0) / (64.0 * 64.0 + 62.0 * 62.0)).abs() < 1e-9, "{times}");
+        let scan =
+            |variant| of(Op::<u32>::lower(&Scan::new(Sum, 1 << 20).variant(variant), &profile).unwrap());
+        assert!(scan("hierarchical") > scan("lookback") && scan("lookback") < 1.1);
+        assert_eq!(Op::<f32>::lower(&Quadtree::new(9), &profile).unwrap().requested(), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Plans and reports: a lowered op with its resources on a device, and a description of it.
 
+#[cfg(feature = "sim")]
+mod count;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod facts;
