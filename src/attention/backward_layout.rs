@@ -66,7 +66,7 @@ impl GradientLowering<'_> {
         }
         let chunks: Vec<BoundChunk> = self.profile.chunks(pairs as u64, most).collect();
         let most_pairs = chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
-        let statistics = program.scratch(statistics * most_pairs);
+        let statistics = program.scratch((statistics * most_pairs).max(8));
         let kernel = |pass: &GradientPass| {
             let spec = pass.spec.clone();
             let spec = spec
@@ -100,6 +100,9 @@ impl GradientLowering<'_> {
                     if pass.of_queries { (queries, pairs * of.group()) } else { (keys, pairs) };
                 let tiles = extent.div_ceil(pass.rows);
                 let workgroups = (heads * tiles) as u64;
+                if workgroups == 0 {
+                    continue;
+                }
                 (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
                 let outputs = pass.outputs.iter().map(|&at| operand(at));
                 let bindings = (0..4).map(operand).chain([statistics]).chain(outputs).collect();
@@ -131,7 +134,7 @@ const WORKGROUP_SIZE: u32 = 64;
 pub(super) fn naive_rounds(of: &GradientLowering<'_>) -> u64 {
     let forward = &of.op.forward;
     let size = u64::from(WORKGROUP_SIZE);
-    let words = (forward.head_size * of.dtype.size() / 4) as u64;
+    let words = (of.op.padded_size(2) * of.dtype.size()).div_ceil(4) as u64;
     let of_words = words.div_ceil(size);
     let (queries, keys) = (forward.queries as u64, forward.keys as u64);
     let tiles = |n: u64| n.div_ceil(size);
