@@ -162,6 +162,9 @@ fn layers_match_references() {
     near(&got, &[mean]);
     let (target, dt) = given(gpu, Random::new(9).elements::<f32>(rows * width));
     near(&gpu.squared_error(&dx, &dt).unwrap(), &[reference::squared_error(&x, &target).0]);
+    let shares: Vec<f32> = target.iter().map(|t| t.abs()).collect();
+    let ds = gpu.upload(&shares).unwrap();
+    near(&gpu.binary_cross_entropy(&dx, &ds).unwrap(), &[reference::binary_cross_entropy(&x, &shares).0]);
 }
 
 #[test]
@@ -195,6 +198,9 @@ fn gradients_and_steps_match_references() {
     let (few, dfew) = random::<f32>(gpu, 4);
     let got = gpu.pool_backward(&op, &dx, &dfew).unwrap();
     near(&got, &reference::pool_backward(&op, &x, &few).unwrap());
+    let op = tilework::nn::Pool2dBackwardWeights::new([1, 4, 5, 5], [5, 5]);
+    let got = gpu.pool_backward_weights(&op, &dx, &dfew).unwrap();
+    near(&got, &reference::pool_backward_weights(&op, &x, &few).unwrap());
 
     let n = x.len();
     let op = Sgd::new(n, 0.25);

@@ -10,6 +10,7 @@ mod dense;
 mod draw;
 mod guarded;
 mod long;
+mod long_windows;
 mod named;
 mod primitives;
 mod quantize;
