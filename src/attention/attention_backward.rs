@@ -8,9 +8,10 @@ use super::backward_padding;
 use super::form;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
+use crate::program::fill::fill;
 use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Translation,
-    Variant, choose, lowered_as, operands,
+    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Resource,
+    Translation, Variant, choose, lowered_as, operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -178,16 +179,21 @@ impl AttentionBackward {
         let way = BackwardWay::of(variant.name, &lowering)?;
         let mut program = Program::new("attention-backward", decision);
         program.operands = operands;
-        if program.operands.iter().any(|operand| operand.len > 0) {
-            let padded = self.padded(way.unit(dtype), variant.name);
-            match way {
-                _ if padded.forward.head_size != of.head_size || of.head_size != self.value_size => {
-                    backward_padding::lower(&padded, &lowering, &mut program)?;
+        let padded = self.padded(way.unit(dtype), variant.name);
+        match way {
+            // Empty sums.
+            _ if program.operands[..4].iter().any(|operand| operand.len == 0) => {
+                for at in 4..7 {
+                    let words = program.operands[at].bytes().div_ceil(4) as usize;
+                    program.append(fill(words, [0; 2], profile)?, &[Resource::Operand(at)]);
                 }
-                BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
-                BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
-                BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
             }
+            _ if padded.forward.head_size != of.head_size || of.head_size != self.value_size => {
+                backward_padding::lower(&padded, &lowering, &mut program)?;
+            }
+            BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
+            BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
+            BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
         }
         // Products with q, k and their gradients, and with v, dy and dv.
         let flop = (6 * of.head_size + 4 * self.value_size) as f64 * (of.batch * of.heads) as f64;

@@ -66,7 +66,7 @@ impl GradientLowering<'_> {
         }
         let chunks: Vec<BoundChunk> = self.profile.chunks(pairs as u64, most).collect();
         let most_pairs = chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
-        let statistics = program.scratch((statistics * most_pairs).max(8));
+        let statistics = program.scratch(statistics * most_pairs);
         let kernel = |pass: &GradientPass| {
             let spec = pass.spec.clone();
             let spec = spec
@@ -100,9 +100,6 @@ impl GradientLowering<'_> {
                     if pass.of_queries { (queries, pairs * of.group()) } else { (keys, pairs) };
                 let tiles = extent.div_ceil(pass.rows);
                 let workgroups = (heads * tiles) as u64;
-                if workgroups == 0 {
-                    continue;
-                }
                 (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
                 let outputs = pass.outputs.iter().map(|&at| operand(at));
                 let bindings = (0..4).map(operand).chain([statistics]).chain(outputs).collect();

@@ -24,7 +24,7 @@ pub(super) fn lower(
     let own = |at: usize| if [2, 3, 6].contains(&at) { of.op.value_size } else { of.op.forward.head_size };
     let rows: Vec<usize> = inner.operands.iter().map(|operand| operand.len / size).collect();
     let scratch: Vec<Resource> =
-        inner.operands.iter().map(|operand| program.scratch(operand.bytes().max(4)).resource).collect();
+        inner.operands.iter().map(|operand| program.scratch(operand.bytes()).resource).collect();
     let pairs = |at: usize| ((Resource::Operand(at), own(at)), (scratch[at], size));
     for (at, &rows) in rows.iter().enumerate().take(4) {
         let (operand, padded) = pairs(at);
