@@ -69,7 +69,7 @@
 //! | **networks** | |
 //! | run convolution layers, pooling, norms, softmax | [`Conv2d`], [`ConvTranspose2d`], [`Pool2d`], [`nn::BatchNorm`], [`LayerNorm`], [`RmsNorm`], [`Softmax`], [`LogSoftmax`] |
 //! | run transformers | [`Attention`], [`attention::KvAppend`], [`nn::Rope`], [`nn::MeanPool`] |
-//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`]; guide [`training`](guides::training) |
+//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`], [`AttentionBackward`]; guide [`training`](guides::training) |
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |

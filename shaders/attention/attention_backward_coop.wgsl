@@ -92,8 +92,14 @@ var<workgroup> wg_statistics: array<vec2<f32>, WALK>;
 // Moves them to workgroup memory.
 #block stage()
 #for j in LOADS
-    wg_x[line_{j} * (X_PITCH / 4u) + column_{j}] = x_next_{j};
-    wg_y[line_{j} * (X_PITCH / 4u) + column_{j}] = y_next_{j};
+#if (j + 1) * THREADS > WALK * VEC4S
+    if local + {j * THREADS}u < WALK * VEC4S {
+#else
+    {
+#endif
+        wg_x[line_{j} * (X_PITCH / 4u) + column_{j}] = x_next_{j};
+        wg_y[line_{j} * (X_PITCH / 4u) + column_{j}] = y_next_{j};
+    }
 #end
 #if !QUERIES
     if local < WALK {

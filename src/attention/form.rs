@@ -30,8 +30,8 @@ pub(super) const ATTENTION_OPTIONS: &[Setting] = &[
 pub(super) const BACKWARD_INPUTS: &[Input] = &[
     Input::new("q", "(B, H, T, D)"),
     Input::new("k", "(B, G, S, D)"),
-    Input::new("v", "(B, G, S, D)"),
-    Input::new("dy", "(B, H, T, D)"),
+    Input::new("v", "(B, G, S, E)"),
+    Input::new("dy", "(B, H, T, E)"),
 ];
 
 pub(super) const BACKWARD_OPTIONS: &[Setting] =
@@ -165,9 +165,10 @@ pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
     let dtype = q.dtype();
     let (k, [_, g, s, _]) = asked.free("k", [b, h, t, d])?;
     asked.check("k", &k, &[b, g, s, d], dtype)?;
-    let v = asked.like("v", &[b, g, s, d])?;
-    let dy = asked.like("dy", &[b, h, t, d])?;
-    let mut op = AttentionBackward::new([b, h, t, d], [g, s]).variant(asked.variant());
+    let (v, [.., e]) = asked.free("v", [b, g, s, d])?;
+    asked.check("v", &v, &[b, g, s, e], dtype)?;
+    let dy = asked.like("dy", &[b, h, t, e])?;
+    let mut op = AttentionBackward::new([b, h, t, d], [g, s]).value_size(e).variant(asked.variant());
     if settings.has("causal") {
         op = op.causal();
     }
@@ -177,7 +178,7 @@ pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
     if let Some(scale) = settings.maybe("scale")? {
         op = op.scale(scale);
     }
-    let results = [[b, h, t, d], [b, g, s, d], [b, g, s, d]].map(|shape| Role::Result(shape.into()));
+    let results = [[b, h, t, d], [b, g, s, d], [b, g, s, e]].map(|shape| Role::Result(shape.into()));
     let operands = [q, k, v, dy].map(Role::Given).into_iter().chain(results).collect();
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }

@@ -14,6 +14,7 @@ mod attention_backward;
 mod backward_coop;
 mod backward_flash;
 mod backward_layout;
+mod backward_padding;
 mod coop;
 mod flash;
 mod form;

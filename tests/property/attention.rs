@@ -103,16 +103,16 @@ pub(super) fn attention_backward(draw: &mut Draw) -> Case {
         let variant = draw.variant(AttentionBackward::variants());
         let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(1, 70), draw.length(1, 70));
         let h = g * draw.option(&[1, 2, 3]);
-        let d = draw.option(&[16, 40, 64]);
-        let mut op = AttentionBackward::new([b, h, t, d], [g, s]).variant(variant);
+        let (d, e) = draw.option(&[(16, 16), (40, 40), (64, 64), (9, 9), (7, 20)]);
+        let mut op = AttentionBackward::new([b, h, t, d], [g, s]).value_size(e).variant(variant);
         if draw.option(&[false, true]) {
             op = op.causal();
         }
         if draw.option(&[false, false, true]) {
             op = op.window(draw.pick(&[9, 1, 50]));
         }
-        let [q, dy] = [(); 2].map(|()| draw.special::<T>(b * h * t * d));
-        let [k, v] = [(); 2].map(|()| draw.special::<T>(b * g * s * d));
+        let [q, dy] = [d, e].map(|size| draw.special::<T>(b * h * t * size));
+        let [k, v] = [d, e].map(|size| draw.special::<T>(b * g * s * size));
         let want = reference::attention_backward(&op, &q, &k, &v, &dy);
         let bound = reference::attention_backward_bound(&op, &q, &k, &v, &dy);
         let case = Case::new::<T>(op).given(&q).given(&k).given(&v).given(&dy);
