@@ -97,8 +97,9 @@ impl Whole<'_> {
         };
         job.lower(&mut program, &way)?;
         if let CorrelationWay::Direct = way {
-            // Each product loads its factors, of f32.
-            program.traffic = program.requested().map(|bytes| bytes + 4.0 * flop);
+            // A product, of two operations, loads its two factors.
+            let size = program.operands[0].dtype.size() as f64;
+            program.traffic = program.requested().map(|bytes| bytes + size * flop);
         }
         Ok(program)
     }
