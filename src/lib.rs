@@ -252,6 +252,8 @@ pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
 #[cfg(feature = "primitives")]
 pub use primitives::{AdaptiveGrid, Frontier, Quadtree};
 #[cfg(feature = "primitives")]
+pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+#[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
@@ -280,6 +282,8 @@ pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
     #[cfg(feature = "primitives")]
     pub use crate::{AdaptiveGrid, Frontier, Quadtree};
+    #[cfg(feature = "primitives")]
+    pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};

@@ -145,6 +145,7 @@ mod primitives {
     mod segmented_scan;
     mod select;
     mod sort;
+    mod state;
     mod top_k;
     mod unique;
 }

@@ -6,6 +6,7 @@
 //! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
 //! | the number of elements in each bin | [`Histogram`] |
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
+//! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
 //! | prefixes that restart at flags | [`SegmentedScan`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
@@ -36,6 +37,7 @@ mod segmented_reduce;
 mod segmented_scan;
 mod select;
 mod sort;
+mod state;
 mod top_k;
 mod unique;
 
@@ -56,6 +58,8 @@ pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use select::Select;
 pub use sort::RadixSort;
+pub(crate) use state::Monoid;
+pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 pub use top_k::TopK;
 pub use unique::Unique;
 

@@ -1,8 +1,10 @@
 //! Operators that reductions and scans combine elements with.
 
+use super::state::{Affine, MeanVariance, Monoid, StateOp};
+use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Setting, element_fragment};
+use crate::program::{Asked, Setting, element_fragment};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::sync::Arc;
@@ -88,6 +90,16 @@ pub enum Operator {
     ArgMax,
     /// [`CustomOp`].
     Custom(CustomOp),
+    /// [`MinMax`](super::MinMax).
+    MinMax,
+    /// [`MeanVariance`].
+    MeanVariance(MeanVariance),
+    /// [`LogSumExp`](super::LogSumExp).
+    LogSumExp,
+    /// [`Affine`].
+    Affine(Affine),
+    /// [`StateOp`].
+    State(StateOp),
 }
 
 /// Implemented by operators that reduce elements of type `T`; gives the type of the result.
@@ -136,19 +148,13 @@ pub(crate) enum Accumulator {
     Pair,
 }
 
-impl Accumulator {
-    pub(crate) const fn bytes(self) -> u64 {
-        match self {
-            Accumulator::Word => 4,
-            Accumulator::Pair => 8,
-        }
-    }
-}
-
-/// The option `op` of scans and reductions of runs: built-in operators that return no position.
+/// The option `op` of scans and reductions of runs: operators that return no position.
 pub(super) const OP: Setting = Setting::word("op", || {
-    let words = Operator::BUILT_IN.into_iter().filter(|op| op.accumulator() == Accumulator::Word);
-    words.map(|op| op.name()).collect()
+    Operator::BUILT_IN
+        .into_iter()
+        .filter(|op| op.accumulator() == Accumulator::Word)
+        .map(|op| op.name())
+        .collect()
 });
 
 /// Evaluates `$body` with `$op` bound to the operator that the option `op` names, one of those in brackets.
@@ -165,10 +171,80 @@ macro_rules! by_operator {
 }
 pub(super) use by_operator;
 
+/// As [`by_operator`] for the operators over a state, also with `$T` as the type of elements: one of those in brackets
+/// for minimum and maximum, else f32. Evaluates `$other` if the option names no such operator.
+macro_rules! by_state {
+    ($asked:expr, $dtype:expr, [$($t:ty),+], ($op:ident, $T:ident) => $body:expr, else $other:expr) => {{
+        use $crate::primitives::{LogSumExp, MinMax, Operator};
+        macro_rules! only_f32 {
+            ($value:expr) => {{
+                let $op = $value;
+                $crate::program::by_type!($asked, $dtype, [f32], $T => $body)
+            }};
+        }
+        let name = $asked.settings().choice("op")?;
+        match Operator::named(name) {
+            Some(Operator::MinMax) => {
+                let $op = MinMax;
+                $crate::program::by_type!($asked, $dtype, [$($t),+], $T => $body)
+            }
+            Some(Operator::MeanVariance(op)) => only_f32!(op),
+            Some(Operator::LogSumExp) => only_f32!(LogSumExp),
+            Some(Operator::Affine(op)) => only_f32!(op),
+            _ => $other,
+        }
+    }};
+}
+pub(super) use by_state;
+
+/// Numbers of an element and of a result of the operator that the option `op` names.
+pub(super) fn asked_numbers(asked: &Asked<'_>, dtype: DType) -> Result<(usize, usize)> {
+    let Some(operator) = Operator::named(asked.settings().choice("op")?) else { return Ok((1, 1)) };
+    let monoid = Monoid::new(&operator, dtype)?;
+    Ok((monoid.inputs(), monoid.outputs()))
+}
+
+/// The extents of an array of elements that have `numbers` numbers: without the last axis if that is above 1.
+pub(super) fn elements_shape(name: &str, input: &HostArray, numbers: usize) -> Result<Vec<usize>> {
+    match input.shape().split_last() {
+        _ if numbers == 1 => Ok(input.shape().to_vec()),
+        Some((last, shape)) if *last == numbers => Ok(shape.to_vec()),
+        _ => Err(err!(
+            Shape,
+            "{name}: input is {input}; an element of this operator has {numbers} numbers, so the last axis must have {numbers}"
+        )),
+    }
+}
+
+/// The extents of an array of results that have `numbers` numbers.
+pub(super) fn results_shape(mut shape: Vec<usize>, numbers: usize) -> Vec<usize> {
+    if numbers > 1 {
+        shape.push(numbers);
+    }
+    shape
+}
+
 impl Operator {
-    /// All but [`Custom`](Self::Custom).
-    pub(crate) const BUILT_IN: [Operator; 6] =
-        [Self::Sum, Self::Prod, Self::Min, Self::Max, Self::ArgMin, Self::ArgMax];
+    /// All but the user's own.
+    pub(crate) const BUILT_IN: [Operator; 12] = [
+        Self::Sum,
+        Self::Prod,
+        Self::Min,
+        Self::Max,
+        Self::ArgMin,
+        Self::ArgMax,
+        Self::MinMax,
+        Self::MeanVariance(MeanVariance::population()),
+        Self::MeanVariance(MeanVariance::sample()),
+        Self::LogSumExp,
+        Self::Affine(Affine::maps()),
+        Self::Affine(Affine::recurrence()),
+    ];
+
+    /// Returns the operator that the option `op` names.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::BUILT_IN.into_iter().find(|op| op.name() == name)
+    }
 
     /// Returns the name, as in `op reduce --op NAME`.
     pub fn name(&self) -> &'static str {
@@ -180,23 +256,45 @@ impl Operator {
             Operator::ArgMin => "argmin",
             Operator::ArgMax => "argmax",
             Operator::Custom(_) => "custom",
+            Operator::MinMax => "minmax",
+            Operator::MeanVariance(op) => op.name(),
+            Operator::LogSumExp => "logsumexp",
+            Operator::Affine(op) => op.name(),
+            Operator::State(_) => "state",
         }
     }
 
     /// Returns true if operands may change places.
     pub fn commutes(&self) -> bool {
-        !matches!(self, Operator::Custom(CustomOp { commutative: false, .. }))
+        match self {
+            Operator::Custom(op) => op.commutative,
+            Operator::State(op) => op.commutes(),
+            Operator::Affine(_) => false,
+            _ => true,
+        }
     }
 
     /// Returns true if the reduction of no elements is defined.
     pub fn has_identity(&self) -> bool {
-        matches!(self, Operator::Sum | Operator::Prod | Operator::Custom(_))
+        use Operator::{ArgMax, ArgMin, Max, Min, MinMax};
+        !matches!(self, Min | Max | ArgMin | ArgMax | MinMax)
+    }
+
+    /// Returns true if results combine by the same operator, as elements do.
+    #[cfg(feature = "stream")]
+    pub(crate) fn combines_results(&self) -> bool {
+        use Operator::{Affine, MeanVariance, MinMax, State};
+        !matches!(self, MinMax | MeanVariance(_) | Affine(_) | State(_))
     }
 
     /// Returns true if the order of combination may change the rounding.
     pub(crate) fn rounds(&self, input: DType) -> bool {
-        matches!(self, Operator::Custom(_))
-            || (input.is_float() && matches!(self, Operator::Sum | Operator::Prod))
+        use Operator::{Affine, Custom, LogSumExp, MeanVariance, Prod, State, Sum};
+        match self {
+            Custom(_) | State(_) | MeanVariance(_) | LogSumExp | Affine(_) => true,
+            Sum | Prod => input.is_float(),
+            _ => false,
+        }
     }
 
     /// Returns the element type of the result of reducing elements of type `input`.
@@ -209,10 +307,18 @@ impl Operator {
             (Operator::ArgMin | Operator::ArgMax, F32 | F16 | I32 | U32 | U8 | I8) => Ok(U32),
             (Operator::Sum | Operator::Prod, U8) => Ok(U32),
             (Operator::Sum | Operator::Prod, I8) => Ok(I32),
-            (Operator::Min | Operator::Max, U8 | I8) | (_, F32 | F16 | I32 | U32) => Ok(input),
+            (Operator::MeanVariance(_) | Operator::LogSumExp | Operator::Affine(_), F32)
+            | (Operator::State(_), F32 | I32 | U32)
+            | (Operator::MinMax, F32 | F16 | I32 | U32 | U8 | I8)
+            | (Operator::Min | Operator::Max, U8 | I8) => Ok(input),
+            (
+                Operator::Sum | Operator::Prod | Operator::Min | Operator::Max | Operator::Custom(_),
+                F32 | F16 | I32 | U32,
+            ) => Ok(input),
             _ => Err(err!(
                 Unsupported,
-                "the operator {} does not take elements of {input}; convert them to f32, f16, i32 or u32 first",
+                "the operator {} does not take elements of {input}; convert them to f32, or for an operator on one \
+                 element to f16, i32 or u32",
                 self.name()
             )),
         }
@@ -255,6 +361,12 @@ impl Operator {
             Operator::ArgMin => position(spec),
             Operator::ArgMax => position(spec).constant("LARGEST", true),
             Operator::Custom(op) => spec.slot("op", Fragment::User(op.wgsl.clone())),
+            // `Monoid::spec` has theirs.
+            Operator::MinMax
+            | Operator::MeanVariance(_)
+            | Operator::LogSumExp
+            | Operator::Affine(_)
+            | Operator::State(_) => spec,
         }
     }
 }

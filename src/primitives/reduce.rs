@@ -2,9 +2,11 @@
 
 mod lowering;
 
-use super::operator::{Operator, Reducer, Sum, by_operator};
-use super::{ArgMax, ArgMin, CustomOp, Max, Min, Prod};
-use crate::analysis::{divergence, reduction_operations};
+use super::operator::{
+    Operator, Reducer, Sum, asked_numbers, by_operator, by_state, elements_shape, results_shape,
+};
+use super::{Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp};
+use crate::analysis::divergence;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject, fact};
@@ -37,13 +39,16 @@ use lowering::ReduceLowering;
 /// ```
 ///
 /// # Shapes
-/// `input` has `rows * n` elements, row-major; `output` has `rows`. [`Reduce::new`] takes one row. The length may
+/// `input` has `rows * n` elements, row-major; `output` has `rows`. Operators over a state may have several numbers an
+/// element or result, one after another: [`MinMax`], [`MeanVariance`], [`LogSumExp`], [`Affine`] and your own,
+/// [`StateOp`]. [`Reduce::new`] takes one row. The length may
 /// be anything from 0 to the largest buffer; an input above the device's largest binding is processed in chunks.
 /// The two must be different wgpu buffers.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8 and i8. Sums and products of bytes have 32 bits; [`ArgMin`] and [`ArgMax`] return u32;
-/// [`CustomOp`] takes f32, f16, i32 and u32.
+/// [`CustomOp`] takes f32, f16, i32 and u32. [`MinMax`] takes all six, [`StateOp`] f32, i32 and u32, other operators over
+/// a state f32.
 ///
 /// # Precision and determinism
 /// Floats are combined in f32, in a tree: the error of a sum is at most about `(log2(n) + n / (workgroups * 256)) *
@@ -151,24 +156,40 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let input = asked.any("input")?;
+    let (inputs, outputs) = asked_numbers(asked, input.dtype())?;
+    let elements = elements_shape(asked.name(), &input, inputs)?;
     let (rows, n, shape) = if asked.settings().choice("axis")? == "all" {
-        (1, input.len(), Vec::new())
+        (1, crate::shape::elements(asked.name(), "input", &elements)?, Vec::new())
+    } else if let Some((n, shape)) = elements.split_last() {
+        (crate::shape::elements(asked.name(), "input", shape)?, *n, shape.to_vec())
     } else {
         let (rows, n) = asked.rows("input", &input)?;
-        (rows, n, input.shape()[..input.shape().len() - 1].to_vec())
+        (rows, n, Vec::new())
     };
-    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(shape)]);
-    by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Result(results_shape(shape, outputs))];
+    let deterministic = asked.settings().has("deterministic");
+    by_state!(asked, dtype, [f32, f16, i32, u32, u8, i8], (op, T) => {
         let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
-        reduce.deterministic = asked.settings().has("deterministic");
+        reduce.deterministic = deterministic;
+        Ok(Form::new::<T>(reduce, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
+        let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
+        reduce.deterministic = deterministic;
         by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(reduce, operands)))
-    })
+    }))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     let custom = CustomOp::new(
         "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
+    );
+    let state = StateOp::new(
+        "struct State { x: u32, y: u32, z: u32 }
+         fn state_identity() -> State { return State(0u, 0u, 0u); }
+         fn state_of(x: T, y: T, z: T) -> State { return State(x, y, z); }
+         fn state_combine(a: State, b: State) -> State { return State(a.x + b.x, a.y + b.y, a.z + b.z); }",
     );
     // One row in two passes; short rows; long rows; too short for a vec4.
     for (rows, n) in [(1, 1 << 20), (5000, 40), (3, 70_000), (1, 1)] {
@@ -190,6 +211,14 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             ArgMax => f32, f16, i32;
             custom.clone() => f32, i32;
             custom.clone().commutative() => f32;
+            MinMax => f32, u8, i32;
+            MeanVariance::population() => f32;
+            MeanVariance::sample() => f32;
+            LogSumExp => f32;
+            Affine::maps() => f32;
+            Affine::recurrence() => f32;
+            state.clone() => u32;
+            state.clone().commutative() => u32;
         }
     }
     Ok(programs)
@@ -197,10 +226,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 
 /// Counts joins and, for the trees, the subgroups that run both sides of the branch, over all steps.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
-    let n = subject.program.operands.first()?.len as u64;
-    let rows = subject.program.operands.get(1)?.len as u64;
-    let mut facts =
-        vec![fact("joins", (rows * reduction_operations(n.checked_div(rows)?)) as f64, "at the least")];
+    let mut facts = vec![fact("joins", subject.program.cost.flop, "at the least")];
     let Some((_, interface)) = subject.kernel("reduce_tree") else { return Some(facts) };
     let threads = interface.workgroup_size[0];
     let steps = threads.checked_ilog2()?;

@@ -64,6 +64,12 @@ impl BoundSpan {
         Self { offset: begin - before, size: before + bytes, before }
     }
 
+    /// As [`new`](Self::new), of elements of 3 words: whole elements precede the part, up to 767 bytes.
+    pub(crate) fn of_threes(begin: u64, bytes: u64) -> Self {
+        let before = begin % (3 * ALIGNMENT);
+        Self { offset: begin - before, size: before + bytes, before }
+    }
+
     pub(crate) fn of(self, resource: Resource) -> Binding {
         Binding { resource, offset: self.offset, size: self.size }
     }

@@ -136,8 +136,7 @@ pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option
 #[cfg(feature = "primitives")]
 pub(super) fn operator(form: &Form) -> Result<Operator> {
     let name = settings(form)?.choice("op")?;
-    let found = Operator::BUILT_IN.into_iter().find(|op| op.name() == name);
-    found.ok_or_else(|| err!(InvalidArgument, "reference: there is no operator {name}"))
+    Operator::named(name).ok_or_else(|| err!(InvalidArgument, "reference: there is no operator {name}"))
 }
 
 /// Returns the error for an operator without a reference.

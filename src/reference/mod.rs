@@ -138,6 +138,8 @@ mod spmv;
 #[cfg(feature = "nn")]
 mod squared_error;
 #[cfg(feature = "primitives")]
+mod states;
+#[cfg(feature = "primitives")]
 mod top_k;
 #[cfg(feature = "dense")]
 mod transpose;

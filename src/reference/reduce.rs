@@ -2,6 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape};
+use super::states::{StatePrefixes, numbers_of, state_prefixes};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
@@ -10,10 +11,11 @@ use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, shape) = (operator(form)?, output_shape(form, 0));
-    let rows = shape.iter().product();
     by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
         let x = input::<T>(form, 0)?;
-        let n = x.len().checked_div(rows).unwrap_or(0);
+        let (inputs, outputs) = numbers_of(&op, T::DTYPE);
+        let rows = shape.iter().product::<usize>() / outputs;
+        let n = x.len().checked_div(rows * inputs).unwrap_or(0);
         let want = reduce(&op, rows, n, x).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_bound(&op, rows, n, x);
         Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &shape, &want, &bound)?])
@@ -21,10 +23,14 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 }
 
 /// Reduces each of `rows` rows of `n` elements: floats in `f64` and not rounded, integers exactly and
-/// wrapped to 32 bits, positions as numbers. `None` for a user's operator: see [`reduce_with`].
+/// wrapped to 32 bits, positions as numbers. `None` for a user's operator: see [`reduce_with`]. Operators over a state
+/// take and give as many numbers for an element as the op.
 ///
 /// A minimum or maximum of 0 elements is NaN here; the op rejects it.
 pub fn reduce<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> Option<Vec<f64>> {
+    if let Some(states) = last_states(op, rows, n, input) {
+        return Some(states.into_iter().flat_map(|(value, _)| value).collect());
+    }
     let row = |r: usize| input[r * n..(r + 1) * n].iter().map(|x| x.to_f64());
     let wrapped = |row: &mut dyn Iterator<Item = f64>, first: i64, f: fn(i64, i64) -> i64| {
         let total = row.fold(first, |a, x| f(a, x as i64) & 0xffff_ffff);
@@ -39,9 +45,25 @@ pub fn reduce<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> O
         Operator::Max => Some(extreme(row(r), |x, best| x > best).1),
         Operator::ArgMin => Some(extreme(row(r), |x, best| x < best).0 as f64),
         Operator::ArgMax => Some(extreme(row(r), |x, best| x > best).0 as f64),
-        Operator::Custom(_) => None,
+        _ => None,
     };
     (0..rows).map(one).collect()
+}
+
+/// The result of each row and its bound, for an operator over a state.
+fn last_states<T: Number>(
+    op: &Operator,
+    rows: usize,
+    n: usize,
+    input: &[T],
+) -> Option<Vec<(Vec<f64>, Vec<f64>)>> {
+    let n = n * numbers_of(op, T::DTYPE).0;
+    let last = |StatePrefixes { outputs, mut values, mut bounds }: StatePrefixes| {
+        let at = values.len() - outputs;
+        (values.split_off(at), bounds.split_off(at))
+    };
+    state_prefixes::<T>(op, &[])?;
+    (0..rows).map(|r| state_prefixes(op, &input[r * n..(r + 1) * n]).map(last)).collect()
 }
 
 /// Position and value of the first NaN, or else of the first element that no other is better than.
@@ -77,6 +99,9 @@ pub fn reduce_with<T: Copy>(
 /// at most a 2^13th of the input and 64. A product errs by `gamma(n)` of itself in any order. Everything else is exact.
 /// Rounding to f16 comes on top.
 pub fn reduce_bound<T: Number>(op: &Operator, rows: usize, n: usize, input: &[T]) -> Vec<f64> {
+    if let Some(states) = last_states(op, rows, n, input) {
+        return states.into_iter().flat_map(|(_, bound)| bound).collect();
+    }
     let u = 2f64.powi(-24);
     let gamma = |j: f64| if j * u < 1.0 { j * u / (1.0 - j * u) } else { f64::INFINITY };
     let row = |r: usize| input[r * n..(r + 1) * n].iter().map(|x| x.to_f64());

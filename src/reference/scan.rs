@@ -53,7 +53,7 @@ pub fn scan<T: Number>(
         Operator::Prod => run(1.0, &|a, b| integer(a, b, i64::wrapping_mul)),
         Operator::Min => run(greatest, &|a, b| nan_or(a, b, a.min(b))),
         Operator::Max => run(least, &|a, b| nan_or(a, b, a.max(b))),
-        Operator::ArgMin | Operator::ArgMax | Operator::Custom(_) => None,
+        _ => None,
     }
 }
 

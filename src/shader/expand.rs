@@ -165,10 +165,11 @@ enum NameKind {
     Constant,
     Flag,
     Slot,
+    List,
 }
 
 impl NameKind {
-    const NAMES: [&'static str; 4] = ["alias", "constant", "flag", "slot"];
+    const NAMES: [&'static str; 5] = ["alias", "constant", "flag", "slot", "list"];
 }
 
 struct Expander<'a> {
@@ -182,7 +183,7 @@ struct Expander<'a> {
     /// Fragments already in the text.
     done: BTreeSet<String>,
     /// Names of each [`NameKind`] that the text declares or asks for.
-    seen: [BTreeSet<String>; 4],
+    seen: [BTreeSet<String>; 5],
     users: Vec<UserText>,
     /// Number of directives obeyed, including `enable` and `diagnostic`.
     directives: usize,
@@ -457,7 +458,8 @@ impl Expander<'_> {
         let named = (s.constants.iter().map(|(n, _)| (NameKind::Constant, n)))
             .chain(s.aliases.iter().map(|(n, _)| (NameKind::Alias, n)))
             .chain(s.flags.iter().map(|(n, _)| (NameKind::Flag, n)))
-            .chain(s.slots.iter().map(|(n, _)| (NameKind::Slot, n)));
+            .chain(s.slots.iter().map(|(n, _)| (NameKind::Slot, n)))
+            .chain(s.lists.iter().map(|(n, _)| (NameKind::List, n)));
         for (kind, name) in named {
             if !self.seen[kind as usize].contains(name) {
                 let of_kind = |(kind, names): (&str, &BTreeSet<String>)| -> Vec<String> {

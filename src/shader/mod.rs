@@ -24,9 +24,11 @@ pub(crate) mod lexical;
 mod library;
 mod module;
 mod spec;
+mod state;
 
 pub use expand::{Expanded, Target, expand, expand_text};
 pub use library::{names, source};
 pub(crate) use module::MAX_THREAD_WORDS;
 pub use module::{BindingInfo, BindingKind, Interface, Member, Module};
 pub use spec::{Constant, Fragment, Spec};
+pub(crate) use state::state_text;

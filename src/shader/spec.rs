@@ -31,6 +31,7 @@ pub struct Spec {
     pub(super) aliases: Table<&'static str>,
     pub(super) flags: Table<bool>,
     pub(super) slots: Table<Fragment>,
+    pub(super) lists: Table<Arc<str>>,
 }
 
 /// Values by name, sorted by name. A plan looks up its kernels by their specs each time, so one allocation holds
@@ -146,6 +147,12 @@ impl Spec {
         self.slots.insert(name, fragment);
         self
     }
+
+    /// Gives the words of `#for NAME in LIST`, with commas between them.
+    pub(crate) fn list(mut self, name: &'static str, words: Arc<str>) -> Self {
+        self.lists.insert(name, words);
+        self
+    }
 }
 
 impl fmt::Display for Spec {
@@ -157,7 +164,8 @@ impl fmt::Display for Spec {
             Fragment::Library(name) => format!("{k}={name}"),
             Fragment::User(_) => format!("{k}=user"),
         });
-        let all: Vec<_> = constants.chain(aliases).chain(flags).chain(slots).collect();
+        let lists = self.lists.iter().map(|(k, v)| format!("{k}={v}"));
+        let all: Vec<_> = constants.chain(aliases).chain(flags).chain(slots).chain(lists).collect();
         f.write_str(&all.join(" "))
     }
 }

@@ -10,7 +10,9 @@ use crate::element::Element;
 use crate::elementwise::{Map, MapFn, Zip, ZipFn};
 use crate::error::{Result, err, filled, make_room, with_room};
 use crate::gpu::Gpu;
-use crate::primitives::{ArgMax, ArgMin, Histogram, Max, Min, Predicate, RadixSort, Reduce, Reducer, Select};
+use crate::primitives::{
+    ArgMax, ArgMin, Histogram, Max, Min, Operator, Predicate, RadixSort, Reduce, Reducer, Select,
+};
 use crate::program::When;
 use crate::program::{DeviceProfile, Op, Program};
 use flow::Flow;
@@ -207,6 +209,7 @@ impl Streamed {
                 operator.name()
             ));
         }
+        check_results(Reduce::NAME, &operator)?;
         let mut totals = Vec::new();
         let mut flow = Flow::new(self, Reduce::NAME, input, &[T::DTYPE.size()])?;
         let each = op.clone();
@@ -471,4 +474,17 @@ fn append<T: Copy>(op: &str, all: &mut Vec<T>, chunk: &[T]) -> Outcome {
     make_room(op, all, chunk.len())?;
     all.extend_from_slice(chunk);
     Ok(())
+}
+
+/// Rejects an operator whose results cannot take part as elements.
+fn check_results(op: &str, operator: &Operator) -> Result<()> {
+    if operator.combines_results() {
+        return Ok(());
+    }
+    Err(err!(
+        Unsupported,
+        "{op}: results of {} do not combine as elements do, so chunks cannot; take an operator whose results do, or keep \
+         the array on the device",
+        operator.name()
+    ))
 }

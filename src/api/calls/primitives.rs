@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    Histogram, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
+    Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
     SegmentedReduce, SegmentedScan, Select, TopK, Unique,
 };
 use crate::program::Op;
@@ -55,12 +55,13 @@ impl Gpu {
     ) -> Result<Buffer<O::Output>> {
         let input = input.into();
         // An incomplete row counts, so that no row is taken to be empty.
-        let width = if rows == 0 { 0 } else { input.len().div_ceil(rows) };
+        let numbers = Monoid::new(&op.operator(), T::DTYPE)?.inputs();
+        let width = if rows == 0 { 0 } else { input.len().div_ceil(rows * numbers) };
         let program = self.lower::<T, _>(&Reduce::rows(op, rows, width))?;
-        if !input.len().is_multiple_of(rows) {
+        if !input.len().is_multiple_of(rows * numbers) {
             return Err(err!(
                 Shape,
-                "{}: {} elements are not {rows} equal rows; slice the input",
+                "{}: {} elements are not {rows} equal rows of {numbers} numbers an element; slice the input",
                 program.op,
                 input.len()
             ));

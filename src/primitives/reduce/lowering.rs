@@ -4,6 +4,7 @@ use super::Reduce;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::operator::{Accumulator, Operator};
+use crate::primitives::state::Monoid;
 use crate::program::fit::{BoundChunk, BoundSpan};
 use crate::program::{
     Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose_with,
@@ -69,7 +70,8 @@ enum ReduceWay {
 
 impl ReduceWay {
     /// Resolves a variant. Rejects operators that it cannot combine.
-    fn of(variant: &str, op: &Operator) -> Result<Self> {
+    fn of(variant: &str, monoid: &Monoid<'_>) -> Result<Self> {
+        let op = monoid.op;
         let ladder = |tree, items, subgroups| Ok(Self::Ladder { tree, items, subgroups });
         match variant {
             "coarsened" => Ok(Self::Coarsened),
@@ -79,9 +81,9 @@ impl ReduceWay {
                 "reduce: the variant `{variant}` changes the order of operands, and this operator is not declared \
                  commutative; declare it, or use `interleaved` or `coarsened`"
             )),
-            "atomic" if op.accumulator() == Accumulator::Pair => Err(err!(
+            "atomic" if monoid.has_state() || op.accumulator() == Accumulator::Pair => Err(err!(
                 Unsupported,
-                "reduce: the variant `atomic` keeps 32 bits a row, and {} needs a key and an index; use `coarsened`",
+                "reduce: the variant `atomic` keeps one value of 32 bits a row, and {} needs more; use `coarsened`",
                 op.name()
             )),
             "atomic" => Ok(Self::Atomic),
@@ -94,10 +96,9 @@ impl ReduceWay {
 }
 
 pub(super) struct ReduceLowering<'a> {
-    op: &'a Operator,
+    monoid: Monoid<'a>,
     dtype: DType,
     output: DType,
-    acc: Accumulator,
     rows: u64,
     n: u64,
     way: ReduceWay,
@@ -115,7 +116,9 @@ impl<'a> ReduceLowering<'a> {
     ) -> Result<Self> {
         let name = op.name();
         let output = op.output(dtype).map_err(|e| e.context("reduce"))?;
-        let len = elements("reduce", "input", &[desc.rows, desc.n])?;
+        let monoid = Monoid::new(op, dtype).map_err(|e| e.context("reduce"))?;
+        let len = elements("reduce", "input", &[desc.rows, desc.n, monoid.inputs()])?;
+        let results = elements("reduce", "output", &[desc.rows, monoid.outputs()])?;
         if desc.n == 0 && desc.rows > 0 && !op.has_identity() {
             return Err(err!(
                 Shape,
@@ -134,24 +137,26 @@ impl<'a> ReduceLowering<'a> {
                 }
             })?;
         let determinism = variant.determinism(bits.rounds);
-        let way = ReduceWay::of(variant.name, op)?;
+        let way = ReduceWay::of(variant.name, &monoid)?;
         let (rows, n) = (desc.rows as u64, desc.n as u64);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let mut program = Program::new("reduce", decision);
         program.operands = vec![
             operand("input", dtype, len, Access::Read),
-            operand("output", output, desc.rows, Access::Write),
+            operand("output", output, results, Access::Write),
         ];
         profile.check_buffers("reduce", &program.operands, "reduce chunks, then their results")?;
         let what = format_args!("{rows} results");
-        profile.check_scratch("reduce", what, rows * 4, "reduce fewer rows at a time")?;
+        profile.check_scratch("reduce", what, results as u64 * 4, "reduce fewer rows at a time")?;
         if op.accumulator() == Accumulator::Pair {
             index_u32("reduce", "positions up to n", desc.n)?;
         }
         program.cost = Cost::of(rows as f64 * n.saturating_sub(1) as f64, &program.operands);
         program.determinism = determinism;
-        let chunks = split(rows, n, profile.chunk_room() / dtype.size() as u64);
-        Ok(Self { op, dtype, output, acc: op.accumulator(), rows, n, way, profile, chunks, program })
+        let size = (dtype.size() * monoid.inputs()) as u64;
+        // Up to 767 bytes may precede a chunk, where `chunk_room` has counted 255.
+        let chunks = split(rows, n, profile.chunk_room().saturating_sub(512) / size);
+        Ok(Self { monoid, dtype, output, rows, n, way, profile, chunks, program })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
@@ -159,7 +164,8 @@ impl<'a> ReduceLowering<'a> {
             return Ok(self.program);
         }
         let narrow = self.output.size() < 4;
-        let words = if narrow { self.program.scratch(self.rows * 4) } else { self.whole(1) };
+        let results = self.rows * self.monoid.outputs() as u64;
+        let words = if narrow { self.program.scratch(results * 4) } else { self.whole(1) };
         match self.way {
             ReduceWay::Coarsened => self.coarsened(words)?,
             ReduceWay::Atomic => self.atomic(words)?,
@@ -171,8 +177,8 @@ impl<'a> ReduceLowering<'a> {
                 .flag("FLOAT", self.output.is_float());
             let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "reduce_pack", spec));
             let bindings = vec![words, self.whole(1)];
-            let grid = Grid::fold((self.rows * self.output.size() as u64).div_ceil(4 * WORKGROUP_SIZE));
-            self.program.dispatch(kernel, &ReducePackParams { elements: self.rows as u32 }, bindings, grid);
+            let grid = Grid::fold((results * self.output.size() as u64).div_ceil(4 * WORKGROUP_SIZE));
+            self.program.dispatch(kernel, &ReducePackParams { elements: results as u32 }, bindings, grid);
         }
         Ok(self.program)
     }
@@ -182,21 +188,22 @@ impl<'a> ReduceLowering<'a> {
     }
 
     fn spec(&self) -> Spec {
-        self.op.specialise(Spec::new(), self.dtype)
+        self.monoid.spec()
     }
 
     /// Returns the binding of the input that covers `chunk`, and the first element of the chunk in it.
     fn bind(&self, chunk: ReduceChunk) -> (Binding, u32) {
-        let size = self.dtype.size() as u64;
+        let size = (self.dtype.size() * self.monoid.inputs()) as u64;
         let first = chunk.first_row * self.n + chunk.column;
         let count = if chunk.rows == 1 { chunk.len } else { chunk.rows * self.n };
-        let span = BoundSpan::new(first * size, count * size);
+        let span = if size == 12 { BoundSpan::of_threes } else { BoundSpan::new };
+        let span = span(first * size, count * size);
         (span.of(Resource::Operand(0)), (span.before / size) as u32)
     }
 
     /// Allocates scratch for one accumulator for each of `count` results.
     fn partials(&mut self, count: u64) -> Result<Binding> {
-        let bytes = count * self.acc.bytes();
+        let bytes = count * self.monoid.bytes();
         let variant = self.program.variant();
         let what = format_args!("the partial results of `{variant}`");
         self.profile.check_scratch("reduce", what, bytes, "use `coarsened`")?;
@@ -285,10 +292,10 @@ impl<'a> ReduceLowering<'a> {
 
     /// Reduces the input by a bounded number of workgroups; a second pass joins their results.
     fn coarsened(&mut self, words: Binding) -> Result<()> {
-        let ordered = !self.op.commutes();
-        let bytes = self.n * self.rows * self.dtype.size() as u64;
-        let vectors = bytes >= 16 && !ordered;
-        let per_vector = 16 / self.dtype.size() as u64;
+        let ordered = !self.monoid.op.commutes();
+        let size = (self.dtype.size() * self.monoid.inputs()) as u64;
+        let vectors = self.n * self.rows * size >= 16 && !ordered && self.monoid.inputs() == 1;
+        let per_vector = (16 / size).max(1);
         let lanes = lanes_per_row(self.rows, self.n.div_ceil(per_vector));
         let subgroups = self.profile.features.subgroups && !ordered;
         let workgroups = policy(self.profile).workgroups;
@@ -345,7 +352,7 @@ impl<'a> ReduceLowering<'a> {
 
     /// Writes the identity, combines totals by atomics, and converts the result.
     fn atomic(&mut self, words: Binding) -> Result<()> {
-        let native = match (self.op, self.dtype.is_float()) {
+        let native = match (self.monoid.op, self.dtype.is_float()) {
             (Operator::Sum, false) => Some("NATIVE_ADD"),
             (Operator::Min, true) => Some("NATIVE_MIN"),
             (Operator::Max, true) => Some("NATIVE_MAX"),

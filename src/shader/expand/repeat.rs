@@ -1,7 +1,7 @@
 //! Lines written more than once: `#for`, and `#block` with `#put`.
 
 use super::names::{is_name, shown};
-use super::{Expander, Line};
+use super::{Expander, Line, NameKind};
 use crate::error::{Result, err};
 use crate::shader::formula::Value;
 use std::borrow::Cow;
@@ -88,7 +88,13 @@ impl Expander<'_> {
             x.variables.pop();
             result
         };
-        if is_list(values) {
+        let spec = self.spec;
+        let given = spec.lists.get(values);
+        if given.is_some() {
+            self.sees(NameKind::List, values);
+        }
+        let values = given.map_or(values, |words| words);
+        if given.is_some() || is_list(values) {
             return values.split(',').try_for_each(|word| round(self, Value::Word(word.trim().to_owned())));
         }
         let (first, end) = values.split_once("..").unwrap_or(("0", values));

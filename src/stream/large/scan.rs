@@ -1,7 +1,7 @@
 //! Scans over host data of any length: each chunk continues from the total of those before, which stays on the device.
 
 use super::flow::{Flow, FlowPlans};
-use super::{Streamed, append};
+use super::{Streamed, append, check_results};
 use crate::element::{DType, Element};
 use crate::error::{Result, err, with_room};
 use crate::gpu::{Buffer, Gpu, RawSlice, Recorder, Slice};
@@ -65,6 +65,7 @@ impl Streamed {
         T: Element,
         O: Reducer<T, Output = T> + Clone,
     {
+        check_results("scan", &op.operator())?;
         let mut flow = Flow::carrying(self, "scan", input, &[T::DTYPE.size(); 2])?;
         let mut scans = match T::DTYPE {
             DType::F32 | DType::I32 | DType::U32 => Scans::Words {

@@ -1,0 +1,173 @@
+//! Operators over a state, element by element, in order.
+
+use super::Number;
+use crate::element::DType;
+use crate::primitives::{Monoid, Operator};
+
+/// The results of an operator for all prefixes of a row, from that of no elements on.
+pub(super) struct StatePrefixes {
+    /// Numbers of a result.
+    pub(super) outputs: usize,
+    /// Results in `f64`, not rounded.
+    pub(super) values: Vec<f64>,
+    /// Error bounds of the op in f32. Infinite where non-finite elements make the result any non-finite number.
+    pub(super) bounds: Vec<f64>,
+}
+
+/// Numbers of an element and of a result.
+pub(super) fn numbers_of(op: &Operator, dtype: DType) -> (usize, usize) {
+    Monoid::new(op, dtype).map_or((1, 1), |monoid| (monoid.inputs(), monoid.outputs()))
+}
+
+/// Combines the elements of a row from first to last. `None` for operators on one element and the user's own.
+pub(super) fn state_prefixes<T: Number>(op: &Operator, row: &[T]) -> Option<StatePrefixes> {
+    let x = || row.iter().map(|x| x.to_f64());
+    let mut of =
+        StatePrefixes { outputs: numbers_of(op, T::DTYPE).1, values: Vec::new(), bounds: Vec::new() };
+    match op {
+        Operator::MinMax => of.min_max(T::DTYPE, x()),
+        Operator::MeanVariance(op) => of.mean_variance(op.lost(), x()),
+        Operator::LogSumExp => of.log_sum_exp(x()),
+        Operator::Affine(op) => of.affine(op.is_recurrence(), row),
+        _ => return None,
+    }
+    Some(of)
+}
+
+/// `j u / (1 - j u)` with u = 2^-24: the error of `j` roundings.
+fn gamma(j: f64) -> f64 {
+    let u = 2f64.powi(-24);
+    if j * u < 1.0 { j * u / (1.0 - j * u) } else { f64::INFINITY }
+}
+
+/// Joins that an element takes part in: as many as there are elements, or those of the trees.
+fn depth(n: usize) -> f64 {
+    let n = n as f64;
+    n.min(64.0 + 3.0 * n.max(1.0).log2() + n / 256.0)
+}
+
+impl StatePrefixes {
+    fn push(&mut self, value: f64, bound: f64) {
+        self.values.push(value);
+        self.bounds.push(bound);
+    }
+
+    fn min_max(&mut self, dtype: DType, x: impl Iterator<Item = f64>) {
+        let (mut low, mut high) = match dtype {
+            DType::I32 | DType::I8 => (f64::from(i32::MAX), f64::from(i32::MIN)),
+            DType::U32 | DType::U8 => (f64::from(u32::MAX), 0.0),
+            _ => (f64::INFINITY, f64::NEG_INFINITY),
+        };
+        self.push(low, 0.0);
+        self.push(high, 0.0);
+        for x in x {
+            let is_nan = x.is_nan() || low.is_nan();
+            (low, high) = if is_nan { (f64::NAN, f64::NAN) } else { (low.min(x), high.max(x)) };
+            self.push(low, 0.0);
+            self.push(high, 0.0);
+        }
+    }
+
+    /// An element's mean errs by what a sum of means would, and a square by twice the error of its difference.
+    fn mean_variance(&mut self, lost: u64, x: impl Iterator<Item = f64>) {
+        let (mut count, mut mean, mut squares, mut largest) = (0u64, 0.0, 0.0, 0.0f64);
+        self.push(f64::NAN, 0.0);
+        self.push(f64::NAN, 0.0);
+        for x in x {
+            count += 1;
+            let difference = x - mean;
+            mean += difference / count as f64;
+            squares += difference * (x - mean);
+            largest = if x.is_finite() { largest.max(x.abs()) } else { f64::INFINITY };
+            let variance = if count > lost { squares / (count - lost) as f64 } else { f64::NAN };
+            let error = gamma(8.0 * depth(count as usize));
+            let (of_mean, deviation) = (error * largest, variance.max(0.0).sqrt());
+            let of_variance = 4.0 * (error * variance + 2.0 * deviation * of_mean + of_mean * of_mean);
+            // Squares overflow sooner than numbers.
+            let is_finite = largest < 1e18;
+            let least = f64::from(f32::MIN_POSITIVE);
+            self.push(mean, if is_finite { of_mean + least } else { f64::INFINITY });
+            self.push(variance, if is_finite { of_variance + least } else { f64::INFINITY });
+        }
+    }
+
+    /// A difference from the largest element is rounded at each join, and so is the factor of the sum.
+    fn log_sum_exp(&mut self, x: impl Iterator<Item = f64>) {
+        let (mut largest, mut sum, mut special, mut size) = (0.0f64, 0.0, 0.0, 0.0f64);
+        self.push(f64::NEG_INFINITY, 0.0);
+        for (i, x) in x.enumerate() {
+            if x.is_nan() || x == f64::INFINITY {
+                special += x;
+            } else if x > f64::NEG_INFINITY {
+                if sum == 0.0 {
+                    (largest, sum) = (x, 1.0);
+                } else if x > largest {
+                    (largest, sum) = (x, sum * (largest - x).exp() + 1.0);
+                } else {
+                    sum += (x - largest).exp();
+                }
+                size = size.max(x.abs());
+            }
+            let value = if special != 0.0 { special } else { largest + sum.ln() };
+            self.push(
+                value,
+                gamma(16.0 * depth(i + 1) * (1.0 + sum.ln().abs()) + 4.0 * size.min(1e6)) + gamma(4.0) * size,
+            );
+        }
+    }
+
+    /// The same recurrence in absolute values bounds every term; each is rounded twice a map.
+    fn affine<T: Number>(&mut self, is_recurrence: bool, row: &[T]) {
+        let (mut map, mut sizes) = ((1.0, 0.0), (1.0, 0.0));
+        let mut push = |n: usize, map: (f64, f64), sizes: (f64, f64)| {
+            let error = gamma(2.0 * n as f64 + 2.0);
+            let bound = |size: f64| if size < 1e38 { error * size + n as f64 * 1e-37 } else { f64::INFINITY };
+            if !is_recurrence {
+                self.push(map.0, bound(sizes.0));
+            }
+            self.push(map.1, bound(sizes.1));
+        };
+        push(0, map, sizes);
+        for (i, pair) in row.chunks_exact(2).enumerate() {
+            let (scale, shift) = (pair[0].to_f64(), pair[1].to_f64());
+            map = (scale * map.0, scale * map.1 + shift);
+            sizes = (scale.abs() * sizes.0, scale.abs() * sizes.1 + shift.abs());
+            push(i + 1, map, sizes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::primitives::{Affine, MeanVariance};
+
+    fn of(op: Operator, row: &[f32]) -> Vec<f64> {
+        state_prefixes(&op, row).unwrap().values
+    }
+
+    #[test]
+    fn prefixes_by_hand() {
+        let inf = f64::INFINITY;
+        assert_eq!(of(Operator::MinMax, &[3.0, -1.0]), [inf, -inf, 3.0, 3.0, -1.0, 3.0]);
+        let mean = of(Operator::MeanVariance(MeanVariance::population()), &[1.0, 3.0]);
+        assert!(mean[0].is_nan() && mean[1].is_nan());
+        assert_eq!(mean[2..], [1.0, 0.0, 2.0, 1.0]);
+        let sample = of(Operator::MeanVariance(MeanVariance::sample()), &[1.0, 3.0]);
+        assert!(sample[3].is_nan());
+        assert_eq!(sample[4..], [2.0, 2.0]);
+        assert_eq!(of(Operator::LogSumExp, &[-f32::INFINITY, 0.0, 0.0]), [-inf, -inf, 0.0, 2f64.ln()]);
+        assert_eq!(of(Operator::LogSumExp, &[0.0, f32::INFINITY]), [-inf, 0.0, inf]);
+        let maps = [2.0, 1.0, 3.0, 0.0];
+        assert_eq!(of(Operator::Affine(Affine::maps()), &maps), [1.0, 0.0, 2.0, 1.0, 6.0, 3.0]);
+        assert_eq!(of(Operator::Affine(Affine::recurrence()), &maps), [0.0, 1.0, 3.0]);
+        assert!(state_prefixes(&Operator::Sum, &[1.0f32]).is_none());
+    }
+
+    #[test]
+    fn nan_spreads_to_all_later_prefixes() {
+        let both = of(Operator::MinMax, &[1.0, f32::NAN, 2.0]);
+        assert!(both[4..].iter().all(|x| x.is_nan()) && both[2] == 1.0);
+        assert!(of(Operator::LogSumExp, &[f32::NAN, 1.0])[1..].iter().all(|x| x.is_nan()));
+    }
+}

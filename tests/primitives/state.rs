@@ -1,0 +1,288 @@
+//! Operators over a state in every op that takes an operator, against the reference.
+
+use crate::support::{Device, Random, assert_close, devices, numbers};
+use tilework::prelude::*;
+use tilework::primitives::{Operator, Reducer};
+use tilework::program::{Op, Program};
+use tilework::reference::{reduce, reduce_bound};
+use tilework::{Element, ErrorKind, Result};
+
+/// Runs a program, the last of whose operands are outputs of these types and lengths.
+fn run<T: Element>(gpu: &Gpu, program: Program, inputs: &[Slice<'_, T>], output: usize) -> Result<Vec<T>> {
+    let y = gpu.alloc::<T>(output)?;
+    let operands: Vec<_> = inputs.iter().map(|x| x.untyped()).chain([Slice::from(&y).untyped()]).collect();
+    let mut rec = gpu.recorder();
+    gpu.prepare(program)?.record(&mut rec, &operands)?;
+    rec.submit()?;
+    y.read()
+}
+
+/// Elements of a row of an operator: of moderate size around 3, factors of maps near 1.
+fn elements(op: &Operator, n: usize, seed: u64) -> Vec<f32> {
+    let mut random = Random::new(seed);
+    if matches!(op, Operator::Affine(_)) {
+        return (0..n).flat_map(|_| [1.0 + 0.01 * random.unit() as f32, random.unit() as f32]).collect();
+    }
+    (0..n).map(|_| 3.0 + 2.0 * random.unit() as f32).collect()
+}
+
+/// `numbers of an element, numbers of a result`.
+fn numbers_of(op: &Operator) -> (usize, usize) {
+    match op {
+        Operator::Affine(op) => (2, if *op == Affine::maps() { 2 } else { 1 }),
+        Operator::MinMax | Operator::MeanVariance(_) => (1, 2),
+        _ => (1, 1),
+    }
+}
+
+/// Runs `$check` for each ready-made operator.
+macro_rules! each_operator {
+    ($op:ident => $check:expr) => {{
+        each_operator!($op => $check; MinMax, MeanVariance::population(), MeanVariance::sample(), LogSumExp,
+            Affine::maps(), Affine::recurrence());
+    }};
+    ($op:ident => $check:expr; $($value:expr),*) => {$({
+        let $op = $value;
+        $check
+    })*};
+}
+
+fn check_reduce<O>(device: &Device, op: O, variant: &str, rows: usize, n: usize, input: &[f32])
+where
+    O: Reducer<f32, Output = f32>,
+{
+    let operator = op.operator();
+    let what = format!("{}: {} of {rows} x {n}, {variant}", device.label, operator.name());
+    let program = match Op::<f32>::lower(&Reduce::rows(op, rows, n).variant(variant), device.gpu.profile()) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
+    };
+    let x = device.gpu.upload(input).unwrap();
+    let got = run(&device.gpu, program, &[(&x).into()], rows * numbers_of(&operator).1).expect(&what);
+    let want = reduce(&operator, rows, n, input).expect("there is a reference");
+    assert_close(&what, &numbers(&got), &want, &reduce_bound(&operator, rows, n, input));
+}
+
+#[test]
+fn reductions_match_reference() {
+    let shapes = [(1, 100_003), (7, 129), (3, 4097), (1, 1), (300, 3), (5, 0)];
+    for device in devices() {
+        for variant in std::iter::once("auto").chain(Reduce::variants().iter().map(|v| v.name)) {
+            for (i, &(rows, n)) in shapes.iter().enumerate() {
+                each_operator!(op => {
+                    let operator = Reducer::<f32>::operator(&op);
+                    if n > 0 || operator != Operator::MinMax {
+                        check_reduce(device, op, variant, rows, n, &elements(&operator, rows * n, i as u64));
+                    }
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn minimum_and_maximum_take_every_type() {
+    fn check<T: crate::support::Sample>(device: &Device, n: usize)
+    where
+        MinMax: Reducer<T, Output = T>,
+    {
+        let input: Vec<T> = Random::new(5).elements(n);
+        let got = device.gpu.reduce_rows(&input_of(device, &input), MinMax, 3).unwrap().read().unwrap();
+        let want = reduce(&Operator::MinMax, 3, n / 3, &input).unwrap();
+        assert_close(&device.label, &numbers(&got), &want, &[0.0; 6]);
+    }
+    fn input_of<T: Element>(device: &Device, input: &[T]) -> Buffer<T> {
+        device.gpu.upload(input).unwrap()
+    }
+    for device in devices() {
+        for n in [3, 999, 30_003] {
+            check::<f32>(device, n);
+            check::<half::f16>(device, n);
+            check::<i32>(device, n);
+            check::<u32>(device, n);
+            check::<u8>(device, n);
+            check::<i8>(device, n);
+        }
+    }
+}
+
+#[test]
+fn non_finite_elements_give_documented_results() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    for device in devices() {
+        let of = |x: &[f32]| device.gpu.upload(x).unwrap();
+        let min_max = |x: &[f32]| device.gpu.reduce(&of(x), MinMax).unwrap().read().unwrap();
+        let log_sum_exp = |x: &[f32]| device.gpu.reduce(&of(x), LogSumExp).unwrap().read().unwrap()[0];
+        let mean = |x: &[f32], op: MeanVariance| device.gpu.reduce(&of(x), op).unwrap().read().unwrap();
+        assert!(min_max(&[1.0, nan, 2.0]).iter().all(|x| x.is_nan()), "{}", device.label);
+        assert_eq!(min_max(&[inf, 1.0, -inf]), [-inf, inf]);
+        assert_eq!(min_max(&[0.0, -0.0])[0].to_bits(), (-0.0f32).to_bits());
+        assert_eq!(log_sum_exp(&[]), -inf);
+        assert_eq!(log_sum_exp(&[-inf, -inf]), -inf);
+        assert_eq!(log_sum_exp(&[-inf, 2.5]), 2.5);
+        assert_eq!(log_sum_exp(&[1.0, inf, -inf]), inf);
+        assert!(log_sum_exp(&[1.0, nan, inf]).is_nan());
+        assert_eq!(log_sum_exp(&[f32::MAX, f32::MIN]), f32::MAX);
+        assert_eq!(log_sum_exp(&[f32::MIN]), f32::MIN);
+        assert!(mean(&[], MeanVariance::population()).iter().all(|x| x.is_nan()));
+        let one = mean(&[7.0], MeanVariance::sample());
+        assert!(one[0] == 7.0 && one[1].is_nan());
+        assert_eq!(mean(&[7.0], MeanVariance::population()), [7.0, 0.0]);
+        assert!(mean(&[1.0, inf, 2.0, 3.0], MeanVariance::population()).iter().all(|x| !x.is_finite()));
+        assert!(mean(&[1.0, nan, 2.0, 3.0], MeanVariance::population()).iter().all(|x| x.is_nan()));
+        // A mean of 10^4 deviations: the textbook's difference of squares would give nothing but noise.
+        let far: Vec<f32> = (0..10_000).map(|i| 10_000.0 + (i % 2) as f32).collect();
+        let got = mean(&far, MeanVariance::population());
+        assert!((got[0] - 10_000.5).abs() < 0.01 && (got[1] - 0.25).abs() < 1e-3, "{got:?}");
+    }
+}
+
+/// A sum of triples modulo 2^32, as a state without `state_result`.
+fn triples() -> StateOp {
+    StateOp::new(
+        "struct State { x: u32, y: u32, z: u32 }
+         fn state_identity() -> State { return State(0u, 0u, 0u); }
+         fn state_of(x: T, y: T, z: T) -> State { return State(x, y, z); }
+         fn state_combine(a: State, b: State) -> State { return State(a.x + b.x, a.y + b.y, a.z + b.z); }",
+    )
+}
+
+/// The longest run of ones in bits, and where it stands: first, last and longest run, and the length. Does not commute.
+fn longest_run() -> StateOp {
+    StateOp::new(
+        "// Runs of ones.
+         struct State {
+             first: u32,
+             last: u32,
+             longest: u32,
+             count: u32,
+         }
+         fn state_identity() -> State { return State(0u, 0u, 0u, 0u); }
+         fn state_of(x: T) -> State { let one = u32(x != T(0)); return State(one, one, one, 1u); }
+         fn state_combine(a: State, b: State) -> State {
+             let first = a.first + select(0u, b.first, a.first == a.count);
+             let last = b.last + select(0u, a.last, b.last == b.count);
+             return State(first, last, max(max(a.longest, b.longest), a.last + b.first), a.count + b.count);
+         }
+         fn state_result(s: State) -> T { return T(s.longest); }",
+    )
+}
+
+/// The longest run of nonzero elements up to each, from no elements on.
+fn longest_runs(x: &[u32]) -> Vec<f64> {
+    let (mut run, mut longest) = (0u32, 0u32);
+    let later = x.iter().map(|&x| {
+        run = if x == 0 { 0 } else { run + 1 };
+        longest = longest.max(run);
+        f64::from(longest)
+    });
+    std::iter::once(0.0).chain(later).collect()
+}
+
+#[test]
+fn reductions_by_own_states_keep_order() {
+    for device in devices() {
+        for (rows, n) in [(1, 50_001), (9, 700), (2, 0)] {
+            let bits: Vec<u32> = (0..rows * n).map(|i| u32::from(i % 37 != 5 && i % 11 != 3)).collect();
+            let want: Vec<f64> =
+                (0..rows).map(|r| *longest_runs(&bits[r * n..(r + 1) * n]).last().unwrap()).collect();
+            let words: Vec<u32> = Random::new(3).elements(rows * n * 3);
+            let sums: Vec<f64> = (0..rows * 3)
+                .map(|i| {
+                    let row = words[i / 3 * 3 * n..(i / 3 + 1) * 3 * n].iter().skip(i % 3).step_by(3);
+                    f64::from(row.fold(0u32, |a, x| a.wrapping_add(*x)))
+                })
+                .collect();
+            for variant in Reduce::variants().iter().map(|v| v.name) {
+                let run = |op: StateOp, x: &[u32], results: usize| {
+                    let program =
+                        Op::<u32>::lower(&Reduce::rows(op, rows, n).variant(variant), device.gpu.profile());
+                    let x = device.gpu.upload(x).unwrap();
+                    program.and_then(|program| run(&device.gpu, program, &[(&x).into()], results))
+                };
+                let what = format!("{}: {variant} of {rows} x {n}", device.label);
+                let checked = |got: Result<Vec<u32>>, want: &[f64]| match got {
+                    Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{what}: {e}"),
+                    Ok(got) => assert_close(&what, &numbers(&got), want, &vec![0.0; want.len()]),
+                };
+                checked(run(longest_run(), &bits, rows), &want);
+                checked(run(triples().commutative(), &words, 3 * rows), &sums);
+                checked(run(triples(), &words, 3 * rows), &sums);
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_of_states_are_split_at_bindings() {
+    let n = 30_001;
+    let words: Vec<u32> = Random::new(8).elements(3 * n);
+    let maps = elements(&Operator::Affine(Affine::maps()), n, 4);
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        let mut small = device.gpu.profile().clone();
+        small.limits.max_storage_binding = 32 << 10;
+        for variant in ["coarsened", "interleaved"] {
+            let program = Op::<u32>::lower(&Reduce::new(triples(), n).variant(variant), &small).unwrap();
+            assert!(program.dispatches.len() > 6);
+            let x = device.gpu.upload(&words).unwrap();
+            let got = run(&device.gpu, program, &[(&x).into()], 3).unwrap();
+            let sum = |k: usize| words.iter().skip(k).step_by(3).fold(0u32, |a, x| a.wrapping_add(*x));
+            assert_eq!(got, [sum(0), sum(1), sum(2)], "{variant}");
+            let program = Op::<f32>::lower(&Reduce::new(Affine::maps(), n).variant(variant), &small).unwrap();
+            let x = device.gpu.upload(&maps).unwrap();
+            let got = run(&device.gpu, program, &[(&x).into()], 2).unwrap();
+            let op = Operator::Affine(Affine::maps());
+            let (want, bound) = (reduce(&op, 1, n, &maps).unwrap(), reduce_bound(&op, 1, n, &maps));
+            assert_close(variant, &numbers(&got), &want, &bound);
+        }
+    }
+}
+
+/// A valid text with one part replaced, and the error it must give.
+#[test]
+fn errors_in_states_name_the_line() {
+    let text = "struct State { sum: f32, count: u32 }
+fn state_identity() -> State { return State(0.0, 0u); }
+fn state_of(x: T) -> State { return State(x, 1u); }
+fn state_combine(a: State, b: State) -> State { return State(a.sum + b.sum, a.count + b.count); }
+fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
+    let profile = tilework::program::DeviceProfile::webgpu_defaults();
+    let lowered = |text: &str| Op::<f32>::lower(&Reduce::new(StateOp::new(text), 9), &profile);
+    assert!(lowered(text).is_ok());
+    for (part, other, want) in [
+        ("sum: f32, count", "sum: vec2<f32>, count", "<user state>:1"),
+        ("count: u32 }", "count: u32, a: u32, b: u32, c: u32 }", "<user state>:1"),
+        ("State(0.0, 0u)", "State(0.0)", "<user state>:2"),
+        ("state_identity()", "identity()", "must define `fn state_identity() -> State`"),
+        ("state_of(x: T)", "state_of(x: i32)", "<user state>:3"),
+        ("a: State, b: State", "a: State, b: f32", "<user state>:4"),
+        ("a.count + b.count", "a.count + b.total", "<user state>:4"),
+        ("s: State) -> T { return s.sum", "s: State) -> bool { return 1.0 < s.sum", "<user state>:5"),
+        ("fn state_result", "fn other_result", "define `fn state_result"),
+        ("struct State", "struct Other", "State"),
+    ] {
+        let e = lowered(&text.replace(part, other)).expect_err(part);
+        assert_eq!(e.kind(), ErrorKind::Shader, "{e}");
+        assert!(e.to_string().contains(want), "{part}: {e}");
+    }
+    let wide =
+        "struct State { a: vec2<f32> }\nfn state_identity() -> State { return State(vec2<f32>(0.0)); }";
+    let e = lowered(wide).unwrap_err();
+    assert!(
+        e.to_string().contains("<user state>:1: the member `a` of `State` is not f32, i32 or u32"),
+        "{e}"
+    );
+    let refused = |r: Result<Program>| r.unwrap_err().kind();
+    assert_eq!(refused(Op::<f32>::lower(&Reduce::new(MinMax, 0), &profile)), ErrorKind::Shape);
+    assert_eq!(
+        refused(Op::<f32>::lower(&Reduce::new(LogSumExp, 5).variant("atomic"), &profile)),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(
+        refused(Op::<f32>::lower(&Reduce::new(Affine::maps(), 5).variant("shared"), &profile)),
+        ErrorKind::Unsupported
+    );
+    let Some(gpu) = crate::support::gpu() else { return };
+    let odd = gpu.upload(&[1.0f32; 5]).unwrap();
+    assert_eq!(gpu.reduce(&odd, Affine::maps()).unwrap_err().kind(), ErrorKind::Shape);
+}
