@@ -138,7 +138,7 @@ pub(super) const INFO: Operation = Operation {
     name: "reduce",
     about: "one value from all elements, or from each row",
     inputs: &[Input::new("input", "(..., n)")],
-    outputs: &[("output", "(); (...) with axis last")],
+    outputs: &[("output", "(each); (rows, each) with axis last")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()),
@@ -167,6 +167,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         (rows, n, Vec::new())
     };
     let dtype = input.dtype();
+    asked.set("rows", &shape);
+    asked.set("each", &results_shape(Vec::new(), outputs));
     let operands = vec![Role::Given(input), Role::Result(results_shape(shape, outputs))];
     let deterministic = asked.settings().has("deterministic");
     by_state!(asked, dtype, [f32, f16, i32, u32, u8, i8], (op, T) => {
