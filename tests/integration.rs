@@ -11,7 +11,9 @@ mod architecture;
 mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod attention;
+    mod heads;
     mod kv_append;
+    mod page_pool;
 }
 mod block;
 mod catalogue;

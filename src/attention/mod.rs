@@ -4,6 +4,7 @@
 //! |---|---|
 //! | softmax(Q K^T) V of each head: causal, windowed, masked, over a paged or quantised cache | [`Attention`] |
 //! | append the keys and values of new tokens to the cache | [`KvAppend`] |
+//! | give the pages of a cache to sequences that grow, fork and end | [`PagePool`] |
 //!
 //! With grouped queries `heads / kv_heads` consecutive heads share one kv head.
 
@@ -15,6 +16,8 @@ mod form;
 mod kv_append;
 mod layout;
 mod naive;
+mod page_pool;
+mod score_stage;
 mod split;
 mod way;
 
@@ -22,6 +25,8 @@ pub use attention::{Attention, KvType, Paging};
 pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::KvAppend;
+pub use page_pool::{PageMoves, PagePool, SequenceId};
+pub use score_stage::ScoreStage;
 pub(crate) use way::may_run_on_matrices;
 
 use crate::program::Operation;

@@ -41,6 +41,13 @@ impl Attention {
             (self.lengths, "a length for each sequence"),
             (self.paging.is_some(), "a paged cache"),
             (self.kv.is_some_and(|kv| kv.dtype() != dtype), "a key and value type other than that of q"),
+            (self.value_size != self.head_size, "a size of values other than that of keys"),
+            (
+                !self.head_size.is_multiple_of(8) || self.head_size > 256,
+                "a head size other than 8, 16, ... 256",
+            ),
+            (self.softcap.is_some(), "a softcap"),
+            (self.scores.is_some(), "scores as a result"),
         ];
         if let Some((_, what)) = extras.iter().find(|(asked, _)| *asked) {
             return Err(err!(Unsupported, "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"));
@@ -60,6 +67,9 @@ impl Attention {
         let mut program = CudaProgram::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
+        if self.batch * self.heads * self.queries == 0 {
+            return Ok(program);
+        }
         let (kernel, queries, launch) = match variant.name {
             "wgmma" if self.head_size > WIDEST => {
                 return Err(err!(
@@ -67,7 +77,8 @@ impl Attention {
                     "{name}: the variant `wgmma` takes heads of at most {WIDEST}; use `mma`, which takes 256"
                 ));
             }
-            "wgmma" => self.wgmma(dtype),
+            // A tensor map has no extent of 0.
+            "wgmma" if self.keys > 0 => self.wgmma(dtype),
             _ => self.mma(),
         };
         let kernel = kernel.define("CAUSAL", u32::from(self.causal));

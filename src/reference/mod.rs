@@ -140,7 +140,7 @@ pub use activation_backward::{activation_backward, activation_backward_bound};
 #[cfg(feature = "nn")]
 pub use adam::{adam, adam_bound};
 #[cfg(feature = "attention")]
-pub use attention::{AttentionInputs, attention, attention_bound};
+pub use attention::{AttentionInputs, attention, attention_bound, attention_scores, attention_scores_bound};
 pub use axpy::{axpy, axpy_bound};
 #[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};
