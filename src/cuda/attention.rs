@@ -193,7 +193,7 @@ pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use crate::attention::Paging;
+    use crate::attention::{Paging, ScoreStage};
 
     #[test]
     fn samples_are_valid() {
@@ -218,6 +218,8 @@ mod tests {
         assert_eq!(of(64, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));
         assert_eq!(of(256, &CudaProfile::h100()).unwrap(), ("mma", [2, 16, 1]));
         assert_eq!(of(64, &CudaProfile::sm(80)).unwrap(), ("mma", [2, 16, 1]));
+        let none = Attention::new([2, 8, 0, 64], [2, 300]);
+        assert!(CudaOp::<f16>::lower(&none, &CudaProfile::h100()).unwrap().launches.is_empty());
         assert_eq!(of(64, &CudaProfile::sm(75)).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
@@ -233,6 +235,10 @@ mod tests {
             op.clone().lengths(),
             op.clone().paged(Paging { tokens: 16, pages: 4 }),
             op.clone().kv(KvType::Int8),
+            op.clone().value_size(32),
+            op.clone().softcap(2.0),
+            op.clone().scores(ScoreStage::Weights),
+            Attention::new([1, 2, 8, 36], [2, 8]),
         ] {
             let (kind, text) = refusal(op);
             assert!(kind == ErrorKind::Unsupported && text.contains("plan it on a `Gpu`"), "{text}");

@@ -75,8 +75,8 @@ where
     if scores {
         op = op.scores(match call.int("qk_matmul_output_mode", 0) {
             0 => ScoreStage::Products,
-            1 => ScoreStage::Masked,
-            2 => ScoreStage::Capped,
+            1 => ScoreStage::Capped,
+            2 => ScoreStage::Masked,
             _ => ScoreStage::Weights,
         });
     }
