@@ -8,10 +8,7 @@ use super::backward_padding;
 use super::form;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-<<<<<<< HEAD
 use crate::program::fill::fill;
-=======
->>>>>>> heads-merge
 use crate::program::{
     Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Resource,
     Translation, Variant, choose, lowered_as, operands,
@@ -77,15 +74,9 @@ use half::f16;
 /// multiple of 16 for `coop`, of 4 for `flash`, or of 2 for `naive` and f16, are copied to padded rows in scratch and back.
 ///
 /// # Errors
-<<<<<<< HEAD
 /// - [`Shape`](crate::ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a size that the variant does not take; operands or a device that
 ///   `coop` cannot use.
-=======
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are not a multiple of kv heads.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a head size that is not a multiple of 8 up to 256, or that the
-///   variant does not take; operands or a device that `coop` cannot use.
->>>>>>> heads-merge
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, an unknown
 ///   variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, the heads that share keys above the
@@ -162,7 +153,6 @@ impl AttentionBackward {
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let of = &self.forward;
         let name = of.name("attention-backward");
-<<<<<<< HEAD
         self.check(&name)?;
         let rows =
             |name: &'static str, heads, rows, size| elements(name, name, &[of.batch, heads, rows, size]);
@@ -170,22 +160,6 @@ impl AttentionBackward {
         let dy = rows("dy", of.heads, of.queries, self.value_size)?;
         let k = rows("k", of.kv_heads, of.keys, of.head_size)?;
         let v = rows("v", of.kv_heads, of.keys, self.value_size)?;
-=======
-        of.check(&name)?;
-        if [of.batch, of.heads, of.queries, of.keys].contains(&0) {
-            return Err(err!(Shape, "{name}: an extent is 0; every extent must be at least 1"));
-        }
-        if !of.head_size.is_multiple_of(8) || of.head_size > 256 {
-            return Err(err!(
-                Unsupported,
-                "{name}: the head size is {}; gradients need a multiple of 8 up to 256; pad q, k, v and dy with zeros \
-                 and set the scale",
-                of.head_size
-            ));
-        }
-        let q = elements(&name, "q", &[of.batch, of.heads, of.queries, of.head_size])?;
-        let k = elements(&name, "k", &[of.batch, of.kv_heads, of.keys, of.head_size])?;
->>>>>>> heads-merge
         let operand = |(name, len, access)| Operand { name, dtype, len, access };
         let operands: Vec<Operand> = [
             ("q", q, Access::Read),

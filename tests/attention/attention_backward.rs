@@ -256,15 +256,9 @@ fn rejects_bad_requests() {
         assert!(e.to_string().starts_with("attention-backward"), "{e}");
     };
     rejects(new([1, 3, 4, 8], [2, 4]), ErrorKind::Shape);
-<<<<<<< HEAD
     rejects(new([1, 2, 4, 0], [2, 4]), ErrorKind::Shape);
     rejects(new([1, 2, 4, 8], [2, 4]).value_size(0), ErrorKind::Shape);
     rejects(new([1, 2, 4, 264], [2, 4]).variant("flash"), ErrorKind::Unsupported);
-=======
-    rejects(new([1, 2, 0, 8], [2, 4]), ErrorKind::Shape);
-    rejects(new([1, 2, 4, 8], [2, 0]), ErrorKind::Shape);
-    rejects(new([1, 2, 4, 12], [2, 4]), ErrorKind::Unsupported);
->>>>>>> heads-merge
     rejects(new([1, 2, 4, 8], [2, 4]).window(0), ErrorKind::InvalidArgument);
     rejects(new([1, 2, 4, 8], [2, 4]).scale(f32::NAN), ErrorKind::InvalidArgument);
     rejects(new([1, 2, 4, 8], [2, 4]).variant("fast"), ErrorKind::InvalidArgument);
