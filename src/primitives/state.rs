@@ -307,15 +307,6 @@ impl<'a> Monoid<'a> {
         if self.words() == 3 { 16 } else { 4 * self.words() }
     }
 
-    /// Bytes of an accumulator with a flag or a count, in an array.
-    pub(crate) fn item_bytes(&self) -> u64 {
-        match self.words() {
-            1 => 8,
-            4 => 32,
-            _ => 16,
-        }
-    }
-
     /// Returns the spec of kernels that combine elements.
     pub(crate) fn spec(&self) -> Spec {
         let Some(state) = &self.state else { return self.op.specialise(Spec::new(), self.dtype) };
