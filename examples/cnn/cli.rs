@@ -61,7 +61,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         match arg {
             Long("data") => data = Some(PathBuf::from(args.value()?)),
             Long("model") => {
-                training.model = named("model", &args.value()?.string()?, Model::ALL, Model::name)?
+                training.model = named("model", &args.value()?.string()?, Model::ALL, Model::name)?;
             }
             Long("weights") => weights = Some(PathBuf::from(args.value()?)),
             Long("checkpoint") => checkpoint = Some(PathBuf::from(args.value()?)),
