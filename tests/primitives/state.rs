@@ -251,7 +251,7 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
     assert!(lowered(text).is_ok());
     for (part, other, want) in [
         ("sum: f32, count", "sum: vec2<f32>, count", "<user state>:1"),
-        ("count: u32 }", "count: u32, a: u32, b: u32, c: u32 }", "<user state>:1"),
+        ("count: u32 }", "count: u32, a: u32, b: u32, c: u32 }", "<user state>:2"),
         ("State(0.0, 0u)", "State(0.0)", "<user state>:2"),
         ("state_identity()", "identity()", "must define `fn state_identity() -> State`"),
         ("state_of(x: T)", "state_of(x: i32)", "<user state>:3"),
