@@ -13,6 +13,7 @@ use support::{Bench, centred, half, random};
 use tilework::attention::{Attention, AttentionBackward, CoopTile, FlashTile};
 #[cfg(feature = "cuda")]
 use tilework::cuda::CudaOp;
+#[cfg(feature = "cuda")]
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{Element, Result};

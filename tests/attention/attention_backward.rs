@@ -156,7 +156,8 @@ fn with_lasting_rows(text: &str) -> String {
 #[test]
 fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
-    let whole: [(Shape, u32, fn(AttentionBackward) -> AttentionBackward); 4] = [
+    type With = fn(AttentionBackward) -> AttentionBackward;
+    let whole: [(Shape, u32, With); 4] = [
         ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
         ([2, 2, 2, 70, 90, 48], 15 << 10, |op| op.causal()),
         ([1, 4, 2, 90, 130, 64], 17 << 10, |op| op.window(20)),
