@@ -255,7 +255,8 @@ impl ConvJob<'_> {
             slices => 4 * slices * outputs(chunk),
         };
         let most = chunks.iter().zip(&products).map(bytes).max().unwrap_or(0);
-        let what = format_args!("the slabs of {} slices", products[0].slices());
+        let slices = products[0].slices();
+        let what = format_args!("the slabs of {slices} slices");
         self.profile.check_scratch(self.c.op, what, most, "take fewer slices or images")?;
         let slabs = (most > 0).then(|| program.scratch(most));
         for (chunk, product) in chunks.iter().zip(&products) {
