@@ -146,9 +146,11 @@ pub(crate) enum Accumulator {
     Word,
     /// A key and an index.
     Pair,
+    /// A state of one to four words, which only reductions have.
+    State,
 }
 
-/// The option `op` of scans and reductions of runs: operators that return no position.
+/// The option `op` of scans and reductions of runs: operators of one word.
 pub(super) const OP: Setting = Setting::word("op", || {
     Operator::BUILT_IN
         .into_iter()
@@ -327,6 +329,11 @@ impl Operator {
     pub(crate) fn accumulator(&self) -> Accumulator {
         match self {
             Operator::ArgMin | Operator::ArgMax => Accumulator::Pair,
+            Operator::MinMax
+            | Operator::MeanVariance(_)
+            | Operator::LogSumExp
+            | Operator::Affine(_)
+            | Operator::State(_) => Accumulator::State,
             _ => Accumulator::Word,
         }
     }

@@ -58,7 +58,7 @@ fn policy(profile: &DeviceProfile, n: u64) -> ScanPolicy {
 impl RunsJob<'_> {
     pub(super) fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { name, op, dtype, labels, n, form, .. } = *self;
-        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() == Accumulator::Pair {
+        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() != Accumulator::Word {
             return Err(err!(
                 Unsupported,
                 "{name}: {} of {dtype}; sum, prod, min, max and custom operators reduce f32, i32 and u32",

@@ -36,8 +36,6 @@ pub struct MinMax;
 /// let gpu = Gpu::new()?;
 /// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
 /// assert_eq!(gpu.reduce(&x, MeanVariance::population())?.read()?, [2.5, 1.25]);
-/// // A scan gives the statistics of all elements up to each.
-/// assert_eq!(gpu.inclusive_scan(&x, MeanVariance::population())?.read()?[..4], [1.0, 0.0, 1.5, 0.25]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
@@ -88,7 +86,7 @@ pub struct LogSumExp;
 /// // y = 2 y + 1, then y = 3 y, then y = y + 5.
 /// let maps = gpu.upload(&[2.0f32, 1.0, 3.0, 0.0, 1.0, 5.0])?;
 /// assert_eq!(gpu.reduce(&maps, Affine::maps())?.read()?, [6.0, 8.0]);
-/// assert_eq!(gpu.inclusive_scan(&maps, Affine::recurrence())?.read()?, [1.0, 3.0, 8.0]);
+/// assert_eq!(gpu.reduce(&maps, Affine::recurrence())?.read()?, [8.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,12 +95,12 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Returns maps: result `i` is the pair `a, b` of all maps up to `i`, the first of which is applied first.
+    /// Returns the composed map, a pair `a, b`; the first map is applied first.
     pub const fn maps() -> Self {
         Self { values: false }
     }
 
-    /// Returns values: a scan computes the linear recurrence `y[i] = a[i] y[i - 1] + b[i]` with `y[-1] = 0`. For another
+    /// Returns a value: the last one of the linear recurrence `y[i] = a[i] y[i - 1] + b[i]` with `y[-1] = 0`. For another
     /// start, add `a[0] y[-1]` to `b[0]`.
     pub const fn recurrence() -> Self {
         Self { values: true }
@@ -298,7 +296,7 @@ impl<'a> Monoid<'a> {
         match (&self.state, self.op.accumulator()) {
             (Some(state), _) => state.members.len() as u64,
             (None, Accumulator::Pair) => 2,
-            (None, Accumulator::Word) => 1,
+            (None, _) => 1,
         }
     }
 

@@ -282,6 +282,11 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
         refused(Op::<f32>::lower(&Reduce::new(Affine::maps(), 5).variant("shared"), &profile)),
         ErrorKind::Unsupported
     );
+    assert_eq!(
+        refused(Op::<f32>::lower(&Scan::new(MeanVariance::sample(), 5), &profile)),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(refused(Op::<f32>::lower(&ReduceByKey::new(MinMax, 5), &profile)), ErrorKind::Unsupported);
     let Some(gpu) = crate::support::gpu() else { return };
     let odd = gpu.upload(&[1.0f32; 5]).unwrap();
     assert_eq!(gpu.reduce(&odd, Affine::maps()).unwrap_err().kind(), ErrorKind::Shape);

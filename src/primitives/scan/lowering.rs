@@ -101,7 +101,7 @@ impl ScanJob<'_> {
     ) -> Result<Program> {
         let Self { name, op, dtype, len, form, .. } = *self;
         if matches!(dtype, DType::U8 | DType::I8 | DType::U64 | DType::Bf16)
-            || op.accumulator() == Accumulator::Pair
+            || op.accumulator() != Accumulator::Word
         {
             return Err(err!(
                 Unsupported,
