@@ -28,6 +28,9 @@ fn element(i: u32) -> T {
 fn attention_backward_pad(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let first = (workgroup_index(id) * WORKGROUP_SIZE + local) * PACK;
     if first < params.len {
-        output[first / PACK] = encode(element(first), element(first + PACK - 1u));
+        var word = encode(element(first), element(first + PACK - 1u));
+        // What follows an odd number of halves stays as it is.
+        if first + PACK > params.len { word = (word & 0xffffu) | (output[first / PACK] & 0xffff0000u); }
+        output[first / PACK] = word;
     }
 }
