@@ -8,7 +8,7 @@
 // and of delta w k. wg_vec4s holds two tiles, TILE_DIMS dimensions at a time; then, in the same place, weights and
 // TILE_VALUES walked rows. Rows are padded by a vec4, so that lanes hit different banks.
 //
-// SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 may drop NaN.
+// SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 and log2 may drop NaN.
 #import attention/attention_backward_params
 #import element/exp4
 
@@ -74,6 +74,14 @@ fn power(x: vec4<f32>) -> vec4<f32> {
     return select(exp2(x), x, is_nan4(x));
 #else
     return exp2(x);
+#endif
+}
+
+fn logarithm(x: f32) -> f32 {
+#if CAREFUL
+    return select(log2(x), x, is_nan4(vec4(x)).x);
+#else
+    return log2(x);
 #endif
 }
 
@@ -372,7 +380,7 @@ fn attention_backward_flash_keys(
     let by_{r} = select(1.0 / sum_{r}, 0.0, is_empty_{r});
     let delta_{r} = weighted_{r} * by_{r};
     if lane == 0u && group_row + {r}u * GROUPS <= last_own - first_own {
-        let sum = select(largest_{r} + log2(sum_{r}), -minus_infinity, is_empty_{r});
+        let sum = select(largest_{r} + logarithm(sum_{r}), -minus_infinity, is_empty_{r});
         statistics[first_own + group_row + {r}u * GROUPS] = vec2(sum, delta_{r});
     }
 #for c in COLUMNS
