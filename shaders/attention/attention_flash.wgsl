@@ -17,6 +17,7 @@
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
 #import element/is_nan
+#import attention/across_lanes
 
 const TILE_ROWS: u32 = 64u;
 // A multiple of 4 * LANES.
@@ -177,40 +178,6 @@ var<workgroup> wg_vec4s: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #put store_{of}()
         }
 #end
-#end
-
-// Reduces `name` over the lanes of each row: the maximum, or the sum. Lanes LANES / 2, LANES / 4, ..., 1 apart exchange
-// values; LANES is at most 1024.
-#block across(name, is_largest)
-#if SUBGROUPS
-#for step in 1..11
-#if LANES >> step > 0
-#for r in THREAD_ROWS
-#if is_largest
-        {name}_{r} = max({name}_{r}, subgroupShuffleXor({name}_{r}, LANES >> {step}u));
-#else
-        {name}_{r} = {name}_{r} + subgroupShuffleXor({name}_{r}, LANES >> {step}u);
-#endif
-#end
-#endif
-#end
-#else
-        workgroupBarrier();
-#for r in THREAD_ROWS
-        wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + lane] = {name}_{r};
-#end
-        workgroupBarrier();
-#for r in THREAD_ROWS
-        {name}_{r} = wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES];
-#for l in 1..LANES
-#if is_largest
-        {name}_{r} = max({name}_{r}, wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + {l}u]);
-#else
-        {name}_{r} = {name}_{r} + wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + {l}u];
-#endif
-#end
-#end
-#endif
 #end
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -135,8 +135,8 @@ impl Conv2d {
         self
     }
 
-    /// Sets the number of slices that `implicit` cuts the sum of an output into, at most 1024; each has scratch of the
-    /// size of the output. The default is predicted to be the fastest. Other variants ignore it.
+    /// Sets the number of slices that `implicit` cuts the sum of an output into, clamped to 1 to 1024; each has scratch
+    /// of the size of the output. The default is predicted to be the fastest. Other variants ignore it.
     #[must_use]
     pub fn slices(mut self, slices: u32) -> Self {
         self.slices = Some(slices);
