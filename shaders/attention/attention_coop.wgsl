@@ -183,44 +183,36 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         v_next_{j} = v[row_of(pair, min(key + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
 #end
 
-        // Scores, q k^T. naga requires named arguments of coopStoreT, here and below.
-#for c in KEY_BLOCKS
-        {
-#for r in ROW_BLOCKS
-            var s_{r} = coop_mat16x16<f32, C>();
-#end
-#for d in DIM_BLOCKS
-            let k_{d} = coopLoad<coop_mat16x16<f16, B>>(
-                &wg_k[({SIDE * c}u * KV_PITCH + {SIDE * d}u) / 4u], KV_PITCH / 4u);
-#for r in ROW_BLOCKS
-            s_{r} = coopMultiplyAdd(q_{r}_{d}, k_{d}, s_{r});
-#end
-#end
-#for r in ROW_BLOCKS
-            {
-                let value = s_{r};
-                let to = ((team * TEAM_ROWS + {SIDE * r}u) * S_PITCH + {SIDE * c}u) / 4u;
-                let stride = S_PITCH / 4u;
-                coopStoreT(value, &wg_s[to], stride);
-            }
-#end
-        }
-#end
-        // Adds weights times values to the output.
+        // Scores, q k^T, and weights times values in turn: independent products hide each other's latency. naga requires
+        // named arguments of coopStoreT, here and below.
         {
 #for r in ROW_BLOCKS
 #for c in KEY_BLOCKS
+            var s_{r}_{c} = coop_mat16x16<f32, C>();
             let p_{r}_{c} = coopLoadT<coop_mat16x16<f16, A>>(
                 &wg_p[((team * TEAM_ROWS + {SIDE * r}u) * P_PITCH + {SIDE * c}u) / 4u], P_PITCH / 4u);
 #end
 #end
 #for d in DIM_BLOCKS
 #for c in KEY_BLOCKS
+            let k_{d}_{c} = coopLoad<coop_mat16x16<f16, B>>(
+                &wg_k[({SIDE * c}u * KV_PITCH + {SIDE * d}u) / 4u], KV_PITCH / 4u);
             let v_{d}_{c} = coopLoadT<coop_mat16x16<f16, B>>(
                 &wg_v[({SIDE * c}u * KV_PITCH + {SIDE * d}u) / 4u], KV_PITCH / 4u);
 #for r in ROW_BLOCKS
+            s_{r}_{c} = coopMultiplyAdd(q_{r}_{d}, k_{d}_{c}, s_{r}_{c});
             o_{r}_{d} = coopMultiplyAdd(p_{r}_{c}, v_{d}_{c}, o_{r}_{d});
 #end
+#end
+#end
+#for r in ROW_BLOCKS
+#for c in KEY_BLOCKS
+            {
+                let value = s_{r}_{c};
+                let to = ((team * TEAM_ROWS + {SIDE * r}u) * S_PITCH + {SIDE * c}u) / 4u;
+                let stride = S_PITCH / 4u;
+                coopStoreT(value, &wg_s[to], stride);
+            }
 #end
 #end
         }

@@ -63,8 +63,9 @@ const INPUTS: [AttentionOperand; 6] = [
 ];
 
 /// Chooses the tile for a head size. TFLOP/s on an H100 (Vulkan, driver 580.159.04), B4 H16 T4096, with subgroups x
-/// rows, keys: head size 64: 134 with 4 x 32, 16; 126 with 8 x 16, 16; 121 with 4 x 16, 32; 108 with 4 x 32, 32; 97
-/// with 4 x 16, 64. Head size 128: 174 with 8 x 16, 32; 134 with 4 x 32, 32; 132 with 8 x 16, 16; 124 with 4 x 32, 16.
+/// rows, keys: head size 64: 163 with 4 x 32, 16; 143 with 4 x 16, 32; 138 with 2 x 32, 16 and 8 x 16, 16; 133 with
+/// 8 x 32, 16; 131 with 4 x 32, 32. Head size 128: 182 with 8 x 16, 32; 175 with 8 x 32, 16; 151 with 4 x 16, 16; 140
+/// with 8 x 16, 16; 132 with 4 x 32, 16 and 4 x 16, 32; 123 with 4 x 32, 32.
 fn policy(head_size: usize) -> CoopTile {
     if head_size <= 64 {
         CoopTile { teams: 4, rows: 32, keys: 16 }
