@@ -2,6 +2,7 @@
 
 use super::pixels::check;
 use crate::support::{Device, Sample, devices, gpu};
+use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::reference::{equalize, equalize_bound};
@@ -33,6 +34,12 @@ fn equalize_matches_reference_on_unusual_values() {
     (x[2], x[5], x[6]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
     compare(device, &Equalize::new(image).range(-1.0, 9.0), &x);
     compare(device, &Equalize::new(image), &[5.0f32; 15]);
+    // f16: an odd number of elements, and channels that share words.
+    let halves: Vec<f16> = x.iter().map(|x| f16::from_f32(*x)).collect();
+    compare(device, &Equalize::new(image).range(-1.0, 9.0), &halves);
+    for image in [Image::rgb([5, 1]), Image::rgb([5, 1]).planar()] {
+        compare(device, &Equalize::new(image).range(-1.0, 9.0), &halves);
+    }
 }
 
 #[test]

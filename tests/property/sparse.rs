@@ -59,6 +59,13 @@ fn with_lists(mut case: Case, matrix: &HostMatrix, halves: bool) -> Case {
     case
 }
 
+/// As [`with_lists`], with the order by row that the variant takes.
+fn with_order(case: Case, matrix: &HostMatrix, halves: bool, variant: &str) -> Case {
+    let case = with_lists(case, matrix, halves);
+    let order = if variant.ends_with("-atomic") { Vec::new() } else { matrix.by_row().unwrap() };
+    order.iter().fold(case, |case, list| case.given(list))
+}
+
 pub(super) fn spmv(draw: &mut Draw) -> Case {
     let target = draw.option(&TARGETS);
     let halves = draw.option(&[false, false, true]);
@@ -78,7 +85,7 @@ pub(super) fn spmv(draw: &mut Draw) -> Case {
     }
     let variant = variant(draw, Spmv::variants(), layout.format.name());
     let op = Spmv::new(layout).alpha(alpha).beta(beta).statistics(&statistics).variant(variant);
-    with_lists(Case::new::<f32>(op), &host, halves).given(&x).updated(&y, want, bound)
+    with_order(Case::new::<f32>(op), &host, halves, variant).given(&x).updated(&y, want, bound)
 }
 
 pub(super) fn spmm(draw: &mut Draw) -> Case {
@@ -93,7 +100,7 @@ pub(super) fn spmm(draw: &mut Draw) -> Case {
     let layout = host.layout().unwrap();
     let variant = variant(draw, Spmm::variants(), layout.format.name());
     let op = Spmm::new(layout, n).alpha(alpha).beta(beta).variant(variant);
-    with_lists(Case::new::<f32>(op), &host, false).given(&b).updated(&c, want, bound)
+    with_order(Case::new::<f32>(op), &host, false, variant).given(&b).updated(&c, want, bound)
 }
 
 pub(super) fn spconvert(draw: &mut Draw) -> Case {
