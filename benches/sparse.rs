@@ -277,8 +277,8 @@ fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: T
     Ok(())
 }
 
-/// New entries: behind coordinates, and into free slots of rows that are half full. The entries are padding, so that the
-/// slots stay free and every run does the same.
+/// New entries: behind coordinates, and into free slots of rows that are half full. The entries are padding, so that
+/// the slots stay free and every run does the same.
 fn spinsert(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
     let n = bench.scale(1 << 20, 1 << 12);

@@ -1,5 +1,5 @@
-// Copies one channel of an image, to be counted: one thread copies a word, four pixels of bytes, two of f16 (HALVES), one
-// of f32.
+// Copies one channel of an image, to be counted: one thread copies a word, four pixels of bytes, two of f16 (HALVES),
+// one of f32.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;

@@ -15,11 +15,11 @@ struct Params {
 #if HALVES
 // The f16 at this index of the list, as bits.
 fn half_at(at: u32, old: u32) -> u32 {
-    let from = at - params.first;
-    if at < params.first || from >= params.count {
+    let i = at - params.first;
+    if at < params.first || i >= params.count {
         return old;
     }
-    return (added[from / 2u] >> (16u * (from % 2u))) & 0xffffu;
+    return (added[i / 2u] >> (16u * (i % 2u))) & 0xffffu;
 }
 #endif
 

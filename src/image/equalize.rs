@@ -32,10 +32,10 @@ use half::f16;
 /// # Formula
 /// u8, as OpenCV's `equalizeHist`: if `c(v)` pixels of the channel have at most the value `v`, and `m` have the
 /// smallest value present, `v` becomes `255 (c(v) - m) / (pixels - m)`, rounded half up (OpenCV rounds a product in
-/// f32, and may differ by 1 near a half); a channel of one value stays unchanged. f32 and f16, as
-/// scikit-image's `equalize_hist`: `c` is counted in 256 bins over [`range`](Self::range) (0 to 1), and `x` becomes `c / c(hi)`,
-/// interpolated between the middles of the two nearest bins, in 0 ... 1. Elements outside the range are not
-/// counted, and become the value at its nearer end; NaN stays NaN.
+/// f32, and may differ by 1 near a half); a channel of one value stays unchanged. f32 and f16, as scikit-image's
+/// `equalize_hist`: `c` is counted in 256 bins over [`range`](Self::range) (0 to 1), and `x` becomes `c / c(hi)`,
+/// interpolated between the middles of the two nearest bins, in 0 ... 1. Elements outside the range are not counted,
+/// and become the value at its nearer end; NaN stays NaN.
 ///
 /// # Shapes
 /// `input` and `output` are the [`Image`]; any extent may be 0. Each channel is equalised by itself, as in Pillow;

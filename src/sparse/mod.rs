@@ -42,9 +42,10 @@ macro_rules! product_builders {
         }
 
         #[doc = concat!(
-            "Reads alpha and beta from an operand `scalars` of two f32, `plan.with_scalars(&scalars)`, instead of those ",
-            "given: they change without a new plan, for one more dispatch and 4 bytes of scratch for each element of ",
-            $y, ". With an alpha of 0 the product does not reach the result, with a beta of 0 the old ", $y, " does not."
+            "Reads alpha and beta from an operand `scalars` of two f32, `plan.with_scalars(&scalars)`, instead of ",
+            "those given: they change without a new plan, for one more dispatch and 4 bytes of scratch for each ",
+            "element of ", $y, ". With an alpha of 0 the product does not reach the result, with a beta of 0 the old ",
+            $y, " does not."
         )]
         #[must_use]
         pub fn with_scalars(mut self) -> Self {

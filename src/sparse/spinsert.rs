@@ -19,7 +19,9 @@ use crate::shader::Spec;
 /// use tilework::prelude::*;
 /// use tilework::sparse::{Coo, Spinsert};
 ///
-/// let entry = |row, col, value| Coo { rows: 2, cols: 2, row_idxs: vec![row], col_idxs: vec![col], values: vec![value] };
+/// let entry = |row, col, value| {
+///     Coo { rows: 2, cols: 2, row_idxs: vec![row], col_idxs: vec![col], values: vec![value] }
+/// };
 /// let gpu = Gpu::new()?;
 /// let (mut a, new) = (gpu.upload_matrix(&entry(1, 1, 2.0))?, gpu.upload_matrix(&entry(0, 1, 3.0))?);
 /// gpu.insert_entries(&mut a, &new)?; // plans, grows the matrix and records
@@ -32,14 +34,14 @@ use crate::shader::Spec;
 /// [`Gpu::insert_entries`](crate::Gpu::insert_entries) runs this op on a [`DeviceMatrix`](crate::DeviceMatrix).
 ///
 /// # Shapes
-/// The matrix has the [`MatrixLayout`] given, in [`Format::Coo`] or [`Format::Ell`], with values of f32 or f16. Operands
-/// of an [`Executable`](crate::gpu::Executable) are its lists, the rows, columns and values of the `n` new entries, and
-/// `missing`, one word. Lists of coordinates have room for the new entries behind the old ones. Rows and columns must lie
-/// inside the matrix. Any extent may be 0.
+/// The matrix has the [`MatrixLayout`] given, in [`Format::Coo`] or [`Format::Ell`], with values of f32 or f16.
+/// Operands of an [`Executable`](crate::gpu::Executable) are its lists, the rows, columns and values of the `n` new
+/// entries, and `missing`, one word. Lists of coordinates have room for the new entries behind the old ones. Rows and
+/// columns must lie inside the matrix. Any extent may be 0.
 ///
 /// Coordinates are appended in their order. ELL puts each entry into the first free slot of its row, in their order. If
-/// rows lack slots, the matrix stays as it is, and `missing` holds the number of slots that lack; otherwise 0. A position
-/// may get several entries, whose values add up in products.
+/// rows lack slots, the matrix stays as it is, and `missing` holds the number of slots that lack; otherwise 0. A
+/// position may get several entries, whose values add up in products.
 ///
 /// # Precision and determinism
 /// Values move as bits. The same inputs give the same result on every device.

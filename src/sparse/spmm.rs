@@ -41,7 +41,8 @@ use lowering::SpmmLowering;
 /// `n`, both row-major f32. [`ldb`](Self::ldb) and [`ldc`](Self::ldc) are the elements from one row to the next, `n` by
 /// default; elements between rows are not changed. Operands are a [`DeviceMatrix`](crate::DeviceMatrix), B and C; an
 /// untyped [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix, and
-/// then those of [`SparseMatrix::by_row`](super::SparseMatrix::by_row). C must not overlap the others. Any extent may be 0, and the matrix may have no entries.
+/// then those of [`SparseMatrix::by_row`](super::SparseMatrix::by_row). C must not overlap the others. Any extent may
+/// be 0, and the matrix may have no entries.
 ///
 /// [`with_scalars`](Self::with_scalars) takes alpha and beta from the device, to change them without a new plan.
 ///
@@ -59,8 +60,8 @@ use lowering::SpmmLowering;
 /// B fits there. C is written once, and read once if `beta` is not 0. If `n`, `ldb` and `ldc` are multiples of four,
 /// rows are read as vec4, which is nearly twice as fast. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and
 /// `sell`, and one more for every 2^20 entries of the longest row; several for the others, with scratch of one row of C
-/// for each 32 of their steps. `csc`, and `coo` and `hybrid` on unsorted entries, read an order by row that is made once,
-/// as [`Spmv`](crate::Spmv) says.
+/// for each 32 of their steps. `csc`, and `coo` and `hybrid` on unsorted entries, read an order by row that is made
+/// once, as [`Spmv`](crate::Spmv) says.
 ///
 /// # Variants
 /// `coo`; `csr-scalar`, `csr-vector`, `csr-merge`; `csc`; `ell`; `jds`; `hybrid`; `sell`. The name starts with the
@@ -81,7 +82,8 @@ use lowering::SpmmLowering;
 /// Lanes cover dense columns, and a team walks the entries of A.
 /// - `shaders/sparse/spmm_csr_vector.wgsl`: row splitting, C. Yang, A. Buluç and J. Owens, 2018.
 /// - `spmm_csr_merge.wgsl`: the same authors, and D. Merrill and M. Garland, 2016.
-/// - `spmm_coo.wgsl`: segmented sums with carries, G. Blelloch et al., 1993. `csc` reads its entries in an order by row.
+/// - `spmm_coo.wgsl`: segmented sums with carries, G. Blelloch et al., 1993. `csc` reads its entries in an order by
+///   row.
 /// - `spmm_ell.wgsl`, `spmm_jds.wgsl`, `spmm_sell.wgsl`: as in [`Spmv`](crate::Spmv).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmm {

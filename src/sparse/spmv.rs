@@ -43,7 +43,8 @@ use crate::shader::Spec;
 /// A is `rows` x `cols` in any [`Format`], with f32 or f16 values and u32 indices. `x` has `cols` elements and `y` has
 /// `rows`, both f32. Operands are a [`DeviceMatrix`](crate::DeviceMatrix), `x` and `y`; an untyped
 /// [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix, and then
-/// those of [`SparseMatrix::by_row`](super::SparseMatrix::by_row). `y` must not overlap the others. Any extent may be 0, and the matrix may have no entries.
+/// those of [`SparseMatrix::by_row`](super::SparseMatrix::by_row). `y` must not overlap the others. Any extent may be
+/// 0, and the matrix may have no entries.
 ///
 /// [`with_scalars`](Self::with_scalars) takes alpha and beta from the device, to change them without a new plan.
 ///
@@ -62,9 +63,10 @@ use crate::shader::Spec;
 /// 2 flop for each entry. Every list (without padding) and x are read once, y is written once, and read once if `beta`
 /// is not 0. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell`, and one more for every 2^20 entries
 /// of the longest row; three for `csr-merge` and `csr-segmented`; two or more for the others. Scratch is 8 bytes for
-/// each tile of entries, 12 for `csr-merge` and `csr-segmented`. `csc`, and `coo` and `hybrid` on unsorted entries, read
-/// 12 bytes more for each entry: its row, column and index in an order by row. The [`DeviceMatrix`](crate::DeviceMatrix)
-/// owns that order, which its first product makes ([`Gpu::order_matrix`](crate::Gpu::order_matrix)).
+/// each tile of entries, 12 for `csr-merge` and `csr-segmented`. `csc`, and `coo` and `hybrid` on unsorted entries,
+/// read 12 bytes more for each entry: its row, column and index in an order by row. The
+/// [`DeviceMatrix`](crate::DeviceMatrix) owns that order, which its first product makes
+/// ([`Gpu::order_matrix`](crate::Gpu::order_matrix)).
 ///
 /// # Variants
 /// `coo`, `coo-atomic`; `csr-scalar`, `csr-vector`, `csr-merge`, `csr-segmented`; `csc`, `csc-atomic`; `ell`; `jds`;

@@ -336,13 +336,15 @@ fn a_matrix_of_entries_on_the_device_multiplies_and_its_values_change() {
     refused(a.values_f16().map(drop), ErrorKind::Shape, "no single list of f16");
     let hybrid = gpu.upload_matrix(&ragged(9, 9, 5).to_hybrid(1).unwrap()).unwrap();
     refused(hybrid.values().map(drop), ErrorKind::Shape, "hybrid");
-    let few = gpu.matrix_of_entries([89, 70], &rows, &cols, values.clone()).map(drop);
-    refused(few, ErrorKind::Shape, "an entry in row 89");
-    refused(
-        gpu.matrix_of_entries([90, 69], &rows, &cols, values).map(drop),
-        ErrorKind::Shape,
-        "in column 69",
-    );
+    // The largest indices are one too large.
+    let [row, col] = [&coo.row_idxs, &coo.col_idxs].map(|list| *list.iter().max().unwrap());
+    for (extents, text) in [
+        ([row as usize, 70], format!("an entry in row {row}")),
+        ([90, col as usize], format!("an entry in column {col}")),
+    ] {
+        let few = gpu.matrix_of_entries(extents, &rows, &cols, values.clone()).map(drop);
+        refused(few, ErrorKind::Shape, &text);
+    }
     let short = gpu.upload(&[1.0f32]).unwrap();
     refused(gpu.matrix_of_entries([90, 70], &rows, &cols, short).map(drop), ErrorKind::Shape, "`values`");
     let none = gpu.alloc::<u32>(0).unwrap();

@@ -18,8 +18,8 @@ impl DeviceMatrix {
 }
 
 impl Gpu {
-    /// Inserts the entries of `new`, coordinates on the device, into a matrix of [`Format::Coo`] or [`Format::Ell`] with
-    /// the same type of values: [`Spinsert`].
+    /// Inserts the entries of `new`, coordinates on the device, into a matrix of [`Format::Coo`] or [`Format::Ell`]
+    /// with the same type of values: [`Spinsert`].
     ///
     /// Coordinates are appended in their order; a sorted matrix no longer counts as sorted. When memory is full, the
     /// arrays move to ones twice as long ([`DeviceMatrix::capacity`]), so that many small insertions cost little

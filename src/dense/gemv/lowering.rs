@@ -279,7 +279,7 @@ impl GemvLowering<'_> {
         let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
         let spec =
             self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);
-        let spec = self.ending(spec, 1);
+        let spec = self.ending(spec, 2);
         let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
         let params = GemvParams { parts: parts as u32, ..self.params() };
         let workgroups = u64::from(params.outputs).div_ceil(WORKGROUP_SIZE / share);

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::program::{DeviceProfile, Program};
 use crate::sparse::MatrixLayout;
 
-/// Appends to a program, whose operands are those of [`Spinsert`](crate::sparse::Spinsert), the insertion of `n` entries
-/// into free slots of rows: all of them, or none if slots are missing.
+/// Appends to a program, whose operands are those of [`Spinsert`](crate::sparse::Spinsert), the insertion of `n`
+/// entries into free slots of rows: all of them, or none if slots are missing.
 pub(crate) fn insert_slots(
     program: Program,
     to: &MatrixLayout,
