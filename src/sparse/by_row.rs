@@ -51,11 +51,11 @@ pub(crate) fn order_by_row(matrix: &MatrixLayout, profile: &DeviceProfile) -> Re
     const WORKGROUP_SIZE: u32 = 256;
     let n = matrix.unordered().unwrap_or(0);
     let mut program = step("the entries by row");
-    program.operands = matrix.operands("spconvert")?.drain(matrix.unordered_lists()).collect();
+    program.operands = matrix.operands("order by row")?.drain(matrix.unordered_lists()).collect();
     let written = |name| Operand { access: Access::Write, ..index_list(name, n) };
     program.operands.extend(BY_ROW.map(written));
     let remedy = "multiply chunks of rows, one call each";
-    profile.check_bindings("spconvert: order by row", &program.operands, remedy)?;
+    profile.check_bindings("order by row", &program.operands, remedy)?;
     if n == 0 || matrix.cols == 0 {
         return Ok(program);
     }
