@@ -299,7 +299,7 @@ fn spinsert(bench: &mut Bench) -> Result<()> {
                 gpu.upload(&(0..32 * n).map(|i| if i < entries { 1 } else { PADDING }).collect::<Vec<_>>())?;
             let rows = gpu.alloc::<u32>(operands[0].len)?;
             let floats = [gpu.alloc::<f32>(32 * n)?, random(&gpu, more, centred)?];
-            let halves = [gpu.alloc::<f16>(32 * n)?, gpu.alloc::<f16>(more)?];
+            let halves = [gpu.alloc_zeroed::<f16>(32 * n)?, gpu.alloc_zeroed::<f16>(more)?];
             let value = |at: usize, len| match values {
                 DType::F16 => Ok(halves[at].slice(..len)?.untyped()),
                 _ => tilework::Result::Ok(floats[at].slice(..len)?.untyped()),

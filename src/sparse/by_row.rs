@@ -87,9 +87,9 @@ pub(crate) fn order_by_row(matrix: &MatrixLayout, profile: &DeviceProfile) -> Re
 pub(super) fn order_on_host(matrix: &MatrixLayout, lists: &[&[u32]]) -> Result<Vec<Vec<u32>>> {
     let Some(n) = matrix.unordered() else { return Ok(Vec::new()) };
     let csc = matrix.format == Format::Csc;
-    let (rows, other) = match lists {
-        &[col_ptrs, rows] if csc => (rows, col_ptrs),
-        &[rows, cols] if cols.len() == n => (rows, cols),
+    let (rows, other) = match *lists {
+        [col_ptrs, rows] if csc => (rows, col_ptrs),
+        [rows, cols] if cols.len() == n => (rows, cols),
         _ => (&[][..], &[][..]),
     };
     if rows.len() != n {

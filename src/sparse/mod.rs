@@ -16,7 +16,8 @@
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) uploads any of them. On the device, [`Spmv`] multiplies by a
 //! vector, [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) converts to another format,
-//! and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
+//! [`Spinsert`] inserts entries, and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
+//! [`Gpu::matrix_of_entries`](crate::Gpu::matrix_of_entries) makes a matrix from buffers that kernels filled.
 //!
 //! | to find | use |
 //! |---|---|
