@@ -120,7 +120,8 @@ pub(super) fn given_order(
     variants: &[Variant],
     variant: &str,
 ) -> Result<Vec<Role>> {
-    if variants.iter().any(|v| v.name == variant && v.any_order) {
+    // A form without lists is only lowered.
+    if lists.is_empty() || variants.iter().any(|v| v.name == variant && v.any_order) {
         return Ok(Vec::new());
     }
     let indices = lists.get(matrix.unordered_lists()).unwrap_or_default().iter();
