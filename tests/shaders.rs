@@ -200,7 +200,7 @@ fn programs_stay_within_the_limits_of_their_device() {
             if let tilework::program::Grid::Direct(grid) = dispatch.grid {
                 assert!(grid.iter().all(|n| *n <= limits.max_workgroups_per_dimension), "{what}: {grid:?}");
             }
-            let bound = interface(&program.kernels[dispatch.kernel]).bindings;
+            let bound = &interface(&program.kernels[dispatch.kernel]).bindings;
             let storage = bound.iter().filter(|b| b.kind != BindingKind::Uniform).count();
             assert!(storage <= limits.max_storage_buffers as usize, "{what}");
             for b in &dispatch.bindings {
