@@ -9,8 +9,8 @@ use half::f16;
 use support::Case;
 #[cfg(feature = "cuda")]
 use support::random_on_cuda;
-use support::{Bench, centred, half, random};
-use tilework::attention::{Attention, AttentionBackward, CoopTile, FlashTile};
+use support::{Bench, Operand, centred, half, random};
+use tilework::attention::{Attention, AttentionBackward, CoopTile, FlashTile, KvAppend, KvType};
 #[cfg(feature = "cuda")]
 use tilework::cuda::CudaOp;
 #[cfg(feature = "cuda")]
@@ -24,6 +24,7 @@ fn main() -> Result<()> {
         ("attention-window", window),
         ("attention-decode", decode),
         ("attention-backward", backward),
+        ("kv-append", append),
         ("attention-flash-tiles", flash_tiles),
         ("attention-coop-tiles", coop_tiles),
     ])
@@ -122,6 +123,27 @@ fn decode(bench: &mut Bench) -> Result<()> {
             &named(&op, &["split-kv"]),
             half,
         )?;
+    }
+    Ok(())
+}
+
+/// A prompt, and one token of each sequence, behind what caches of each type hold.
+fn append(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let (heads, keys, d) = bench.scale((8, 8192, 128), (2, 128, 32));
+    for (batch, tokens) in bench.scale([(16, 1), (1, 4096)], [(2, 1), (1, 64)]) {
+        let new = random(&gpu, batch * heads * tokens * d, half)?;
+        let lengths = gpu.upload(&vec![(keys / 2) as u32; batch])?;
+        let size = format!("B{batch} H{heads} T{tokens} S{keys} D{d}");
+        let rows = batch * heads * keys;
+        let (k, v) = (gpu.alloc::<f16>(rows * d)?, gpu.alloc::<f16>(rows * d)?);
+        let (codes_k, codes_v) = (gpu.alloc::<i8>(rows * d)?, gpu.alloc::<i8>(rows * d)?);
+        let scales = gpu.alloc::<f32>(2 * rows)?;
+        let op = KvAppend::new([batch, heads, tokens, d], keys);
+        bench.op::<f16>(&op, &size, &[&new, &new, &lengths, &k, &v])?;
+        let op = op.kv(KvType::Int8);
+        let operands: [&dyn Operand; 6] = [&new, &new, &lengths, &codes_k, &codes_v, &scales];
+        bench.op::<f16>(&op, format!("{size} int8"), &operands)?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Result};
 fn main() -> Result<()> {
     support::groups(&[
         ("conv", conv),
+        ("conv-transpose", conv_transpose),
         ("filter1d", filter1d),
         ("filter2d", filter2d),
         ("filter3d", filter3d),
@@ -101,6 +102,28 @@ fn filter3d(bench: &mut Bench) -> Result<()> {
             bench.op::<f16>(&desc, &size, &[&halves, &out])?;
             let desc = Filter3d::with_filter([n; 3], f).variant(v.name);
             bench.op::<f32>(&desc, format!("{size} operand"), &[&x, &filter, &y])?;
+        }
+    }
+    Ok(())
+}
+
+/// Transposed layers: they double the image, as decoders do, or keep its size.
+fn conv_transpose(bench: &mut Bench) -> Result<()> {
+    let cases = bench.scale(
+        vec![([16, 64, 64, 64], 64, 4, 2), ([16, 256, 16, 16], 128, 4, 2), ([16, 64, 56, 56], 64, 3, 1)],
+        vec![([1, 8, 9, 9], 8, 4, 2), ([1, 8, 9, 9], 8, 3, 1)],
+    );
+    for (shape, filters, window, stride) in cases {
+        let layer = ConvTranspose2d::new(shape, filters, [window; 2]).stride([stride; 2]).pad([1; 2]);
+        let outputs = layer.output_shape()?.iter().product();
+        let [n, c, h, w] = shape;
+        let gpu = bench.gpu.clone();
+        let x = random(&gpu, n * c * h * w, centred)?;
+        let weights = random(&gpu, c * filters * window * window, centred)?;
+        let y = gpu.alloc::<f32>(outputs)?;
+        let size = format!("{n}x{c}x{h}x{w} {window}x{window} {filters} stride {stride}");
+        for v in ConvTranspose2d::variants() {
+            bench.op::<f32>(&layer.clone().variant(v.name), &size, &[&x, &weights, &y])?;
         }
     }
     Ok(())

@@ -14,6 +14,7 @@ use tilework::{Element, Result};
 fn main() -> Result<()> {
     support::groups(&[
         ("reduce", reduce),
+        ("reduce-state", reduce_state),
         ("scan", scan),
         ("segmented-scan", segmented_scan),
         ("reduce-by-key", reduce_by_key),
@@ -56,6 +57,36 @@ fn reduce(bench: &mut Bench) -> Result<()> {
     drop(half);
     let bytes = random(&gpu, largest, |b| b as u8)?;
     one(bench, Sum, "coarsened", &bytes, 1, largest)
+}
+
+/// Operators over a state, in one row and in many.
+fn reduce_state(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let n = bench.scale(1 << 26, 1 << 18);
+    let x = random(&gpu, n, centred)?;
+    for (rows, n) in [(1, n), (n >> 10, 1 << 10)] {
+        for v in Reduce::variants() {
+            state(bench, MinMax, v.name, &x, rows, n)?;
+            state(bench, MeanVariance::population(), v.name, &x, rows, n)?;
+            state(bench, LogSumExp, v.name, &x, rows, n)?;
+            // An element is a map of two numbers.
+            state(bench, Affine::maps(), v.name, &x, rows, n / 2)?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures a reduction by an operator over a state, if the variant takes it.
+fn state<O>(bench: &mut Bench, op: O, variant: &str, x: &Buffer<f32>, rows: usize, n: usize) -> Result<()>
+where
+    O: Reducer<f32, Output = f32>,
+{
+    let size = format!("{} {rows}x{n}", op.operator().name());
+    let op = Reduce::rows(op, rows, n).variant(variant);
+    let Ok(program) = Op::<f32>::lower(&op, bench.gpu.profile()) else { return Ok(()) };
+    let results = program.operands.last().map_or(0, |operand| operand.len);
+    let output = bench.gpu.alloc::<f32>(results)?;
+    bench.op::<f32>(&op, size, &[x, &output])
 }
 
 /// Selections that keep a random half of the elements, and runs.

@@ -4,12 +4,15 @@
 
 mod support;
 
+use half::f16;
 use support::{Bench, Case, centred, random};
+use tilework::DType;
 use tilework::Result;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::prelude::*;
 use tilework::sparse::{
-    ConjugateGradient, Coo, Csr, Duplicates, PageRank, Preconditioner, SparseMatrix, Target,
+    ConjugateGradient, Coo, Csr, Duplicates, Format, MatrixLayout, PADDING, PageRank, Preconditioner,
+    SparseMatrix, Spinsert, Target,
 };
 
 /// Makes a matrix with this number of rows.
@@ -21,6 +24,7 @@ fn main() -> Result<()> {
         ("formats", formats),
         ("spmv-tiles", spmv_tiles),
         ("spconvert", spconvert),
+        ("spinsert", spinsert),
         ("real", real),
         ("solve", solve),
         ("spmm", spmm),
@@ -273,6 +277,52 @@ fn one_conversion(bench: &mut Bench, name: &str, from: &impl SparseMatrix, to: T
     Ok(())
 }
 
+/// New entries: behind coordinates, and into free slots of rows that are half full. The entries are padding, so that
+/// the slots stay free and every run does the same.
+fn spinsert(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let n = bench.scale(1 << 20, 1 << 12);
+    let more = n / 4;
+    let mut state = 3;
+    let rows: Vec<u32> = (0..more).map(|_| next(&mut state) % n as u32).collect();
+    let (row_idxs, col_idxs) = (gpu.upload(&rows)?, gpu.upload(&vec![PADDING; more])?);
+    let missing = gpu.alloc::<u32>(1)?;
+    let (entries, cols) = (16 * n, u32::MAX as usize);
+    for (dtype, values) in [("f32", DType::F32), ("f16", DType::F16)] {
+        for v in Spinsert::variants() {
+            let ell = Format::Ell { width: 32 };
+            let format = if v.name == ell.name() { ell } else { Format::Coo { sorted: true } };
+            let matrix = MatrixLayout { rows: n, cols, entries, longest: 16, format, values };
+            let plan = Spinsert::new(matrix, more).variant(v.name).plan::<f32>(&gpu)?;
+            let operands = &plan.program().operands;
+            let filled =
+                gpu.upload(&(0..32 * n).map(|i| if i < entries { 1 } else { PADDING }).collect::<Vec<_>>())?;
+            let rows = gpu.alloc::<u32>(operands[0].len)?;
+            let floats = [gpu.alloc::<f32>(32 * n)?, random(&gpu, more, centred)?];
+            let halves = [gpu.alloc_zeroed::<f16>(32 * n)?, gpu.alloc_zeroed::<f16>(more)?];
+            let value = |at: usize, len| match values {
+                DType::F16 => Ok(halves[at].slice(..len)?.untyped()),
+                _ => tilework::Result::Ok(floats[at].slice(..len)?.untyped()),
+            };
+            let mut slices = vec![];
+            for (i, operand) in operands.iter().enumerate().take(operands.len() - 4) {
+                slices.push(match operand.name {
+                    "row_idxs" => rows.slice(..)?.untyped(),
+                    "col_idxs" => filled.slice(..operand.len)?.untyped(),
+                    _ => value(0, operands[i].len)?,
+                });
+            }
+            slices.extend([row_idxs.slice(..)?.untyped(), col_idxs.slice(..)?.untyped(), value(1, more)?]);
+            slices.push(missing.slice(..)?.untyped());
+            let size = format!("{n} rows, 16 a row, {more} more");
+            let case = Case { op: "spinsert", variant: v.name, dtype, size, cost: plan.program().cost };
+            let executable = plan.into_executable();
+            bench.device(&case, |rec| executable.record(rec, &slices));
+        }
+    }
+    Ok(())
+}
+
 /// Real matrices from the folder TILEWORK_SPARSE: each alone, where a cache may hold it, and repeated along the
 /// diagonal until no cache does. Skips small ones, which measure only a launch.
 fn real(bench: &mut Bench) -> Result<()> {
@@ -374,6 +424,15 @@ fn solve(bench: &mut Bench) -> Result<()> {
                 assert_eq!(solution.iterations, iterations);
             });
         }
+        let power =
+            gpu.power_iteration(&PowerIteration::new(a.layout()).tolerance(0.0).check_every(batch))?;
+        let cost = power.program().cost;
+        let case = Case { op: "solve", variant: "power-iteration", dtype: "f32", size: size(format), cost };
+        bench.device(&case, |rec| {
+            rec.copy(&b, &x)?;
+            power.record_start(rec, &a, &x)?;
+            power.record_steps(rec, &a, &x)
+        });
         let rank = gpu.page_rank(&PageRank::new(t.layout()).tolerance(0.0).check_every(batch))?;
         let cost = rank.program().cost;
         let case = Case { op: "solve", variant: "page-rank", dtype: "f32", size: size(format), cost };

@@ -63,6 +63,7 @@
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
 //! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
 //! | convert between sparse formats | [`Spconvert`], [`Gpu::convert_matrix`] |
+//! | insert entries into a sparse matrix | [`Spinsert`], [`Gpu::insert_entries`] |
 //! | **images and signals** | |
 //! | filter a line, an image or a volume | [`Filter1d`], [`Filter2d`], [`Filter3d`] |
 //! | convert to grey, blur, take medians, find edges, equalise | [`Grey`], [`Blur`], [`Gaussian`], [`Median`], [`Sobel`], [`Equalize`] |
@@ -267,7 +268,7 @@ pub use quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
 #[cfg(feature = "sparse")]
 pub use sparse::{ConjugateGradient, PageRank, PowerIteration, Preconditioner};
 #[cfg(feature = "sparse")]
-pub use sparse::{MatrixLayout, Spconvert, Spmm, Spmv};
+pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 
 /// The names that most programs use: `use tilework::prelude::*;`.
 ///
@@ -304,7 +305,7 @@ pub mod prelude {
     #[cfg(feature = "sparse")]
     pub use crate::{
         ConjugateGradient, DeviceList, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner,
-        Spconvert, Spmm, Spmv,
+        Spconvert, Spinsert, Spmm, Spmv,
     };
     #[cfg(feature = "dense")]
     pub use crate::{Gemm, GemmBatched, Gemv, Precision, Transpose};

@@ -177,6 +177,7 @@ mod sparse {
     mod power;
     mod real;
     mod spconvert;
+    mod spinsert;
     mod spmm;
     mod spmv;
 }

@@ -119,6 +119,7 @@ const CASES: &[(&str, DrawnBy)] = &[
     ("spmv", sparse::spmv),
     ("spmm", sparse::spmm),
     ("spconvert", sparse::spconvert),
+    ("spinsert", sparse::spinsert),
     ("conv", conv::conv),
     ("conv-transpose", conv::conv_transpose),
     ("conv-backward-data", conv::conv_backward_data),

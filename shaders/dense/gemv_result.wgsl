@@ -1,5 +1,6 @@
 // The parameters of every kernel of the matrix-vector product, for a chunk of rows of A as stored, and the result:
-// y becomes alpha * sum + beta * y, or, if sums are SPLIT, the sum goes to the parts of the whole.
+// y becomes alpha * sum + beta * y, or, if sums are SPLIT, the sum goes to the parts of the whole. With SCALARS alpha
+// and beta are bound.
 #import workgroup/index
 #if F16
 enable f16;
@@ -34,9 +35,21 @@ fn put(at: u32, part: u32, sum: f32) { partial[(params.first_part + part) * para
 #else
 @group(0) @binding(RESULT_BINDING) var<storage, read_write> y: array<T>;
 
+#if SCALARS
+const SCALARS_BINDING: u32 = 4u;
+@group(0) @binding(SCALARS_BINDING) var<storage, read> scalars: array<f32>;
+
+fn put(at: u32, part: u32, sum: f32) {
+    // With an alpha of 0, a NaN in the factors does not reach the result.
+    var value = select(scalars[0] * sum, 0.0, scalars[0] == 0.0);
+    if scalars[1] != 0.0 { value += scalars[1] * f32(y[at]); }
+    y[at] = T(value);
+}
+#else
 fn put(at: u32, part: u32, sum: f32) {
     var value = params.alpha * sum;
     if params.read_y != 0u { value += params.beta * f32(y[at]); }
     y[at] = T(value);
 }
+#endif
 #endif

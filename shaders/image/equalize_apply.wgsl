@@ -1,5 +1,5 @@
-// Replaces each element by its entry in the table of its channel: one thread maps a word of four bytes, or one float.
-// Tables are read from memory or, with SHARED, from a copy in workgroup memory.
+// Replaces each element by its entry in the table of its channel: one thread maps a word of four bytes or (HALVES) two
+// f16, or one float. Tables are read from memory or, with SHARED, from a copy in workgroup memory.
 #import workgroup/index
 #import element/is_nan
 
@@ -15,19 +15,11 @@ struct Params {
     hi: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-#if BYTES
-alias Entry = u32;
-@group(0) @binding(1) var<storage, read> input: array<u32>;
-#else
-alias Entry = f32;
-@group(0) @binding(1) var<storage, read> input: array<f32>;
-#endif
+alias Entry = f32; // of bytes u32
+alias Word = f32;  // of bytes and f16 u32
+@group(0) @binding(1) var<storage, read> input: array<Word>;
 @group(0) @binding(2) var<storage, read> tables: array<Entry>;
-#if BYTES
-@group(0) @binding(3) var<storage, read_write> output: array<u32>;
-#else
-@group(0) @binding(3) var<storage, read_write> output: array<f32>;
-#endif
+@group(0) @binding(3) var<storage, read_write> output: array<Word>;
 
 #if SHARED
 var<workgroup> wg_tables: array<Entry, TABLES * BINS>;
@@ -62,23 +54,38 @@ fn apply(at: u32) {
     output[at] = result;
 }
 #else
-const ITEMS: u32 = 1u;
-
 // Between the middles of bins along a line; beyond the first and last as there.
-fn apply(at: u32) {
-    let value = input[at];
+fn level(value: f32, at: u32) -> f32 {
     let channel = channel_of(at);
-    var result = value;
-    if channel < TABLES && !is_nan(value) {
-        let place = (value - params.lo) / (params.hi - params.lo) * f32(BINS) - 0.5;
-        let inside = clamp(place, 0.0, f32(BINS - 1u));
-        let below = min(u32(inside), BINS - 2u);
-        let first = entry(channel * BINS + below);
-        let second = entry(channel * BINS + below + 1u);
-        result = first + (inside - f32(below)) * (second - first);
+    if channel >= TABLES || is_nan(value) { return value; }
+    let place = (value - params.lo) / (params.hi - params.lo) * f32(BINS) - 0.5;
+    let inside = clamp(place, 0.0, f32(BINS - 1u));
+    let below = min(u32(inside), BINS - 2u);
+    let first = entry(channel * BINS + below);
+    let second = entry(channel * BINS + below + 1u);
+    return first + (inside - f32(below)) * (second - first);
+}
+
+#if HALVES
+#import element/f16
+const ITEMS: u32 = 2u;
+
+fn apply(at: u32) {
+    let word = input[at];
+    let first = 2u * at;
+    let second = level(decode(word, 1u), first + 1u);
+    var result = encode(level(decode(word, 0u), first), second);
+    if first + 1u == params.len {
+        // What lies behind the image keeps its bits.
+        result = (result & 0xffffu) | (output[at] & 0xffff0000u);
     }
     output[at] = result;
 }
+#else
+const ITEMS: u32 = 1u;
+
+fn apply(at: u32) { output[at] = level(input[at], at); }
+#endif
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)

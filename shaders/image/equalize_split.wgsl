@@ -1,4 +1,5 @@
-// Copies one channel of an image, to be counted: one thread copies four pixels (of f32 one).
+// Copies one channel of an image, to be counted: one thread copies a word, four pixels of bytes, two of f16 (HALVES),
+// one of f32.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -24,6 +25,16 @@ fn equalize_split(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     }
     output[at] = word;
 #else
+#if HALVES
+    if at >= (params.pixels - 1u) / 2u + 1u { return; }
+    var word = 0u;
+    for (var i = 0u; i < min(2u, params.pixels - 2u * at); i++) {
+        let place = params.first + (2u * at + i) * params.step;
+        word |= ((input[place / 2u] >> (16u * (place % 2u))) & 0xffffu) << (16u * i);
+    }
+    output[at] = word;
+#else
     if at < params.pixels { output[at] = input[params.first + at * params.step]; }
+#endif
 #endif
 }

@@ -1,6 +1,7 @@
 // Measures the cells of a level, and flags those that split: one workgroup takes 8 x 8 samples of one cell, and reduces
-// them to mean and range. A cell with a sample that is not finite has NaN for both, and does not split. FIRST: the level
-// is the first one, and holds every cell.
+// them to mean and range. A cell with a sample that is not finite has NaN for both, and does not split. FIRST: the
+// level is the first one, and holds every cell. GIVEN: the threshold is an operand, a uniform, since storage is used
+// up.
 #import primitives/adaptive_grid_image as field
 #import workgroup/index
 
@@ -34,6 +35,14 @@ const IMAGE_BINDING: u32 = 8u;
 @group(0) @binding(5) var<storage, read_write> values: array<vec2<u32>>; // bits of mean and range
 @group(0) @binding(6) var<storage, read_write> flags: array<u32>;
 @group(0) @binding(7) var<storage, read_write> numbers: array<u32>;
+#endif
+
+#if GIVEN
+const THRESHOLD_BINDING: u32 = 9u;
+@group(0) @binding(THRESHOLD_BINDING) var<uniform> given: vec4<f32>;
+fn threshold() -> f32 { return given.x; }
+#else
+fn threshold() -> f32 { return params.threshold; }
 #endif
 
 // Sum, minimum, maximum, and the number of samples that are not finite.
@@ -86,7 +95,7 @@ fn adaptive_grid_measure(@builtin(workgroup_id) group: vec3<u32>, @builtin(local
         nodes[WORDS * own + 2u] = place.x;
         nodes[WORDS * own + 3u] = place.y;
         values[own] = value;
-        flags[i] = u32(all.w == 0.0 && range > params.threshold && params.level < params.depth);
+        flags[i] = u32(all.w == 0.0 && range > threshold() && params.level < params.depth);
         numbers[i] = own;
     }
 }

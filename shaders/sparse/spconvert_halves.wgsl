@@ -12,8 +12,12 @@ fn spconvert_halves(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         return;
     }
 #if NARROW
-    let second = select(0u, from_words[min(first + 1u, params.count - 1u)], first + 1u < params.count);
-    words[pair] = (from_words[first] & 0xffffu) | (second << 16u);
+    // What lies behind the last value keeps its bits.
+    var second = words[pair] & 0xffff0000u;
+    if first + 1u < params.count {
+        second = from_words[first + 1u] << 16u;
+    }
+    words[pair] = (from_words[first] & 0xffffu) | second;
 #else
     let both = from_words[pair];
     words[first] = both & 0xffffu;

@@ -1,7 +1,7 @@
 // C += alpha A B, A in COO sorted by row, without atomics: segmented sums (G. Blelloch et al. 1993). A team takes ITEMS
 // entries, each lane a chunk of columns, and adds the rows that end among them. Its unfinished row is a carry (row,
 // sums) for the next dispatch, whose terms are carries (PRODUCTS: without columns). A single team carries nothing. With
-// ORDERED, `order` gives the index of each column and value.
+// ORDERED, `order` gives the index of each value.
 #import sparse/spmm_params
 #import sparse/spmm_result
 #if !PRODUCTS
@@ -10,7 +10,6 @@
 #endif
 
 const ITEMS: u32 = 64u;
-const ORDER_BINDING: u32 = 6u;
 const CARRY_ROWS_BINDING: u32 = 6u;
 const CARRY_SUMS_BINDING: u32 = 7u;
 
@@ -21,7 +20,7 @@ const CARRY_SUMS_BINDING: u32 = 7u;
 @group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
 #endif
 #if ORDERED
-@group(0) @binding(ORDER_BINDING) var<storage, read> order: array<u32>;
+@group(0) @binding(6) var<storage, read> order: array<u32>;
 #endif
 #if CARRIES
 @group(0) @binding(CARRY_ROWS_BINDING) var<storage, read_write> carry_rows: array<u32>;
@@ -38,11 +37,10 @@ fn term(i: u32) -> Chunk {
     return sums[i * params.chunks + chunk];
 #else
 #if ORDERED
-    let at = min(order[i], params.entries - 1u);
+    return product(value(min(order[i], params.entries - 1u)), col_idxs[i]);
 #else
-    let at = i;
+    return product(value(i), col_idxs[i]);
 #endif
-    return product(value(at), col_idxs[at]);
 #endif
 }
 

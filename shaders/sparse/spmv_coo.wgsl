@@ -1,7 +1,7 @@
 // y += alpha A x, A in COO sorted by row, without atomics: segmented sums (G. Blelloch et al. 1993). A tile of
 // WORKGROUP_SIZE x ITEMS_PER_THREAD products is loaded side by side and summed by lanes, which pass on their unfinished
 // row. That of a tile is a carry (row, sum) for the next dispatch, whose terms are carries (PRODUCTS: without columns).
-// A single tile carries nothing.
+// A single tile carries nothing. With ORDERED, `order` gives the index of each value.
 #import sparse/spmv_params
 #import sparse/spmv_values
 
@@ -51,6 +51,9 @@ const CARRY_SUMS_BINDING: u32 = 7u;
 #if !PRODUCTS
 @group(0) @binding(2) var<storage, read> col_idxs: array<u32>;
 #endif
+#if ORDERED
+@group(0) @binding(6) var<storage, read> order: array<u32>;
+#endif
 #if CARRIES
 @group(0) @binding(CARRY_ROWS_BINDING) var<storage, read_write> carry_rows: array<u32>;
 @group(0) @binding(CARRY_SUMS_BINDING) var<storage, read_write> carry_sums: array<f32>;
@@ -78,7 +81,11 @@ fn spmv_coo(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_i
 #if PRODUCTS
         let term = value(at);
 #else
+#if ORDERED
+        let term = product(value(min(order[at], params.entries - 1u)), col_idxs[at]);
+#else
         let term = product(value(at), col_idxs[at]);
+#endif
 #endif
         wg_item_rows[i] = select(NO_ROW, row_idxs[at], inside);
         wg_items[i] = select(0.0, term, inside);

@@ -1,8 +1,9 @@
 //! Ops by name whose input is a sparse matrix: the format is chosen first, and solvers run until they are done.
 
+use crate::api::DeviceMatrix;
 use crate::array::{HostArray, shape_text};
-use crate::element::DType;
-use crate::error::{Result, err, filled};
+use crate::element::Element;
+use crate::error::{Result, copied, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::When;
 use crate::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
@@ -66,12 +67,12 @@ impl MatrixJob<'_> {
     }
 
     /// The input at this index, a vector of `len` elements; `None` if it was not passed.
-    fn vector(&self, at: usize, len: usize) -> Result<Option<&[f32]>> {
+    fn vector<T: Element>(&self, at: usize, len: usize) -> Result<Option<&[T]>> {
         let Some(array) = self.inputs.get(at) else { return Ok(None) };
         let (op, wanted) = (self.settings.op(), shape_text(&[len]));
         let name = op.inputs.get(at).map_or("input", |input| input.name);
-        let found = array.data().slice::<f32>().filter(|_| array.shape() == [len]);
-        let wrong = || err!(Shape, "{}: {name} is {array}; it must be {wanted} of {}", op.name, DType::F32);
+        let found = array.data().slice::<T>().filter(|_| array.shape() == [len]);
+        let wrong = || err!(Shape, "{}: {name} is {array}; it must be {wanted} of {}", op.name, T::DTYPE);
         found.map(Some).ok_or_else(wrong)
     }
 }
@@ -79,8 +80,9 @@ impl MatrixJob<'_> {
 type Drive = fn(&Gpu, &MatrixJob<'_>, &mut dyn FnMut(usize, f64)) -> Result<Driven>;
 
 /// Ops that the host drives through several programs.
-const DRIVERS: [(&str, Drive); 4] = [
+const DRIVERS: [(&str, Drive); 5] = [
     (names::SPCONVERT, there_and_back),
+    (names::SPINSERT, inserted),
     (names::CONJUGATE_GRADIENT, conjugate_gradient),
     (names::POWER_ITERATION, power_iteration),
     (names::PAGE_RANK, page_rank),
@@ -115,11 +117,32 @@ impl Gpu {
 fn there_and_back(gpu: &Gpu, job: &MatrixJob<'_>, _: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
     let through = Target::named(job.settings.choice(THROUGH.name)?).unwrap_or(Target::Csr);
     let there = gpu.convert_matrix(&gpu.upload_matrix(job.matrix)?, through)?;
-    let back = gpu.convert_matrix(&gpu.convert_matrix(&there, Target::Csr)?, Target::Coo)?;
+    by_coordinates(gpu, &there)
+}
+
+/// Reads a matrix by row and column.
+fn by_coordinates(gpu: &Gpu, matrix: &DeviceMatrix) -> Result<Driven> {
+    let back = gpu.convert_matrix(&gpu.convert_matrix(matrix, Target::Csr)?, Target::Coo)?;
     Ok(Driven::Matrix(match back.read()? {
         HostMatrix::Coo(coordinates) => coordinates,
         other => other.to_csr()?.to_coo()?,
     }))
+}
+
+fn inserted(gpu: &Gpu, job: &MatrixJob<'_>, _: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+    let format = Target::named(job.settings.choice("format")?).unwrap_or(Target::Coo);
+    let n = job.inputs.first().map_or(0, HostArray::len);
+    let indices = |at| {
+        let list = job.vector::<u32>(at, n)?.unwrap_or_default();
+        copied(job.settings.op().name, list)
+    };
+    let (row_idxs, col_idxs, values) =
+        (indices(0)?, indices(1)?, job.vector::<f32>(2, n)?.unwrap_or_default());
+    let (rows, cols, values) = (job.matrix.rows, job.matrix.cols, copied(job.settings.op().name, values)?);
+    let new = gpu.upload_matrix(&Coo { rows, cols, row_idxs, col_idxs, values })?;
+    let mut a = gpu.convert_matrix(&gpu.upload_matrix(job.matrix)?, format)?;
+    gpu.insert_entries(&mut a, &new)?;
+    by_coordinates(gpu, &a)
 }
 
 /// Uploads the passed vector, or `n` elements equal to `other`.

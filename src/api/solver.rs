@@ -267,7 +267,8 @@ impl Engine {
         a.check_format(what.program(), self.others)?;
         let sums = [Slice::from(&self.state).untyped(), Slice::from(&self.partials).untyped()];
         let work: Vec<_> = self.work.iter().map(|buffer| Slice::from(buffer).untyped()).collect();
-        let operands = [a.slices()?.as_slice(), &sums, vectors, &work].concat();
+        let lists = a.slices_for(what.gpu(), what.program())?;
+        let operands = [lists.as_slice(), &sums, vectors, &work].concat();
         what.record(rec, &operands)
     }
 

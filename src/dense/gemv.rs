@@ -3,7 +3,7 @@
 mod lowering;
 
 use super::DenseLayout;
-use super::product::options::{ALPHA, BETA};
+use super::product::options::{ALPHA, BETA, SCALARS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
@@ -39,6 +39,8 @@ use lowering::GemvLowering;
 /// the transpose of A: `x` has m elements and `y` k. Elements are `f32` or [`f16`](half::f16). Operands are `a`,
 /// `x`, `y`, in this order. The leading dimension (`lda`) is the number of elements from one stored row of `a` to
 /// the next; `a` then has `(m - 1) * lda + k` elements. `y` must not overlap the other operands.
+///
+/// [`with_scalars`](Self::with_scalars) takes alpha and beta from the device, to change them without a new plan.
 ///
 /// Any extent may be 0. With `beta` = 0 (the default) `y` is not read, so its old contents do not matter, even NaN.
 /// With `alpha` = 0 or an empty `x` the result is `beta y`, and `a` and `x` are not read. A matrix above the
@@ -76,6 +78,7 @@ pub struct Gemv {
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
     pub(crate) trans: bool,
+    pub(crate) scalars: bool,
     lda: Option<usize>,
     variant: String,
 }
@@ -95,7 +98,7 @@ const LONG_COLUMN: usize = 256;
 impl Gemv {
     /// Creates the product of a matrix that is stored m x k and a vector.
     pub fn new(m: usize, k: usize) -> Self {
-        Self { m, k, alpha: 1.0, beta: 0.0, trans: false, lda: None, variant: "auto".into() }
+        Self { m, k, alpha: 1.0, beta: 0.0, trans: false, scalars: false, lda: None, variant: "auto".into() }
     }
 
     /// Multiplies the product by `alpha`; 1 by default. With 0, `a` and `x` are not read.
@@ -109,6 +112,15 @@ impl Gemv {
     #[must_use]
     pub fn beta(mut self, beta: f32) -> Self {
         self.beta = beta;
+        self
+    }
+
+    /// Reads alpha and beta from an operand `scalars` of two f32, `plan.with_scalars(&scalars)`, instead of those
+    /// given: they change without a new plan. With an alpha of 0 the factors do not reach the result, with a beta of 0
+    /// the old `y` does not.
+    #[must_use]
+    pub fn with_scalars(mut self) -> Self {
+        self.scalars = true;
         self
     }
 
@@ -144,6 +156,10 @@ impl Gemv {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        if self.scalars && [self.alpha, self.beta] != [1.0; 2] {
+            // Any may come, so everything is read.
+            return Self { alpha: 1.0, beta: 1.0, ..self.clone() }.lower_as(dtype, profile);
+        }
         let name = self.name();
         let f16 = dtype == DType::F16;
         if let Some(missing) = (Requires { f16, ..Requires::NOTHING }).missing(profile) {
@@ -154,11 +170,13 @@ impl Gemv {
             ));
         }
         let (x_len, y_len) = self.lengths();
-        let operands = vec![
+        let scalars = Operand { name: "scalars", dtype: DType::F32, len: 2, access: Access::Read };
+        let mut operands = vec![
             Operand { name: "a", dtype, len: self.stored_len()?, access: Access::Read },
             Operand { name: "x", dtype, len: x_len, access: Access::Read },
-            Operand { name: "y", dtype, len: y_len, access: Access::ReadWrite },
         ];
+        operands.extend(self.scalars.then_some(scalars));
+        operands.push(Operand { name: "y", dtype, len: y_len, access: Access::ReadWrite });
         let remedy = "multiply blocks of A in separate calls, with beta = 1 for blocks that add up";
         profile.check_buffers(&name, &operands[..1], remedy)?;
         profile.check_count(&name, &operands[0], u32::MAX as usize, remedy)?;
@@ -216,6 +234,8 @@ impl Gemv {
 operands! {
     impl[T: Element,] Gemv, T {
         fn record(a: T, x: T, y: T);
+        /// Alpha and beta, two elements.
+        optional with_scalars(scalars: f32);
     }
 }
 
@@ -231,7 +251,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("y", "(m); (k) with trans")],
     types: &[DType::F32, DType::F16],
-    options: &[Setting::flag("trans"), ALPHA, BETA],
+    options: &[Setting::flag("trans"), ALPHA, BETA, SCALARS],
     make: Some(make),
     variants: Gemv::variants,
     samples,
@@ -246,7 +266,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (terms, outputs) = if trans { (m, k) } else { (k, m) };
     let x = asked.like("x", &[terms])?;
     let beta = settings.number(BETA.name)?;
-    let y = if asked.has_more() {
+    let scalars = asked.named_of(SCALARS.name, &[2], DType::F32)?;
+    let y = if asked.has_more() || scalars.is_some() {
         Role::Updated(asked.like("y", &[outputs])?)
     } else if beta != 0.0 {
         return Err(err!(InvalidArgument, "gemv: --beta {beta} needs y, the third input"));
@@ -255,12 +276,14 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     };
     let op = Gemv::new(m, k)
         .when(trans, |op| op.trans())
+        .when(scalars.is_some(), |op| op.with_scalars())
         .alpha(settings.number(ALPHA.name)?)
         .beta(beta)
         .variant(asked.variant());
-    by_type!(asked, a.dtype(), [f32, f16], T => {
-        Ok(Form::new::<T>(op, vec![Role::Given(a), Role::Given(x), y]))
-    })
+    let dtype = a.dtype();
+    let factors = [a, x].into_iter().chain(scalars).map(Role::Given);
+    let operands = factors.chain([y]).collect();
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -281,6 +304,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         }
     }
     samples.push(Gemv::new(4, 0).beta(1.0));
+    // One sum, split sums, no sum.
+    samples.extend([(64, 64), (3, 1 << 16), (4, 0)].map(|(m, k)| Gemv::new(m, k).with_scalars()));
     let types: &[DType] = if profile.features.f16 { &[DType::F32, DType::F16] } else { &[DType::F32] };
     types
         .iter()

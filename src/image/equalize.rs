@@ -1,6 +1,6 @@
 //! Histogram equalisation.
 
-use super::layout::{self, INPUT, LAYOUT};
+use super::layout::{self, INPUT, LAYOUT, TYPES};
 use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -10,6 +10,7 @@ use crate::program::{
     Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
+use half::f16;
 
 /// Equalises the histogram of each channel: spreads its values so that value ranges of equal width hold about equal
 /// numbers of pixels.
@@ -31,18 +32,18 @@ use crate::shader::Spec;
 /// # Formula
 /// u8, as OpenCV's `equalizeHist`: if `c(v)` pixels of the channel have at most the value `v`, and `m` have the
 /// smallest value present, `v` becomes `255 (c(v) - m) / (pixels - m)`, rounded half up (OpenCV rounds a product in
-/// f32, and may differ by 1 near a half); a channel of one value stays unchanged. f32, as scikit-image's
+/// f32, and may differ by 1 near a half); a channel of one value stays unchanged. f32 and f16, as scikit-image's
 /// `equalize_hist`: `c` is counted in 256 bins over [`range`](Self::range) (0 to 1), and `x` becomes `c / c(hi)`,
-/// interpolated between the middles of the two nearest bins, in 0 ... 1. Elements outside the range are not
-/// counted, and become the value at its nearer end; NaN stays NaN.
+/// interpolated between the middles of the two nearest bins, in 0 ... 1. Elements outside the range are not counted,
+/// and become the value at its nearer end; NaN stays NaN.
 ///
 /// # Shapes
 /// `input` and `output` are the [`Image`]; any extent may be 0. Each channel is equalised by itself, as in Pillow;
 /// with 2 and 4 channels the last is opacity and stays unchanged. The two must be different wgpu buffers.
 ///
 /// # Precision and determinism
-/// u8: exact; every variant and device gives the same bytes. f32: counts are exact, the interpolation is computed
-/// in f32; the same device gives the same bits.
+/// u8: exact; every variant and device gives the same bytes. f32 and f16: counts are exact, the interpolation is
+/// computed in f32, and f16 is rounded once; the same device gives the same bits.
 ///
 /// # Cost
 /// 2 operations an element. The image is read twice and written once; with several channels, a copy of each is
@@ -58,7 +59,7 @@ use crate::shader::Spec;
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, a range that
 ///   is empty or not finite, or an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
 ///
 /// # Algorithm
 /// E. L. Hall, *Almost uniform distributions for computer image enhancement*, 1974.
@@ -92,7 +93,7 @@ impl Equalize {
         Self { image: image.into(), range: (0.0, 1.0), variant: "auto".into() }
     }
 
-    /// Sets the range of f32 values that are counted. The default is 0 to 1.
+    /// Sets the range of f32 and f16 values that are counted. The default is 0 to 1.
     #[must_use]
     pub fn range(mut self, lo: f64, hi: f64) -> Self {
         self.range = (lo, hi);
@@ -122,7 +123,9 @@ impl Equalize {
     }
 
     fn dispatch<T: Element>(&self, profile: &DeviceProfile, program: &mut Program) -> Result<()> {
-        let (bytes, pixels) = (T::DTYPE == DType::U8, self.image.h * self.image.w);
+        let (dtype, pixels) = (T::DTYPE, self.image.h * self.image.w);
+        let (bytes, halves) = (dtype == DType::U8, dtype == DType::F16);
+        let in_word = 4 / dtype.size();
         let (colours, [step, plane]) = (self.colours(), self.strides());
         let [input, output] = [0, 1].map(|i| Binding::operand(i, &program.operands));
         let tables = program.scratch((4 * BINS * colours) as u64);
@@ -134,12 +137,11 @@ impl Equalize {
         let [counts, sums] = [0, 1].map(|_| program.scratch(4 * BINS as u64));
         for colour in 0..colours {
             if self.image.channels > 1 {
-                let spec = Spec::new().flag("BYTES", bytes);
+                let spec = Spec::new().flag("BYTES", bytes).flag("HALVES", halves);
                 let kernel = program.kernel(Kernel::of_file("image/equalize_split", spec));
                 let params =
                     SplitParams { pixels: pixels as u32, first: (colour * plane) as u32, step: step as u32 };
-                let work = if bytes { pixels.div_ceil(4) } else { pixels };
-                let grid = Grid::fold(work.div_ceil(WORKGROUP_SIZE) as u64);
+                let grid = Grid::fold(pixels.div_ceil(in_word).div_ceil(WORKGROUP_SIZE) as u64);
                 program.dispatch(kernel, &params, vec![input, alone], grid);
             }
             let counted = Op::<T>::lower(&self.histogram(T::DTYPE), profile)?;
@@ -154,6 +156,9 @@ impl Equalize {
         }
         let spec = Spec::new()
             .flag("BYTES", bytes)
+            .flag("HALVES", halves)
+            .alias("Entry", if bytes { "u32" } else { "f32" })
+            .alias("Word", if bytes || halves { "u32" } else { "f32" })
             .flag("SHARED", program.variant() == "shared")
             .constant("TABLES", colours as u32)
             .constant("RUNS", RUNS as u32);
@@ -166,7 +171,7 @@ impl Equalize {
             lo: self.range.0 as f32,
             hi: self.range.1 as f32,
         };
-        let work = len.div_ceil(if bytes { 4 } else { 1 }).div_ceil(WORKGROUP_SIZE * RUNS);
+        let work = len.div_ceil(in_word).div_ceil(WORKGROUP_SIZE * RUNS);
         program.dispatch(kernel, &params, vec![input, tables, output], Grid::fold(work as u64));
         Ok(())
     }
@@ -184,12 +189,9 @@ impl<T: Element> Op<T> for Equalize {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
         let name = format!("equalize of {}", image.name());
-        if dtype == DType::F16 {
-            return Err(err!(Unsupported, "{name}: elements of {dtype}; convert the image to u8 or f32"));
-        }
         let operands = image.operands(&name, dtype, image.channels, profile)?;
         let (lo, hi) = self.range;
-        if dtype == DType::F32 && !((lo as f32) < hi as f32 && lo.is_finite() && hi.is_finite()) {
+        if dtype != DType::U8 && !((lo as f32) < hi as f32 && lo.is_finite() && hi.is_finite()) {
             return Err(err!(
                 InvalidArgument,
                 "{name}: the range is {lo:?} to {hi:?}; both ends must be finite and lo below hi"
@@ -221,7 +223,7 @@ pub(super) const INFO: Operation = Operation {
     about: "spreads the values of each channel over their whole range",
     inputs: &[INPUT],
     outputs: &[("output", "as input")],
-    types: &[DType::U8, DType::F32],
+    types: TYPES,
     options: &[Setting::number("lo", "0"), Setting::number("hi", "1"), LAYOUT],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
@@ -245,6 +247,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         let equalize = Equalize::new([50, 41, channels]).variant(variant);
         programs.push(Op::<u8>::lower(&equalize, profile)?);
         programs.push(Op::<f32>::lower(&equalize, profile)?);
+        programs.push(Op::<f16>::lower(&equalize, profile)?);
     }
     Ok(programs)
 }

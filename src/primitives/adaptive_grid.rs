@@ -62,7 +62,8 @@ enum GridField {
 /// smallest) of its samples. All cells of the first level are there, along the Morton curve; then come levels in order,
 /// and children in the order of their parents: (0, 0), (1, 0), (0, 1), (1, 1).
 ///
-/// Samples lie at the centres of 8 x 8 equal parts of a cell. Of an image each is the pixel that it falls on, by one product in f32.
+/// Samples lie at the centres of 8 x 8 equal parts of a cell. Of an image each is the pixel that it falls on, by one
+/// product in f32.
 ///
 /// A cell with a sample that is NaN or infinite has NaN for mean and range, and does not split. A cell without room for
 /// four children in `nodes` does not split either: a leaf above level `depth` with a range above the threshold. There
@@ -83,8 +84,8 @@ enum GridField {
 /// Those of [`Frontier`], which lists the cells that split.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an extent of 0, levels that are not in order or above 12, a
-///   threshold that is not a number from 0, a limit that the first level exceeds, or an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an extent of 0, levels that are not in order or above 12,
+///   a threshold that is not a number from 0, a limit that the first level exceeds, or an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an extent above 2^24, or an operand above the device's largest binding;
 ///   set a [`limit`](AdaptiveGrid::limit).
 /// - [`Shader`](crate::ErrorKind::Shader): a function that does not compile.
@@ -99,13 +100,14 @@ pub struct AdaptiveGrid {
     first: u32,
     depth: u32,
     threshold: f32,
+    given: bool,
     limit: Option<usize>,
     variant: String,
 }
 
 impl AdaptiveGrid {
     fn new(field: GridField) -> Self {
-        Self { field, first: 3, depth: 8, threshold: 0.1, limit: None, variant: "auto".into() }
+        Self { field, first: 3, depth: 8, threshold: 0.1, given: false, limit: None, variant: "auto".into() }
     }
 
     /// Refines a grid over an image of height and width `[h, w]`: levels 3 to 8, threshold 0.1.
@@ -131,6 +133,36 @@ impl AdaptiveGrid {
     #[must_use]
     pub fn threshold(mut self, range: f32) -> Self {
         self.threshold = range;
+        self
+    }
+
+    /// Reads the threshold from an operand of one f32, a [`Gpu::uniform`](crate::Gpu::uniform) that plans take by
+    /// `with_threshold`, instead of the one given: it changes without a new plan. A negative one splits every cell, NaN
+    /// none.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let grid = AdaptiveGrid::of_image([2, 2]).levels(0, 1).with_threshold();
+    /// let (image, threshold) = (gpu.upload(&[0.0f32, 0.0, 0.0, 1.0])?, gpu.uniform(&[2.0f32])?);
+    /// let (nodes, values, count) = (gpu.alloc::<u32>(20)?, gpu.alloc::<f32>(10)?, gpu.alloc::<u32>(1)?);
+    /// let plan = grid.plan::<f32>(&gpu)?;
+    /// let mut cells = Vec::new();
+    /// for range in [2.0, 0.5] {
+    ///     threshold.write(&[range])?;
+    ///     let mut rec = gpu.recorder();
+    ///     plan.with_threshold(&threshold).record(&mut rec, &image, &nodes, &values, &count)?;
+    ///     rec.submit()?;
+    ///     cells.extend(count.read()?);
+    /// }
+    /// assert_eq!(cells, [1, 5]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_threshold(mut self) -> Self {
+        self.given = true;
         self
     }
 
@@ -212,6 +244,10 @@ impl AdaptiveGrid {
             [height, width] = [h as u32, w as u32];
         }
         let images = program.operands.len();
+        if self.given {
+            program.operands.push(operand("threshold", DType::F32, 1, Access::Read));
+        }
+        let inputs = program.operands.len();
         program.operands.extend([
             operand("nodes", DType::U32, WORDS * most, Access::Write),
             operand("values", DType::F32, 2 * most, Access::Write),
@@ -223,20 +259,26 @@ impl AdaptiveGrid {
             flop: 3.0 * sampled,
             bytes: program.operands[..images].iter().map(|o| o.bytes() as f64).sum(),
         };
-        let bound: Vec<_> = (0..images + 3).map(|i| Binding::operand(i, &program.operands)).collect();
-        let mut levels = Levels::new(program, bound[images + 2], &rooms, most as u32);
+        let bound: Vec<_> = (0..inputs + 3).map(|i| Binding::operand(i, &program.operands)).collect();
+        let mut levels = Levels::new(program, bound[inputs + 2], &rooms, most as u32);
         let mut spec = Spec::new();
         if let GridField::Function(text) = &self.field {
             spec = spec.slot("field", Fragment::User(text.clone()));
         }
         let params = |level| MeasureParams { level: first + level, depth, threshold, width, height };
-        let mut bindings = vec![bound[images], bound[images + 1], levels.flags, levels.numbers];
-        bindings.extend(&bound[..images]);
-        let kernel = |spec| Kernel::of_file("primitives/adaptive_grid_measure", spec);
-        let measure_all = levels.program.kernel(kernel(spec.clone().flag("FIRST", true)));
+        let mut bindings = vec![bound[inputs], bound[inputs + 1], levels.flags, levels.numbers];
+        bindings.extend(&bound[..inputs]);
+        // `before`: bindings before those of the inputs.
+        let kernel = |spec: Spec, before: usize| {
+            let at = (before + images) as u32;
+            let spec =
+                if self.given { spec.flag("GIVEN", true).constant("THRESHOLD_BINDING", at) } else { spec };
+            Kernel::of_file("primitives/adaptive_grid_measure", spec)
+        };
+        let measure_all = levels.program.kernel(kernel(spec.clone().flag("FIRST", true), 7));
         let all = [levels.count, levels.length].iter().chain(&bindings).copied().collect();
         levels.program.dispatch(measure_all, &params(0), all, Grid::fold(rooms[0]));
-        levels.grow(kernel(spec), 1, params, &bindings, profile)
+        levels.grow(kernel(spec, 8), 1, params, &bindings, profile)
     }
 }
 
@@ -244,6 +286,8 @@ operands! {
     impl[] AdaptiveGrid, f32 {
         fn record(image: f32, nodes: u32, values: f32, count: u32);
         fn record_function(nodes: u32, values: f32, count: u32);
+        /// Takes the threshold, a uniform.
+        optional with_threshold(threshold: f32);
     }
 }
 
@@ -259,6 +303,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("first", "3"),
         Setting::number("depth", "8"),
         Setting::number("threshold", "0.1"),
+        Setting::array("device-threshold", "(1)"),
         Setting::number("limit", ""),
     ],
     domains: &[("image", Domain::Any)],
@@ -279,12 +324,18 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if let Some(limit) = settings.maybe("limit")? {
         op = op.limit(limit);
     }
-    let operands = vec![Role::Given(image), Role::CountedRows(WORDS), Role::CountedRows(2), Role::Count];
+    let threshold = asked.named_of("device-threshold", &[1], DType::F32)?;
+    if threshold.is_some() {
+        op = op.with_threshold();
+    }
+    let inputs = [image].into_iter().chain(threshold).map(Role::Given);
+    let operands = inputs.chain([Role::CountedRows(WORDS), Role::CountedRows(2), Role::Count]).collect();
     Ok(Form::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let of = |op: AdaptiveGrid| Op::<f32>::lower(&op.levels(1, 3).variant(variant), profile);
     let field = "fn field(p: vec2<f32>) -> f32 { return p.x * p.y; }";
-    Ok(vec![of(AdaptiveGrid::of_image([5, 7]))?, of(AdaptiveGrid::of_function(field))?])
+    let ops = [AdaptiveGrid::of_image([5, 7]), AdaptiveGrid::of_function(field)];
+    ops.iter().flat_map(|op| [of(op.clone()), of(op.clone().with_threshold())]).collect()
 }

@@ -159,6 +159,21 @@ impl<'a, D, T, X: Executor> With<'_, 'a, D, T, X> {
         target.put(executor, &self.ordered(names.iter().copied().zip(slices))?)
     }
 
+    /// As [`put`](Self::put), with operands whose number is known only when the program runs.
+    pub(crate) fn put_named<R: Sink<X>>(
+        self,
+        target: &mut R,
+        required: impl Iterator<Item = Named<'a, X>>,
+    ) -> Result<()> {
+        let executor = &self.plan.executor;
+        target.put(executor, &self.ordered(required)?)
+    }
+
+    /// Returns what runs the plan.
+    pub(crate) fn executor(&self) -> &X {
+        &self.plan.executor
+    }
+
     /// Puts the optional and required operands in the program's order.
     fn ordered(mut self, required: impl Iterator<Item = Named<'a, X>>) -> Result<Vec<X::RawSlice<'a>>> {
         self.given.extend(required);

@@ -11,7 +11,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let field = |x, y| image[adaptive_grid_pixel([h, w], x, y)];
     let limit = settings(form)?.maybe("limit")?.unwrap_or(usize::MAX);
     let levels = option(form, "first")?..=option(form, "depth")?;
-    let threshold = option(form, "threshold")?;
+    let given = form.inputs().count() > 1;
+    let threshold = if given { input::<f32>(form, 1)?[0] } else { option(form, "threshold")? };
     let (nodes, values) = adaptive_grid(field, levels, |_, range| range > threshold, limit);
     let bound = values.iter().flat_map(|_| [adaptive_grid_bound(image), 0.0]).collect();
     let count = nodes.len();

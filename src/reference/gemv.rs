@@ -1,9 +1,9 @@
 //! The matrix-vector product: a matrix product with one column.
 
 use super::gemm::ProductOperands;
-use super::gemm::{gemm, gemm_bound};
+use super::gemm::{gemm, gemm_bound, with_scalars};
 use super::judge::{Wanted, by_input, descriptor, output_shape};
-use crate::dense::{DenseLayout, Gemm, Gemv};
+use crate::dense::{DenseLayout, Gemm, Gemv, Product};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
@@ -12,9 +12,11 @@ use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Gemv>(form)?;
+    let of_one_column = Product { scalars: op.scalars, ..product(op).product };
+    let gemm_op = Gemm { product: with_scalars(form, &of_one_column)? };
     by_input!(form, 0, [f32, f16], T => {
-        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(form, &product(op).product)?;
-        let (want, bound) = (gemv(op, a, x, &y)?, gemv_bound(op, a, x, &y)?);
+        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(form, &gemm_op.product)?;
+        let (want, bound) = (gemm(&gemm_op, a, x, None, &y)?, gemm_bound(&gemm_op, a, x, None, &y)?);
         Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
     })
 }

@@ -182,7 +182,7 @@ judges! {
     "dense":
         gemm gemm_batched gemv transpose;
     "sparse":
-        spmv spmm spconvert;
+        spmv spmm spconvert spinsert;
     "conv":
         filter1d filter2d filter3d conv conv_transpose conv_backward_data
         conv_backward_weights;

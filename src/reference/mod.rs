@@ -131,6 +131,7 @@ mod softmax_backward;
 mod sort;
 #[cfg(feature = "sparse")]
 mod spconvert;
+mod spinsert;
 #[cfg(feature = "sparse")]
 mod spmm;
 #[cfg(feature = "sparse")]
@@ -279,6 +280,7 @@ pub use softmax_backward::{softmax_backward, softmax_backward_bound};
 pub use sort::sort_positions;
 #[cfg(feature = "sparse")]
 pub use spconvert::spconvert;
+pub use spinsert::spinsert;
 #[cfg(feature = "sparse")]
 pub use spmm::{spmm, spmm_bound};
 #[cfg(feature = "sparse")]

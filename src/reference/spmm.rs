@@ -2,6 +2,7 @@
 
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
 use super::spconvert::matrix;
+use super::spmv::scalars;
 use super::{spmv, spmv_bound};
 use crate::error::{Result, err};
 use crate::program::Form;
@@ -9,10 +10,13 @@ use crate::sparse::{Csr, Spmm};
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Spmm>(form)?;
-    let (a, lists) = matrix(form, &op.matrix)?;
-    let (a, b, c) = (a.to_csr()?, input(form, lists)?, input(form, lists + 1)?);
-    let want = spmm(op.alpha, &a, b, op.n, op.beta, c)?;
-    let bound = spmm_bound(op.alpha, &a, b, op.n, op.beta, c)?;
+    let a = matrix(form, &op.matrix)?.0;
+    let last = form.inputs().count().saturating_sub(1);
+    let (alpha, beta) = scalars(form, op.scalars, op.alpha, op.beta)?;
+    let b = input(form, last.saturating_sub(1 + usize::from(op.scalars)))?;
+    let (a, c) = (a.to_csr()?, input(form, last)?);
+    let want = spmm(alpha, &a, b, op.n, beta, c)?;
+    let bound = spmm_bound(alpha, &a, b, op.n, beta, c)?;
     Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
 }
 

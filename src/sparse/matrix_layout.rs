@@ -1,5 +1,6 @@
 //! The layout of a sparse matrix, and its lists.
 
+use super::by_row::{order_of, order_on_host};
 use super::{Coo, Csc, Csr, Ell, Hybrid, Jds, Sell};
 use crate::element::DType;
 use crate::error::{Result, copied, err, filled};
@@ -217,7 +218,11 @@ impl MatrixLayout {
             matches!(operand.name, "col_idxs" | "ell.col_idxs" | "values" | "ell.values")
         };
         let skipped: usize = operands.iter().filter(padded).map(|list| padding * list.dtype.size()).sum();
-        let bytes: u64 = operands.iter().map(Operand::bytes).sum();
+        // The order by row replaces the indices of the entries.
+        let ordered = order_of(operands).is_some();
+        let replaced = if ordered { self.unordered_lists() } else { 0..0 };
+        let read = operands.iter().enumerate().filter(|(i, _)| !replaced.contains(i));
+        let bytes: u64 = read.map(|(_, operand)| operand.bytes()).sum();
         let result = operands.last().filter(|_| updates).map_or(0, Operand::bytes);
         Cost {
             flop: 2.0 * self.entries as f64 * columns as f64,
@@ -267,6 +272,31 @@ pub trait SparseMatrix {
 
     /// Returns its lists, in the order of [`Format`].
     fn lists(&self) -> Vec<List<'_>>;
+
+    /// Returns the order by row that products take after the lists of a matrix in compressed columns or of unsorted
+    /// coordinates: the rows, the columns and the indices of its entries, sorted by row. Other formats have none.
+    ///
+    /// ```
+    /// use tilework::sparse::{Coo, SparseMatrix};
+    /// let (row_idxs, col_idxs, values) = (vec![1, 0], vec![2, 3], vec![5.0, 7.0]);
+    /// let a = Coo { rows: 2, cols: 4, row_idxs, col_idxs, values };
+    /// assert_eq!(a.by_row()?, [[0, 1], [3, 2], [1, 0]]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`layout`](Self::layout).
+    fn by_row(&self) -> Result<Vec<Vec<u32>>> {
+        let layout = self.layout()?;
+        let lists = self.lists();
+        let indices: Vec<_> = lists
+            .get(layout.unordered_lists())
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|list| if let List::Indices(list) = list { Some(*list) } else { None })
+            .collect();
+        order_on_host(&layout, &indices)
+    }
 }
 
 /// Returns the largest difference between neighbours.

@@ -16,7 +16,8 @@
 //!
 //! [`Gpu::upload_matrix`](crate::Gpu::upload_matrix) uploads any of them. On the device, [`Spmv`] multiplies by a
 //! vector, [`Spmm`] by a dense matrix, [`Gpu::convert_matrix`](crate::Gpu::convert_matrix) converts to another format,
-//! and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
+//! [`Spinsert`] inserts entries, and [`Gpu::analyse_matrix`](crate::Gpu::analyse_matrix) measures the rows.
+//! [`Gpu::matrix_of_entries`](crate::Gpu::matrix_of_entries) makes a matrix from buffers that kernels filled.
 //!
 //! | to find | use |
 //! |---|---|
@@ -41,6 +42,18 @@ macro_rules! product_builders {
             self
         }
 
+        #[doc = concat!(
+            "Reads alpha and beta from an operand `scalars` of two f32, `plan.with_scalars(&scalars)`, instead of ",
+            "those given: they change without a new plan, for one more dispatch and 4 bytes of scratch for each ",
+            "element of ", $y, ". With an alpha of 0 the product does not reach the result, with a beta of 0 the old ",
+            $y, " does not."
+        )]
+        #[must_use]
+        pub fn with_scalars(mut self) -> Self {
+            self.scalars = true;
+            self
+        }
+
         crate::program::variants!(variant);
 
         /// Appends a note to the decision if there is no product. Returns whether there is one.
@@ -56,6 +69,7 @@ macro_rules! product_builders {
 }
 
 mod by_name;
+mod by_row;
 mod conjugate_gradient;
 mod formats;
 mod host;
@@ -63,8 +77,10 @@ mod matrix_layout;
 mod page_rank;
 mod power;
 mod prediction;
+mod scalars;
 pub(crate) mod solver;
 mod spconvert;
+mod spinsert;
 mod spmm;
 mod spmv;
 mod statistics;
@@ -72,6 +88,7 @@ mod statistics;
 pub use crate::io::triplets::Triplets as Coo;
 pub use by_name::Described;
 pub(crate) use by_name::{THROUGH, wanted_format};
+pub(crate) use by_row::{BY_ROW, order_by_row};
 pub use conjugate_gradient::{ConjugateGradient, Preconditioner};
 pub use formats::{Csc, Csr, Duplicates, Ell, Hybrid, Jds, PADDING, Sell};
 pub use host::HostMatrix;
@@ -80,10 +97,10 @@ pub use page_rank::PageRank;
 pub use power::PowerIteration;
 pub use solver::{Outcome, Solution};
 pub(crate) use spconvert::{
-    MEASURES, Measured, find_runs, insert_places, measure, measure_longest, order_slices, point_at_rest,
-    sum_runs,
+    MEASURES, Measured, find_runs, measure, measure_longest, order_slices, point_at_rest, sum_runs,
 };
 pub use spconvert::{Spconvert, Target};
+pub use spinsert::Spinsert;
 pub use spmm::Spmm;
 pub use spmv::Spmv;
 pub use statistics::Statistics;
@@ -91,7 +108,7 @@ pub use statistics::Statistics;
 use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[Operation] = &[spmv::INFO, spmm::INFO, spconvert::INFO];
+pub const OPS: &[Operation] = &[spmv::INFO, spmm::INFO, spconvert::INFO, spinsert::INFO];
 
 /// The solvers. They drive ops from the host; shader tests take their kernels from here.
 pub const SOLVERS: &[Operation] = &[conjugate_gradient::INFO, power::INFO, page_rank::INFO];
@@ -115,6 +132,7 @@ fn sample_formats(variant: &str) -> Vec<Format> {
 /// Names of ops that the host drives.
 pub(crate) mod names {
     pub(crate) const SPCONVERT: &str = super::spconvert::INFO.name;
+    pub(crate) const SPINSERT: &str = super::spinsert::INFO.name;
     pub(crate) const CONJUGATE_GRADIENT: &str = super::conjugate_gradient::INFO.name;
     pub(crate) const POWER_ITERATION: &str = super::power::INFO.name;
     pub(crate) const PAGE_RANK: &str = super::page_rank::INFO.name;

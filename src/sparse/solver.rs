@@ -256,7 +256,8 @@ impl<'a> SolverBuilder<'a> {
         let policy = common.policy.unwrap_or_else(|| policy(profile));
         let parts = n.div_ceil(policy.workgroup_size * policy.items).clamp(1, policy.max_parts);
         let mut program = Program::new(op, Decision::policy("fused", ""));
-        program.operands = matrix.operands(op)?;
+        // The product must be deterministic: no variant goes without the order by row.
+        program.operands = matrix.product_lists(op, &Spmv::variants()[0])?;
         let lists = program.operands.len();
         let none = Binding { resource: Resource::Operand(0), offset: 0, size: 0 };
         let mut builder = Self {

@@ -10,11 +10,12 @@ mod steps;
 
 pub(crate) use duplicates::{find_runs, sum_runs};
 pub(crate) use expand::point_at_rest;
-pub(crate) use insert::insert_places;
+pub(super) use insert::insert_slots;
 pub(crate) use measures::{MEASURES, Measured, measure, measure_longest};
 pub(crate) use order::order_slices;
+pub(super) use steps::step;
 
-use super::{Described, Format, MatrixLayout, THROUGH};
+use super::{Described, Format, MatrixLayout, THROUGH, order_by_row};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -346,8 +347,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         for format in [Format::Csr, Format::Coo { sorted: false }] {
             programs.push(find_runs(&layout(cols, format), profile)?);
         }
-        programs.push(insert_places(&layout(cols, Format::Ell { width: 9 }), 100, profile)?);
         programs.push(sum_runs(&layout(cols, Format::Csr), 2000, 3, profile)?);
+    }
+    for format in [Format::Csc, Format::Coo { sorted: false }] {
+        programs.push(order_by_row(&layout(900, format), profile)?);
     }
     let halves = |format| MatrixLayout { values: DType::F16, ..layout(900, format) };
     programs.push(Spconvert::new(halves(Format::Csr), halves(Format::Csc)).variant(variant).lower(profile)?);

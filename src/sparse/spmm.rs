@@ -3,6 +3,8 @@
 mod lowering;
 
 use super::by_name::FORMAT;
+use super::by_row::given_order;
+use super::scalars::{ResultLayout, SCALARS, with_scalars};
 use super::{Described, Format, MatrixLayout, Spmv};
 use crate::array::HostArray;
 use crate::element::DType;
@@ -38,8 +40,11 @@ use lowering::SpmmLowering;
 /// A is `rows` x `cols` in any [`Format`], with f32 or f16 values and u32 indices. B is `cols` x `n` and C is `rows` x
 /// `n`, both row-major f32. [`ldb`](Self::ldb) and [`ldc`](Self::ldc) are the elements from one row to the next, `n` by
 /// default; elements between rows are not changed. Operands are a [`DeviceMatrix`](crate::DeviceMatrix), B and C; an
-/// untyped [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix. C
-/// must not overlap the others. Any extent may be 0, and the matrix may have no entries.
+/// untyped [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix, and
+/// then those of [`SparseMatrix::by_row`](super::SparseMatrix::by_row). C must not overlap the others. Any extent may
+/// be 0, and the matrix may have no entries.
+///
+/// [`with_scalars`](Self::with_scalars) takes alpha and beta from the device, to change them without a new plan.
 ///
 /// Values at duplicate positions add up. The values of padding are ignored. With `beta` = 0 (the default) C is not
 /// read, so its old contents do not matter, even NaN. With `alpha` = 0 the result is `beta C`, and A and B are not
@@ -55,8 +60,8 @@ use lowering::SpmmLowering;
 /// B fits there. C is written once, and read once if `beta` is not 0. If `n`, `ldb` and `ldc` are multiples of four,
 /// rows are read as vec4, which is nearly twice as fast. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and
 /// `sell`, and one more for every 2^20 entries of the longest row; several for the others, with scratch of one row of C
-/// for each 32 of their steps. `csc`, and `coo` on unsorted entries, sort in each call: 12 to 16 bytes of scratch for
-/// each entry, plus that of [`RadixSort`](crate::RadixSort).
+/// for each 32 of their steps. `csc`, and `coo` and `hybrid` on unsorted entries, read an order by row that is made
+/// once, as [`Spmv`](crate::Spmv) says.
 ///
 /// # Variants
 /// `coo`; `csr-scalar`, `csr-vector`, `csr-merge`; `csc`; `ell`; `jds`; `hybrid`; `sell`. The name starts with the
@@ -77,7 +82,8 @@ use lowering::SpmmLowering;
 /// Lanes cover dense columns, and a team walks the entries of A.
 /// - `shaders/sparse/spmm_csr_vector.wgsl`: row splitting, C. Yang, A. Buluç and J. Owens, 2018.
 /// - `spmm_csr_merge.wgsl`: the same authors, and D. Merrill and M. Garland, 2016.
-/// - `spmm_coo.wgsl`: segmented sums with carries, G. Blelloch et al., 1993. `csc` sorts its entries by row first.
+/// - `spmm_coo.wgsl`: segmented sums with carries, G. Blelloch et al., 1993. `csc` reads its entries in an order by
+///   row.
 /// - `spmm_ell.wgsl`, `spmm_jds.wgsl`, `spmm_sell.wgsl`: as in [`Spmv`](crate::Spmv).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmm {
@@ -85,6 +91,7 @@ pub struct Spmm {
     pub(crate) n: usize,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
+    pub(crate) scalars: bool,
     ldb: Option<usize>,
     ldc: Option<usize>,
     tile: Option<(u32, u32, u32)>,
@@ -92,14 +99,11 @@ pub struct Spmm {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "coo",
-        "teams share entries evenly, segmented sums, carries between teams; sorts unsorted entries first",
-    ),
+    Variant::portable("coo", "teams share entries by row evenly, segmented sums, carries between teams"),
     Variant::portable("csr-scalar", "one thread sums an element of C"),
     Variant::portable("csr-vector", "a team of lanes sums a row, each lane some of its columns"),
     Variant::portable("csr-merge", "teams share row ends and entries evenly; carries between teams"),
-    Variant::portable("csc", "entries sorted by row, summed as in `coo`"),
+    Variant::portable("csc", "entries by row, in an order made once, summed as in `coo`"),
     Variant::portable("ell", "a team of lanes sums the slots of a row"),
     Variant::portable("jds", "a team of lanes sums a row down the jagged diagonals"),
     Variant::portable("hybrid", "`ell`, then `coo` for the rest"),
@@ -110,7 +114,8 @@ impl Spmm {
     /// Multiplies a matrix of this layout by a dense matrix of `n` columns.
     pub fn new(matrix: MatrixLayout, n: usize) -> Self {
         let variant = "auto".into();
-        Self { matrix, n, alpha: 1.0, beta: 0.0, ldb: None, ldc: None, tile: None, variant }
+        let (alpha, beta, scalars) = (1.0, 0.0, false);
+        Self { matrix, n, alpha, beta, scalars, ldb: None, ldc: None, tile: None, variant }
     }
 
     product_builders!("B", "c");
@@ -195,12 +200,18 @@ impl Op<f32> for Spmm {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { matrix, n, .. } = *self;
         let (ldb, ldc) = (self.ldb.unwrap_or(n), self.ldc.unwrap_or(n));
-        let mut operands = matrix.operands("spmm")?;
+        if self.scalars {
+            let operand = self.dense("c", matrix.rows, ldc, Access::ReadWrite)?;
+            let product = Self { alpha: 1.0, beta: 0.0, scalars: false, ldc: None, ..self.clone() };
+            let c = ResultLayout { rows: matrix.rows, cols: n, stride: ldc, operand };
+            return with_scalars(product.lower(profile)?, c, profile);
+        }
+        let (variant, mut decision) =
+            choose("spmm", &self.variant, VARIANTS, profile, || self.choose(profile))?;
+        let mut operands = matrix.product_lists("spmm", variant)?;
         operands.push(self.dense("b", matrix.cols, ldb, Access::Read)?);
         operands.push(self.dense("c", matrix.rows, ldc, Access::ReadWrite)?);
         matrix.check("spmm", profile, &operands)?;
-        let (variant, mut decision) =
-            choose("spmm", &self.variant, VARIANTS, profile, || self.choose(profile))?;
         matrix.suits("spmm", variant)?;
         let product = self.has_product(&mut decision);
         let mut program = Program::new("spmm", decision);
@@ -215,7 +226,7 @@ impl Op<f32> for Spmm {
             let Program { scratch, kernels, dispatches, .. } = spmv.lower(profile)?;
             return Ok(Program { scratch, kernels, dispatches, ..program });
         }
-        SpmmLowering::new(self, profile, program, ldb, ldc).lower(product)
+        Ok(SpmmLowering::new(self, profile, program, ldb, ldc).lower(product))
     }
 }
 
@@ -226,7 +237,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("b", "(cols, n)"), Input::optional("c", "(rows, n)")],
     outputs: &[("c", "(rows, n)")],
     types: &[DType::F32],
-    options: &[FORMAT, Setting::number("alpha", "1"), Setting::number("beta", "0")],
+    options: &[FORMAT, Setting::number("alpha", "1"), Setting::number("beta", "0"), SCALARS],
     make: Some(make),
     variants: Spmm::variants,
     samples,
@@ -246,9 +257,14 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         HostArray::zeros(&shape, DType::F32)?
     };
     let settings = asked.settings();
-    let op = Spmm::new(*layout, n).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
-    let others = [Role::Given(b), Role::Updated(c)];
-    let operands = lists.into_iter().map(Role::Given).chain(others).collect();
+    let mut op = Spmm::new(*layout, n).alpha(settings.number("alpha")?).beta(settings.number("beta")?);
+    let order = given_order(layout, &lists, VARIANTS, asked.variant())?;
+    let scalars = asked.named_of(SCALARS.name, &[2], DType::F32)?;
+    if scalars.is_some() {
+        op = op.with_scalars();
+    }
+    let others = [b].into_iter().chain(scalars).map(Role::Given).chain([Role::Updated(c)]);
+    let operands = lists.into_iter().map(Role::Given).chain(order).chain(others).collect();
     Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
 }
 
@@ -260,6 +276,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                 let matrix = MatrixLayout { rows: 1000, cols: 900, entries, longest, format, values };
                 programs.push(Spmm::new(matrix, n).beta(1.0).variant(variant).lower(profile)?);
             }
+            let matrix = MatrixLayout { rows: 1000, cols: 900, entries, longest, format, values: DType::F32 };
+            programs.push(Spmm::new(matrix, 32).ldc(40).with_scalars().variant(variant).lower(profile)?);
         }
     }
     Ok(programs)

@@ -4,10 +4,12 @@ mod atomic;
 mod by_row;
 mod segmented;
 
-pub(super) use segmented::{sort_by_row, split};
+pub(super) use segmented::split;
 
 use super::by_name::FORMAT;
+use super::by_row::given_order;
 use super::matrix_layout::windows;
+use super::scalars::{ResultLayout, SCALARS, with_scalars};
 use super::{Described, Format, MatrixLayout, Statistics};
 use crate::array::HostArray;
 use crate::element::DType;
@@ -40,8 +42,11 @@ use crate::shader::Spec;
 /// # Shapes
 /// A is `rows` x `cols` in any [`Format`], with f32 or f16 values and u32 indices. `x` has `cols` elements and `y` has
 /// `rows`, both f32. Operands are a [`DeviceMatrix`](crate::DeviceMatrix), `x` and `y`; an untyped
-/// [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix. `y` must
-/// not overlap the others. Any extent may be 0, and the matrix may have no entries.
+/// [`Executable`](crate::gpu::Executable) takes the lists of the format in its order instead of the matrix, and then
+/// those of [`SparseMatrix::by_row`](super::SparseMatrix::by_row). `y` must not overlap the others. Any extent may be
+/// 0, and the matrix may have no entries.
+///
+/// [`with_scalars`](Self::with_scalars) takes alpha and beta from the device, to change them without a new plan.
 ///
 /// Values at duplicate positions add up. The values of padding are ignored. With `beta` = 0 (the default) `y` is not
 /// read, so its old contents do not matter, even NaN. With `alpha` = 0 the result is `beta y`, and A and `x` are not
@@ -58,8 +63,10 @@ use crate::shader::Spec;
 /// 2 flop for each entry. Every list (without padding) and x are read once, y is written once, and read once if `beta`
 /// is not 0. One dispatch for `csr-scalar`, `csr-vector`, `ell`, `jds` and `sell`, and one more for every 2^20 entries
 /// of the longest row; three for `csr-merge` and `csr-segmented`; two or more for the others. Scratch is 8 bytes for
-/// each tile of entries, 12 for `csr-merge` and `csr-segmented`. `csc`, and `coo` on unsorted entries, sort in each
-/// call: 12 bytes of scratch for each entry, plus that of [`RadixSort`](crate::RadixSort).
+/// each tile of entries, 12 for `csr-merge` and `csr-segmented`. `csc`, and `coo` and `hybrid` on unsorted entries,
+/// read 12 bytes more for each entry: its row, column and index in an order by row. The
+/// [`DeviceMatrix`](crate::DeviceMatrix) owns that order, which its first product makes
+/// ([`Gpu::order_matrix`](crate::Gpu::order_matrix)).
 ///
 /// # Variants
 /// `coo`, `coo-atomic`; `csr-scalar`, `csr-vector`, `csr-merge`, `csr-segmented`; `csc`, `csc-atomic`; `ell`; `jds`;
@@ -82,13 +89,14 @@ use crate::shader::Spec;
 /// - `shaders/sparse/spmv_csr_scalar.wgsl`, `spmv_csr_vector.wgsl`, `spmv_ell.wgsl`: N. Bell and M. Garland, 2009.
 /// - `spmv_csr_merge.wgsl`: D. Merrill and M. Garland, 2016; rows within a tile as J. Greathouse and M. Daga, 2014.
 /// - `spmv_csr_segmented.wgsl` (the same tiles) and `spmv_coo.wgsl`: segmented sums with carries, G. Blelloch et al.,
-///   1993. `csc` sorts its products by row first.
+///   1993. `csc` reads its entries in an order by row.
 /// - `spmv_jds.wgsl`: Y. Saad, 1989. `spmv_sell.wgsl`: M. Kreutzer et al., 2014.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spmv {
     pub(crate) matrix: MatrixLayout,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
+    pub(crate) scalars: bool,
     deterministic: bool,
     statistics: Option<Statistics>,
     tile: Option<(u32, u32)>,
@@ -134,17 +142,14 @@ impl SpmvParams {
 }
 
 const VARIANTS: &[Variant] = &[
-    Variant::portable(
-        "coo",
-        "tiles of entries, segmented sums, carries between tiles; sorts unsorted entries first",
-    ),
+    Variant::portable("coo", "tiles of entries by row, segmented sums, carries between tiles"),
     Variant::portable("coo-atomic", "one thread adds an entry to its row by an atomic; for comparison")
         .in_any_order(),
     Variant::portable("csr-scalar", "one thread sums a row"),
     Variant::portable("csr-vector", "neighbouring lanes sum a row together, more of them for longer rows"),
     Variant::portable("csr-merge", "tiles share row ends and entries evenly; carries between tiles"),
     Variant::portable("csr-segmented", "the tiles of `csr-merge`, with segmented sums inside a tile"),
-    Variant::portable("csc", "products by column, sorted by row, summed as in `coo`"),
+    Variant::portable("csc", "entries by row, in an order made once, summed as in `coo`"),
     Variant::portable("csc-atomic", "one thread adds a column to the rows by atomics; for comparison")
         .in_any_order(),
     Variant::portable("ell", "one thread sums the slots of a row"),
@@ -209,6 +214,7 @@ impl Spmv {
             matrix,
             alpha: 1.0,
             beta: 0.0,
+            scalars: false,
             deterministic: false,
             statistics: None,
             tile: None,
@@ -285,14 +291,20 @@ impl Op<f32> for Spmv {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let mut operands = self.matrix.operands("spmv")?;
+        if self.scalars {
+            let product = Self { alpha: 1.0, beta: 0.0, scalars: false, ..self.clone() }.lower(profile)?;
+            let rows = self.matrix.rows;
+            let operand = Operand { name: "y", dtype: DType::F32, len: rows, access: Access::ReadWrite };
+            return with_scalars(product, ResultLayout { rows, cols: 1, stride: 1, operand }, profile);
+        }
+        let bits = Bits { rounds: true, deterministic: self.deterministic };
+        let (variant, mut decision) =
+            choose_with("spmv", &self.variant, VARIANTS, profile, bits, || self.choose(profile))?;
+        let mut operands = self.matrix.product_lists("spmv", variant)?;
         let vector = |name, len, access| Operand { name, dtype: DType::F32, len, access };
         operands.push(vector("x", self.matrix.cols, Access::Read));
         operands.push(vector("y", self.matrix.rows, Access::ReadWrite));
         self.matrix.check("spmv", profile, &operands)?;
-        let bits = Bits { rounds: true, deterministic: self.deterministic };
-        let (variant, mut decision) =
-            choose_with("spmv", &self.variant, VARIANTS, profile, bits, || self.choose(profile))?;
         self.matrix.suits("spmv", variant)?;
         let product = self.has_product(&mut decision);
         if let Some(statistics) = &self.statistics {
@@ -313,7 +325,7 @@ impl Op<f32> for Spmv {
             policy.segment_items = items.next_power_of_two().clamp(4, 32);
         }
         let mut lowering = SpmvLowering { spmv: self, matrix: self.matrix, profile, policy, program };
-        lowering.lower(product)?;
+        lowering.lower(product);
         let mut program = lowering.program;
         // An entry loads its element of x.
         let gathered = if product { self.matrix.entries.saturating_sub(self.matrix.cols) } else { 0 };
@@ -331,12 +343,12 @@ struct SpmvLowering<'a> {
 }
 
 impl SpmvLowering<'_> {
-    fn lower(&mut self, product: bool) -> Result<()> {
+    fn lower(&mut self, product: bool) {
         if !product || self.matrix.adds() {
             self.scale();
         }
         if !product {
-            return Ok(());
+            return;
         }
         match (self.matrix.format, self.program.variant()) {
             (Format::Csr, "csr-scalar") => self.csr(1),
@@ -348,20 +360,18 @@ impl SpmvLowering<'_> {
             (Format::Ell { width }, _) => self.ell(width),
             (Format::Jds, _) => self.jds(),
             (Format::Sell { .. }, _) => self.sell(),
-            (Format::Hybrid { width, list, sorted }, _) => {
+            (Format::Hybrid { width, list, .. }, _) => {
                 if width > 0 {
                     self.ell(width);
                 }
                 if list > 0 {
-                    self.coo(2, list, sorted)?;
+                    self.coo(2, list);
                 }
             }
             (Format::Coo { .. }, "coo-atomic") => self.coo_atomic(),
-            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
             (Format::Csc, "csc-atomic") => self.csc_atomic(),
-            (Format::Csc, _) => self.csc()?,
+            (Format::Coo { .. } | Format::Csc, _) => self.coo(0, self.matrix.entries),
         }
-        Ok(())
     }
 
     fn spec(&self) -> Spec {
@@ -420,6 +430,7 @@ pub(super) const INFO: Operation = Operation {
         FORMAT,
         Setting::number("alpha", "1"),
         Setting::number("beta", "0"),
+        SCALARS,
         Setting::flag("deterministic"),
     ],
     make: Some(make),
@@ -446,8 +457,13 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if settings.has("deterministic") {
         op = op.deterministic();
     }
-    let others = [Role::Given(x), Role::Updated(y)];
-    let operands = lists.into_iter().map(Role::Given).chain(others).collect();
+    let order = given_order(layout, &lists, VARIANTS, asked.variant())?;
+    let scalars = asked.named_of(SCALARS.name, &[2], DType::F32)?;
+    if scalars.is_some() {
+        op = op.with_scalars();
+    }
+    let others = [x].into_iter().chain(scalars).map(Role::Given).chain([Role::Updated(y)]);
+    let operands = lists.into_iter().map(Role::Given).chain(order).chain(others).collect();
     Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
 }
 
@@ -459,6 +475,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                 let matrix = MatrixLayout { rows: 1000, cols: 900, entries, longest, format, values };
                 programs.push(Spmv::new(matrix).beta(beta).variant(variant).lower(profile)?);
             }
+            let matrix = MatrixLayout { rows: 1000, cols: 900, entries, longest, format, values: DType::F32 };
+            programs.push(Spmv::new(matrix).with_scalars().variant(variant).lower(profile)?);
         }
     }
     Ok(programs)

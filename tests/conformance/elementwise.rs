@@ -80,6 +80,29 @@ pub(super) fn square() -> Function {
     Function { map, exact: |x| x * x, error: |_, y| 0.5 * ULP * y }
 }
 
+/// |x|^P by products.
+pub(super) fn power<const P: i32>() -> Function {
+    let text = format!("fn map(x: T) -> T {{ return abs(x){}; }}", " * abs(x)".repeat(P as usize - 1));
+    let error = |_: f64, y: f64| f64::from(P) * ULP * y;
+    Function { map: MapFn::custom(&text), exact: |x| x.abs().powi(P), error }
+}
+
+/// The root of degree P of a number not below 0. WGSL defines it as exp2(log2(x) / P): the logarithm errs by 2^-21
+/// between 0.5 and 2 and by 3 ULP elsewhere, the exponential as e^x.
+pub(super) fn root<const P: i32>() -> Function {
+    let text = format!("fn map(x: T) -> T {{ return select(pow(x, 1.0 / {P}.0), 0.0, x == 0.0); }}");
+    let error = |x: f64, y: f64| {
+        if x == 0.0 {
+            return 0.0;
+        }
+        let log = x.log2().abs();
+        let of_log = if (0.5..=2.0).contains(&x) { 2f64.powi(-21) } else { 3.0 * ULP * log };
+        let exponent = (of_log + 2.0 * ULP * log) / f64::from(P);
+        (exp_ulps(log / f64::from(P)) * ULP + exponent) * y
+    };
+    Function { map: MapFn::custom(&text), exact: |x| x.powf(1.0 / f64::from(P)), error }
+}
+
 /// WGSL promises 2^-21 between 0.5 and 2, 3 ULP elsewhere, and nothing at 0, where ONNX expects minus
 /// infinity.
 pub(super) fn log() -> Function {

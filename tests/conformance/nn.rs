@@ -2,17 +2,19 @@
 //! images of one line.
 
 use super::array::{Array, from_front};
-use super::elementwise::{elements, numbers, run};
+use super::elementwise::{apply, elements, numbers, power, root, run};
 use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
 use tilework::nn::{BatchNorm, BatchNormTrain, CrossEntropy, GatherRows, Rope};
 use tilework::prelude::*;
+use tilework::primitives::Operator;
 use tilework::program::Op;
 use tilework::reference::{
     Number, batch_norm_bound, batch_norm_train_bound, cross_entropy_bound, layer_norm_bound,
-    log_softmax_bound, pool_bound, rms_norm_bound, rope_bound, softmax_bound,
+    log_softmax_bound, pool as reference_pool, pool_bound, reduce_bound, rms_norm_bound, rope_bound,
+    softmax_bound,
 };
 
 /// From operator set 13 on, along one axis; before, over that axis and all after it.
@@ -160,9 +162,13 @@ pub(super) fn pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
     if call.node.outputs.len() > 1 {
         return Err(Stop::out_of_scope("pool gives no positions", "positions of maxima"));
     }
-    if call.int("p", 2) != 2 {
-        return Err(Stop::out_of_scope("pool has the norm 2 alone", format!("p = {}", call.int("p", 2))));
-    }
+    // Another norm is a sum of powers, and a root of it.
+    let power = match call.int("p", 2) {
+        2 => None,
+        3 => Some([power::<3>(), root::<3>()]),
+        4 => Some([power::<4>(), root::<4>()]),
+        p => return Err(Stop::out_of_scope("norms of 2 to 4", format!("p = {p}"))),
+    };
     let size = if let [w] = *spatial { [1, w] } else { [spatial[0], spatial[1]] };
     let (kernel, dilation) = (two(call, "kernel_shape", axes, 1), two(call, "dilations", axes, 1));
     let stride = two(call, "strides", axes, 1);
@@ -175,6 +181,7 @@ pub(super) fn pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
         return Err(Stop::out_of_scope("padding that counts and windows beyond it", "ceil_mode"));
     }
     let ([top, bottom], [left, right]) = (along(0), along(1));
+    let kind = if power.is_some() { PoolKind::Weighted(vec![1.0; kernel[0] * kernel[1]]) } else { kind };
     let op = Pool2d::new(kind, [n, c, size[0], size[1]], kernel)
         .stride(stride)
         .dilation(dilation)
@@ -182,7 +189,17 @@ pub(super) fn pool(call: &Call, kind: PoolKind) -> Result<Array, Stop> {
         .when(counts, |op| op.count_include_pad());
     let [.., p, q] = op.output_shape()?;
     let dims = if axes == 1 { vec![n, c, q] } else { vec![n, c, p, q] };
-    pool_typed(call, dtype, &op, &x, dims)
+    let Some([power, root]) = power else { return pool_typed(call, dtype, &op, &x, dims) };
+    if dtype != DType::F32 {
+        return Err(Stop::out_of_scope("powers are taken in f32, not in", dtype));
+    }
+    let powers = apply::<f32>(call.gpu, &power, &x)?;
+    let errors: Vec<f32> = powers.bound.iter().map(|error| 1.001 * *error as f32).collect();
+    let mut sums = pool_as::<f32>(call, &op, &powers, dims)?;
+    for (bound, error) in sums.bound.iter_mut().zip(reference_pool(&op, &errors, None)?) {
+        *bound += f64::from(error);
+    }
+    apply::<f32>(call.gpu, &root, &sums)
 }
 
 /// Over all elements of a channel.
@@ -239,24 +256,59 @@ pub(super) fn batch_norm(call: &Call) -> Result<Vec<Array>, Stop> {
     results.into_iter().zip(bounds).map(array).collect()
 }
 
+/// The losses with the weights of their labels, their sum, or that over the sum of weights. A label that is no class
+/// has the weight 0, which hides its loss.
+fn weighted_loss(
+    gpu: &Gpu,
+    losses: &Array,
+    labels: &[u32],
+    table: &[f64],
+    reduction: &str,
+) -> Result<Array, Stop> {
+    let n = labels.len();
+    let table: Vec<f32> = table.iter().map(|weight| *weight as f32).collect();
+    let (of_classes, dl) = (gpu.upload(&table)?, gpu.upload(labels)?);
+    let (weights, dx) = (gpu.alloc::<f32>(n)?, gpu.upload(&elements::<f32>(losses))?);
+    let dy = gpu.alloc::<f32>(n)?;
+    let hides = ZipFn::custom("fn zip(x: T, y: T) -> T { return select(x * y, 0.0, y == 0.0); }");
+    let mut rec = gpu.recorder();
+    GatherRows::new([table.len(), 1], n).plan::<f32>(gpu)?.record(&mut rec, &of_classes, &dl, &weights)?;
+    Zip::new(hides, n).plan::<f32>(gpu)?.record(&mut rec, &dx, &weights, &dy)?;
+    rec.submit()?;
+    let (shares, values) = (weights.read()?, dy.read()?);
+    let error = |i: usize| if shares[i] == 0.0 { 0.0 } else { f64::from(shares[i]) * losses.bound[i] };
+    let least = f64::from(f32::MIN_POSITIVE);
+    let bound: Vec<_> =
+        (0..n).map(|i| error(i) + f64::from(f32::EPSILON) * f64::from(values[i].abs()) + least).collect();
+    if reduction == "none" {
+        return Ok(Array { dims: losses.dims.clone(), values: numbers(&values), bound });
+    }
+    let total = gpu.reduce(&dy, Sum)?.read()?;
+    let sum_error = reduce_bound(&Operator::Sum, 1, n, &values)[0] + bound.iter().sum::<f64>();
+    if reduction == "sum" {
+        return Ok(Array { dims: Vec::new(), values: numbers(&total), bound: vec![sum_error] });
+    }
+    let all = gpu.reduce(&weights, Sum)?;
+    let (dx, dy) = (gpu.upload(&total)?, gpu.alloc::<f32>(1)?);
+    let mut rec = gpu.recorder();
+    Zip::new(ZipFn::Div, 1).plan::<f32>(gpu)?.record(&mut rec, &dx, &all, &dy)?;
+    rec.submit()?;
+    let (values, weight) = (numbers(&dy.read()?), f64::from(all.read()?[0]));
+    let of_weights = reduce_bound(&Operator::Sum, 1, n, &shares)[0];
+    let rounding = 3.0 * f64::from(f32::EPSILON) * values[0].abs();
+    let bound = vec![(sum_error + values[0].abs() * of_weights) / weight + rounding];
+    Ok(Array { dims: Vec::new(), values, bound })
+}
+
 /// The loss, and the log-probabilities if requested. Classes are the second axis.
 pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
     let (dtype, x) = call.operand(0)?;
     if dtype != DType::F32 {
         return Err(Stop::out_of_scope("cross-entropy does not take", dtype));
     }
-    if call.input(2).is_some() {
-        return Err(Stop::out_of_scope("classes weigh the same", "weights"));
-    }
-    if call.node.attribute("ignore_index").is_some() {
-        return Err(Stop::out_of_scope("no label is left out", "ignore_index"));
-    }
-    let each = match call.node.attribute("reduction") {
-        Some(Attribute::Str(name)) if name == "none" => true,
-        Some(Attribute::Str(name)) if name == "sum" => {
-            return Err(Stop::out_of_scope("cross-entropy gives losses and their mean", "sum"));
-        }
-        _ => false,
+    let reduction = match call.node.attribute("reduction") {
+        Some(Attribute::Str(name)) => name.as_str(),
+        _ => "mean",
     };
     let labels: Vec<u32> = match call.input(1).map(|tensor| &tensor.data) {
         Some(TensorData::I64(labels)) => labels.iter().map(|&label| label as u32).collect(),
@@ -272,11 +324,21 @@ pub(super) fn cross_entropy(call: &Call) -> Result<Vec<Array>, Stop> {
     op.plan::<f32>(gpu)?.record(&mut rec, &dx, &dl, &losses, &mean)?;
     rec.submit()?;
     let (of_losses, of_mean, _) = cross_entropy_bound(classes, &logits, &labels);
-    let loss = if each {
-        let dims = rows.dims[..rows.dims.len() - 1].to_vec();
-        Array { dims, values: numbers(&losses.read()?), bound: of_losses }
-    } else {
+    let dims = rows.dims[..rows.dims.len() - 1].to_vec();
+    let each = Array { dims, values: numbers(&losses.read()?), bound: of_losses };
+    let ignored = match call.node.attribute("ignore_index") {
+        Some(Attribute::Int(label)) => Some(*label),
+        _ => None,
+    };
+    let weights = call.input(2).map(|tensor| super::numbers(&tensor.data));
+    let loss = if reduction == "mean" && weights.is_none() && ignored.is_none() {
         Array { dims: Vec::new(), values: numbers(&mean.read()?), bound: vec![of_mean] }
+    } else {
+        let mut table = weights.unwrap_or_else(|| vec![1.0; classes]);
+        if let Some(weight) = ignored.and_then(|label| table.get_mut(usize::try_from(label).ok()?)) {
+            *weight = 0.0;
+        }
+        weighted_loss(gpu, &each, &labels, &table, reduction)?
     };
     let mut results = vec![loss];
     if call.node.outputs.len() > 1 {

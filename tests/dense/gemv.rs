@@ -86,6 +86,39 @@ fn alpha_and_beta_match_reference() {
 }
 
 #[test]
+fn scalars_on_the_device_match_reference() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (m, k) in [(37, 52), (3, 20_000), (20_000, 3)] {
+            for (trans, variant) in [false, true].into_iter().flat_map(|t| names().map(move |v| (t, v))) {
+                let op = Gemv::new(m, k).when(trans, |op| op.trans()).variant(variant);
+                let plan = op.clone().alpha(7.0).with_scalars().plan::<f32>(gpu).unwrap();
+                for [alpha, beta] in [[-2.5, 0.5], [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]] {
+                    let mut data = Data::<f32>::random(m as u64, (m, k, k), trans);
+                    // A NaN that a factor of 0 must stop.
+                    if alpha == 0.0 {
+                        data.a.fill(f32::NAN);
+                    }
+                    if beta == 0.0 {
+                        data.y.fill(f32::NAN);
+                    }
+                    let op = op.clone().alpha(alpha).beta(beta);
+                    let want = gemv(&op, &data.a, &data.x, &data.y).unwrap();
+                    let bound = gemv_bound(&op, &data.a, &data.x, &data.y).unwrap();
+                    let [a, x, y] = [&data.a, &data.x, &data.y].map(|list| gpu.upload(list).unwrap());
+                    let scalars = gpu.upload(&[alpha, beta]).unwrap();
+                    let mut rec = gpu.recorder();
+                    plan.with_scalars(&scalars).record(&mut rec, &a, &x, &y).unwrap();
+                    rec.submit().unwrap();
+                    let what = format!("{}: {alpha} {beta} {op:?}", device.label);
+                    assert_close(&what, &numbers(&y.read().unwrap()), &want, &bound);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn extents_of_zero_follow_the_definition() {
     for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
         let empty = Data::<f32> { a: vec![], x: vec![1.0; 5], y: vec![] };

@@ -12,14 +12,24 @@ type Cells = (Vec<[u32; 4]>, Vec<[f32; 2]>);
 
 /// The cells that a device makes, of an image or a function.
 fn make(gpu: &Gpu, op: &AdaptiveGrid, image: Option<&[f32]>) -> Result<Cells> {
+    make_given(gpu, op, image, None)
+}
+
+/// As [`make`], with the threshold as an operand.
+fn make_given(gpu: &Gpu, op: &AdaptiveGrid, image: Option<&[f32]>, threshold: Option<f32>) -> Result<Cells> {
     let most = op.max_nodes();
     let plan = op.plan::<f32>(gpu)?;
     let (nodes, values) = (gpu.upload(&vec![77u32; 4 * most])?, gpu.upload(&vec![77f32; 2 * most])?);
     let count = gpu.upload(&[99u32])?;
     let mut rec = gpu.recorder();
+    let threshold = threshold.map(|range| gpu.uniform(&[range])).transpose()?;
+    let with = match &threshold {
+        Some(range) => plan.with_threshold(range),
+        None => plan.with(),
+    };
     match image {
-        Some(image) => plan.record(&mut rec, &gpu.upload(image)?, &nodes, &values, &count)?,
-        None => plan.record_function(&mut rec, &nodes, &values, &count)?,
+        Some(image) => with.record(&mut rec, &gpu.upload(image)?, &nodes, &values, &count)?,
+        None => with.record_function(&mut rec, &nodes, &values, &count)?,
     }
     rec.submit()?;
     let count = count.read()?[0] as usize;
@@ -65,6 +75,9 @@ fn grids_of_images_match_the_reference() {
                     limit.max(1 << (2 * first)),
                 );
                 let what = format!("{}: {h} x {w} by {variant}, {op:?}", device.label);
+                compare(&what, &got, &want, adaptive_grid_bound(&image));
+                let given = op.threshold(7.0).with_threshold();
+                let got = make_given(&device.gpu, &given, Some(&image), Some(threshold)).unwrap();
                 compare(&what, &got, &want, adaptive_grid_bound(&image));
             }
         }

@@ -194,6 +194,11 @@ impl Case {
         self.operand(T::DTYPE, bytes_of(before), Want::Near(want, bound))
     }
 
+    /// An operand that is overwritten with exactly these elements.
+    pub(super) fn rewritten<T: Element>(self, before: &[T], after: &[T]) -> Self {
+        self.operand(T::DTYPE, bytes_of(before), Want::Bits(bytes_of(after)))
+    }
+
     /// A result of these elements.
     pub(super) fn exactly<T: Element>(self, want: &[T]) -> Self {
         self.front_of(want.len(), want)

@@ -176,6 +176,12 @@ fn with_lists(case: Case, matrix: &HostMatrix) -> Case {
     })
 }
 
+/// As [`with_lists`], with the order by row that the variant takes.
+fn with_order(case: Case, matrix: &HostMatrix, variant: &str) -> Case {
+    let order = if variant.ends_with("-atomic") { Vec::new() } else { matrix.by_row().unwrap() };
+    order.iter().fold(with_lists(case, matrix), |case, list| case.given(list))
+}
+
 #[test]
 fn long_rows_of_sparse_matrices() {
     for csr in sample(&LENGTHS, 1).iter().flat_map(|&n| long_row(n)) {
@@ -190,7 +196,7 @@ fn long_rows_of_sparse_matrices() {
                 check_names(names(Spmv::variants()).filter(of_format), |name| {
                     let op = Spmv::new(layout).variant(name);
                     let op = if known { op.statistics(&statistics) } else { op };
-                    let case = with_lists(Case::new::<f32>(op), &host).given(&x);
+                    let case = with_order(Case::new::<f32>(op), &host, name).given(&x);
                     case.updated(&y, want.clone(), vec![0.0; want.len()])
                 });
             }
@@ -199,7 +205,7 @@ fn long_rows_of_sparse_matrices() {
                 let want = reference::spmm(1.0, &csr, &b, n, 0.0, &c).unwrap();
                 check_names(names(Spmm::variants()).filter(of_format), |name| {
                     let op = Spmm::new(layout, n).variant(name);
-                    let case = with_lists(Case::new::<f32>(op), &host).given(&b);
+                    let case = with_order(Case::new::<f32>(op), &host, name).given(&b);
                     case.updated(&c, want.clone(), vec![0.0; want.len()])
                 });
             }

@@ -7,7 +7,7 @@ use tilework::DType;
 use tilework::prelude::*;
 use tilework::program::Variant;
 use tilework::reference;
-use tilework::sparse::{Csr, HostMatrix, List, SparseMatrix, Target};
+use tilework::sparse::{Coo, Csr, HostMatrix, List, SparseMatrix, Target};
 
 const TARGETS: [Target; 8] = [
     Target::Csr,
@@ -59,6 +59,13 @@ fn with_lists(mut case: Case, matrix: &HostMatrix, halves: bool) -> Case {
     case
 }
 
+/// As [`with_lists`], with the order by row that the variant takes.
+fn with_order(case: Case, matrix: &HostMatrix, halves: bool, variant: &str) -> Case {
+    let case = with_lists(case, matrix, halves);
+    let order = if variant.ends_with("-atomic") { Vec::new() } else { matrix.by_row().unwrap() };
+    order.iter().fold(case, |case, list| case.given(list))
+}
+
 pub(super) fn spmv(draw: &mut Draw) -> Case {
     let target = draw.option(&TARGETS);
     let halves = draw.option(&[false, false, true]);
@@ -78,7 +85,7 @@ pub(super) fn spmv(draw: &mut Draw) -> Case {
     }
     let variant = variant(draw, Spmv::variants(), layout.format.name());
     let op = Spmv::new(layout).alpha(alpha).beta(beta).statistics(&statistics).variant(variant);
-    with_lists(Case::new::<f32>(op), &host, halves).given(&x).updated(&y, want, bound)
+    with_order(Case::new::<f32>(op), &host, halves, variant).given(&x).updated(&y, want, bound)
 }
 
 pub(super) fn spmm(draw: &mut Draw) -> Case {
@@ -93,7 +100,7 @@ pub(super) fn spmm(draw: &mut Draw) -> Case {
     let layout = host.layout().unwrap();
     let variant = variant(draw, Spmm::variants(), layout.format.name());
     let op = Spmm::new(layout, n).alpha(alpha).beta(beta).variant(variant);
-    with_lists(Case::new::<f32>(op), &host, false).given(&b).updated(&c, want, bound)
+    with_order(Case::new::<f32>(op), &host, false, variant).given(&b).updated(&c, want, bound)
 }
 
 pub(super) fn spconvert(draw: &mut Draw) -> Case {
@@ -113,4 +120,49 @@ pub(super) fn spconvert(draw: &mut Draw) -> Case {
         };
     }
     case
+}
+
+pub(super) fn spinsert(draw: &mut Draw) -> Case {
+    let old = matrix(draw);
+    let (rows, cols) = (old.rows, old.cols);
+    let n = if rows * cols == 0 { 0 } else { draw.length(0, 200) };
+    let mut index = |extent: usize| -> Vec<u32> {
+        (0..n).map(|_| (draw.random().next() % extent as u64) as u32).collect()
+    };
+    let (row_idxs, col_idxs) = (index(rows), index(cols));
+    let (halves, slots) = (draw.option(&[false, true]), draw.option(&[None, Some(3), Some(40)]));
+    let held = |x: &f32| f16::from_f32(*x).to_f32();
+    let rounded = |list: Vec<f32>| if halves { list.iter().map(held).collect() } else { list };
+    let new = Coo { rows, cols, row_idxs, col_idxs, values: rounded(draw.special(n)) };
+    let old = Csr { values: rounded(old.values.clone()), ..old };
+    let old = match slots {
+        Some(width) => HostMatrix::Ell(old.to_hybrid(width).unwrap().ell),
+        None => HostMatrix::Coo(old.to_coo().unwrap()),
+    };
+    let (want, missing) = reference::spinsert(&old, &new).unwrap();
+    let mut layout = old.layout().unwrap();
+    if halves {
+        layout.values = DType::F16;
+    }
+    let mut case = Case::new::<f32>(Spinsert::new(layout, n));
+    let as_halves = |list: &[f32]| list.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>();
+    for (old, want) in old.lists().into_iter().zip(want.lists()) {
+        case = match (old, want) {
+            (List::Indices(old), List::Indices(want)) => {
+                case.rewritten(&[old, &vec![9; want.len() - old.len()]].concat(), want)
+            }
+            (List::Values(old), List::Values(want)) => {
+                let before = [old, &vec![9.0; want.len() - old.len()]].concat();
+                if halves {
+                    case.rewritten(&as_halves(&before), &as_halves(want))
+                } else {
+                    case.rewritten(&before, want)
+                }
+            }
+            _ => unreachable!("lists of one format"),
+        };
+    }
+    case = case.given(&new.row_idxs).given(&new.col_idxs);
+    case = if halves { case.given(&as_halves(&new.values)) } else { case.given(&new.values) };
+    case.exactly(&[missing as u32])
 }

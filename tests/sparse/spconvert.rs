@@ -9,7 +9,7 @@ use crate::support::{Device, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
 use tilework::reference::spconvert;
-use tilework::sparse::{Coo, Csr, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
+use tilework::sparse::{Csr, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
 use tilework::{DType, DeviceList, ErrorKind};
 
 /// Every format, some with several parameters.
@@ -36,7 +36,7 @@ fn bits(matrix: &HostMatrix) -> Vec<Vec<u32>> {
 
 /// Asserts that a matrix on a device equals the reference's conversion.
 #[track_caller]
-fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
+pub(super) fn assert_same(what: &str, got: &DeviceMatrix, want: &HostMatrix) {
     let read = got.read().unwrap_or_else(|e| panic!("{what}: {e}"));
     let (layout, wanted) = (got.layout(), want.layout().unwrap());
     assert_eq!(layout.format, wanted.format, "{what}");
@@ -290,70 +290,6 @@ fn matrices_convert_to_the_textbook_and_the_fastest_format() {
     }
 }
 
-/// The entries of both, those of `new` last.
-fn joined(old: &Coo, new: &Coo) -> Coo {
-    let mut all = old.clone();
-    all.row_idxs.extend(&new.row_idxs);
-    all.col_idxs.extend(&new.col_idxs);
-    all.values.extend(&new.values);
-    all
-}
-
-#[test]
-fn new_entries_are_appended_to_coo() {
-    for device in devices() {
-        let gpu = &device.gpu;
-        let mut want = shuffled(&ragged(90, 70, 40).to_coo().unwrap());
-        let mut a = gpu.upload_matrix(&want).unwrap();
-        // One by one, and many at once.
-        for n in [1, 0, 5, 1, 600, 1, 1, 1] {
-            let new = shuffled(&uniform(90, 70, n).to_coo().unwrap());
-            let new = Coo {
-                row_idxs: new.row_idxs[..n].into(),
-                col_idxs: new.col_idxs[..n].into(),
-                values: new.values[..n].into(),
-                ..new
-            };
-            gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
-            want = joined(&want, &new);
-            assert!(a.capacity() >= want.values.len());
-        }
-        assert!(a.capacity() > want.values.len());
-        assert_same(&device.label, &a, &HostMatrix::Coo(want.clone()));
-        let csr = gpu.convert_matrix(&a, Target::Csr).unwrap();
-        assert_same(&device.label, &csr, &HostMatrix::Csr(Csr::from_coo(&want).unwrap()));
-        let x = vec![1.0f32; 70];
-        let y = gpu.spmv(&a, &gpu.upload(&x).unwrap()).unwrap();
-        let other = gpu.spmv(&csr, &gpu.upload(&x).unwrap()).unwrap();
-        assert_eq!((y.len(), other.len()), (90, 90));
-    }
-}
-
-#[test]
-fn new_entries_fill_free_slots_of_ell() {
-    for device in devices() {
-        let gpu = &device.gpu;
-        let old = ragged(120, 70, 12);
-        let width = 30;
-        let mut ell = old.to_hybrid(width).unwrap().ell;
-        let mut a = gpu.upload_matrix(&ell).unwrap();
-        let new = shuffled(&uniform(120, 70, 5).to_coo().unwrap());
-        gpu.insert_entries(&mut a, &gpu.upload_matrix(&new).unwrap()).unwrap();
-        for ((&row, &col), &value) in new.row_idxs.iter().zip(&new.col_idxs).zip(&new.values) {
-            let places = (0..width).map(|k| k * 120 + row as usize);
-            let free = places.into_iter().find(|&at| ell.col_idxs[at] == tilework::sparse::PADDING).unwrap();
-            (ell.col_idxs[free], ell.values[free]) = (col, value);
-        }
-        assert_same(&device.label, &a, &HostMatrix::Ell(ell.clone()));
-        // A row with too few free slots: nothing changes.
-        let full =
-            Coo { rows: 120, cols: 70, row_idxs: vec![9; 40], col_idxs: vec![1; 40], values: vec![1.0; 40] };
-        let e = gpu.insert_entries(&mut a, &gpu.upload_matrix(&full).unwrap()).unwrap_err();
-        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("which lack"), "{e}");
-        assert_same(&device.label, &a, &HostMatrix::Ell(ell));
-    }
-}
-
 #[test]
 fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
@@ -412,7 +348,11 @@ fn rejects_invalid_arguments() {
     let halves = gpu.upload_matrix_f16(&banded(10, 1).to_coo().unwrap()).unwrap();
     refused(gpu.sum_duplicates(&halves).map(drop), ErrorKind::Unsupported, "values is f16");
     let mut into = gpu.upload_matrix(&banded(10, 1).to_coo().unwrap()).unwrap();
-    refused(gpu.insert_entries(&mut into, &halves), ErrorKind::Unsupported, "of f16 into a matrix of f32");
+    refused(
+        gpu.insert_entries(&mut into, &halves),
+        ErrorKind::InvalidArgument,
+        "of f16 into a matrix of f32",
+    );
     refused(
         lower(&Spconvert::new(from, MatrixLayout { values: DType::F16, ..to })),
         ErrorKind::Shape,

@@ -186,6 +186,38 @@ fn results_are_reproducible() {
 }
 
 #[test]
+fn scalars_on_the_device_match_reference() {
+    let csr = ragged(200, 150, 90);
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (n, ldc) in [(8, 8), (5, 9), (1, 1)] {
+            let b = Random::new(5).elements::<f32>(150 * n);
+            let before = Random::new(6).elements::<f32>(200 * n);
+            for host in every_format(&csr) {
+                let a = gpu.upload_matrix(&host).unwrap();
+                let plan = Spmm::new(a.layout(), n).ldc(ldc).with_scalars().plan::<f32>(gpu).unwrap();
+                for [alpha, beta] in [[-0.5, 2.0], [0.0, 1.0], [1.5, 0.0]] {
+                    let factor = if alpha == 0.0 { vec![f32::NAN; b.len()] } else { b.clone() };
+                    let old = if beta == 0.0 { vec![f32::NAN; before.len()] } else { before.clone() };
+                    let want = spmm(alpha, &csr, &factor, n, beta, &old).unwrap();
+                    let bound = spmm_bound(alpha, &csr, &factor, n, beta, &old).unwrap();
+                    let c = gpu.upload(&spread(&old, 200, n, ldc, 7.5)).unwrap();
+                    let (b, scalars) = (gpu.upload(&factor).unwrap(), gpu.upload(&[alpha, beta]).unwrap());
+                    let mut rec = gpu.recorder();
+                    plan.with_scalars(&scalars).record(&mut rec, &a, &b, &c).unwrap();
+                    rec.submit().unwrap();
+                    let got = c.read().unwrap();
+                    let rows = got.chunks(ldc).flat_map(|row| &row[..n]).copied().collect::<Vec<_>>();
+                    let what = format!("{}: {n} {ldc} {alpha} {beta}", device.label);
+                    assert_close(&what, &numbers(&rows), &want, &bound);
+                    assert!(got.chunks(ldc).flat_map(|row| &row[n..]).all(|&gap| gap == 7.5), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn unchecked_lists_stay_within_bounds() {
     let Some(gpu) = gpu() else { return };
     for layout in small_layouts() {

@@ -2,12 +2,14 @@
 
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use half::f16;
-use tilework::DType;
 use tilework::gpu::Executable;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op, Operand, Variant};
 use tilework::reference::{spmv, spmv_bound};
-use tilework::sparse::{Coo, Csr, Duplicates, Format, HostMatrix, List, MatrixLayout, SparseMatrix, Target};
+use tilework::sparse::{
+    Coo, Csr, Duplicates, Format, HostMatrix, Hybrid, List, MatrixLayout, SparseMatrix, Target,
+};
+use tilework::{DType, DeviceList};
 use tilework::{ErrorKind, Result};
 
 /// The columns that `rows` gives for each row, in that order, with random values.
@@ -227,6 +229,128 @@ fn f16_values_match_reference() {
         (DType::F16, a.read().unwrap().to_csr().unwrap())
     );
     assert_eq!(a.read().unwrap().lists()[2], List::Values(&[1.0, 1.0 + 2f32.powi(-9), f32::INFINITY]));
+}
+
+#[test]
+fn scalars_on_the_device_match_reference() {
+    let csr = ragged(500, 300, 200);
+    let (x, before) = (Random::new(5).elements::<f32>(300), Random::new(6).elements::<f32>(500));
+    for device in devices() {
+        let gpu = &device.gpu;
+        for host in every_format(&csr) {
+            let a = gpu.upload_matrix(&host).unwrap();
+            for variant in names(Spmv::variants(), a.layout().format) {
+                let plan = Spmv::new(a.layout()).variant(variant).with_scalars().plan::<f32>(gpu).unwrap();
+                for [alpha, beta] in [[-0.5, 2.0], [0.0, 1.0], [1.5, 0.0]] {
+                    let factor = if alpha == 0.0 { vec![f32::NAN; 300] } else { x.clone() };
+                    let old = if beta == 0.0 { vec![f32::NAN; 500] } else { before.clone() };
+                    let want = spmv(alpha, &csr, &factor, beta, &old).unwrap();
+                    let bound = spmv_bound(alpha, &csr, &factor, beta, &old).unwrap();
+                    let (x, y) = (gpu.upload(&factor).unwrap(), gpu.upload(&old).unwrap());
+                    let scalars = gpu.upload(&[alpha, beta]).unwrap();
+                    let mut rec = gpu.recorder();
+                    plan.with_scalars(&scalars).record(&mut rec, &a, &x, &y).unwrap();
+                    rec.submit().unwrap();
+                    let what = format!("{}: {variant} {alpha} {beta}", device.label);
+                    assert_close(&what, &numbers(&y.read().unwrap()), &want, &bound);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_order_by_row_is_made_once() {
+    let Some(gpu) = gpu() else { return };
+    let csr = ragged(300, 200, 50);
+    let (x, y) = (gpu.upload(&Random::new(5).elements::<f32>(200)).unwrap(), gpu.alloc::<f32>(300).unwrap());
+    let coo = csr.to_coo().unwrap();
+    let hybrid = csr.to_hybrid(2).unwrap();
+    let unsorted = Hybrid { coo: shuffled(&hybrid.coo), ..hybrid };
+    for host in [
+        HostMatrix::Csc(csr.to_csc().unwrap()),
+        HostMatrix::Coo(shuffled(&coo)),
+        HostMatrix::Hybrid(unsorted),
+    ] {
+        let mut a = gpu.upload_matrix(&host).unwrap();
+        let format = a.layout().format.name();
+        let plan = Spmv::new(a.layout()).plan::<f32>(gpu).unwrap();
+        // No sort in the program; three lists of the order among its operands.
+        let labels: Vec<_> = plan.program().kernels.iter().map(|kernel| kernel.label()).collect();
+        assert!(labels.iter().all(|label| !label.contains("sort")), "{format}: {labels:?}");
+        let order: Vec<_> =
+            plan.program().operands.iter().filter(|o| o.name.starts_with("by_row")).map(|o| o.len).collect();
+        assert_eq!(order, host.by_row().unwrap().iter().map(Vec::len).collect::<Vec<_>>(), "{format}");
+        let product = |a: &DeviceMatrix| {
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, a, &x, &y).unwrap();
+            rec.submit().unwrap();
+            y.read().unwrap()
+        };
+        let first = product(&a);
+        let [.., DeviceList::Values(values)] = a.lists() else { panic!("{format}") };
+        // New values need no new order.
+        let doubled: Vec<f32> = values.read().unwrap().iter().map(|value| 2.0 * value).collect();
+        values.write(&doubled).unwrap();
+        let second = product(&a);
+        if format != "hybrid" {
+            assert_eq!(second, first.iter().map(|sum| 2.0 * sum).collect::<Vec<_>>(), "{format}");
+        }
+        gpu.order_matrix(&mut a).unwrap();
+        assert_eq!(product(&a), second, "{format}");
+    }
+    // Other indices: the order is made anew.
+    let two =
+        |row_idxs: Vec<u32>| Coo { rows: 2, cols: 1, row_idxs, col_idxs: vec![0; 2], values: vec![3.0, 5.0] };
+    let mut a = gpu.upload_matrix(&two(vec![1, 0])).unwrap();
+    let one = gpu.upload(&[1.0f32]).unwrap();
+    assert_eq!(gpu.spmv(&a, &one).unwrap().read().unwrap(), [5.0, 3.0]);
+    let [DeviceList::Indices(rows), ..] = a.lists() else { panic!() };
+    rows.write(&[1, 1]).unwrap();
+    gpu.order_matrix(&mut a).unwrap();
+    assert_eq!(gpu.spmv(&a, &one).unwrap().read().unwrap(), [0.0, 8.0]);
+}
+
+#[test]
+fn a_matrix_of_entries_on_the_device_multiplies_and_its_values_change() {
+    let Some(gpu) = gpu() else { return };
+    let coo = shuffled(&ragged(90, 70, 40).to_coo().unwrap());
+    let [rows, cols] = [&coo.row_idxs, &coo.col_idxs].map(|list| gpu.upload(list).unwrap());
+    let values = gpu.upload(&coo.values).unwrap();
+    let a = gpu.matrix_of_entries([90, 70], &rows, &cols, values.clone()).unwrap();
+    assert_eq!(a.layout(), coo.layout().unwrap());
+    let x = gpu.upload(&[1.0f32; 70]).unwrap();
+    let plan = Spmv::new(a.layout()).plan::<f32>(gpu).unwrap();
+    let y = gpu.alloc::<f32>(90).unwrap();
+    for factor in [1.0, -2.0] {
+        let changed: Vec<f32> = coo.values.iter().map(|value| factor * value).collect();
+        a.values().unwrap().write(&changed).unwrap();
+        let mut rec = gpu.recorder();
+        plan.record(&mut rec, &a, &x, &y).unwrap();
+        rec.submit().unwrap();
+        let csr = Csr::from_coo(&Coo { values: changed, ..coo.clone() }).unwrap();
+        let want = spmv(1.0, &csr, &[1.0; 70], 0.0, &[0.0; 90]).unwrap();
+        let bound = spmv_bound(1.0, &csr, &[1.0; 70], 0.0, &[0.0; 90]).unwrap();
+        assert_close("changed values", &numbers(&y.read().unwrap()), &want, &bound);
+    }
+    refused(a.values_f16().map(drop), ErrorKind::Shape, "no single list of f16");
+    let hybrid = gpu.upload_matrix(&ragged(9, 9, 5).to_hybrid(1).unwrap()).unwrap();
+    refused(hybrid.values().map(drop), ErrorKind::Shape, "hybrid");
+    // The largest indices are one too large.
+    let [row, col] = [&coo.row_idxs, &coo.col_idxs].map(|list| *list.iter().max().unwrap());
+    for (extents, text) in [
+        ([row as usize, 70], format!("an entry in row {row}")),
+        ([90, col as usize], format!("an entry in column {col}")),
+    ] {
+        let few = gpu.matrix_of_entries(extents, &rows, &cols, values.clone()).map(drop);
+        refused(few, ErrorKind::Shape, &text);
+    }
+    let short = gpu.upload(&[1.0f32]).unwrap();
+    refused(gpu.matrix_of_entries([90, 70], &rows, &cols, short).map(drop), ErrorKind::Shape, "`values`");
+    let none = gpu.alloc::<u32>(0).unwrap();
+    let empty = gpu.matrix_of_entries([3, 70], &none, &none, gpu.alloc::<f16>(0).unwrap()).unwrap();
+    assert_eq!((empty.layout().entries, empty.layout().values), (0, DType::F16));
+    assert_eq!(gpu.spmv(&empty, &x).unwrap().read().unwrap(), [0.0; 3]);
 }
 
 #[test]

@@ -60,7 +60,8 @@ impl Gpu {
         output: &'static str,
     ) -> Result<Buffer<f32>> {
         let program = self.lower::<f32, _>(op)?;
-        let mut given: Vec<_> = program.operands.iter().map(|list| list.name).zip(a.slices()?).collect();
+        let mut given: Vec<_> =
+            program.operands.iter().map(|list| list.name).zip(a.slices_for(self, &program)?).collect();
         given.push(factor);
         self.call_program(program, &given)?.output(output)
     }

@@ -93,10 +93,10 @@ impl Gpu {
     /// # Errors
     /// As [`Gpu::convert_matrix`].
     pub fn transpose_matrix(&self, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
-        let turned = |mut matrix: DeviceMatrix, format| {
+        let turned = |matrix: DeviceMatrix, format| {
             let MatrixLayout { rows, cols, .. } = matrix.layout;
-            matrix.layout = MatrixLayout { rows: cols, cols: rows, format, ..matrix.layout };
-            matrix
+            let layout = MatrixLayout { rows: cols, cols: rows, format, ..matrix.layout };
+            DeviceMatrix::new(layout, matrix.lists)
         };
         match matrix.layout.format {
             Format::Csr => Ok(turned(matrix, Format::Csc)),
@@ -163,7 +163,7 @@ impl Gpu {
             _ => 0,
         };
         let layout = MatrixLayout { entries: runs, longest, format: Format::Csr, ..from };
-        Ok(DeviceMatrix { layout, lists: vec![ptrs, idxs, values] })
+        Ok(DeviceMatrix::new(layout, vec![ptrs, idxs, values]))
     }
 
     /// Measures the rows of a matrix on the device: the same numbers as
@@ -252,7 +252,7 @@ impl Gpu {
         for operand in plan.program().operands.iter().skip(matrix.lists.len() + lists.len()) {
             lists.push(allocated(self, operand)?);
         }
-        let made = DeviceMatrix { layout: op.result(), lists };
+        let made = DeviceMatrix::new(op.result(), lists);
         let mut rec = self.recorder();
         plan.record(&mut rec, matrix, &made)?;
         rec.submit()?;

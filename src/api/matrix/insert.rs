@@ -1,10 +1,10 @@
 //! Insertion of entries into a matrix on a device.
 
-use super::{DeviceList, DeviceMatrix};
-use crate::element::{DType, Element};
+use super::{DeviceList, DeviceMatrix, allocated};
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Gpu, Recorder, Slice};
-use crate::sparse::{Format, MatrixLayout, insert_places};
+use crate::gpu::{Gpu, Slice};
+use crate::program::Operand;
+use crate::sparse::{Format, MatrixLayout, Spinsert};
 
 impl DeviceMatrix {
     /// Returns how many entries its memory holds. Coordinates have room for more after [`Gpu::insert_entries`] grew
@@ -18,7 +18,8 @@ impl DeviceMatrix {
 }
 
 impl Gpu {
-    /// Inserts the entries of `new`, coordinates on the device, into a matrix of [`Format::Coo`] or [`Format::Ell`].
+    /// Inserts the entries of `new`, coordinates on the device, into a matrix of [`Format::Coo`] or [`Format::Ell`]
+    /// with the same type of values: [`Spinsert`].
     ///
     /// Coordinates are appended in their order; a sorted matrix no longer counts as sorted. When memory is full, the
     /// arrays move to ones twice as long ([`DeviceMatrix::capacity`]), so that many small insertions cost little
@@ -32,9 +33,13 @@ impl Gpu {
     /// use tilework::Gpu;
     /// use tilework::sparse::Coo;
     ///
-    /// let entry = |row, col, value| Coo { rows: 2, cols: 2, row_idxs: vec![row], col_idxs: vec![col], values:
-    /// vec![value] }; let gpu = Gpu::new()?; let mut a = gpu.upload_matrix(&entry(1, 1, 2.0))?; gpu.insert_entries(&mut
-    /// a, &gpu.upload_matrix(&entry(0, 1, 3.0))?)?; assert_eq!(a.layout().entries, 2);
+    /// let entry = |row, col, value| {
+    ///     Coo { rows: 2, cols: 2, row_idxs: vec![row], col_idxs: vec![col], values: vec![value] }
+    /// };
+    /// let gpu = Gpu::new()?;
+    /// let mut a = gpu.upload_matrix(&entry(1, 1, 2.0))?;
+    /// gpu.insert_entries(&mut a, &gpu.upload_matrix(&entry(0, 1, 3.0))?)?;
+    /// assert_eq!(a.layout().entries, 2);
     /// assert_eq!(a.read()?.to_csr()?.values, [3.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```
@@ -42,8 +47,7 @@ impl Gpu {
     /// # Errors
     /// - [`Shape`](crate::ErrorKind::Shape): `new` is not stored as coordinates, or has other extents.
     /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): the matrix has another format, or too few free
-    ///   slots.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported): values of f16.
+    ///   slots, or values of another type than `new`.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is
     ///   unchanged.
     pub fn insert_entries(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
@@ -60,97 +64,69 @@ impl Gpu {
                 to.cols
             ));
         }
-        if to.values != DType::F32 || from.values != DType::F32 {
+        if to.values != from.values {
             return Err(err!(
-                Unsupported,
-                "insert: entries of {} into a matrix of {}; both must be of f32: insert before they are rounded",
+                InvalidArgument,
+                "insert: entries of {} into a matrix of {}; both must have values of one type",
                 from.values,
                 to.values
             ));
         }
-        match to.format {
-            _ if from.entries == 0 => Ok(()),
-            Format::Coo { .. } => self.append(matrix, new),
-            Format::Ell { width } => self.insert_into_places(matrix, new, width),
-            _ => Err(err!(
+        let program = self.lower::<f32, _>(&Spinsert::new(to, from.entries))?;
+        if from.entries == 0 {
+            return Ok(());
+        }
+        let entries = to.entries + from.entries;
+        let coordinates = matches!(to.format, Format::Coo { .. });
+        let mut grown = None;
+        if coordinates && entries > matrix.capacity() {
+            // Doubling costs each entry about one copy.
+            grown = Some(self.grown(matrix, entries.max(2 * to.entries))?);
+        }
+        let lists = grown.as_ref().unwrap_or(&matrix.lists);
+        let missing = self.alloc::<u32>(1)?;
+        let planned = program.operands.iter().map(|operand| operand.len);
+        let mut operands: Vec<_> =
+            lists.iter().zip(planned).map(|(list, n)| list.front(n)).collect::<Result<_>>()?;
+        operands.extend(new.slices()?);
+        operands.push(Slice::from(&missing).untyped());
+        self.run_program(program, &operands)?;
+        let lacking = if coordinates { 0 } else { missing.read()?.first().copied().unwrap_or(0) };
+        if lacking > 0 {
+            return Err(err!(
                 InvalidArgument,
-                "insert: a matrix of {} has no room for new entries; convert it to coo or ell",
-                to.format.name()
-            )),
+                "insert: {} entries into rows that lack {lacking} slots; nothing was inserted: convert the matrix to \
+                 coo, insert, and convert it back",
+                from.entries
+            ));
         }
-    }
-
-    /// Appends entries to coordinates.
-    fn append(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
-        let (old, more) = (matrix.layout.entries, new.layout.entries);
-        let entries = old.saturating_add(more);
-        let layout = MatrixLayout {
-            entries,
-            longest: matrix.layout.longest.saturating_add(new.layout.longest),
-            format: Format::Coo { sorted: false },
-            ..matrix.layout
+        let layout = match to.format {
+            Format::Coo { .. } => MatrixLayout {
+                entries,
+                longest: to.longest.saturating_add(from.longest),
+                format: Format::Coo { sorted: false },
+                ..to
+            },
+            _ => MatrixLayout { entries, ..to },
         };
-        let operands = layout.operands("insert")?;
-        self.planning_profile().check_bindings(
-            "insert",
-            &operands,
-            "split the matrix by rows and insert into each part",
-        )?;
-        let mut rec = self.recorder();
-        let grown = entries > matrix.capacity();
-        // Doubling costs each entry about one copy.
-        let capacity = if grown { entries.max(2 * old) } else { 0 };
-        let mut moved = Vec::new();
-        for (list, added) in matrix.lists.iter().zip(&new.lists) {
-            moved.push(match (list, added) {
-                (DeviceList::Indices(list), DeviceList::Indices(added)) => {
-                    DeviceList::Indices(self.extended(&mut rec, (list, old), (added, more), capacity)?)
-                }
-                (DeviceList::Values(list), DeviceList::Values(added)) => {
-                    DeviceList::Values(self.extended(&mut rec, (list, old), (added, more), capacity)?)
-                }
-                _ => return Err(err!(Shape, "insert: lists of two types")),
-            });
-        }
-        rec.submit()?;
-        *matrix = DeviceMatrix { layout, lists: moved };
+        let lists = grown.unwrap_or_else(|| std::mem::take(&mut matrix.lists));
+        *matrix = DeviceMatrix::new(layout, lists);
         Ok(())
     }
 
-    /// The array, or a longer copy of it, with more elements appended.
-    fn extended<T: Element>(
-        &self,
-        rec: &mut Recorder,
-        (list, old): (&Buffer<T>, usize),
-        (added, more): (&Buffer<T>, usize),
-        capacity: usize,
-    ) -> Result<Buffer<T>> {
-        let to = if capacity > 0 { self.alloc(capacity)? } else { list.clone() };
-        if capacity > 0 {
-            rec.copy(list.slice(..old)?, to.slice(..old)?)?;
-        }
-        rec.copy(added.slice(..more)?, to.slice(old..old + more)?)?;
-        Ok(to)
-    }
-
-    fn insert_into_places(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix, width: usize) -> Result<()> {
-        let more = new.layout.entries;
-        let program = insert_places(&matrix.layout, more, &self.planning_profile())?;
+    /// Copies coordinates to arrays with room for `capacity` entries.
+    fn grown(&self, matrix: &DeviceMatrix, capacity: usize) -> Result<Vec<DeviceList>> {
+        let n = matrix.layout.entries;
+        let program =
+            self.lower::<f32, _>(&Spinsert::new(MatrixLayout { entries: 0, ..matrix.layout }, n))?;
+        let lists = (program.operands[..3].iter())
+            .map(|operand| allocated(self, &Operand { len: capacity, ..operand.clone() }))
+            .collect::<Result<Vec<_>>>()?;
         let missing = self.alloc::<u32>(1)?;
-        let mut operands = [new.slices()?, matrix.slices()?].concat();
+        let mut operands: Vec<_> = lists.iter().map(|list| list.front(n)).collect::<Result<_>>()?;
+        operands.extend(matrix.slices()?);
         operands.push(Slice::from(&missing).untyped());
         self.run_program(program, &operands)?;
-        match missing.read()?.first() {
-            Some(0) => {
-                matrix.layout.entries += more;
-                Ok(())
-            }
-            missing => Err(err!(
-                InvalidArgument,
-                "insert: {more} entries into rows of {width} slots each, which lack {} slots; nothing was inserted: \
-                 convert the matrix to coo, insert, and convert it back",
-                missing.unwrap_or(&0)
-            )),
-        }
+        Ok(lists)
     }
 }

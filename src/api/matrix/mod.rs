@@ -7,12 +7,14 @@ use crate::element::DType;
 use crate::error::{Result, err, with_room};
 use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::plan::Plan;
-use crate::program::{Operand, Program};
+use crate::primitives::Max;
+use crate::program::{Operand, Program, With};
 use crate::sparse::{
-    Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix, Spconvert,
-    Spmm, Spmv,
+    BY_ROW, Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, MatrixLayout, Sell, SparseMatrix,
+    Spconvert, Spmm, Spmv, Target, order_by_row,
 };
 use half::f16;
+use std::sync::OnceLock;
 
 /// An array of a [`DeviceMatrix`].
 #[derive(Debug, Clone)]
@@ -73,9 +75,15 @@ impl DeviceList {
 pub struct DeviceMatrix {
     layout: MatrixLayout,
     lists: Vec<DeviceList>,
+    /// The order by row that products of some formats take.
+    by_row: OnceLock<[Buffer<u32>; 3]>,
 }
 
 impl DeviceMatrix {
+    fn new(layout: MatrixLayout, lists: Vec<DeviceList>) -> Self {
+        Self { layout, lists, by_row: OnceLock::new() }
+    }
+
     /// Takes the arrays of a matrix that are on the device already, in the order of [`Format`]. The buffers are shared,
     /// not copied: what is written to them later is in the matrix.
     ///
@@ -104,8 +112,7 @@ impl DeviceMatrix {
     /// [`Shape`](crate::ErrorKind::Shape): another number of arrays than the format has, or an array of another length
     /// or type than the layout says; arrays of coordinates may be longer.
     pub fn from_lists(layout: MatrixLayout, lists: impl IntoIterator<Item = DeviceList>) -> Result<Self> {
-        let (matrix, wanted) =
-            (Self { layout, lists: lists.into_iter().collect() }, layout.operands("matrix")?);
+        let (matrix, wanted) = (Self::new(layout, lists.into_iter().collect()), layout.operands("matrix")?);
         let name = layout.format.name();
         if matrix.lists.len() != wanted.len() {
             let names: Vec<_> = wanted.iter().map(|operand| operand.name).collect();
@@ -144,6 +151,50 @@ impl DeviceMatrix {
         &self.lists
     }
 
+    /// Returns a view of the values. What is written to it is in the matrix: plans and orders stay valid.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    /// use tilework::sparse::Csc;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (col_ptrs, row_idxs, values) = (vec![0, 1, 2], vec![1, 0], vec![3.0, 5.0]);
+    /// let a = gpu.upload_matrix(&Csc { rows: 2, cols: 2, col_ptrs, row_idxs, values })?;
+    /// a.values()?.write(&[30.0, 50.0])?;
+    /// assert_eq!(gpu.spmv(&a, &gpu.upload(&[1.0f32, 1.0])?)?.read()?, [50.0, 30.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape): values of f16 ([`values_f16`](Self::values_f16)), or a hybrid, which has two
+    /// lists of values ([`lists`](Self::lists)).
+    pub fn values(&self) -> Result<Slice<'_, f32>> {
+        match (self.layout.format, self.lists.last()) {
+            (Format::Hybrid { .. }, _) => Err(self.no_values(DType::F32)),
+            (_, Some(DeviceList::Values(values))) => values.slice(..self.used(values.len())),
+            _ => Err(self.no_values(DType::F32)),
+        }
+    }
+
+    /// As [`values`](Self::values), of f16.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape): values of f32, or a hybrid.
+    pub fn values_f16(&self) -> Result<Slice<'_, f16>> {
+        match (self.layout.format, self.lists.last()) {
+            (Format::Hybrid { .. }, _) => Err(self.no_values(DType::F16)),
+            (_, Some(DeviceList::Halves(values))) => values.slice(..self.used(values.len())),
+            _ => Err(self.no_values(DType::F16)),
+        }
+    }
+
+    fn no_values(&self, dtype: DType) -> crate::Error {
+        let MatrixLayout { format, values, .. } = self.layout;
+        let name = format.name();
+        err!(Shape, "matrix: {name} with values of {values} has no single list of {dtype}; use `lists`")
+    }
+
     /// Returns the extents and the format, for [`Spmv::new`](crate::Spmv::new).
     pub fn layout(&self) -> MatrixLayout {
         self.layout
@@ -153,6 +204,29 @@ impl DeviceMatrix {
     pub(super) fn check_format(&self, program: &Program, others: usize) -> Result<()> {
         let lists = program.operands.len().saturating_sub(others);
         check_format(program, self.layout, program.operands[..lists].iter())
+    }
+
+    /// The arrays that a program takes: those of the format, and the order by row if it is among the operands. The
+    /// first call that needs the order submits the work that makes it.
+    pub(super) fn slices_for(&self, gpu: &Gpu, program: &Program) -> Result<Vec<RawSlice<'_>>> {
+        let mut slices = self.slices()?;
+        if program.operands.iter().any(|operand| operand.name == BY_ROW[0]) {
+            slices.extend(self.by_row(gpu)?.iter().map(|list| Slice::from(list).untyped()));
+        }
+        Ok(slices)
+    }
+
+    fn by_row(&self, gpu: &Gpu) -> Result<&[Buffer<u32>; 3]> {
+        if let Some(lists) = self.by_row.get() {
+            return Ok(lists);
+        }
+        let program = order_by_row(&self.layout, &gpu.planning_profile())?;
+        let n = self.layout.unordered().unwrap_or(0);
+        let made = [gpu.alloc(n)?, gpu.alloc(n)?, gpu.alloc(n)?];
+        let mut operands: Vec<_> = self.slices()?.drain(self.layout.unordered_lists()).collect();
+        operands.extend(made.iter().map(|list| Slice::from(list).untyped()));
+        gpu.run_program(program, &operands)?;
+        Ok(self.by_row.get_or_init(|| made))
     }
 
     /// The arrays, in the order of [`Format`], each without its unused end.
@@ -283,6 +357,55 @@ impl Gpu {
         self.upload_lists(matrix, DType::F16)
     }
 
+    /// Makes a matrix of coordinates, in any order, from buffers that a program filled on the device: the row, column
+    /// and value of each entry. The buffers are shared, not copied. Three words are read back, which waits: the largest
+    /// indices, which are checked, and the length of the longest row. [`DeviceMatrix::from_lists`] takes any format and
+    /// reads nothing.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Target;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (rows, cols) = (gpu.upload(&[1u32, 0, 1])?, gpu.upload(&[0u32, 2, 1])?); // or what kernels wrote
+    /// let a = gpu.matrix_of_entries([2, 3], &rows, &cols, gpu.upload(&[2.0f32, 3.0, 4.0])?)?;
+    /// let csr = gpu.convert_matrix(&a, Target::Csr)?;
+    /// assert_eq!(gpu.spmv(&csr, &gpu.upload(&[1.0f32, 10.0, 100.0])?)?.read()?, [300.0, 42.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape): lists of different lengths, or an index out of range. As
+    /// [`Gpu::convert_matrix`].
+    pub fn matrix_of_entries(
+        &self,
+        [rows, cols]: [usize; 2],
+        row_idxs: &Buffer<u32>,
+        col_idxs: &Buffer<u32>,
+        values: impl Into<DeviceList>,
+    ) -> Result<DeviceMatrix> {
+        let values = values.into();
+        let (entries, format) = (row_idxs.len(), Format::Coo { sorted: false });
+        for (name, extent, list) in [("row", rows, row_idxs), ("column", cols, col_idxs)] {
+            let largest =
+                if list.is_empty() { None } else { self.reduce(list, Max)?.read()?.first().copied() };
+            if let Some(largest) = largest.filter(|&index| index as usize >= extent) {
+                return Err(err!(
+                    Shape,
+                    "matrix: an entry in {name} {largest} of a matrix of {rows} x {cols}"
+                ));
+            }
+        }
+        let layout = MatrixLayout { rows, cols, entries, longest: 0, format, values: values.slice().dtype() };
+        let lists = [row_idxs.clone().into(), col_idxs.clone().into(), values];
+        let mut matrix = DeviceMatrix::from_lists(layout, lists)?;
+        if entries > 0 {
+            matrix.layout.longest = self.convert_matrix(&matrix, Target::Csr)?.layout.longest;
+        }
+        Ok(matrix)
+    }
+
     fn upload_lists(&self, matrix: &impl SparseMatrix, values: DType) -> Result<DeviceMatrix> {
         let layout = MatrixLayout { values, ..matrix.layout()? };
         let upload = |list: List<'_>| {
@@ -297,7 +420,35 @@ impl Gpu {
             })
         };
         let lists = matrix.lists().into_iter().map(upload).collect::<Result<_>>()?;
-        Ok(DeviceMatrix { layout, lists })
+        Ok(DeviceMatrix::new(layout, lists))
+    }
+
+    /// Makes the order by row anew that products of compressed columns and of unsorted coordinates take: 12 bytes for
+    /// each entry, and two sorts. The first product makes it otherwise. Call this where you have written other indices
+    /// into the buffers of the matrix, or where the first product must not wait for the sorts. Other formats have no
+    /// such order, and new values need none.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::Gpu;
+    /// use tilework::sparse::Csc;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (col_ptrs, row_idxs, values) = (vec![0, 1, 2], vec![1, 0], vec![3.0, 5.0]);
+    /// let mut a = gpu.upload_matrix(&Csc { rows: 2, cols: 2, col_ptrs, row_idxs, values })?;
+    /// gpu.order_matrix(&mut a)?; // the products below sort nothing
+    /// assert_eq!(gpu.spmv(&a, &gpu.upload(&[1.0f32, 10.0])?)?.read()?, [50.0, 3.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge): a list above the device's largest binding. Those of [`Gpu::alloc`].
+    pub fn order_matrix(&self, matrix: &mut DeviceMatrix) -> Result<()> {
+        matrix.by_row.take();
+        if matrix.layout.unordered().is_some() {
+            matrix.by_row(self)?;
+        }
+        Ok(())
     }
 }
 
@@ -312,7 +463,7 @@ fn check_format<'p>(
     let same = |(planned, named): (&Operand, &Operand)| {
         planned.name == named.name || planned.name.strip_prefix("to.") == Some(named.name)
     };
-    let planned: Vec<_> = planned.collect();
+    let planned: Vec<_> = planned.filter(|operand| !BY_ROW.contains(&operand.name)).collect();
     let other = if planned.len() != named.len() || !planned.iter().copied().zip(&named).all(same) {
         "another format"
     } else if planned.iter().zip(&named).any(|(planned, named)| planned.len != named.len) {
@@ -332,49 +483,66 @@ fn check_format<'p>(
     ))
 }
 
-impl Plan<Spmv, f32> {
-    /// Records the product of `matrix` and `x`.
-    ///
-    /// # Errors
-    /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
-    /// format than planned.
-    pub fn record<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        matrix: &'a DeviceMatrix,
-        x: impl Into<Slice<'a, f32>>,
-        y: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        record_product(&self.executor, rec, matrix, [x.into().untyped(), y.into().untyped()])
-    }
+/// Writes the typed calls of a product: `$x` and `$y` are its dense operands.
+macro_rules! product_calls {
+    ($op:ty, $x:ident, $y:ident) => {
+        impl Plan<$op, f32> {
+            #[doc = concat!("Records the product of `matrix` and `", stringify!($x), "`.")]
+            ///
+            /// # Errors
+            /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+            /// format than planned.
+            pub fn record<'a, Enc: Encoder>(
+                &self,
+                rec: &mut Recorder<Enc>,
+                matrix: &'a DeviceMatrix,
+                $x: impl Into<Slice<'a, f32>>,
+                $y: impl Into<Slice<'a, f32>>,
+            ) -> Result<()> {
+                self.with().record(rec, matrix, $x, $y)
+            }
+
+            /// Alpha and beta, two elements.
+            pub fn with_scalars<'a>(
+                &self,
+                scalars: impl Into<Slice<'a, f32>>,
+            ) -> With<'_, 'a, $op, f32, Executable> {
+                let mut with = self.with();
+                with.give("scalars", scalars.into().untyped());
+                with
+            }
+        }
+
+        impl<'a> With<'_, 'a, $op, f32, Executable> {
+            #[doc = concat!("Records the product of `matrix` and `", stringify!($x), "`.")]
+            ///
+            /// # Errors
+            /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
+            /// format than planned.
+            pub fn record<Enc: Encoder>(
+                self,
+                rec: &mut Recorder<Enc>,
+                matrix: &'a DeviceMatrix,
+                $x: impl Into<Slice<'a, f32>>,
+                $y: impl Into<Slice<'a, f32>>,
+            ) -> Result<()> {
+                let (gpu, program) = (self.executor().gpu(), self.executor().program());
+                let others = program.operands.iter().rev().take_while(|o| OTHERS.contains(&o.name)).count();
+                matrix.check_format(program, others)?;
+                let lists = matrix.slices_for(gpu, program)?;
+                let names: Vec<_> = program.operands.iter().map(|operand| operand.name).collect();
+                let dense = [(stringify!($x), $x.into().untyped()), (stringify!($y), $y.into().untyped())];
+                self.put_named(rec, names.into_iter().zip(lists).chain(dense))
+            }
+        }
+    };
 }
 
-impl Plan<Spmm, f32> {
-    /// Records the product of `matrix` and `b`.
-    ///
-    /// # Errors
-    /// As [`PlanOn`](crate::program::PlanOn); also [`Shape`](crate::ErrorKind::Shape) if the matrix has another
-    /// format than planned.
-    pub fn record<'a, Enc: Encoder>(
-        &self,
-        rec: &mut Recorder<Enc>,
-        matrix: &'a DeviceMatrix,
-        b: impl Into<Slice<'a, f32>>,
-        c: impl Into<Slice<'a, f32>>,
-    ) -> Result<()> {
-        record_product(&self.executor, rec, matrix, [b.into().untyped(), c.into().untyped()])
-    }
-}
+/// Operands of products that are no arrays of a matrix.
+const OTHERS: [&str; 5] = ["x", "y", "b", "c", "scalars"];
 
-fn record_product<Enc: Encoder>(
-    executable: &Executable,
-    rec: &mut Recorder<Enc>,
-    matrix: &DeviceMatrix,
-    vectors: [RawSlice<'_>; 2],
-) -> Result<()> {
-    matrix.check_format(executable.program(), 2)?;
-    executable.record(rec, &[matrix.slices()?.as_slice(), &vectors].concat())
-}
+product_calls!(Spmv, x, y);
+product_calls!(Spmm, b, c);
 
 impl Plan<Spconvert, f32> {
     /// Records the op.

@@ -97,19 +97,31 @@ impl GemvLowering<'_> {
         }
     }
 
-    fn y(&self) -> Binding {
-        Binding::operand(2, &self.program.operands)
+    /// Returns y and, if alpha and beta are an operand, that: the last bindings of a kernel that ends in y.
+    fn result(&self) -> Vec<Binding> {
+        let operand = |i| Binding::operand(i, &self.program.operands);
+        if self.gemv.scalars { vec![operand(3), operand(2)] } else { vec![operand(2)] }
+    }
+
+    /// Returns the spec of a kernel that ends in y, bound here.
+    fn ending(&self, spec: Spec, result: u32) -> Spec {
+        if self.gemv.scalars {
+            spec.flag("SCALARS", true).constant("SCALARS_BINDING", result + 1)
+        } else {
+            spec
+        }
     }
 
     /// Writes `y = beta y`.
     pub(super) fn scale(mut self) -> Result<Program> {
         let spec = self.spec().constant("SHARE", 1u32).constant("RESULT_BINDING", 1u32);
+        let spec = self.ending(spec, 1);
         let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
         // Without parts the sum is 0, which an infinite or absent alpha must not turn into NaN.
         let params = GemvParams { alpha: 0.0, ..self.params() };
         let workgroups = u64::from(params.outputs).div_ceil(WORKGROUP_SIZE);
-        let y = self.y();
-        self.program.dispatch(kernel, &params, vec![y], Grid::fold(workgroups));
+        let bindings = self.result();
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
         Ok(self.program)
     }
 
@@ -132,8 +144,10 @@ impl GemvLowering<'_> {
             true => launches.iter().map(|l| l.parts).sum(),
             false => launches.first().map_or(1, |l| l.parts),
         };
-        let target = if parts > 1 { self.partials(parts)? } else { self.y() };
-        let kernel = Kernel { spec: kernel.spec.flag("SPLIT", parts > 1), ..kernel };
+        let target = if parts > 1 { vec![self.partials(parts)?] } else { self.result() };
+        let spec = kernel.spec.flag("SPLIT", parts > 1);
+        let spec = if parts > 1 { spec } else { self.ending(spec, 3) };
+        let kernel = Kernel { spec, ..kernel };
         let kernel = self.program.kernel(kernel);
         let x = Binding::operand(1, &self.program.operands);
         let mut first_part = 0;
@@ -150,11 +164,12 @@ impl GemvLowering<'_> {
                 first_part: first_part as u32,
                 ..self.params()
             };
-            self.program.dispatch(kernel, &params, vec![a, x, target], Grid::fold(launch.workgroups));
+            let bindings = [a, x].into_iter().chain(target.iter().copied()).collect();
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(launch.workgroups));
             first_part += if trans { launch.parts } else { 0 };
         }
         if parts > 1 {
-            self.finish(parts, target);
+            self.finish(parts, target[0]);
         }
         Ok(self.program)
     }
@@ -264,10 +279,11 @@ impl GemvLowering<'_> {
         let share = (parts / 4).next_power_of_two().min(WORKGROUP_SIZE);
         let spec =
             self.spec().constant("SHARE", share as u32).constant("RESULT_BINDING", 2u32).flag("PARTS", true);
+        let spec = self.ending(spec, 2);
         let kernel = self.program.kernel(Kernel::library("dense/gemv_finish", "gemv_finish", spec));
         let params = GemvParams { parts: parts as u32, ..self.params() };
         let workgroups = u64::from(params.outputs).div_ceil(WORKGROUP_SIZE / share);
-        let y = self.y();
-        self.program.dispatch(kernel, &params, vec![partial, y], Grid::fold(workgroups));
+        let bindings = [partial].into_iter().chain(self.result()).collect();
+        self.program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
     }
 }

@@ -56,7 +56,7 @@ pub(in super::super) const BATCHED_OPTIONS: &[Setting] = &[
 pub(in super::super) const ALPHA: Setting = Setting::number("alpha", "1");
 pub(in super::super) const BETA: Setting = Setting::number("beta", "0");
 /// Alpha and beta as an operand.
-const SCALARS: Setting = Setting::array("scalars", "(2)");
+pub(in super::super) const SCALARS: Setting = Setting::array("scalars", "(2)");
 const TRANS_A: Setting = Setting::flag("trans-a");
 const TRANS_B: Setting = Setting::flag("trans-b");
 const BIAS: Setting = Setting::array("bias", "(n)");

@@ -90,7 +90,12 @@ impl<'a> ConvertSteps<'a> {
         profile.check_bindings(name, &operands, remedy)?;
         program.cost = Cost::of(0.0, &operands);
         program.operands = operands;
-        Ok(Self { profile, policy: policy(profile), program, narrow: Vec::new() })
+        Ok(Self::on(profile, program))
+    }
+
+    /// Continues a program.
+    pub(super) fn on(profile: &'a DeviceProfile, program: Program) -> Self {
+        Self { profile, policy: policy(profile), program, narrow: Vec::new() }
     }
 
     /// Returns bindings of all operands. f16 values are widened to a word each.
@@ -103,9 +108,10 @@ impl<'a> ConvertSteps<'a> {
                 continue;
             }
             let words = self.words("values", o.len)?;
-            if o.access == Access::Write {
+            if o.access != Access::Read {
                 self.narrow.push((o.len, words, list));
-            } else {
+            }
+            if o.access != Access::Write {
                 self.move_halves(o.len, false, words, list);
             }
             lists.push(words);
@@ -331,6 +337,6 @@ pub(super) fn not_its_lists(layout: &MatrixLayout) -> crate::Error {
 }
 
 /// Returns an empty program for a step of a conversion.
-pub(super) fn step(why: &str) -> Program {
+pub(in crate::sparse) fn step(why: &str) -> Program {
     Program::new("spconvert", Decision::policy(Spconvert::variants()[0].name, why))
 }

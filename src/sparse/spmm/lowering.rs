@@ -1,9 +1,9 @@
 //! The kernels of each variant.
 
 use super::Spmm;
-use crate::error::Result;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
 use crate::shader::Spec;
+use crate::sparse::by_row::order_of;
 use crate::sparse::matrix_layout::windows;
 use crate::sparse::{Format, MatrixLayout, spmv};
 
@@ -67,7 +67,7 @@ struct SpmmTerms {
     /// `None` if `values` are rows of products.
     col_idxs: Option<Binding>,
     values: Binding,
-    /// The index of each term in the two lists above, if they are in another order.
+    /// The index of each value, if values are in another order.
     order: Option<Binding>,
     len: u64,
 }
@@ -111,12 +111,12 @@ impl<'a> SpmmLowering<'a> {
         Self { spmm, matrix, profile, policy, program, chunk, chunks, stride_b, stride_c, lanes: team }
     }
 
-    pub(super) fn lower(mut self, product: bool) -> Result<Program> {
+    pub(super) fn lower(mut self, product: bool) -> Program {
         if !product || self.matrix.adds() {
             self.scale();
         }
         if !product {
-            return Ok(self.program);
+            return self.program;
         }
         match (self.matrix.format, self.program.variant()) {
             (Format::Csr, "csr-scalar") => self.scalar(),
@@ -132,18 +132,17 @@ impl<'a> SpmmLowering<'a> {
             (Format::Sell { .. }, _) => {
                 self.rows("sparse/spmm_sell", "spmm_sell", self.values_at(4), 4, u32::MAX);
             }
-            (Format::Hybrid { width, list, sorted }, _) => {
+            (Format::Hybrid { width, list, .. }, _) => {
                 if width > 0 {
                     self.ell(width);
                 }
                 if list > 0 {
-                    self.coo(2, list, sorted)?;
+                    self.coo(2, list);
                 }
             }
-            (Format::Coo { sorted }, _) => self.coo(0, self.matrix.entries, sorted)?,
-            (Format::Csc, _) => self.csc()?,
+            (Format::Coo { .. } | Format::Csc, _) => self.coo(0, self.matrix.entries),
         }
-        Ok(self.program)
+        self.program
     }
 
     /// Returns the spec of a kernel that writes C at this binding.
@@ -273,52 +272,14 @@ impl<'a> SpmmLowering<'a> {
         [4 * teams, sums].map(|bytes| self.program.scratch(bytes))
     }
 
-    /// Appends C += alpha A B for coordinates, whose lists start at operand `first`.
-    fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
-        let [row_idxs, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
-        if sorted {
-            let len = entries as u64;
-            self.add_terms(SpmmTerms { row_idxs, col_idxs: Some(cols), values, order: None, len });
-            return Ok(());
-        }
-        let numbers = self.program.scratch(4 * entries as u64);
-        self.number(entries, vec![numbers], false);
-        self.add_unsorted(row_idxs, cols, values, numbers, entries)
-    }
-
-    /// Appends C += alpha A B for compressed columns.
-    fn csc(&mut self) -> Result<()> {
-        let entries = self.matrix.entries;
-        let bytes = 4 * entries as u64;
-        let [numbers, cols] = [bytes, bytes].map(|bytes| self.program.scratch(bytes));
-        self.number(entries, vec![numbers, cols, self.operand(0)], true);
-        self.add_unsorted(self.operand(1), cols, self.operand(2), numbers, entries)
-    }
-
-    /// Appends the index of each entry, and its column if pointers are given.
-    fn number(&mut self, entries: usize, bindings: Vec<Binding>, columns: bool) {
-        let spec =
-            Spec::new().constant("WORKGROUP_SIZE", self.policy.workgroup_size).flag("COLUMNS", columns);
-        let kernel = self.program.kernel(Kernel::library("sparse/spmm_number", "spmm_number", spec));
-        let params = spmv::SpmvParams { entries: entries as u32, ..spmv::SpmvParams::of(self.matrix) };
-        let grid = self.threads(entries as u64);
-        self.program.dispatch(kernel, &params, bindings, grid);
-    }
-
-    /// Appends a stable sort of entry indices by row, and the addition of row sums.
-    fn add_unsorted(
-        &mut self,
-        row_idxs: Binding,
-        cols: Binding,
-        values: Binding,
-        numbers: Binding,
-        entries: usize,
-    ) -> Result<()> {
-        let [row_idxs, order] =
-            spmv::sort_by_row(&mut self.program, self.profile, self.matrix, [row_idxs, numbers], entries)?;
-        let (col_idxs, order, len) = (Some(cols), Some(order), entries as u64);
+    /// Appends C += alpha A B for entries: coordinates, whose lists start at operand `first`, or by the order by row if
+    /// there is one.
+    fn coo(&mut self, first: usize, entries: usize) {
+        let [rows, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
+        let order = order_of(&self.program.operands);
+        let [row_idxs, col_idxs] = order.map_or([rows, cols], |[rows, cols, _]| [rows, cols]);
+        let (col_idxs, order, len) = (Some(col_idxs), order.map(|lists| lists[2]), entries as u64);
         self.add_terms(SpmmTerms { row_idxs, col_idxs, values, order, len });
-        Ok(())
     }
 
     /// Appends the addition of row sums to C, then of what teams carry, until one team is left.

@@ -2,11 +2,10 @@
 //! `csr-segmented`.
 
 use super::{SpmvLowering, SpmvParams, shuffled};
-use crate::error::Result;
-use crate::primitives::RadixSort;
-use crate::program::{Binding, DeviceProfile, Grid, Kernel, Op, Program};
+use crate::program::{Binding, Grid, Kernel, Program};
 use crate::shader::Spec;
 use crate::sparse::MatrixLayout;
+use crate::sparse::by_row::order_of;
 
 /// Terms to add to rows, sorted by row.
 struct RowTerms {
@@ -14,6 +13,8 @@ struct RowTerms {
     /// `None` if values are products already.
     col_idxs: Option<Binding>,
     values: Binding,
+    /// The index of each value, if values are in another order.
+    order: Option<Binding>,
     len: u64,
 }
 
@@ -33,57 +34,15 @@ pub(in crate::sparse) fn split(program: &mut Program, matrix: MatrixLayout, tile
     bounds
 }
 
-/// Appends a stable sort by row. Returns the sorted rows and a word of each entry.
-pub(in crate::sparse) fn sort_by_row(
-    program: &mut Program,
-    profile: &DeviceProfile,
-    matrix: MatrixLayout,
-    lists: [Binding; 2],
-    entries: usize,
-) -> Result<[Binding; 2]> {
-    let bytes = 4 * entries as u64;
-    let sorted = [bytes, bytes].map(|bytes| program.scratch(bytes));
-    let bits = (usize::BITS - matrix.rows.saturating_sub(1).leading_zeros()).max(1);
-    let sort = RadixSort::new(entries).with_values().bits(0..bits);
-    let sort = Op::<u32>::lower(&sort, profile)?;
-    program.append(sort, &[lists[0], lists[1], sorted[0], sorted[1]].map(|list| list.resource));
-    Ok(sorted)
-}
-
 impl SpmvLowering<'_> {
-    /// Appends y += alpha A x for coordinates, whose lists start at operand `first`.
-    pub(super) fn coo(&mut self, first: usize, entries: usize, sorted: bool) -> Result<()> {
+    /// Appends y += alpha A x for entries: coordinates, whose lists start at operand `first`, or by the order by row if
+    /// there is one.
+    pub(super) fn coo(&mut self, first: usize, entries: usize) {
         let [rows, cols, values] = [0, 1, 2].map(|i| self.operand(first + i));
-        if sorted {
-            let len = entries as u64;
-            self.add_terms(RowTerms { row_idxs: rows, col_idxs: Some(cols), values, len });
-            return Ok(());
-        }
-        let products = self.program.scratch(4 * entries as u64);
-        let spec = self.values_at(2).constant("VECTOR_BINDING", 3u32);
-        let kernel =
-            self.program.kernel(Kernel::library("sparse/spmv_coo_products", "spmv_coo_products", spec));
-        let params = SpmvParams { entries: entries as u32, ..self.params() };
-        let grid = self.grid(entries as u64);
-        let bindings = vec![cols, values, self.x(), products];
-        self.program.dispatch(kernel, &params, bindings, grid);
-        self.add_unsorted(rows, products, entries)
-    }
-
-    /// Appends y += alpha A x for compressed columns.
-    pub(super) fn csc(&mut self) -> Result<()> {
-        let entries = self.matrix.entries;
-        let products = self.program.scratch(4 * entries as u64);
-        let spec = self.values_at(2);
-        let kernel = Kernel::library("sparse/spmv_csc_products", "spmv_csc_products", spec);
-        let kernel = self.program.kernel(kernel);
-        let grid = self.grid(self.matrix.cols as u64);
-        for (begin, end) in self.windows(self.matrix.longest as u32, u32::MAX) {
-            let params = SpmvParams { begin, end, ..self.params() };
-            let bindings = vec![self.operand(0), self.operand(2), self.x(), products];
-            self.program.dispatch(kernel, &params, bindings, grid);
-        }
-        self.add_unsorted(self.operand(1), products, entries)
+        let order = order_of(&self.program.operands);
+        let [row_idxs, col_idxs] = order.map_or([rows, cols], |[rows, cols, _]| [rows, cols]);
+        let (col_idxs, order, len) = (Some(col_idxs), order.map(|lists| lists[2]), entries as u64);
+        self.add_terms(RowTerms { row_idxs, col_idxs, values, order, len });
     }
 
     /// Appends y = alpha A x + beta y for compressed rows.
@@ -161,14 +120,6 @@ impl SpmvLowering<'_> {
         if shuffled > 1 { shuffled } else { self.policy.tile_size }
     }
 
-    /// Appends a stable sort of products by row, and their addition.
-    fn add_unsorted(&mut self, row_idxs: Binding, products: Binding, entries: usize) -> Result<()> {
-        let lists = [row_idxs, products];
-        let [row_idxs, values] = sort_by_row(&mut self.program, self.profile, self.matrix, lists, entries)?;
-        self.add_terms(RowTerms { row_idxs, col_idxs: None, values, len: entries as u64 });
-        Ok(())
-    }
-
     /// Appends the addition of row sums to y, then of what tiles carry, until one tile is left.
     fn add_terms(&mut self, mut terms: RowTerms) {
         let tile = u64::from(self.policy.tile_size * self.policy.coo_items);
@@ -192,15 +143,18 @@ impl SpmvLowering<'_> {
                 bindings.push(self.x());
             }
             bindings.push(self.y());
+            if let Some(order) = terms.order {
+                bindings.push(order);
+                spec = spec.flag("ORDERED", true);
+            }
             let params = SpmvParams { entries: terms.len as u32, parts: tiles as u32, ..self.params() };
-            let mut next =
-                RowTerms { row_idxs: terms.row_idxs, col_idxs: None, values: terms.values, len: 0 };
+            let mut next = RowTerms { col_idxs: None, order: None, len: 0, ..terms };
             if carries {
                 let first = bindings.len() as u32 + 1;
                 spec = spec.constant("CARRY_ROWS_BINDING", first).constant("CARRY_SUMS_BINDING", first + 1);
                 let [row_idxs, values] = [4 * tiles, 4 * tiles].map(|bytes| self.program.scratch(bytes));
                 bindings.extend([row_idxs, values]);
-                next = RowTerms { row_idxs, col_idxs: None, values, len: tiles };
+                next = RowTerms { row_idxs, values, len: tiles, ..next };
             }
             let kernel = self.program.kernel(Kernel::library("sparse/spmv_coo", "spmv_coo", spec));
             self.program.dispatch(kernel, &params, bindings, Grid::fold(tiles));

@@ -1,5 +1,5 @@
-// Payload of the sort by row for spmm_coo: the index of each entry; with COLUMNS (CSC) also its column, by binary
-// search. One thread per entry.
+// The index of each entry, for a sort by row; with COLUMNS (CSC) also its column, by binary search. One thread per
+// entry.
 #import sparse/spmv_params
 
 @group(0) @binding(1) var<storage, read_write> numbers: array<u32>;
@@ -24,7 +24,7 @@ fn column_of(entry: u32) -> u32 {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn spmm_number(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn by_row_number(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if at >= params.entries {
         return;

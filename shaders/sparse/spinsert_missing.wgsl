@@ -6,7 +6,7 @@
 @group(0) @binding(3) var<storage, read_write> missing: array<atomic<u32>>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn spconvert_missing(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spinsert_missing(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = item(group, lane);
     if row >= params.count {
         return;

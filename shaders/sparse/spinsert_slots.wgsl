@@ -11,7 +11,7 @@
 @group(0) @binding(7) var<storage, read_write> values: array<Value>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn spconvert_insert(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn spinsert_slots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let at = item(group, lane);
     if at >= params.count || missing[0] > 0u {
         return;
