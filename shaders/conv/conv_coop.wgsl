@@ -8,7 +8,8 @@
 // rows are the outputs of all images and columns filters, otherwise the other way round. With GRADIENTS k counts the
 // outputs of all images, rows are filters, and columns the cells of a window and the channels of each; the matrix is
 // dy. As in gemm_coop, each block of C is a variable of its own, and the loads of the next step are in flight while
-// this one is multiplied. STRIDED: the outputs are not neighbours in the result. Places advance along k by additions, without a division. Beyond k both factors are 0.
+// this one is multiplied. STRIDED: the outputs are not neighbours in the result. Places advance along k by additions,
+// without a division. Beyond k both factors are 0.
 #import workgroup/index
 #import conv/conv_end
 enable f16;
@@ -191,7 +192,10 @@ fn end_four(row: u32, col: u32, sums: vec4<f32>) {
     if row >= params.m || col >= params.n { return; }
 #if VEC_C
     c[place(row, col) / 4u] = vec4(
-        ended(sums.x, row, col), ended(sums.y, row, col + 1u), ended(sums.z, row, col + 2u), ended(sums.w, row, col + 3u),
+        ended(sums.x, row, col),
+        ended(sums.y, row, col + 1u),
+        ended(sums.z, row, col + 2u),
+        ended(sums.w, row, col + 3u),
     );
 #else
     c[place(row, col)] = ended(sums.x, row, col);

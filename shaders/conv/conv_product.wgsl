@@ -112,7 +112,12 @@ fn end_four(slice: u32, row: u32, column: u32, sums: vec4<f32>) {
 #if VEC_C
     let channel = group_row + row;
     c[place(slice, row, column) / 4u] =
-        vec4<R>(vec4(finished(sums.x, channel), finished(sums.y, channel), finished(sums.z, channel), finished(sums.w, channel)));
+        vec4<R>(vec4(
+            finished(sums.x, channel),
+            finished(sums.y, channel),
+            finished(sums.z, channel),
+            finished(sums.w, channel),
+        ));
 #else
     put(slice, row, column, sums.x);
     put(slice, row, column + 1u, sums.y);

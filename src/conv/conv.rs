@@ -46,9 +46,10 @@ use half::f16;
 /// `gamma(C / groups R S + 4)` times the sum of the products' magnitudes, in slices too, and four times that on
 /// cooperative matrices, which truncate sums; f16 adds its rounding. [`Precision::Exact`] keeps f16 off cooperative
 /// matrices. `winograd` computes with sums and differences of cells, whose magnitudes enter its error: at most 256
-/// times as much if all cells and weights have one magnitude, and some 10 times as much on random data ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all
-/// outputs of its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply
-/// it by zeros beyond the edge.
+/// times as much if all cells and weights have one magnitude, and some 10 times as much on random data
+/// ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all outputs of
+/// its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply it by
+/// zeros beyond the edge.
 ///
 /// # Cost
 /// `2 N M P Q C / groups R S` flop; `winograd` computes a quarter of the products. `direct`, `tiled` and
@@ -63,9 +64,9 @@ use half::f16;
 /// are few outputs. `tiled`: tiles of x with their halo in
 /// workgroup memory, for stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for
 /// one channel a group. `coop`: the product of `implicit` on cooperative matrices, for f16. f16 runs as `direct`,
-/// `implicit`, `depthwise` or `coop`, channels last as the first two or `coop`. `auto` (the default) takes `depthwise` where it fits, otherwise the variant that
-/// is predicted to be the fastest; `winograd` from 32 channels on, `tiled` from 25 cells on. On processors it goes by
-/// the size.
+/// `implicit`, `depthwise` or `coop`, channels last as the first two or `coop`. `auto` (the default) takes `depthwise`
+/// where it fits, otherwise the variant that is predicted to be the fastest; `winograd` from 32 channels on, `tiled`
+/// from 25 cells on. On processors it goes by the size.
 ///
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor

@@ -39,7 +39,8 @@ use half::f16;
 /// # Shapes
 /// `dy` has the shape of the layer's output (N, M, P, Q), `w` that of its weights, `dx` that of its x. Operands are
 /// `dy`, `w`, `dx`, in this order, of f32 or f16, in the layer's order of channels and with its precision. `dy` is the
-/// gradient before the activation: bias and activation of the layer do not enter. `dx` must be a wgpu buffer of its own.
+/// gradient before the activation: bias and activation of the layer do not enter. `dx` must be a wgpu buffer of its
+/// own.
 ///
 /// # Precision and determinism
 /// As [`Conv2d`], with sums of `M / groups R S` products. A weight that is not finite may make every output of its

@@ -66,7 +66,8 @@ use std::ops::Range;
 /// gathers. `winograd`: for 3 x 3 with stride and dilation 1; transforms tiles of gradients and of cells and
 /// computes a quarter of the products, with up to 256 MiB of scratch. `coop`: the product of `implicit` on cooperative
 /// matrices, for f16. f16 and channels last run as `direct`, `implicit` or `coop`, and a last pass rounds or orders the
-/// sums. `auto` (the default) takes `coop` for f16 where the device has it, `winograd` from 32 channels on, `direct` for groups of few filters and short windows, and `implicit` otherwise.
+/// sums. `auto` (the default) takes `coop` for f16 where the device has it, `winograd` from 32 channels on, `direct`
+/// for groups of few filters and short windows, and `implicit` otherwise.
 ///
 /// # Errors
 /// As [`Conv2d`].

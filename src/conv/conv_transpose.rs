@@ -35,8 +35,8 @@ use half::f16;
 /// # Shapes
 /// `x` is N x C x H x W, `w` C x M / groups x R x S, `output` N x M x P x Q with
 /// `P = (H - 1) stride + dilation (R - 1) + 1 + output padding - pads`; Q likewise, as in ONNX and PyTorch.
-/// Operands are `x`, `w`, `output`, of f32 or f16, in this order; [`with_bias`](Self::with_bias) adds `bias`, M elements. `output`
-/// must be a wgpu buffer of its own.
+/// Operands are `x`, `w`, `output`, of f32 or f16, in this order; [`with_bias`](Self::with_bias) adds `bias`, M
+/// elements. `output` must be a wgpu buffer of its own.
 ///
 /// # Precision and determinism
 /// As [`Conv2d`](super::Conv2d), with sums of at most `C / groups R S` products. A weight that is not finite may

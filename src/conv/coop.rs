@@ -2,7 +2,9 @@
 //! what does not have its channels next to each other, in whole pieces.
 
 use super::correlate::{COOP, ConvJob, ConvSlabsParams};
-use super::layer::{ConvParams, Correlation, ImageChunk, image_chunks};
+use super::layer::{Correlation, ImageChunk};
+use super::pack::{Images, PACK_RATE, PIECE, PackedImages, scratch_of, weights_in_place};
+use super::phase::Phase;
 use crate::dense::predict::{self, Rates, Work};
 use crate::dense::{Division, Precision, ProductTile, dispatch_chunks};
 use crate::element::DType;
@@ -18,13 +20,6 @@ kernel_params! {
         w: u32, bound_h: u32, bound_w: u32, pad_h: u32, pad_w: u32, q: u32, p: u32, pixels: u32, stride_h: u32,
         stride_w: u32, s: u32, channels: u32, dilation_h: u32, dilation_w: u32, step_at: u32, step_across: u32,
         step_down: u32, c_at: u32, image_c: u32, group_c: u32, slab: u32, channel_c: u32, row_c: u32, column_c: u32,
-    }
-}
-
-kernel_params! {
-    struct PackImageParams {
-        count: u32, pixels: u32, image_pixels: u32, pieces: u32, pixel_pieces: u32, from_at: u32, image: u32,
-        channel_step: u32, pixel_step: u32, channels: u32,
     }
 }
 
@@ -44,9 +39,7 @@ const ROWS: &[Division] = &[
     Division::new([32, 32, 32], [16, 32]).pace(7, [300, 770]),
 ];
 
-/// Channels of a piece, which a thread moves together, and elements that a row in workgroup memory is longer than the
-/// tile; as in the shader.
-const PIECE: usize = 8;
+/// Elements that a row in workgroup memory is longer than the tile, as in the shader.
 const PAD: u32 = 8;
 
 /// The shortest slice of k, the most slices, and the most bytes of slabs that are chosen; slices are tried that fill
@@ -55,9 +48,6 @@ const MIN_SLICE: usize = 128;
 const MAX_SLICES: usize = 1 << 10;
 const SLABS: u64 = 64 << 20;
 const ROUNDS: usize = 4;
-
-/// Time of a pass that packs over that of a copy: its loads are of single elements.
-const PACK_RATE: f64 = 1.5;
 
 /// The rows that a device accepts by name.
 pub(super) fn row_names() -> Vec<String> {
@@ -82,174 +72,6 @@ pub(super) struct CoopLayer {
     slice_k: usize,
     /// The predicted time, without packing.
     seconds: f64,
-}
-
-/// A factor in memory: its binding, its first element, and the elements from one pixel or row to the next.
-#[derive(Clone, Copy)]
-struct PackedImages {
-    binding: Binding,
-    at: u32,
-    apart: usize,
-}
-
-/// The images of an operand that are packed.
-#[derive(Clone, Copy)]
-struct Images {
-    /// Channels of a group, and pixels.
-    channels: usize,
-    pixels: usize,
-    groups: usize,
-    last: bool,
-}
-
-impl Images {
-    fn of_x(c: &Correlation) -> Self {
-        Self { channels: c.from, pixels: c.size[0] * c.size[1], groups: c.groups, last: c.last }
-    }
-
-    fn of_y(c: &Correlation) -> Self {
-        Self { channels: c.to, pixels: c.pixels(), ..Self::of_x(c) }
-    }
-
-    fn padded(&self) -> usize {
-        self.channels.next_multiple_of(PIECE)
-    }
-
-    /// Elements of a packed image.
-    fn image(&self) -> usize {
-        self.pixels * self.groups * self.padded()
-    }
-
-    /// Says if the operand is packed as it is.
-    fn in_place(&self) -> bool {
-        self.last && self.channels.is_multiple_of(PIECE)
-    }
-
-    /// Bytes of scratch for an image.
-    fn scratch(&self) -> u64 {
-        if self.in_place() { 0 } else { 2 * self.image() as u64 }
-    }
-
-    /// Seconds of the pass for so many images.
-    fn seconds(&self, images: usize, rates: &Rates) -> f64 {
-        let moved = 2 * images * self.pixels * self.groups * (self.channels + self.padded());
-        if self.in_place() { 0.0 } else { predict::PASS + PACK_RATE * rates.copy(moved as f64) }
-    }
-
-    /// Packs images of `from`, whose first element is `at`, into `to`; or nothing, where they are packed as they are.
-    fn pack(
-        &self,
-        program: &mut Program,
-        images: usize,
-        (from, at): (Binding, u32),
-        to: Option<Binding>,
-    ) -> PackedImages {
-        let apart = self.groups * self.padded();
-        let Some(to) = to else { return PackedImages { binding: from, at, apart } };
-        let (pixels, channels) = (images * self.pixels, self.groups * self.channels);
-        let pieces = self.padded() / PIECE;
-        let count = pixels.next_multiple_of(64) * self.groups * pieces;
-        let (channel_step, pixel_step) = if self.last { (1, channels) } else { (self.pixels, 1) };
-        let params = PackImageParams {
-            count: count as u32,
-            pixels: pixels as u32,
-            image_pixels: self.pixels as u32,
-            pieces: pieces as u32,
-            pixel_pieces: (self.groups * pieces) as u32,
-            from_at: at,
-            image: (channels * self.pixels) as u32,
-            channel_step: channel_step as u32,
-            pixel_step: pixel_step as u32,
-            channels: self.channels as u32,
-        };
-        let kernel = program.kernel(Kernel::of_file("conv/conv_pack", Spec::new()));
-        let to = Binding { size: 2 * (images * self.image()) as u64, ..to };
-        program.dispatch(kernel, &params, vec![from, to], Grid::fold((count as u64).div_ceil(256)));
-        PackedImages { binding: to, at: 0, apart }
-    }
-}
-
-/// The outputs of a layer whose windows take the same cells of a spread x, as a layer of their own without spread:
-/// each `up`-th output down and across, and each so-many-th cell of a window.
-struct Phase {
-    c: Correlation,
-    /// The first output, and the first cell and the distance of cells of a window.
-    first: [usize; 2],
-    cell: [usize; 2],
-    cell_step: [usize; 2],
-}
-
-/// The most phases of a layer.
-const MAX_PHASES: usize = 16;
-
-impl Phase {
-    /// The layer as one phase.
-    fn whole(c: &Correlation) -> Self {
-        Self { c: *c, first: [0; 2], cell: [0; 2], cell_step: [1; 2] }
-    }
-
-    /// The phases of a layer, if there are few.
-    fn all(c: &Correlation) -> Vec<Self> {
-        let [up_h, up_w] = c.up;
-        if up_h * up_w == 1 || up_h * up_w > MAX_PHASES {
-            return vec![Self::whole(c)];
-        }
-        let phases = (0..up_h).flat_map(|y| (0..up_w).map(move |x| [y, x]));
-        phases.filter(|[y, x]| *y < c.out[0] && *x < c.out[1]).map(|first| Self::from(c, first)).collect()
-    }
-
-    /// The phase of this output.
-    fn from(c: &Correlation, first: [usize; 2]) -> Self {
-        let mut phase = Self { first, ..Self::whole(c) };
-        for axis in [0, 1] {
-            let (up, dilation, cells) = (c.up[axis], c.dilation[axis], c.kernel[axis]);
-            // The place in the spread x that a cell of the first window reads.
-            let place = |cell: usize| first[axis] as isize - c.pad[axis] + (cell * dilation) as isize;
-            let inside = |cell: &usize| place(*cell).rem_euclid(up as isize) == 0;
-            let mut taken = (0..cells).filter(inside);
-            let (begin, next) = (taken.next(), taken.next());
-            let step = begin.zip(next).map_or(up, |(begin, next)| next - begin);
-            let begin_at = begin.unwrap_or(0);
-            phase.cell[axis] = begin_at;
-            phase.cell_step[axis] = step;
-            let of = &mut phase.c;
-            of.kernel[axis] = begin.map_or(0, |begin| (cells - begin).div_ceil(step));
-            of.dilation[axis] = (step * dilation / up).max(1);
-            of.pad[axis] = -place(begin_at).div_euclid(up as isize);
-            of.out[axis] = (c.out[axis] - first[axis]).div_ceil(up);
-            of.up[axis] = 1;
-        }
-        if phase.c.kernel.contains(&0) {
-            phase.c.kernel = [0; 2];
-        }
-        phase
-    }
-
-    /// The weights as a matrix of f16: a row for each filter, with whole pieces of channels.
-    fn pack_weights(&self, job: &ConvJob<'_>, program: &mut Program) -> Binding {
-        if weights_in_place(&job.c) {
-            return job.weights;
-        }
-        let c = &self.c;
-        let columns = c.kernel[0] * c.kernel[1] * Images::of_x(c).padded();
-        let count = c.groups * c.to * columns / PIECE;
-        let packed = program.scratch((16 * count).max(16) as u64);
-        if count == 0 {
-            return packed;
-        }
-        let spec = job.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
-        let kernel = program.kernel(Kernel::of_file("conv/conv_pack_weights", spec));
-        let none = ImageChunk { first: 0, images: 0, x: packed, y: packed, x_at: 0, y_at: 0 };
-        let [p, q] = c.kernel.map(|cells| cells as u32);
-        let [stride_h, stride_w] = self.cell_step.map(|step| step as u32);
-        let [pad_h, pad_w] = self.cell.map(|cell| cell as u32);
-        let of_layer = job.c.params(&none, count);
-        let params =
-            ConvParams { columns: columns as u32, p, q, stride_h, stride_w, pad_h, pad_w, ..of_layer };
-        let grid = Grid::fold((count as u64).div_ceil(256));
-        program.dispatch(kernel, &params, vec![job.weights, packed], grid);
-        packed
-    }
 }
 
 impl CoopLayer {
@@ -655,29 +477,6 @@ impl CoopLayer {
     }
 }
 
-/// Says if the weights are the rows of a matrix as they are.
-fn weights_in_place(c: &Correlation) -> bool {
-    !c.turned && Images::of_x(c).in_place()
-}
-
-/// Scratch for the packed images of the largest chunk.
-fn scratch_of(program: &mut Program, of: &Images, images: usize) -> Option<Binding> {
-    (!of.in_place()).then(|| program.scratch(of.scratch() * images as u64))
-}
-
-impl Correlation {
-    /// As [`chunks`](Self::chunks), with scratch of these bytes for an image that must fit a binding too.
-    fn packed_chunks(
-        &self,
-        operands: [Resource; 2],
-        scratch: u64,
-        profile: &DeviceProfile,
-    ) -> Result<Vec<ImageChunk>> {
-        let bytes = self.image().map(|elements| self.size_of() * elements as u64);
-        image_chunks(self.op, self.images, (bytes, self.size_of(), scratch), operands, profile)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -703,43 +502,6 @@ mod tests {
                 assert_eq!(interface.workgroup_size[0], product.threads(), "{product:?}");
                 assert_eq!(interface.workgroup_bytes, product.workgroup_bytes(), "{product:?}");
             }
-        }
-    }
-
-    /// The products of a correlation along an axis: output, cell of a window, and place in x.
-    fn products(c: &Correlation, axis: usize) -> Vec<[usize; 3]> {
-        let of = |output: usize, cell: usize| {
-            let place = (output * c.stride[axis] + cell * c.dilation[axis]) as isize - c.pad[axis];
-            let up = c.up[axis] as isize;
-            let inside = place >= 0 && place % up == 0 && place / up < c.size[axis] as isize;
-            inside.then_some([output, cell, (place / up) as usize])
-        };
-        (0..c.out[axis])
-            .flat_map(|output| (0..c.kernel[axis]).filter_map(move |cell| of(output, cell)))
-            .collect()
-    }
-
-    #[test]
-    fn phases_have_every_product_once() {
-        for (kernel, stride, pad, dilation) in
-            [(3, 2, 1, 1), (1, 2, 0, 1), (7, 2, 3, 1), (3, 3, 0, 2), (5, 2, 2, 2), (2, 4, 1, 3), (4, 3, 2, 6)]
-        {
-            let layer = Layer {
-                stride: [stride; 2],
-                pads: [pad; 4],
-                dilation: [dilation; 2],
-                ..Layer::new("conv", [1, 1, 23, 23], 1, [kernel; 2])
-            };
-            let c = layer.backward().unwrap();
-            let mut got = Vec::new();
-            for phase in Phase::all(&c).iter().filter(|phase| phase.first[1] == 0) {
-                got.extend(products(&phase.c, 0).into_iter().map(|[output, cell, at]| {
-                    [phase.first[0] + stride * output, phase.cell[0] + phase.cell_step[0] * cell, at]
-                }));
-            }
-            got.sort_unstable();
-            let any_column = Phase::all(&c).iter().any(|phase| phase.first[1] == 0 && phase.c.kernel[1] > 0);
-            assert!(!any_column || got == products(&c, 0), "{kernel} {stride} {pad} {dilation}");
         }
     }
 }

@@ -44,6 +44,8 @@ mod filter2d;
 mod filter3d;
 mod layer;
 mod lines;
+mod pack;
+mod phase;
 mod predict;
 mod product;
 mod register;

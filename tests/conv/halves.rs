@@ -24,7 +24,7 @@ impl<T: Sample> Operands<T> {
     fn of(layer: &Conv2d, number: u64) -> Self {
         let mut random = Random::new(number);
         let [x, w, y] = lengths(layer, shape(number)).map(|n| random.elements(n));
-        let bias = (number % 2 == 0).then(|| random.elements(layer.weights_shape()[0]));
+        let bias = number.is_multiple_of(2).then(|| random.elements(layer.weights_shape()[0]));
         Self { x, w, y, bias }
     }
 }
