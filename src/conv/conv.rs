@@ -208,14 +208,15 @@ pub(super) const INFO: Operation = Operation {
     name: "conv",
     about: "a convolution layer: output[n, m] = activation(bias[m] + sum over c of w[m, c] * x[n, c])",
     inputs: &[
-        Input::new("x", "(N, C, H, W)"),
-        Input::new("w", "(M, C/groups, R, S)"),
+        Input::new("x", "(N, C, H, W); (N, H, W, C) with channels-last"),
+        Input::new("w", "(M, C/groups, R, S); (M, R, S, C/groups) with channels-last"),
         Input::optional("bias", "(M)"),
     ],
     outputs: &[(
         "output",
-        "(N, M, (H + pads - dilation * (R - 1) - 1) / stride + 1, \
-             (W + pads - dilation * (S - 1) - 1) / stride + 1)",
+        "(N, M, (H + pads - dilation * (R - 1) - 1) / stride + 1, (W + pads - dilation * (S - 1) - 1) / stride + 1); \
+         (N, (H + pads - dilation * (R - 1) - 1) / stride + 1, (W + pads - dilation * (S - 1) - 1) / stride + 1, M) \
+         with channels-last",
     )],
     types: &[DType::F32, DType::F16],
     options: &[

@@ -106,7 +106,10 @@ crate::program::lowered_as!(Conv2dBackwardData: f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
-    inputs: &[Input::new("dy", "(N, M, P, Q)"), Input::new("w", "(M, C/groups, R, S)")],
+    inputs: &[
+        Input::new("dy", "(N, M, P, Q); (N, P, Q, M) with channels-last"),
+        Input::new("w", "(M, C/groups, R, S); (M, R, S, C/groups) with channels-last"),
+    ],
     outputs: &[("dx", "(shape)")],
     types: &[DType::F32, DType::F16],
     options: &[
@@ -128,14 +131,16 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// The value of the option `shape`: the shape of the gradient.
+/// The value of the option `shape`: the extents of the gradient, as they lie in memory.
 const SHAPE: &str = "N,C,H,W";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let (dy, extents) = asked.array::<4>("dy")?;
     let ([_, m, ..], dtype) = (layer::by_channels(asked, extents), dy.dtype());
-    let shape @ [_, c, ..]: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let extents: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let shape @ [_, c, ..] = layer::by_channels(asked, extents);
+    asked.set("shape", &extents);
     let groups: usize = settings.number("groups")?;
     let usual = layer::in_memory(asked, [m, c / groups.max(1), 3, 3]);
     let (w, extents) = asked.free_of("w", usual, dtype)?;
@@ -144,7 +149,6 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("dy", &dy, &layer::in_memory(asked, layer.output_shape()?), dtype)?;
     asked.check("w", &w, &layer::in_memory(asked, layer.weights_shape()), dtype)?;
     let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
-    asked.set("shape", &shape);
     let dx = Role::Result(layer::in_memory(asked, shape).to_vec());
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }

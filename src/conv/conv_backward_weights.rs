@@ -383,7 +383,10 @@ crate::program::lowers! {
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
-    inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, M, P, Q)")],
+    inputs: &[
+        Input::new("x", "(N, C, H, W); (N, H, W, C) with channels-last"),
+        Input::new("dy", "(N, M, P, Q); (N, P, Q, M) with channels-last"),
+    ],
     outputs: &[("dw", "(shape)"), ("[db]", "(M)")],
     types: &[DType::F32, DType::F16],
     options: &[
@@ -406,14 +409,15 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// The value of the option `shape`: the shape of the gradient.
+/// The value of the option `shape`: the extents of the gradient, as they lie in memory.
 const SHAPE: &str = "M,C/groups,R,S";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let (x, extents) = asked.array("x")?;
     let (shape, dtype) = (layer::by_channels(asked, extents), x.dtype());
-    let weights @ [filters, _, r, s]: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let extents: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let weights @ [filters, _, r, s] = layer::by_channels(asked, extents);
     let layer = Layer::asked(asked, shape, filters, [r, s])?;
     let (output, wanted) = (layer.output_shape()?, layer.weights_shape());
     if wanted != weights {
@@ -428,9 +432,8 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let dy = asked.of("dy", &layer::in_memory(asked, output), dtype)?;
     let op =
         Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
-    asked.set("shape", &weights);
-    let mut operands =
-        vec![Role::Given(x), Role::Given(dy), Role::Result(layer::in_memory(asked, weights).to_vec())];
+    asked.set("shape", &extents);
+    let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(extents.to_vec())];
     if op.bias {
         operands.push(Role::Result(vec![filters]));
     }

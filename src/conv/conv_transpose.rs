@@ -210,14 +210,16 @@ pub(super) const INFO: Operation = Operation {
     name: "conv-transpose",
     about: "transposed convolution: every element of x adds its window, then bias and activation",
     inputs: &[
-        Input::new("x", "(N, C, H, W)"),
-        Input::new("w", "(C, M/groups, R, S)"),
+        Input::new("x", "(N, C, H, W); (N, H, W, C) with channels-last"),
+        Input::new("w", "(C, M/groups, R, S); (C, R, S, M/groups) with channels-last"),
         Input::optional("bias", "(M)"),
     ],
     outputs: &[(
         "output",
         "(N, M, (H - 1) * stride + dilation * (R - 1) + 1 - pads + output-padding, \
-             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding)",
+             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding); \
+         (N, (H - 1) * stride + dilation * (R - 1) + 1 - pads + output-padding, \
+             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding, M) with channels-last",
     )],
     types: &[DType::F32, DType::F16],
     options: &[
