@@ -13,6 +13,8 @@ fn main() -> Result<()> {
     support::groups(&[
         ("conv", conv),
         ("conv-transpose", conv_transpose),
+        ("conv-f16", conv_f16),
+        ("conv-f16-gradients", conv_f16_gradients),
         ("filter1d", filter1d),
         ("filter2d", filter2d),
         ("filter3d", filter3d),
@@ -206,6 +208,77 @@ fn conv_layers(bench: &mut Bench, chosen: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Channels, side, filters, filter side and stride of the layers of ResNet-50.
+const RESNET_50: &[[usize; 5]] = &[
+    [3, 224, 64, 7, 2],
+    [64, 56, 64, 1, 1],
+    [64, 56, 64, 3, 1],
+    [64, 56, 256, 1, 1],
+    [256, 56, 64, 1, 1],
+    [256, 56, 128, 1, 1],
+    [128, 56, 128, 3, 2],
+    [128, 28, 512, 1, 1],
+    [256, 56, 512, 1, 2],
+    [512, 28, 128, 1, 1],
+    [128, 28, 128, 3, 1],
+    [512, 28, 256, 1, 1],
+    [256, 28, 256, 3, 2],
+    [256, 14, 1024, 1, 1],
+    [512, 28, 1024, 1, 2],
+    [1024, 14, 256, 1, 1],
+    [256, 14, 256, 3, 1],
+    [1024, 14, 512, 1, 1],
+    [512, 14, 512, 3, 2],
+    [512, 7, 2048, 1, 1],
+    [1024, 14, 2048, 1, 2],
+    [2048, 7, 512, 1, 1],
+    [512, 7, 512, 3, 1],
+];
+
+/// Calls `measure` with the layers of ResNet-50 at each batch, in both orders of channels, with their sizes as text.
+fn resnet_50(
+    bench: &mut Bench,
+    batches: &[usize],
+    mut measure: impl FnMut(&mut Bench, &Conv2d, [usize; 4], &str) -> Result<()>,
+) -> Result<()> {
+    let layers = bench.scale(RESNET_50, &RESNET_50[10..11]);
+    for &batch in bench.scale(batches, &[1]) {
+        for &[c, side, filters, k, stride] in layers {
+            let shape = [batch, c, side, side];
+            let layer = Conv2d::new(shape, filters, [k; 2]).pad([k / 2; 2]).stride([stride; 2]);
+            let size = format!("{batch}x{c}x{side}x{side} {k}x{k} {filters} stride {stride}");
+            measure(bench, &layer, shape, &size)?;
+            measure(bench, &layer.channels_last(), shape, &format!("{size} nhwc"))?;
+        }
+    }
+    Ok(())
+}
+
+fn conv_f16(bench: &mut Bench) -> Result<()> {
+    resnet_50(bench, &[1, 32], |bench, layer, shape, size| {
+        let gpu = bench.gpu.clone();
+        let (x, w) = (random(&gpu, shape.iter().product(), half)?, random(&gpu, weights_of(layer), half)?);
+        let y = gpu.alloc::<f16>(layer.output_shape()?.iter().product())?;
+        bench.op::<f16>(layer, size, &[&x, &w, &y])
+    })
+}
+
+fn conv_f16_gradients(bench: &mut Bench) -> Result<()> {
+    resnet_50(bench, &[32], |bench, layer, shape, size| {
+        let gpu = bench.gpu.clone();
+        let (inputs, weights) = (shape.iter().product(), weights_of(layer));
+        let (x, w) = (random(&gpu, inputs, half)?, random(&gpu, weights, half)?);
+        let y = random(&gpu, layer.output_shape()?.iter().product(), half)?;
+        let (dx, dw) = (gpu.alloc::<f16>(inputs)?, gpu.alloc::<f16>(weights)?);
+        bench.op::<f16>(&Conv2dBackwardData::new(layer), size, &[&y, &w, &dx])?;
+        bench.op::<f16>(&Conv2dBackwardWeights::new(layer), size, &[&x, &y, &dw])
+    })
+}
+
+fn weights_of(layer: &Conv2d) -> usize {
+    layer.weights_shape().iter().product()
 }
 
 /// Measures a variant of a layer if it is the automatic choice, or if it is not.

@@ -29,6 +29,7 @@ mod conv {
     mod filter2d;
     mod filter3d;
     mod filters;
+    mod halves;
     mod layers;
 }
 #[cfg(feature = "cuda")]

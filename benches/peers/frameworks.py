@@ -84,6 +84,46 @@ for shape, side, filters, groups in (
     if groups == 1:
         rows.append(row("conv-backward-data", "f32", size, lambda: conv2d_input(x.shape, w, y, padding=pad)))
         rows.append(row("conv-backward-weights", "f32", size, lambda: conv2d_weight(x, w.shape, y, padding=pad)))
+# The layers of ResNet-50 in half precision: channels, side, filters, filter side, stride.
+RESNET_50 = (
+    (3, 224, 64, 7, 2),
+    (64, 56, 64, 1, 1),
+    (64, 56, 64, 3, 1),
+    (64, 56, 256, 1, 1),
+    (256, 56, 64, 1, 1),
+    (256, 56, 128, 1, 1),
+    (128, 56, 128, 3, 2),
+    (128, 28, 512, 1, 1),
+    (256, 56, 512, 1, 2),
+    (512, 28, 128, 1, 1),
+    (128, 28, 128, 3, 1),
+    (512, 28, 256, 1, 1),
+    (256, 28, 256, 3, 2),
+    (256, 14, 1024, 1, 1),
+    (512, 28, 1024, 1, 2),
+    (1024, 14, 256, 1, 1),
+    (256, 14, 256, 3, 1),
+    (1024, 14, 512, 1, 1),
+    (512, 14, 512, 3, 2),
+    (512, 7, 2048, 1, 1),
+    (1024, 14, 2048, 1, 2),
+    (2048, 7, 512, 1, 1),
+    (512, 7, 512, 3, 1),
+)
+for batch in (1, 32):
+    for c, side, filters, k, stride in RESNET_50:
+        for order, name in ((torch.contiguous_format, ""), (torch.channels_last, " nhwc")):
+            x = centred(batch, c, side, side).half().to(memory_format=order)
+            w = centred(filters, c, k, k).half().to(memory_format=order)
+            options = {"stride": stride, "padding": k // 2}
+            y = F.conv2d(x, w, **options)
+            size = f"{batch}x{c}x{side}x{side} {k}x{k} {filters} stride {stride}{name}"
+            rows.append(row("conv", "f16", size, lambda: F.conv2d(x, w, **options)))
+            if batch > 1:
+                rows.append(row("conv-backward-data", "f16", size, lambda: conv2d_input(x.shape, w, y, **options)))
+                rows.append(
+                    row("conv-backward-weights", "f16", size, lambda: conv2d_weight(x, w.shape, y, **options))
+                )
 del x, w, y
 x, w = centred(1, 1, 8192, 8192), centred(1, 1, 5, 5)
 rows.append(row("filter2d", "f32", "8192x8192 5x5", lambda: F.conv2d(x, w, padding=2)))

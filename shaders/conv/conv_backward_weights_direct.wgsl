@@ -4,7 +4,7 @@
 #import conv/conv_input
 
 const SLICE: u32 = 1u;
-@group(0) @binding(2) var<storage, read> gradients: array<f32>;
+@group(0) @binding(2) var<storage, read> gradients: array<T>;
 @group(0) @binding(3) var<storage, read_write> slabs: array<f32>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -25,10 +25,18 @@ fn conv_backward_weights_direct(@builtin(workgroup_id) workgroup: vec3<u32>, @bu
     var sum = 0.0;
     for (var k = begin; k < end; k++) {
         let image = k / pixels;
+#if LAST
+        let plane = params.x_at + image * params.groups * params.channels_in * params.h * params.w + channel;
+#else
         let plane = params.x_at + (image * params.groups * params.channels_in + channel) * params.h * params.w;
+#endif
         let y = k / params.q % params.p * params.stride_h + a;
         let column = k % params.q * params.stride_w + b;
-        let gradient = gradients[params.y_at + (image * filters + filter_) * pixels + k % pixels];
+#if LAST
+        let gradient = f32(gradients[params.y_at + k * filters + filter_]);
+#else
+        let gradient = f32(gradients[params.y_at + (image * filters + filter_) * pixels + k % pixels]);
+#endif
         sum += gradient * cell(plane, y, column);
     }
     slabs[at] = sum;

@@ -53,15 +53,15 @@ const NEEDED_{y}_{row + 1}: bool = NEEDED_{y}_{row} || USED_{y}_{row};
 #end
 
 #if VECTORS
-@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> x: array<vec4<T>>;
 #else
-@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<T>;
 #endif
 const OUTPUT_BINDING: u32 = 3u;
 #if STORES
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<vec4<f32>>;
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<vec4<R>>;
 #else
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<f32>;
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<R>;
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -117,7 +117,11 @@ fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         var v{k} = 0.0;
 #endif
         if inside && in_x{k} {
-            v{k} = x[begin + x{k}];
+#if VECTORS
+            v{k} = vec4<f32>(x[begin + x{k}]);
+#else
+            v{k} = f32(x[begin + x{k}]);
+#endif
         }
 #endif
 #end
@@ -145,16 +149,16 @@ fn conv_depthwise(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
     if p0 + {row}u < params.p {
         let to = params.y_at + (plane * params.p + p0 + {row}u) * params.q + q0;
 #if STORES
-        output[to / 4u] = vec4(
+        output[to / 4u] = vec4<R>(vec4(
 #for t in WIDE
             finished(sum{row}[{t}u], channel),
 #end
-        );
+        ));
 #else
-        output[to] = finished(sum{row}.x, channel);
+        output[to] = R(finished(sum{row}.x, channel));
 #for t in 1..WIDE
         if q0 + {t}u < params.q {
-            output[to + {t}u] = finished(sum{row}[{t}u], channel);
+            output[to + {t}u] = R(finished(sum{row}[{t}u], channel));
         }
 #end
 #endif

@@ -4,9 +4,9 @@
 #import conv/conv_product_windows
 
 #if VEC_A
-@group(0) @binding(1) var<storage, read> a: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> a: array<vec4<T>>;
 #else
-@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<T>;
 #endif
 
 struct Walk {
@@ -14,10 +14,20 @@ struct Walk {
     at: u32,
 }
 
+#if LAST
+// Channels of dy.
+const APART_A: u32 = 1u;
+fn line_a(row: u32) -> u32 { return base_a + row; }
+#else
 fn line_a(row: u32) -> u32 { return base_a + row * params.pixels; }
+#endif
 
 fn walk_a(k: u32) -> Walk {
+#if LAST
+    return Walk(k % params.pixels, k * APART_A);
+#else
     return Walk(k % params.pixels, k + k / params.pixels * params.jump_a);
+#endif
 }
 
 fn step_a(from_: Walk) -> Walk {
@@ -32,11 +42,11 @@ fn step_a(from_: Walk) -> Walk {
 }
 
 #if VEC_A
-fn load_a(line: u32, walk: Walk) -> vec4<f32> {
+fn load_a(line: u32, walk: Walk) -> vec4<T> {
     return a[(line + walk.at) / 4u];
 }
 #else
-fn load_a(line: u32, walk: Walk) -> f32 { return a[line + walk.at]; }
+fn load_a(line: u32, walk: Walk) -> T { return a[line + walk.at]; }
 #endif
 
 const BUFFERS: u32 = 2u;

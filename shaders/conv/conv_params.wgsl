@@ -1,7 +1,13 @@
 // The parameters of the kernels of a convolution layer. x is `groups` times `channels_in` channels of h x w, the
 // result `groups` times `channels_out` of p x q, the filters r x s. A kernel computes items of its own kind, from
-// number `first` to below `count`.
+// number `first` to below `count`. LAST: channels lie next to each other. Requires f16 where T is f16.
 #import workgroup/index
+#if F16
+enable f16;
+#endif
+
+// Elements of x, the weights and the output's gradient.
+alias T = f32;
 
 const WORKGROUP_SIZE: u32 = 256u;
 // Cells of x are spread this far apart, with zeros between them.

@@ -3,6 +3,10 @@
 // are the outputs of all images, from first_n on, and rows channels; SLICED: k is split there, too.
 #import workgroup/index
 
+#if F16
+enable f16;
+#endif
+
 // Elements of the factors in memory, and the type in which they are multiplied.
 alias T = f32;
 alias F = f32;
@@ -62,20 +66,31 @@ fn part_of(index: u32) -> Part {
     return part;
 }
 
+#if LAST
+// Channels of the result: with LAST they lie next to each other.
+const APART_C: u32 = 1u;
+#endif
+
 #import conv/conv_end
 const C_BINDING: u32 = 3u;
 #if VEC_C
-@group(0) @binding(C_BINDING) var<storage, read_write> c: array<vec4<f32>>;
+@group(0) @binding(C_BINDING) var<storage, read_write> c: array<vec4<R>>;
 #else
-@group(0) @binding(C_BINDING) var<storage, read_write> c: array<f32>;
+@group(0) @binding(C_BINDING) var<storage, read_write> c: array<R>;
 #endif
 
 fn begin_four(row: u32, column: u32) -> vec4<f32> { return vec4<f32>(); }
 
 fn place(slice: u32, row: u32, column: u32) -> u32 {
 #if IMAGES
+#if !LAST
     let image = (params.first_n + column) / params.pixels;
+#endif
+#if LAST
+    let place = base_c + (params.first_n + column) * APART_C + row;
+#else
     let place = base_c + image * params.image_c + row * params.pixels + params.first_n + column - image * params.pixels;
+#endif
 #if SLICED
     return place + slice * params.slab;
 #else
@@ -88,7 +103,7 @@ fn place(slice: u32, row: u32, column: u32) -> u32 {
 
 #if !VEC_C
 fn put(slice: u32, row: u32, column: u32, sum: f32) {
-    if params.first_n + column < params.all_n { c[place(slice, row, column)] = finished(sum, group_row + row); }
+    if params.first_n + column < params.all_n { c[place(slice, row, column)] = R(finished(sum, group_row + row)); }
 }
 #endif
 
@@ -97,7 +112,12 @@ fn end_four(slice: u32, row: u32, column: u32, sums: vec4<f32>) {
 #if VEC_C
     let channel = group_row + row;
     c[place(slice, row, column) / 4u] =
-        vec4(finished(sums.x, channel), finished(sums.y, channel), finished(sums.z, channel), finished(sums.w, channel));
+        vec4<R>(vec4(
+            finished(sums.x, channel),
+            finished(sums.y, channel),
+            finished(sums.z, channel),
+            finished(sums.w, channel),
+        ));
 #else
     put(slice, row, column, sums.x);
     put(slice, row, column + 1u, sums.y);

@@ -10,7 +10,7 @@ const OUTPUT_BINDING: u32 = 2u;
 struct Params { count: u32, slabs: u32, pixels: u32, channels: u32, y_at: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> slabs: array<f32>;
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<f32>;
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<R>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn conv_slabs(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -18,5 +18,9 @@ fn conv_slabs(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invoca
     if at >= params.count { return; }
     var sum = 0.0;
     for (var slab = 0u; slab < params.slabs; slab++) { sum += slabs[slab * params.count + at]; }
-    output[params.y_at + at] = finished(sum, at / params.pixels % params.channels);
+#if LAST
+    output[params.y_at + at] = R(finished(sum, at % params.channels));
+#else
+    output[params.y_at + at] = R(finished(sum, at / params.pixels % params.channels));
+#endif
 }

@@ -1,13 +1,13 @@
 //! The convolution layer.
 
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
-use super::winograd;
+use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Setting};
 use crate::program::{by_type, operands};
+use half::f16;
 
 /// Applies a convolution layer:
 /// `output[n, m, i, j] = activation(bias[m] + sum over c, a, b of w[m, c, a, b] x[n, c, i stride + a dilation - pad,
@@ -37,42 +37,50 @@ use crate::program::{by_type, operands};
 /// `P = (H + pads - dilation (R - 1) - 1) / stride + 1`, rounded down; Q likewise. With groups, output channel m
 /// reads only the C / groups channels of its group; with groups = C the layer is depthwise. Operands are `x`, `w`,
 /// `output`, in this order; [`with_bias`](Self::with_bias) adds `bias`, M elements. `output` must be a wgpu buffer
-/// of its own.
+/// of its own. With [`channels_last`](Self::channels_last) the operands lie in memory as N x H x W x C, M x R x S x
+/// C / groups and N x P x Q x M.
 ///
 /// # Precision and determinism
-/// Elements are f32. An output is a sum of `C / groups R S` products in an order that depends on variant, shape and
-/// device; the same device gives the same bits. The error is at most `gamma(C / groups R S + 4)` times the sum of the
-/// products' magnitudes, in slices too. `winograd` computes with sums and differences of cells, whose magnitudes enter
-/// its error: at most 256 times as much if all cells and weights have one magnitude, and some 10 times as much on
-/// random data ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all
-/// outputs of its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply
-/// it by zeros beyond the edge.
+/// Elements are f32 or f16; sums are of f32 and rounded once. An output is a sum of `C / groups R S` products in an
+/// order that depends on variant, shape and device; the same device gives the same bits. The error is at most
+/// `gamma(C / groups R S + 4)` times the sum of the products' magnitudes, in slices too, and four times that on
+/// cooperative matrices, which truncate sums; f16 adds its rounding. [`Precision::Exact`] keeps f16 off cooperative
+/// matrices. `winograd` computes with sums and differences of cells, whose magnitudes enter its error: at most 256
+/// times as much if all cells and weights have one magnitude, and some 10 times as much on random data
+/// ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all outputs of
+/// its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply it by
+/// zeros beyond the edge.
 ///
 /// # Cost
 /// `2 N M P Q C / groups R S` flop; `winograd` computes a quarter of the products. `direct`, `tiled` and
 /// `depthwise` take no scratch; `implicit` keeps a result for each slice of its sums where one would leave the device
 /// idle. `im2col` keeps columns of up to 256 MiB (16 MiB on processors) at a time,
-/// `winograd` as much for some images at a time. The plan's report states the scratch.
+/// `winograd` as much for some images at a time. `coop` packs what does not have its channels next to each other in
+/// multiples of 8: with channels last and such channels neither x nor weights. The plan's report states the scratch.
 ///
 /// # Variants
 /// `direct`: the definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`:
 /// the same product, whose kernel gathers the windows while it stages them, in slices of the sum where there
 /// are few outputs. `tiled`: tiles of x with their halo in
 /// workgroup memory, for stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for
-/// one channel a group. `auto` (the default) takes `depthwise` where it fits, otherwise the variant that is predicted
-/// to be the fastest; `winograd` from 32 channels on, `tiled` from 25 cells on. On processors it goes by the size.
+/// one channel a group. `coop`: the product of `implicit` on cooperative matrices, for f16. f16 runs as `direct`,
+/// `implicit`, `depthwise` or `coop`, channels last as the first two or `coop`. `auto` (the default) takes `depthwise`
+/// where it fits, otherwise the variant that is predicted to be the fastest; `winograd` from 32 channels on, `tiled`
+/// from 25 cells on. On processors it goes by the size.
 ///
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
 /// cores multiply elements of 16 bits, and those of f32 with a [`precision`](Self::precision); these and bf16 need
 /// sm_80. The variants `fma`, `wmma` and `mma` run an implicit matrix product of packed x and weights. They take
 /// scratch of the sizes of both, with each group's channels padded to 16 bytes and x in chunks of 2^29 elements.
+/// Channels last do not run there. [`Precision::Tensor`] rounds f32 to tf32, and [`Precision::Split`] splits it into
+/// two of tf32.
 ///
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): groups that do not divide C and M; a window larger than the padded image;
 ///   a stride or dilation of 0; an extent of 0.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape; a precision other than
-///   [`Strict`](Precision::Strict) on a [`Gpu`](crate::Gpu).
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that does not fit the shape or the elements; f16 on a
+///   device without it; on a [`Gpu`](crate::Gpu) [`Precision::Split`], and [`Precision::Tensor`] for f32.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer; an image or the weights above
 ///   the largest binding.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
@@ -80,8 +88,8 @@ use crate::program::{by_type, operands};
 /// # Algorithm
 /// `shaders/conv/conv_direct.wgsl`; `conv_im2col.wgsl` (Chellapilla, Puri and Simard, 2006); `conv_columns.wgsl`
 /// and `conv_implicit.wgsl`, products as for [`Gemm`](crate::Gemm) (as in cuDNN, Chetlur et al., 2014);
-/// `conv_tiled.wgsl`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `conv_depthwise.wgsl`. On
-/// CUDA: `conv_pack.cu` and `conv_wmma.cu`.
+/// `conv_tiled.wgsl`; `conv_winograd_*.wgsl` (Lavin and Gray, 2016, F(4 x 4, 3 x 3)); `conv_depthwise.wgsl`;
+/// `conv_coop.wgsl` with `conv_pack.wgsl` and `conv_pack_weights.wgsl`. On CUDA: `conv_pack.cu` and `conv_wmma.cu`.
 ///
 /// # Example: lowering without a device
 /// ```
@@ -98,7 +106,6 @@ pub struct Conv2d {
     pub(super) layer: Layer,
     activation: Activation,
     pub(crate) bias: bool,
-    pub(crate) precision: Precision,
     slices: Option<u32>,
     pub(crate) variant: String,
 }
@@ -108,14 +115,7 @@ impl Conv2d {
     /// S).
     pub fn new(shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
         let layer = Layer::new("conv", shape, filters, kernel);
-        Self {
-            layer,
-            activation: Activation::None,
-            bias: false,
-            precision: Precision::Strict,
-            slices: None,
-            variant: "auto".into(),
-        }
+        Self { layer, activation: Activation::None, bias: false, slices: None, variant: "auto".into() }
     }
 
     layer_builders!(layer);
@@ -124,14 +124,6 @@ impl Conv2d {
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
-        self
-    }
-
-    /// Sets how exact the sums are; [`Precision::Strict`] by default, and the only one on a [`Gpu`](crate::Gpu). On
-    /// CUDA [`Precision::Tensor`] rounds f32 to tf32, and [`Precision::Split`] splits it into two of tf32.
-    #[must_use]
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.precision = precision;
         self
     }
 
@@ -177,23 +169,15 @@ impl Conv2d {
         Self { layer, ..self.clone() }.with_bias()
     }
 
-    /// The layer, its activation, and if Winograd's sums are allowed.
-    pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
-        (&self.layer, self.activation, winograd::may_run(&self.variant))
+    /// The layer, its activation, and the variant.
+    pub(crate) fn parts(&self) -> (&Layer, Activation, &str) {
+        (&self.layer, self.activation, &self.variant)
     }
 
-    fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
-        if !matches!(self.precision, Precision::Strict | Precision::Exact) {
-            return Err(err!(
-                Unsupported,
-                "{}: {} needs tensor cores, which layers use on CUDA only; take Precision::Strict",
-                self.layer.op,
-                self.precision.name()
-            ));
-        }
+    fn lower_as(&self, biased: bool, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let [x, w, output] = self.layer.lengths()?;
         let whole = Whole {
-            c: self.layer.forward()?,
+            c: self.layer.forward()?.of(dtype, profile)?,
             names: ["x", "w", "output"],
             x,
             w,
@@ -217,29 +201,31 @@ operands! {
 }
 
 crate::program::lowers! {
-    impl[] Conv2d as [f32], |op, _, profile| op.lower_as(op.bias, profile)
+    impl[] Conv2d as [f32, f16], |op, dtype, profile| op.lower_as(op.bias, dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "conv",
     about: "a convolution layer: output[n, m] = activation(bias[m] + sum over c of w[m, c] * x[n, c])",
     inputs: &[
-        Input::new("x", "(N, C, H, W)"),
-        Input::new("w", "(M, C/groups, R, S)"),
+        Input::new("x", "(N, C, H, W); (N, H, W, C) with channels-last"),
+        Input::new("w", "(M, C/groups, R, S); (M, R, S, C/groups) with channels-last"),
         Input::optional("bias", "(M)"),
     ],
     outputs: &[(
         "output",
-        "(N, M, (H + pads - dilation * (R - 1) - 1) / stride + 1, \
-             (W + pads - dilation * (S - 1) - 1) / stride + 1)",
+        "(N, M, (H + pads - dilation * (R - 1) - 1) / stride + 1, (W + pads - dilation * (S - 1) - 1) / stride + 1); \
+         (N, (H + pads - dilation * (R - 1) - 1) / stride + 1, (W + pads - dilation * (S - 1) - 1) / stride + 1, M) \
+         with channels-last",
     )],
-    types: &[DType::F32],
+    types: &[DType::F32, DType::F16],
     options: &[
         STRIDE,
         PAD,
         PAD_EACH,
         DILATION,
         GROUPS,
+        CHANNELS_LAST,
         Activation::SETTING,
         Precision::SETTING,
         Setting::number("slices", ""),
@@ -255,24 +241,26 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
-    let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
-    let groups: usize = settings.number("groups")?;
-    let (w, [m, _, r, s]) = asked.free_of("w", [c, c / groups.max(1), 3, 3], DType::F32)?;
+    let (x, extents) = asked.array::<4>("x")?;
+    let shape @ [_, c, ..] = layer::by_channels(asked, extents);
+    let (groups, dtype): (usize, _) = (settings.number("groups")?, x.dtype());
+    let usual = layer::in_memory(asked, [c, c / groups.max(1), 3, 3]);
+    let (w, extents) = asked.free_of("w", usual, dtype)?;
+    let [m, _, r, s] = layer::by_channels(asked, extents);
     let mut op = Conv2d::new(shape, m, [r, s]).variant(asked.variant());
     op.layer = Layer::asked(asked, shape, m, [r, s])?;
     op.activation = Activation::asked(settings)?;
-    op.precision = Precision::asked(settings)?;
     op.slices = settings.maybe("slices")?;
     let output = op.output_shape()?;
-    asked.check("w", &w, &op.weights_shape(), DType::F32)?;
-    let dtype = x.dtype();
+    asked.check("w", &w, &layer::in_memory(asked, op.weights_shape()), dtype)?;
     let (operands, biased) = layer::operands(asked, [x, w], m, output)?;
     op.bias = biased;
-    by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
-/// Layers that reach every form of a variant: rows of whole vec4s and not, strides.
-pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
+/// Layers that reach every form of a variant, with the types of their elements: rows of whole vec4s and not, strides,
+/// both orders of channels.
+pub(super) fn sample_layers(op: &'static str, variant: &str, profile: &DeviceProfile) -> Vec<(Layer, DType)> {
     let new = |shape: [usize; 4], filters, kernel: [usize; 2]| Layer {
         pads: [1; 4],
         ..Layer::new(op, shape, filters, kernel)
@@ -285,8 +273,18 @@ pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
         _ => [new([2, 4, 8, 8], 8, [3, 3]), new([2, 3, 7, 9], 5, [3, 3]), new([3, 16, 28, 28], 64, [3, 3])],
     };
     let strided = Layer { stride: [2, 2], ..layers[1].clone() };
-    let many = matches!(variant, "direct" | "im2col" | "implicit").then_some(strided);
-    layers.into_iter().chain(many).collect()
+    let many = matches!(variant, "direct" | "im2col" | "implicit" | "coop").then_some(strided.clone());
+    let last = |layer: &Layer| Layer { last: true, ..layer.clone() };
+    let ordered = if matches!(variant, "direct" | "implicit" | "coop") {
+        vec![layers[0].clone(), strided.clone(), last(&layers[0]), last(&layers[2]), last(&strided)]
+    } else {
+        Vec::new()
+    };
+    let ordered = if variant == "depthwise" { layers.to_vec() } else { ordered };
+    let halves = ordered.iter().map(|layer| (layer.clone(), DType::F16)).filter(|_| profile.features.f16);
+    let ordered = ordered.iter().filter(|layer| layer.last).map(|layer| (layer.clone(), DType::F32));
+    let plain = layers.into_iter().chain(many).map(|layer| (layer, DType::F32)).chain(ordered);
+    plain.filter(|_| variant != "coop").chain(halves).collect()
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -296,20 +294,23 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         variant: variant.into(),
         ..Conv2d::new([1; 4], 1, [1, 1])
     };
-    let layers = sample_layers("conv", variant);
-    let first = layers[0].clone();
+    let layers = sample_layers("conv", variant, profile);
+    let Some((first, dtype)) = layers.first().cloned() else { return Ok(Vec::new()) };
     // Slices of channels, where the driver ends loops.
     let is_long = variant == "tiled" && profile.ends_loops();
     let widths: &[usize] = if is_long { &[4, 3] } else { &[] };
-    let long = widths.iter().map(|w| Layer::new("conv", [1, 70_000, 1, *w], 2, [1, 1]));
-    let plain =
-        layers.into_iter().chain(long).map(|layer| of(layer, Activation::None).lower_as(false, profile));
+    let long = widths.iter().map(|w| (Layer::new("conv", [1, 70_000, 1, *w], 2, [1, 1]), DType::F32));
+    let plain = layers
+        .into_iter()
+        .chain(long)
+        .map(|(layer, dtype)| of(layer, Activation::None).lower_as(false, dtype, profile));
     // The epilogue is the same text in all variants.
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
-    let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));
+    let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, dtype, profile));
     // k of 36 in slices, with and without bias.
-    let sliced = (variant == "implicit").then(|| of(first.clone(), Activation::None).slices(3));
-    let sliced = sliced.iter().flat_map(|op| [false, true].map(|biased| op.lower_as(biased, profile)));
+    let sliced =
+        matches!(variant, "implicit" | "coop").then(|| of(first.clone(), Activation::None).slices(3));
+    let sliced = sliced.iter().flat_map(|op| [false, true].map(|biased| op.lower_as(biased, dtype, profile)));
     plain.chain(ended).chain(sliced).collect()
 }
 

@@ -2,15 +2,15 @@
 
 use super::conv::{Conv2d, sample_layers};
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};
-use super::winograd;
-use crate::dense::Activation;
+use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE};
+use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type,
+    Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Role, Setting, by_type,
     operands,
 };
+use half::f16;
 
 /// Computes the gradient of a [`Conv2d`] with respect to its input: `dx[n, c, y, x]` is the sum of
 /// `w[m, c, a, b] dy[n, m, i, j]` over all m, a, b, i, j with `i stride + a dilation - pad = y` and
@@ -38,15 +38,16 @@ use crate::program::{
 ///
 /// # Shapes
 /// `dy` has the shape of the layer's output (N, M, P, Q), `w` that of its weights, `dx` that of its x. Operands are
-/// `dy`, `w`, `dx`, in this order. `dy` is the gradient before the activation: bias and activation of the layer do
-/// not enter. `dx` must be a wgpu buffer of its own.
+/// `dy`, `w`, `dx`, in this order, of f32 or f16, in the layer's order of channels and with its precision. `dy` is the
+/// gradient before the activation: bias and activation of the layer do not enter. `dx` must be a wgpu buffer of its
+/// own.
 ///
 /// # Precision and determinism
 /// As [`Conv2d`], with sums of `M / groups R S` products. A weight that is not finite may make every output of its
 /// filter NaN: variants multiply it by zeros beyond the edge.
 ///
 /// # Cost
-/// As [`Conv2d`]. `implicit` and `im2col` first turn the weights, which takes scratch of the weights' size.
+/// As [`Conv2d`]. `implicit`, `im2col` and `coop` first turn the weights, which takes scratch of the weights' size.
 ///
 /// # Variants
 /// Those of [`Conv2d`]: the gradient is a convolution of `dy`, its elements spread `stride` apart, with turned
@@ -71,25 +72,15 @@ impl Conv2dBackwardData {
 
     crate::program::variants!(variant);
 
-    /// The layer, and if Winograd's sums are allowed.
-    pub(crate) fn parts(&self) -> (&Layer, bool) {
-        (&self.layer, winograd::may_run(&self.variant))
+    /// The layer, and the variant.
+    pub(crate) fn parts(&self) -> (&Layer, &str) {
+        (&self.layer, &self.variant)
     }
-}
 
-operands! {
-    impl[T: Element,] Conv2dBackwardData, T {
-        fn record(dy: T, w: T, dx: T);
-    }
-}
-
-impl Op<f32> for Conv2dBackwardData {
-    crate::program::proven!();
-
-    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let [dx, w, dy] = self.layer.lengths()?;
         let whole = Whole {
-            c: self.layer.backward()?,
+            c: self.layer.backward()?.of(dtype, profile)?,
             names: ["dy", "w", "dx"],
             x: dy,
             w,
@@ -104,13 +95,33 @@ impl Op<f32> for Conv2dBackwardData {
     }
 }
 
+operands! {
+    impl[T: Element,] Conv2dBackwardData, T {
+        fn record(dy: T, w: T, dx: T);
+    }
+}
+
+crate::program::lowered_as!(Conv2dBackwardData: f32, f16);
+
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-data",
     about: "the gradient of a convolution layer by its input",
-    inputs: &[Input::new("dy", "(N, M, P, Q)"), Input::new("w", "(M, C/groups, R, S)")],
+    inputs: &[
+        Input::new("dy", "(N, M, P, Q); (N, P, Q, M) with channels-last"),
+        Input::new("w", "(M, C/groups, R, S); (M, R, S, C/groups) with channels-last"),
+    ],
     outputs: &[("dx", "(shape)")],
-    types: &[DType::F32],
-    options: &[Setting::text("shape", SHAPE, ""), STRIDE, PAD, PAD_EACH, DILATION, GROUPS],
+    types: &[DType::F32, DType::F16],
+    options: &[
+        Setting::text("shape", SHAPE, ""),
+        STRIDE,
+        PAD,
+        PAD_EACH,
+        DILATION,
+        GROUPS,
+        CHANNELS_LAST,
+        Precision::SETTING,
+    ],
     make: Some(make),
     variants: Conv2dBackwardData::variants,
     samples,
@@ -120,28 +131,32 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// The value of the option `shape`: the shape of the gradient.
+/// The value of the option `shape`: the extents of the gradient, as they lie in memory.
 const SHAPE: &str = "N,C,H,W";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
-    let (dy, [_, m, ..]) = asked.array::<4>("dy")?;
-    let shape @ [_, c, ..]: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let (dy, extents) = asked.array::<4>("dy")?;
+    let ([_, m, ..], dtype) = (layer::by_channels(asked, extents), dy.dtype());
+    let extents: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let shape @ [_, c, ..] = layer::by_channels(asked, extents);
+    asked.set("shape", &extents);
     let groups: usize = settings.number("groups")?;
-    let (w, [filters, _, r, s]) = asked.free_of("w", [m, c / groups.max(1), 3, 3], DType::F32)?;
+    let usual = layer::in_memory(asked, [m, c / groups.max(1), 3, 3]);
+    let (w, extents) = asked.free_of("w", usual, dtype)?;
+    let [filters, _, r, s] = layer::by_channels(asked, extents);
     let layer = Layer::asked(asked, shape, filters, [r, s])?;
-    asked.check("dy", &dy, &layer.output_shape()?, DType::F32)?;
-    asked.check("w", &w, &layer.weights_shape(), DType::F32)?;
+    asked.check("dy", &dy, &layer::in_memory(asked, layer.output_shape()?), dtype)?;
+    asked.check("w", &w, &layer::in_memory(asked, layer.weights_shape()), dtype)?;
     let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
-    asked.set("shape", &shape);
-    let dx = Role::Result(shape.to_vec());
-    by_type!(asked, dy.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
+    let dx = Role::Result(layer::in_memory(asked, shape).to_vec());
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let fits = |layer: &Layer| layer.stride == [1, 1] || variant != "depthwise";
-    let layers = sample_layers("conv-backward-data", variant).into_iter().filter(fits);
+    let layers = sample_layers("conv-backward-data", variant, profile).into_iter().filter(|of| fits(&of.0));
     layers
-        .map(|layer| Op::<f32>::lower(&Conv2dBackwardData { layer, variant: variant.into() }, profile))
+        .map(|(layer, dtype)| Conv2dBackwardData { layer, variant: variant.into() }.lower_as(dtype, profile))
         .collect()
 }

@@ -1,11 +1,16 @@
 //! The gradient of a convolution layer with respect to its weights and its bias.
 
 use super::conv::{Conv2d, sample_layers};
-use super::correlate::unfit;
-use super::layer::{Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE, add_operands};
+use super::coop::CoopLayer;
+use super::correlate::{COOP, unfit, wrong_variant};
+use super::layer::{
+    self, CHANNELS_LAST, Correlation, DILATION, GROUPS, ImageChunk, Layer, PAD, PAD_EACH, STRIDE,
+    add_operands,
+};
 use super::product::{LayerProduct, ProductBindings};
 use super::winograd;
 use crate::array::shape_text;
+use crate::dense::Precision;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -13,6 +18,7 @@ use crate::program::{
     Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
+use half::f16;
 use std::ops::Range;
 
 /// Computes the gradient of a [`Conv2d`] with respect to its weights,
@@ -41,13 +47,14 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `x` has the shape of the layer's x, `dy` that of its output (N, M, P, Q), `dw` that of its weights (M, C /
-/// groups, R, S). Operands are `x`, `dy`, `dw`, in this order; [`with_bias`](Self::with_bias) adds `db`, M
-/// elements. `dy` is the gradient before the activation.
+/// groups, R, S), in the layer's order of channels. Operands are `x`, `dy`, `dw`, in this order;
+/// [`with_bias`](Self::with_bias) adds `db`, M elements. `dy` is the gradient before the activation.
 ///
 /// # Precision and determinism
-/// Elements are f32. Each gradient is a sum of `N P Q` products in an order that depends on variant, shape and
-/// device, never by atomics; the same device gives the same bits. The error is at most `gamma(N P Q + 4)` times the
-/// sum of the products' magnitudes; with `winograd` up to 256 times as much, as for [`Conv2d`]. A NaN or infinity
+/// Elements are f32 or f16, with the layer's precision; sums are of f32 and rounded once. Each gradient is a sum of
+/// `N P Q` products in an order that depends on variant, shape and device, never by atomics; the same device gives the
+/// same bits. The error is at most `gamma(N P Q + 4)` times the sum of the products' magnitudes, four times that on
+/// cooperative matrices; with `winograd` up to 256 times as much, as for [`Conv2d`]. A NaN or infinity
 /// reaches the weights whose products it enters; one in `dy` also through the zeros around x.
 ///
 /// # Cost
@@ -57,15 +64,18 @@ use std::ops::Range;
 /// # Variants
 /// `direct`: the definition, slice by slice. `implicit`: a product of dy and the windows of x, which its kernel
 /// gathers. `winograd`: for 3 x 3 with stride and dilation 1; transforms tiles of gradients and of cells and
-/// computes a quarter of the products, with up to 256 MiB of scratch. `auto` (the default) takes `winograd` from 32
-/// channels on, `direct` for groups of few filters and short windows, and `implicit` otherwise.
+/// computes a quarter of the products, with up to 256 MiB of scratch. `coop`: the product of `implicit` on cooperative
+/// matrices, for f16. f16 and channels last run as `direct`, `implicit` or `coop`, and a last pass rounds or orders the
+/// sums. `auto` (the default) takes `coop` for f16 where the device has it, `winograd` from 32 channels on, `direct`
+/// for groups of few filters and short windows, and `implicit` otherwise.
 ///
 /// # Errors
 /// As [`Conv2d`].
 ///
 /// # Algorithm
 /// `shaders/conv/conv_backward_weights_direct.wgsl`; `conv_gradients.wgsl`, a product as for [`Gemm`](crate::Gemm);
-/// `conv_backward_weights_winograd.wgsl`; `conv_backward_weights_sum.wgsl`, `conv_backward_weights_bias.wgsl`.
+/// `conv_backward_weights_winograd.wgsl`; `conv_coop.wgsl`; `conv_backward_weights_sum.wgsl`,
+/// `conv_backward_weights_bias.wgsl`, `conv_round.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conv2dBackwardWeights {
     layer: Layer,
@@ -77,6 +87,7 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("direct", "one thread for each weight and slice, by the definition"),
     Variant::portable("implicit", "a matrix product of dy and windows of x, gathered while they are staged"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 gradients, 36 matrix products"),
+    COOP,
 ];
 
 kernel_params! {
@@ -85,11 +96,18 @@ kernel_params! {
     }
 }
 
+kernel_params! {
+    struct RoundParams {
+        count: u32, slabs: u32, slab: u32, channels: u32, cells: u32, row: u32, channel_step: u32, cell_step: u32,
+    }
+}
+
 /// How the gradient is computed.
 enum GradientWay {
     Direct,
     Implicit,
     Winograd,
+    Coop,
 }
 
 /// Outputs that a thread of `direct` adds.
@@ -117,28 +135,40 @@ impl Conv2dBackwardWeights {
 
     crate::program::variants!(variant);
 
-    /// The layer, and if Winograd's sums are allowed.
-    pub(crate) fn parts(&self) -> (&Layer, bool) {
-        (&self.layer, winograd::may_run(&self.variant))
+    /// The layer, and the variant.
+    pub(crate) fn parts(&self) -> (&Layer, &str) {
+        (&self.layer, &self.variant)
     }
 
-    fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, biased: bool, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let [x, dw, dy] = self.layer.lengths()?;
-        let c = self.layer.forward()?;
+        let c = self.layer.forward()?.of(dtype, profile)?;
         let (variant, decision) = choose(c.op, &self.variant, VARIANTS, profile, || {
-            if c.to * c.terms() < 64 {
+            if c.precision == Precision::Tensor {
+                ("coop", "Precision::Tensor runs on cooperative matrices".to_owned())
+            } else if CoopLayer::suits(&c, profile) {
+                ("coop", "f16 is multiplied on cooperative matrices".to_owned())
+            } else if c.to * c.terms() < 64 {
                 (
                     "direct",
                     format!("groups of {} filters of {} cells are too few for a tile", c.to, c.terms()),
                 )
-            } else if winograd::fits(&c) && c.from.min(c.to) >= 32 && c.images * c.pixels() >= 1 << 10 {
+            } else if c.is_plain()
+                && winograd::fits(&c)
+                && c.from.min(c.to) >= 32
+                && c.images * c.pixels() >= 1 << 10
+            {
                 ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
             } else {
                 ("implicit", "each loaded window serves several filters".to_owned())
             }
         })?;
+        if let Some(wrong) = wrong_variant(&c, variant.name) {
+            return Err(unfit(&c, variant, &wrong));
+        }
         let way = match variant.name {
             "direct" => GradientWay::Direct,
+            "coop" => GradientWay::Coop,
             "winograd" => winograd::check(&c)
                 .map(|()| GradientWay::Winograd)
                 .map_err(|wrong| unfit(&c, variant, &wrong))?,
@@ -149,24 +179,78 @@ impl Conv2dBackwardWeights {
         if biased {
             operands.push(("db", self.layer.filters, Access::Write));
         }
-        add_operands(&mut program, &operands, profile)?;
+        add_operands(&mut program, dtype, &operands, profile)?;
         program.cost = Cost::of(self.layer.flop()?, &program.operands);
         let chunks = c.chunks(Resource::Operand(0), Resource::Operand(1), profile)?;
         let whole = Binding::operand(2, &program.operands);
         let bias = biased.then(|| Binding::operand(3, &program.operands));
+        // Sums of f32 in the order of a layer, where the result is neither.
+        let sums = |program: &mut Program, output: Binding, len: usize| {
+            if c.is_plain() { output } else { program.scratch(4 * len as u64) }
+        };
         let slabs = |output| GradientSlabs { c: &c, output, held: None, profile };
-        let mut all = slabs(whole);
-        match way {
-            GradientWay::Direct => chunks.iter().try_for_each(|chunk| all.direct(&mut program, chunk))?,
-            GradientWay::Implicit => chunks.iter().try_for_each(|chunk| all.implicit(&mut program, chunk))?,
-            GradientWay::Winograd => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
+        if let GradientWay::Coop = way {
+            let (slabs, count, row, channel_pad) = CoopLayer::gradients(&mut program, &c, profile)?;
+            round(
+                &mut program,
+                &c,
+                (slabs, whole),
+                RoundParams {
+                    slabs: count as u32,
+                    row: row as u32,
+                    channel_step: 1,
+                    cell_step: channel_pad as u32,
+                    slab: (c.groups * c.to * row) as u32,
+                    ..whole_of(&c)
+                },
+            );
+        } else {
+            let sum = sums(&mut program, whole, dw);
+            let mut all = slabs(sum);
+            match way {
+                GradientWay::Direct => chunks.iter().try_for_each(|chunk| all.direct(&mut program, chunk))?,
+                GradientWay::Winograd => winograd::weights(&mut program, &c, &chunks, whole, profile)?,
+                _ => chunks.iter().try_for_each(|chunk| all.implicit(&mut program, chunk))?,
+            }
+            if !c.is_plain() {
+                round(&mut program, &c, (sum, whole), whole_of(&c));
+            }
         }
         if let Some(bias) = bias {
-            let mut all = slabs(bias);
+            let sum = sums(&mut program, bias, self.layer.filters);
+            let mut all = slabs(sum);
             chunks.iter().try_for_each(|chunk| all.planes(&mut program, chunk))?;
+            if !c.is_plain() {
+                let count = self.layer.filters as u32;
+                let one = RoundParams { count, channels: 1, cells: 1, row: 1, ..whole_of(&c) };
+                round(&mut program, &c, (sum, bias), one);
+            }
         }
         Ok(program)
     }
+}
+
+/// One slab of the gradient in the order of a layer.
+fn whole_of(c: &Correlation) -> RoundParams {
+    let cells = c.kernel[0] * c.kernel[1];
+    RoundParams {
+        count: (c.groups * c.to * c.terms()) as u32,
+        slabs: 1,
+        slab: 0,
+        channels: c.from as u32,
+        cells: cells as u32,
+        row: c.terms() as u32,
+        channel_step: cells as u32,
+        cell_step: 1,
+    }
+}
+
+/// Writes the sum of slabs in the type and the order of the result.
+fn round(program: &mut Program, c: &Correlation, (slabs, to): (Binding, Binding), params: RoundParams) {
+    let spec = Spec::new().alias("R", c.wgsl()).flag("F16", c.dtype == DType::F16).flag("LAST", c.last);
+    let kernel = program.kernel(Kernel::of_file("conv/conv_round", spec));
+    let grid = Grid::fold(u64::from(params.count).div_ceil(256));
+    program.dispatch(kernel, &params, vec![slabs, to], grid);
 }
 
 /// Slabs of a gradient, each the sum over a slice of the outputs, and the gradient that they add up to.
@@ -223,6 +307,7 @@ impl GradientSlabs<'_> {
         let slices = all.div_ceil(slice);
         let slabs = self.scratch(program, output.size * slices as u64);
         let spec = Spec::new().constant("SLICE", slice as u32).constant("UP_H", 1u32).constant("UP_W", 1u32);
+        let spec = c.elements(spec);
         let kernel = Kernel::of_file("conv/conv_backward_weights_direct", spec);
         let kernel = program.kernel(kernel);
         let count = weights * slices;
@@ -276,7 +361,7 @@ impl GradientSlabs<'_> {
             ));
         }
         let slabs = self.scratch(program, 4 * count as u64);
-        let kernel = Kernel::of_file("conv/conv_backward_weights_bias", Spec::new());
+        let kernel = Kernel::of_file("conv/conv_backward_weights_bias", c.elements(Spec::new()));
         let kernel = program.kernel(kernel);
         program.dispatch(kernel, &c.params(chunk, count), vec![chunk.y, slabs], Grid::fold(count as u64));
         self.sum(program, slabs, chunk.images, chunk.first == 0)
@@ -292,15 +377,18 @@ operands! {
 }
 
 crate::program::lowers! {
-    impl[] Conv2dBackwardWeights as [f32], |op, _, profile| op.lower_as(op.bias, profile)
+    impl[] Conv2dBackwardWeights as [f32, f16], |op, dtype, profile| op.lower_as(op.bias, dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "conv-backward-weights",
     about: "the gradient of a convolution layer by its weights",
-    inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, M, P, Q)")],
+    inputs: &[
+        Input::new("x", "(N, C, H, W); (N, H, W, C) with channels-last"),
+        Input::new("dy", "(N, M, P, Q); (N, P, Q, M) with channels-last"),
+    ],
     outputs: &[("dw", "(shape)"), ("[db]", "(M)")],
-    types: &[DType::F32],
+    types: &[DType::F32, DType::F16],
     options: &[
         Setting::text("shape", SHAPE, ""),
         STRIDE,
@@ -308,6 +396,8 @@ pub(super) const INFO: Operation = Operation {
         PAD_EACH,
         DILATION,
         GROUPS,
+        CHANNELS_LAST,
+        Precision::SETTING,
         Setting::flag("with-bias"),
     ],
     make: Some(make),
@@ -319,13 +409,15 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-/// The value of the option `shape`: the shape of the gradient.
+/// The value of the option `shape`: the extents of the gradient, as they lie in memory.
 const SHAPE: &str = "M,C/groups,R,S";
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
-    let (x, shape) = asked.array("x")?;
-    let weights @ [filters, _, r, s]: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let (x, extents) = asked.array("x")?;
+    let (shape, dtype) = (layer::by_channels(asked, extents), x.dtype());
+    let extents: [usize; 4] = settings.numbers("shape", SHAPE)?;
+    let weights @ [filters, _, r, s] = layer::by_channels(asked, extents);
     let layer = Layer::asked(asked, shape, filters, [r, s])?;
     let (output, wanted) = (layer.output_shape()?, layer.weights_shape());
     if wanted != weights {
@@ -337,24 +429,24 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
             shape_text(&wanted)
         ));
     }
-    let dy = asked.of("dy", &output, DType::F32)?;
+    let dy = asked.of("dy", &layer::in_memory(asked, output), dtype)?;
     let op =
         Conv2dBackwardWeights { layer, bias: settings.has("with-bias"), variant: asked.variant().to_owned() };
-    let dtype = x.dtype();
-    asked.set("shape", &weights);
-    let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(weights.to_vec())];
+    asked.set("shape", &extents);
+    let mut operands = vec![Role::Given(x), Role::Given(dy), Role::Result(extents.to_vec())];
     if op.bias {
         operands.push(Role::Result(vec![filters]));
     }
-    by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let layers = sample_layers("conv-backward-weights", variant).into_iter();
+    let layers = sample_layers("conv-backward-weights", variant, profile).into_iter();
     layers
-        .filter(|layer| layer.stride == [1, 1] || variant != "winograd")
-        .map(|layer| {
-            Conv2dBackwardWeights { layer, bias: true, variant: variant.into() }.lower_as(true, profile)
+        .filter(|(layer, _)| layer.stride == [1, 1] || variant != "winograd")
+        .map(|(layer, dtype)| {
+            Conv2dBackwardWeights { layer, bias: true, variant: variant.into() }
+                .lower_as(true, dtype, profile)
         })
         .collect()
 }

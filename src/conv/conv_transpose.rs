@@ -2,13 +2,13 @@
 
 use super::conv::sample_layers;
 use super::correlate::{VARIANTS, Whole};
-use super::layer::{self, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
-use super::winograd;
-use crate::dense::Activation;
+use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, STRIDE, layer_builders};
+use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Setting};
 use crate::program::{by_type, operands};
+use half::f16;
 
 /// Applies a transposed convolution layer, which enlarges: each element of `x` adds its window,
 /// `x[n, c, i, j] w[c, m, a, b]`, to `output[n, m, i stride + a dilation - pad, j stride + b dilation - pad]`, then
@@ -35,8 +35,8 @@ use crate::program::{by_type, operands};
 /// # Shapes
 /// `x` is N x C x H x W, `w` C x M / groups x R x S, `output` N x M x P x Q with
 /// `P = (H - 1) stride + dilation (R - 1) + 1 + output padding - pads`; Q likewise, as in ONNX and PyTorch.
-/// Operands are `x`, `w`, `output`, in this order; [`with_bias`](Self::with_bias) adds `bias`, M elements. `output`
-/// must be a wgpu buffer of its own.
+/// Operands are `x`, `w`, `output`, of f32 or f16, in this order; [`with_bias`](Self::with_bias) adds `bias`, M
+/// elements. `output` must be a wgpu buffer of its own.
 ///
 /// # Precision and determinism
 /// As [`Conv2d`](super::Conv2d), with sums of at most `C / groups R S` products. A weight that is not finite may
@@ -159,9 +159,9 @@ impl ConvTranspose2d {
         Ok(layer)
     }
 
-    /// The activation, and if Winograd's sums are allowed.
-    pub(crate) fn end(&self) -> (Activation, bool) {
-        (self.activation, winograd::may_run(&self.variant))
+    /// The activation and the variant.
+    pub(crate) fn end(&self) -> (Activation, &str) {
+        (self.activation, &self.variant)
     }
 
     /// The extents of x.
@@ -170,10 +170,10 @@ impl ConvTranspose2d {
         [h, w]
     }
 
-    fn lower_as(&self, biased: bool, profile: &DeviceProfile) -> Result<Program> {
+    fn lower_as(&self, biased: bool, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let layer = self.layer()?;
         let [output, w, _] = layer.lengths()?;
-        let mut c = layer.backward()?;
+        let mut c = layer.backward()?.of(dtype, profile)?;
         // With output padding, windows could lie beyond those of x.
         c.size = self.size();
         let x = crate::shape::elements(c.op, "x", &self.given.shape)?;
@@ -203,31 +203,35 @@ operands! {
 }
 
 crate::program::lowers! {
-    impl[] ConvTranspose2d as [f32], |op, _, profile| op.lower_as(op.bias, profile)
+    impl[] ConvTranspose2d as [f32, f16], |op, dtype, profile| op.lower_as(op.bias, dtype, profile)
 }
 
 pub(super) const INFO: Operation = Operation {
     name: "conv-transpose",
     about: "transposed convolution: every element of x adds its window, then bias and activation",
     inputs: &[
-        Input::new("x", "(N, C, H, W)"),
-        Input::new("w", "(C, M/groups, R, S)"),
+        Input::new("x", "(N, C, H, W); (N, H, W, C) with channels-last"),
+        Input::new("w", "(C, M/groups, R, S); (C, R, S, M/groups) with channels-last"),
         Input::optional("bias", "(M)"),
     ],
     outputs: &[(
         "output",
         "(N, M, (H - 1) * stride + dilation * (R - 1) + 1 - pads + output-padding, \
-             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding)",
+             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding); \
+         (N, (H - 1) * stride + dilation * (R - 1) + 1 - pads + output-padding, \
+             (W - 1) * stride + dilation * (S - 1) + 1 - pads + output-padding, M) with channels-last",
     )],
-    types: &[DType::F32],
+    types: &[DType::F32, DType::F16],
     options: &[
         STRIDE,
         PAD,
         PAD_EACH,
         DILATION,
         GROUPS,
+        CHANNELS_LAST,
         Setting::pair("output-padding", "0"),
         Activation::SETTING,
+        Precision::SETTING,
     ],
     make: Some(make),
     variants: ConvTranspose2d::variants,
@@ -240,31 +244,36 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
-    let (x, shape @ [_, c, ..]) = asked.array::<4>("x")?;
-    let (w, [_, m, r, s]) = asked.free_of("w", [c, c, 3, 3], DType::F32)?;
+    let (x, extents) = asked.array::<4>("x")?;
+    let (shape @ [_, c, ..], dtype) = (layer::by_channels(asked, extents), x.dtype());
+    let (w, extents) = asked.free_of("w", layer::in_memory(asked, [c, c, 3, 3]), dtype)?;
+    let [_, m, r, s] = layer::by_channels(asked, extents);
     let filters = m.saturating_mul(settings.number("groups")?);
     let mut op = ConvTranspose2d::new(shape, filters, [r, s]).variant(asked.variant());
     op.given = Layer::asked(asked, shape, filters, [r, s])?;
     op.output_padding = settings.pair("output-padding")?;
     op.activation = Activation::asked(settings)?;
     let output = op.output_shape()?;
-    asked.check("w", &w, &op.weights_shape(), DType::F32)?;
-    let dtype = x.dtype();
+    asked.check("w", &w, &layer::in_memory(asked, op.weights_shape()), dtype)?;
     let (operands, biased) = layer::operands(asked, [x, w], filters, output)?;
     op.bias = biased;
-    by_type!(asked, dtype, [f32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let layers = sample_layers("conv-transpose", variant).into_iter();
-    let fits =
-        |layer: &Layer| layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd");
+    let layers = sample_layers("conv-transpose", variant, profile).into_iter();
+    let fits = |(layer, _): &(Layer, DType)| {
+        layer.stride == [1, 1] || !matches!(variant, "depthwise" | "tiled" | "winograd")
+    };
     let of = |given: Layer, activation| {
         let output_padding = given.stride.map(|stride| stride - 1);
         ConvTranspose2d { given, output_padding, activation, bias: false, variant: variant.into() }
     };
     let layers: Vec<_> = layers.filter(fits).collect();
-    let ended = of(layers[0].clone(), Activation::Relu).lower_as(true, profile);
-    let plain = layers.into_iter().map(|given| of(given, Activation::None).lower_as(false, profile));
-    plain.chain([ended]).collect()
+    let ended: Vec<_> = layers.first().cloned().into_iter().collect();
+    let ended =
+        ended.into_iter().map(|(given, dtype)| of(given, Activation::Relu).lower_as(true, dtype, profile));
+    let plain =
+        layers.into_iter().map(|(given, dtype)| of(given, Activation::None).lower_as(false, dtype, profile));
+    plain.chain(ended).collect()
 }

@@ -1,18 +1,20 @@
 //! The ways to run a layer or its gradient with respect to x: one set of kernels for [`Conv2d`](super::Conv2d),
 //! [`Conv2dBackwardData`](super::Conv2dBackwardData) and [`ConvTranspose2d`](super::ConvTranspose2d).
 
+use super::coop::CoopLayer;
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, ImageChunk, add_operands};
 use super::predict;
 use super::product::{LayerProduct, ProductBindings};
 use super::tiled::Tiled;
 use super::winograd;
-use crate::dense::{Activation, dispatch_flop};
+use crate::dense::{Activation, Precision, dispatch_flop};
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{
-    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
-    kernel_params,
+    Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Requires, Resource, Translation,
+    Variant, choose, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use std::ops::Range;
@@ -24,9 +26,22 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("tiled", "tiles of x with their halo in workgroup memory, rows of cells in registers"),
     Variant::portable("winograd", "3 x 3 with stride 1: tiles of 4 x 4 outputs from 36 matrix products"),
     Variant::portable("depthwise", "one channel a group: several outputs for each thread, sums in registers"),
+    COOP,
 ];
 
-kernel_params! { struct ConvSlabsParams { count: u32, slabs: u32, pixels: u32, channels: u32, y_at: u32 } }
+/// The variant on cooperative matrices, of layers and their gradients.
+pub(super) const COOP: Variant = Variant {
+    name: "coop",
+    about: "the product of `implicit` on cooperative matrices, for f16: windows gathered by pieces of 8 channels",
+    requires: Requires { f16: true, cooperative: true, ..Requires::NOTHING },
+    // Tint and WGSL proper have no cooperative matrices.
+    translations: &[Translation::SpirV],
+    any_order: false,
+};
+
+kernel_params! {
+    pub(super) struct ConvSlabsParams { count: u32, slabs: u32, pixels: u32, channels: u32, y_at: u32 }
+}
 
 /// Maximum products of an output of `direct`, in loops that every driver runs to their end.
 pub(super) const DIRECT: usize = 1 << 14;
@@ -49,7 +64,7 @@ pub(super) struct ConvJob<'a> {
     pub(super) c: Correlation,
     pub(super) activation: Activation,
     /// Slices of the sum of `implicit`, if they were asked for.
-    slices: Option<u32>,
+    pub(super) slices: Option<u32>,
     pub(super) x: Resource,
     pub(super) weights: Binding,
     pub(super) bias: Option<Binding>,
@@ -83,7 +98,7 @@ impl Whole<'_> {
         let mut operands = vec![(names[0], x, Access::Read), (names[1], w, Access::Read)];
         operands.extend(bias.map(|len| ("bias", len, Access::Read)));
         operands.push((names[2], output, Access::Write));
-        add_operands(&mut program, &operands, profile)?;
+        add_operands(&mut program, c.dtype, &operands, profile)?;
         program.cost = Cost::of(flop, &program.operands);
         let job = ConvJob {
             c,
@@ -113,13 +128,17 @@ enum CorrelationWay {
     Tiled(Tiled),
     Winograd,
     Depthwise(Depthwise),
+    Coop,
 }
 
 impl CorrelationWay {
     /// Resolves the requested variant, or one that suits, and says why. Rejects what it or the device cannot run.
     fn of(asked: &str, c: &Correlation, profile: &DeviceProfile) -> Result<(Self, Decision)> {
         let (variant, decision) = choose(c.op, asked, VARIANTS, profile, || policy(c, profile))?;
+        let wrong = wrong_variant(c, variant.name);
         let way = match variant.name {
+            _ if wrong.is_some() => Err(wrong.unwrap_or_default()),
+            "coop" => Ok(Self::Coop),
             "direct" if c.terms() > DIRECT => Err(format!(
                 "takes windows of at most {DIRECT} cells with their channels, these have {}",
                 c.terms()
@@ -135,6 +154,26 @@ impl CorrelationWay {
     }
 }
 
+/// Says why a variant does not take the elements or the precision of a layer.
+pub(super) fn wrong_variant(c: &Correlation, variant: &str) -> Option<String> {
+    let matrices = variant == "coop";
+    let half = c.dtype == DType::F16;
+    match (c.precision, variant) {
+        _ if matches!(variant, "im2col" | "tiled" | "winograd") && !c.is_plain() => {
+            Some("takes f32 in the order N, C, H, W".to_owned())
+        }
+        _ if variant == "depthwise" && c.last => Some("takes the order N, C, H, W".to_owned()),
+        _ if matrices && !half => Some("takes f16".to_owned()),
+        (Precision::Exact, "coop") => {
+            Some("does not run by fused multiply-adds (Precision::Exact)".to_owned())
+        }
+        (Precision::Tensor, _) if !matrices => {
+            Some("does not run on tensor cores (Precision::Tensor)".to_owned())
+        }
+        _ => None,
+    }
+}
+
 /// The error for a variant that does not take a layer, and why.
 pub(super) fn unfit(c: &Correlation, variant: &Variant, wrong: &str) -> crate::Error {
     err!(Unsupported, "{}: the variant `{}` {wrong}; take `implicit` or `auto`", c.op, variant.name)
@@ -142,9 +181,11 @@ pub(super) fn unfit(c: &Correlation, variant: &Variant, wrong: &str) -> crate::E
 
 fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
     let is_long = c.terms() as u64 > 4 * profile.loop_steps(1, 1 << 32);
-    if Depthwise::fits(c) {
+    if c.precision == Precision::Tensor {
+        ("coop", "Precision::Tensor runs on cooperative matrices".to_owned())
+    } else if !c.last && Depthwise::fits(c) {
         ("depthwise", "one channel a group: bound by memory".to_owned())
-    } else if Tiled::check(c).is_ok() && is_long {
+    } else if c.is_plain() && Tiled::check(c).is_ok() && is_long {
         let why = "products for an output, in slices of channels: the driver ends long loops";
         ("tiled", format!("{} {why}", c.terms()))
     } else if profile.quirks.serial_workgroups {
@@ -158,7 +199,8 @@ fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
 fn serial_policy(c: &Correlation) -> (&'static str, String) {
     if c.to < 4 && c.terms() <= DIRECT {
         ("direct", format!("{} filters a group are too few for a tile", c.to))
-    } else if winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10 {
+    } else if c.is_plain() && winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10
+    {
         ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
     } else if c.terms() < 16 {
         ("direct", format!("{} products an output are too few for tiles", c.terms()))
@@ -177,6 +219,7 @@ impl ConvJob<'_> {
             CorrelationWay::Implicit => self.implicit(program, &chunks),
             CorrelationWay::Tiled(tiled) => tiled.lower(self, program, &chunks),
             CorrelationWay::Winograd => winograd::lower(self, program, &chunks),
+            CorrelationWay::Coop => CoopLayer::lower(self, program),
             CorrelationWay::Depthwise(depthwise) => {
                 depthwise.lower(self, program, &chunks);
                 Ok(())
@@ -188,6 +231,8 @@ impl ConvJob<'_> {
     pub(super) fn end(&self, next: u32, output: &'static str) -> Spec {
         let bias = self.bias.is_some();
         let spec = Spec::new()
+            .alias("R", self.c.wgsl())
+            .flag("F16", self.c.dtype == DType::F16)
             .flag("BIAS", bias)
             .constant("BIAS_BINDING", next)
             .slot("activation", Fragment::Library(self.activation.fragment()));
@@ -197,7 +242,7 @@ impl ConvJob<'_> {
     /// Adds the weights in their memory order to `spec`.
     pub(super) fn weigh(&self, spec: Spec) -> Spec {
         let name = if self.c.turned { "conv/conv_backward_data_weight" } else { "conv/conv_weight" };
-        spec.slot("weight", Fragment::Library(name))
+        self.c.elements(spec).slot("weight", Fragment::Library(name))
     }
 
     pub(super) fn spread(&self, spec: Spec) -> Spec {
@@ -228,11 +273,11 @@ impl ConvJob<'_> {
 
     /// Returns the weights in the order of a layer, turned first if needed.
     fn straight(&self, program: &mut Program) -> Binding {
-        if !self.c.turned {
+        if !self.c.turned && !self.c.last {
             return self.weights;
         }
         let count = self.c.groups * self.c.to * self.c.terms();
-        let turned = program.scratch(4 * count as u64);
+        let turned = program.scratch((self.c.size_of() * count as u64).next_multiple_of(4));
         let spec = self.weigh(Spec::new().constant("WEIGHTS_BINDING", 1u32));
         let kernel = Kernel::of_file("conv/conv_transpose_turn", spec);
         let kernel = program.kernel(kernel);
@@ -270,7 +315,8 @@ impl ConvJob<'_> {
             let bound = ProductBindings { a: weights, b: chunk.x, c: vec![slabs] };
             let apart = ImageChunk { y_at: 0, ..*chunk };
             product.layer(program, (&self.c, &apart, 0), Spec::new(), bound, self.profile)?;
-            let kernel = program.kernel(Kernel::of_file("conv/conv_slabs", self.end(2, "OUTPUT_BINDING")));
+            let end = self.end(2, "OUTPUT_BINDING").flag("LAST", self.c.last);
+            let kernel = program.kernel(Kernel::of_file("conv/conv_slabs", end));
             let params = ConvSlabsParams {
                 count: outputs(chunk) as u32,
                 slabs: product.slices() as u32,

@@ -2,11 +2,13 @@
 //! batch that fit one binding.
 
 use crate::array::HostArray;
+use crate::dense::Precision;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Operand, Program, Resource, Role, Setting, kernel_params,
+    Access, Asked, Binding, DeviceProfile, Operand, Program, Requires, Resource, Role, Setting, kernel_params,
 };
+use crate::shader::Spec;
 use crate::shape::elements;
 
 /// The largest extent: a kernel adds a few of them.
@@ -75,11 +77,25 @@ pub(crate) struct Layer {
     pub(crate) pads: [usize; 4],
     pub(crate) dilation: [usize; 2],
     pub(crate) groups: usize,
+    /// Channels lie next to each other, in the weights too.
+    pub(crate) last: bool,
+    pub(crate) precision: Precision,
 }
 
 impl Layer {
     pub(crate) fn new(op: &'static str, shape: [usize; 4], filters: usize, kernel: [usize; 2]) -> Self {
-        Self { op, shape, filters, kernel, stride: [1; 2], pads: [0; 4], dilation: [1; 2], groups: 1 }
+        Self {
+            op,
+            shape,
+            filters,
+            kernel,
+            stride: [1; 2],
+            pads: [0; 4],
+            dilation: [1; 2],
+            groups: 1,
+            last: false,
+            precision: Precision::Strict,
+        }
     }
 
     pub(crate) fn axis(&self, axis: usize) -> WindowAxis {
@@ -151,6 +167,9 @@ impl Layer {
             pad: [top as isize, left as isize],
             dilation: self.dilation,
             turned: false,
+            last: self.last,
+            precision: self.precision,
+            dtype: DType::F32,
         })
     }
 
@@ -179,6 +198,7 @@ pub(super) const PAD: Setting = Setting::pair("pad", "0");
 pub(super) const PAD_EACH: Setting = Setting::text("pad-each", SIDES, "");
 pub(super) const DILATION: Setting = Setting::pair("dilation", "1");
 pub(super) const GROUPS: Setting = Setting::number("groups", "1");
+pub(super) const CHANNELS_LAST: Setting = Setting::flag("channels-last");
 const SIDES: &str = "TOP,LEFT,BOTTOM,RIGHT";
 
 impl Layer {
@@ -195,6 +215,8 @@ impl Layer {
             pads: pads(asked)?,
             dilation: settings.pair("dilation")?,
             groups: settings.number("groups")?,
+            last: settings.has(CHANNELS_LAST.name),
+            precision: Precision::asked(settings)?,
             ..Self::new(asked.name(), shape, filters, kernel)
         })
     }
@@ -213,6 +235,17 @@ fn pads(asked: &Asked<'_>) -> Result<[usize; 4]> {
     settings.numbers("pad-each", SIDES)
 }
 
+/// The extents of an array of N, C, H, W as they lie in memory: with `channels-last` C comes last.
+pub(super) fn in_memory(asked: &Asked<'_>, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
+    if asked.settings().has(CHANNELS_LAST.name) { [n, h, w, c] } else { [n, c, h, w] }
+}
+
+/// N, C, H, W of an array in memory.
+pub(super) fn by_channels(asked: &Asked<'_>, extents: [usize; 4]) -> [usize; 4] {
+    let [n, h, w, c] = extents;
+    if asked.settings().has(CHANNELS_LAST.name) { [n, c, h, w] } else { extents }
+}
+
 /// Reads the operands of a layer of `filters` filters, and says if a bias is among them.
 pub(super) fn operands(
     asked: &mut Asked<'_>,
@@ -220,12 +253,13 @@ pub(super) fn operands(
     filters: usize,
     output: [usize; 4],
 ) -> Result<(Vec<Role>, bool)> {
+    let dtype = inputs[0].dtype();
     let mut operands = inputs.map(Role::Given).to_vec();
     let biased = asked.has_more();
     if biased {
-        operands.push(Role::Given(asked.of("bias", &[filters], DType::F32)?));
+        operands.push(Role::Given(asked.of("bias", &[filters], dtype)?));
     }
-    operands.push(Role::Result(output.to_vec()));
+    operands.push(Role::Result(in_memory(asked, output).to_vec()));
     Ok((operands, biased))
 }
 
@@ -250,6 +284,11 @@ pub(crate) struct Correlation {
     pub(crate) dilation: [usize; 2],
     /// The weights are those of the layer whose gradient this is: turned, input and output swapped.
     pub(crate) turned: bool,
+    /// Channels lie next to each other, in the weights too.
+    pub(crate) last: bool,
+    pub(crate) precision: Precision,
+    /// The type of the elements; sums are of f32.
+    pub(crate) dtype: DType,
 }
 
 kernel_params! {
@@ -275,6 +314,57 @@ pub(crate) struct ImageChunk {
 }
 
 impl Correlation {
+    /// The same for elements of this type.
+    pub(crate) fn of(self, dtype: DType, profile: &DeviceProfile) -> Result<Self> {
+        let requires = Requires { f16: dtype == DType::F16, ..Requires::NOTHING };
+        if let Some(missing) = requires.missing(profile) {
+            let lacks = profile.lacks();
+            return Err(err!(
+                Unsupported,
+                "{}: elements of f16 need {missing}, {lacks}; convert them to f32",
+                self.op
+            ));
+        }
+        match self.precision {
+            Precision::Strict | Precision::Exact => {}
+            Precision::Tensor if dtype == DType::F16 => {}
+            precision => {
+                return Err(err!(
+                    Unsupported,
+                    "{}: {} needs tensor cores, which layers of f32 use on CUDA only; take Precision::Strict, or f16",
+                    self.op,
+                    precision.name()
+                ));
+            }
+        }
+        Ok(Self { dtype, ..self })
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn size_of(&self) -> u64 {
+        self.dtype.size() as u64
+    }
+
+    /// Says if every variant takes the elements and their order.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.dtype == DType::F32 && !self.last
+    }
+
+    /// Channels of x and of the output, of all groups.
+    pub(crate) fn channels(&self) -> [usize; 2] {
+        [self.groups * self.from, self.groups * self.to]
+    }
+
+    /// The type and the order of the elements, for kernels that read x or weights.
+    pub(crate) fn elements(&self, spec: Spec) -> Spec {
+        spec.alias("T", self.wgsl()).flag("LAST", self.last).flag("F16", self.dtype == DType::F16)
+    }
+
+    /// The type of the elements in WGSL.
+    pub(crate) fn wgsl(&self) -> &'static str {
+        if self.dtype == DType::F16 { "f16" } else { "f32" }
+    }
+
     /// Counts the products of an output.
     pub(crate) fn terms(&self) -> usize {
         self.from * self.kernel[0] * self.kernel[1]
@@ -302,7 +392,8 @@ impl Correlation {
         y: Resource,
         profile: &DeviceProfile,
     ) -> Result<Vec<ImageChunk>> {
-        image_chunks(self.op, self.images, self.image(), [x, y], profile)
+        let bytes = self.image().map(|elements| self.size_of() * elements as u64);
+        image_chunks(self.op, self.images, (bytes, self.size_of(), 0), [x, y], profile)
     }
 
     /// Parameters for `count` outputs of any kernel.
@@ -346,36 +437,37 @@ impl Correlation {
     }
 }
 
-/// Cuts a batch into chunks that each fit one binding; the operands have these elements for each image.
+/// Cuts a batch into chunks that each fit one binding; the operands have these bytes for each image, in elements of
+/// `size` bytes. Scratch of `scratch` bytes for each image must fit a binding too.
 pub(crate) fn image_chunks(
     op: &str,
     images: usize,
-    image: [usize; 2],
+    (bytes, size, scratch): ([u64; 2], u64, u64),
     operands: [Resource; 2],
     profile: &DeviceProfile,
 ) -> Result<Vec<ImageChunk>> {
-    let bytes = image.map(|elements| 4 * elements as u64);
-    let largest = bytes[0].max(bytes[1]);
+    let largest = bytes[0].max(bytes[1]).max(scratch);
     if !profile.binds_all(images as u64, largest) {
         profile.check_row(op, format_args!("an image"), largest, "split the image")?;
     }
     let chunks = profile.chunks(images as u64, largest).map(|chunk| {
         let [x, y] = bytes.map(|bytes| chunk.span(bytes));
-        let [x_at, y_at] = [x, y].map(|span| (span.before / 4) as u32);
+        let [x_at, y_at] = [x, y].map(|span| (span.before / size) as u32);
         let (x, y) = (x.of(operands[0]), y.of(operands[1]));
         ImageChunk { first: chunk.first as usize, images: chunk.count as usize, x, y, x_at, y_at }
     });
     Ok(chunks.collect())
 }
 
-/// Adds operands of f32, each no larger than a buffer, and no larger than a binding unless it holds the batch.
+/// Adds operands of this type, each no larger than a buffer, and no larger than a binding unless it holds the batch.
 pub(crate) fn add_operands(
     program: &mut Program,
+    dtype: DType,
     operands: &[(&'static str, usize, Access)],
     profile: &DeviceProfile,
 ) -> Result<()> {
     for &(name, len, access) in operands {
-        let operand = [Operand { name, dtype: DType::F32, len, access }];
+        let operand = [Operand { name, dtype, len, access }];
         if ["x", "dx", "dy", "output"].contains(&name) {
             profile.check_buffers(program.op, &operand, "take fewer images in a call")?;
         } else {
@@ -422,6 +514,23 @@ macro_rules! layer_builders {
             self.$($path).+.groups = groups;
             self
         }
+
+        /// Sets how exact the sums are; [`Precision::Strict`](crate::dense::Precision::Strict) by default. On a
+        /// [`Gpu`](crate::Gpu) it runs f16 on cooperative matrices where that is faster, and
+        /// [`Precision::Exact`](crate::dense::Precision::Exact) does not; f32 is always exact there.
+        #[must_use]
+        pub fn precision(mut self, precision: crate::dense::Precision) -> Self {
+            self.$($path).+.precision = precision;
+            self
+        }
+
+        /// Lays channels next to each other in all operands: images are N x H x W x C in memory, weights M x R x S x
+        /// C / groups. Shapes are still given as N, C, H, W. The default is the order of the shapes.
+        #[must_use]
+        pub fn channels_last(mut self) -> Self {
+            self.$($path).+.last = true;
+            self
+        }
     };
 }
 pub(crate) use layer_builders;
@@ -457,8 +566,9 @@ mod tests {
         let profile = DeviceProfile::webgpu_defaults();
         let resources = [Resource::Operand(0), Resource::Operand(2)];
         let image = [3 * 999 * 777, 2 * 999 * 777];
+        let bytes = (image.map(|elements| 4 * elements as u64), 4, 0);
         let mut seen = 0;
-        let all = image_chunks("conv", 50, image, resources, &profile).unwrap();
+        let all = image_chunks("conv", 50, bytes, resources, &profile).unwrap();
         assert!(all.len() > 1);
         for chunk in all {
             assert!(chunk.x.size.max(chunk.y.size) <= profile.limits.max_storage_binding);
@@ -468,7 +578,7 @@ mod tests {
             seen += chunk.images;
         }
         assert_eq!(seen, 50);
-        let e = image_chunks("conv", 2, [40_000_000, 1], resources, &profile).unwrap_err();
+        let e = image_chunks("conv", 2, ([160_000_000, 4], 4, 0), resources, &profile).unwrap_err();
         assert!(e.kind() == ErrorKind::TooLarge && e.to_string().contains("160000000 bytes"), "{e}");
     }
 

@@ -9,6 +9,8 @@
 //! | a layer of a network, and its gradients | [`Conv2d`], [`Conv2dBackwardData`], [`Conv2dBackwardWeights`] |
 //! | a layer that enlarges | [`ConvTranspose2d`] |
 //!
+//! Layers take f32 and f16, in the order N, C, H, W or with their channels last.
+//!
 //! A filter computes `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks.
 //! For a convolution reverse the filter. The output is as large as the input, and [`Boundary`] says what lies
 //! outside.
@@ -34,6 +36,7 @@ mod conv;
 mod conv_backward_data;
 mod conv_backward_weights;
 mod conv_transpose;
+mod coop;
 mod correlate;
 mod depthwise;
 mod filter1d;
@@ -41,6 +44,8 @@ mod filter2d;
 mod filter3d;
 mod layer;
 mod lines;
+mod pack;
+mod phase;
 mod predict;
 mod product;
 mod register;

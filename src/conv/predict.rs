@@ -2,6 +2,7 @@
 //! 580.159.04). On 60 others `auto` took 1.02 times the best time found in the mean, 1.43 times at worst; rules by
 //! size took 1.31 and 3.90 on the first.
 
+use super::coop::CoopLayer;
 use super::correlate::{DIRECT, columns_at_once};
 use super::layer::Correlation;
 use super::product::LayerProduct;
@@ -40,6 +41,21 @@ pub(super) fn fastest(c: &Correlation, profile: &DeviceProfile) -> (&'static str
     if c.terms() <= DIRECT {
         times.push(("direct", direct(c, profile)));
     }
+    if let Some(seconds) = CoopLayer::predicted(c, profile) {
+        times.push(("coop", seconds));
+    }
+    if c.is_plain() {
+        times.extend(plain(c, profile));
+    }
+    times.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let us = |(_, seconds): (&str, f64)| format!("{:.1} us", seconds * 1e6);
+    let next = times.get(1).map(|next| format!(", `{}` {}", next.0, us(*next))).unwrap_or_default();
+    (times[0].0, format!("predicted {}{next}", us(times[0])))
+}
+
+/// The variants that take f32 in the order of a layer alone.
+fn plain(c: &Correlation, profile: &DeviceProfile) -> Vec<(&'static str, f64)> {
+    let mut times = Vec::new();
     let columns = columns_at_once(c, profile).min((c.images * c.pixels()).div_ceil(4).saturating_mul(4));
     if columns > 0 {
         times.push(("im2col", im2col(c, columns, profile)));
@@ -50,10 +66,7 @@ pub(super) fn fastest(c: &Correlation, profile: &DeviceProfile) -> (&'static str
     if Tiled::check(c).is_ok() && c.kernel[0] * c.kernel[1] >= TILED {
         times.push(("tiled", Tiled::new(c, profile).seconds(c, &Rates::of(profile))));
     }
-    times.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let us = |(_, seconds): (&str, f64)| format!("{:.1} us", seconds * 1e6);
-    let next = times.get(1).map(|next| format!(", `{}` {}", next.0, us(*next))).unwrap_or_default();
-    (times[0].0, format!("predicted {}{next}", us(times[0])))
+    times
 }
 
 fn direct(c: &Correlation, profile: &DeviceProfile) -> f64 {

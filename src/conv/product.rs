@@ -4,6 +4,7 @@
 use super::layer::{Correlation, ImageChunk};
 use crate::dense::predict::{self, Rates, Work};
 use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_chunks};
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{Binding, DeviceClass, DeviceProfile, Kernel, Program, kernel_params};
@@ -69,6 +70,7 @@ fn rows(profile: &DeviceProfile) -> &'static [Division] {
 /// The rows of a variant of a layer that a device accepts by name.
 pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     match variant {
+        "coop" => super::coop::row_names(),
         "implicit" | "im2col" => rows(profile).iter().map(Division::name).collect(),
         _ => Vec::new(),
     }
@@ -107,6 +109,8 @@ pub(super) struct LayerProduct {
     groups: usize,
     /// Elements of k of a slice of a layer.
     slice_k: usize,
+    /// Bytes of an element.
+    bytes: u64,
     /// The predicted time of a layer.
     pub(super) seconds: f64,
 }
@@ -122,7 +126,7 @@ impl LayerProduct {
     /// The product in the row that suits best: `factors` are the bytes that are read, and `slices` those of k that were
     /// asked for.
     fn new(
-        op: &str,
+        (op, bytes): (&str, u64),
         kind: ProductKind,
         sizes: [usize; 4],
         (vec, factors, slices): (bool, f64, Option<u32>),
@@ -130,7 +134,7 @@ impl LayerProduct {
     ) -> Self {
         let rows = rows(profile);
         let of = |division: &Division| {
-            let whole = Self::divided(kind, sizes, vec, *division, profile);
+            let whole = Self::divided(kind, sizes, (vec, bytes), *division, profile);
             if kind == ProductKind::Weights {
                 whole
             } else {
@@ -155,7 +159,7 @@ impl LayerProduct {
     fn divided(
         kind: ProductKind,
         [m, n, k, groups]: [usize; 4],
-        vec: bool,
+        (vec, bytes): (bool, u64),
         division: Division,
         profile: &DeviceProfile,
     ) -> Self {
@@ -183,7 +187,7 @@ impl LayerProduct {
             walked: Some(walked),
             ..RegisterForm::of(division)
         };
-        Self { kind, form, m, n, k, groups, slice_k: k, seconds: 0.0 }
+        Self { kind, form, m, n, k, groups, slice_k: k, bytes, seconds: 0.0 }
     }
 
     /// Says if the gradient with respect to weights has few idle rows and columns in this tile, and fills the device.
@@ -208,8 +212,17 @@ impl LayerProduct {
         }
         let Self { m, n, k, groups, .. } = self;
         let rates = Rates::of(profile);
-        let work =
-            Work { batch: groups, m, n, k, factor_bytes: 4.0, result_bytes: 4.0, factors, matrices: false };
+        let bytes = self.bytes as f64;
+        let work = Work {
+            batch: groups,
+            m,
+            n,
+            k,
+            factor_bytes: bytes,
+            result_bytes: bytes,
+            factors,
+            matrices: false,
+        };
         let timed = |slices: usize| {
             let sliced = self.sliced(slices);
             Self { seconds: predict::seconds(&rates, &work, &division, sliced.slices()), ..sliced }
@@ -248,8 +261,8 @@ impl LayerProduct {
     ) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
         let elements = (images * c.image()[0]) as f64 + (c.groups * c.to * c.terms()) as f64;
-        let given = (c.terms().is_multiple_of(4), 4.0 * elements, slices);
-        Self::new(c.op, ProductKind::Windows, sizes, given, profile)
+        let given = (c.terms().is_multiple_of(4), c.size_of() as f64 * elements, slices);
+        Self::new((c.op, c.size_of()), ProductKind::Windows, sizes, given, profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
@@ -257,14 +270,14 @@ impl LayerProduct {
         let sizes = [c.to, columns, c.terms(), c.groups];
         let elements = (c.groups * c.terms()) as f64 * (columns + c.to) as f64;
         let given = (c.terms().is_multiple_of(4), 4.0 * elements, Some(1));
-        Self::new(c.op, ProductKind::Columns, sizes, given, profile)
+        Self::new((c.op, 4), ProductKind::Columns, sizes, given, profile)
     }
 
     /// dy times windows of x, for a chunk of the batch.
     pub(super) fn weights(c: &Correlation, chunk: &ImageChunk, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, c.terms(), chunk.images * c.pixels(), c.groups];
-        let vec = c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
-        Self::new(c.op, ProductKind::Weights, sizes, (vec, 0.0, None), profile)
+        let vec = !c.last && c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
+        Self::new((c.op, c.size_of()), ProductKind::Weights, sizes, (vec, 0.0, None), profile)
     }
 
     /// Counts the tiles of C, of all groups.
@@ -304,17 +317,20 @@ impl LayerProduct {
         let image = c.image()[0];
         // Outputs, and cells of a window: across, down, the distance of planes, and steps down and across.
         let outputs = [q, p, image, c.stride[0], c.stride[1]];
-        let cells = [s, r, h * w, c.dilation[0], c.dilation[1]];
+        let cells = [s, r, if c.last { 1 } else { h * w }, c.dilation[0], c.dilation[1]];
         let (of_n, of_k) =
             if self.kind == ProductKind::Weights { (cells, outputs) } else { (outputs, cells) };
         let [n_across, n_down, n_plane, n_step_h, n_step_w] = of_n.map(|x| x as u32);
         let [k_across, k_down, k_plane, k_step_h, k_step_w] = of_k.map(|x| x as u32);
         let (step_across, step_down) = (k % k_across * k_step_w, k / k_across % k_down * k_step_h);
         let spread = c.up != [1, 1];
-        let in_plane = if spread { 0 } else { step_down * w as u32 + step_across };
+        let [apart_b, apart_c] = c.channels().map(|channels| if c.last { channels as u32 } else { 1 });
+        let in_plane = if spread { 0 } else { (step_down * w as u32 + step_across) * apart_b };
         let pixels = c.pixels() as u32;
         let plane_a = (c.groups * c.to) as u32 * pixels;
         let weights = self.kind == ProductKind::Weights;
+        // From one group to the next.
+        let [of_x, of_y] = if c.last { [c.from, c.to] } else { [c.from * h * w, c.to * c.pixels()] };
         let group = |elements: usize| if c.groups > 1 { elements as u32 } else { 0 };
         ConvProductParams {
             m: self.m as u32,
@@ -333,15 +349,15 @@ impl LayerProduct {
             a_at: if weights { chunk.y_at } else { 0 },
             b_at: if self.kind == ProductKind::Columns { 0 } else { chunk.x_at },
             c_at: if weights { 0 } else { chunk.y_at },
-            group_a: group(if weights { c.to * c.pixels() } else { self.m * self.k }),
-            group_b: group(if self.kind == ProductKind::Columns { self.n * self.k } else { c.from * h * w }),
-            group_c: group(if weights { self.m * self.n } else { c.to * c.pixels() }),
+            group_a: group(if weights { of_y } else { self.m * self.k }),
+            group_b: group(if self.kind == ProductKind::Columns { self.n * self.k } else { of_x }),
+            group_c: group(if weights { self.m * self.n } else { of_y }),
             pixels,
             image_c: c.image()[1] as u32,
             slab: (self.groups * self.m * self.n) as u32,
-            jump_a: plane_a - pixels,
+            jump_a: if c.last { 0 } else { plane_a - pixels },
             step_pixels: k % pixels,
-            step_a: k + k / pixels * (plane_a - pixels),
+            step_a: if c.last { k * apart_c } else { k + k / pixels * (plane_a - pixels) },
             w: w as u32,
             bound_h,
             bound_w,
@@ -367,7 +383,16 @@ impl LayerProduct {
         let mut spec = spec
             .flag("VEC_C", vec_c)
             .flag("IMAGES", self.kind != ProductKind::Weights)
-            .flag("SLICED", self.slices() > 1);
+            .flag("SLICED", self.slices() > 1)
+            .alias("T", c.wgsl())
+            .flag("F16", c.dtype == DType::F16);
+        let [apart_b, apart_c] = c.channels().map(|channels| channels as u32);
+        if c.last {
+            spec = spec.flag("LAST", true).constant("APART_C", apart_c).constant("APART_B", apart_b);
+            if self.kind == ProductKind::Weights {
+                spec = spec.constant("APART_A", apart_c);
+            }
+        }
         if self.kind != ProductKind::Columns {
             spec = spec
                 .flag("SPREAD", c.up != [1, 1])
@@ -402,7 +427,7 @@ impl LayerProduct {
         // Columns in memory are loaded by vec4s.
         let columns = self.kind == ProductKind::Columns;
         let rest = (all - first).next_multiple_of(if columns { 4 } else { 1 }).min(self.n);
-        let vec = c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
+        let vec = !c.last && c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
         let kernel = program.kernel(self.kernel(c, spec, vec));
         let one = Self { n: rest, ..*self };
         let params = ConvProductParams {
@@ -481,7 +506,7 @@ mod tests {
                 ] {
                     let profile = DeviceProfile::h100();
                     let mut product =
-                        LayerProduct::new("conv", kind, [1, 1, 1, 1], (vec, 0.0, None), &profile);
+                        LayerProduct::new(("conv", 4), kind, [1, 1, 1, 1], (vec, 0.0, None), &profile);
                     product.form.tile = division.tile;
                     product.form.thread = division.thread;
                     assert!(product.form.walks(), "{division:?} {kind:?}");

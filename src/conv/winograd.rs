@@ -44,11 +44,6 @@ pub(super) fn check(c: &Correlation) -> Result<(), String> {
     ))
 }
 
-/// Says if the requested variant may compute by sums and differences of cells, which have a larger error.
-pub(super) fn may_run(asked: &str) -> bool {
-    matches!(asked, "auto" | "winograd")
-}
-
 /// The largest number from 1 to `end` with room, by bisection; 1 if none has.
 fn largest_of(end: usize, room: impl Fn(usize) -> bool) -> usize {
     let (mut largest, mut end) = (1, end.max(1));

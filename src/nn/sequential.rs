@@ -297,6 +297,10 @@ impl Sequential {
                 output.map(|[_, c, h, w]| [c, h, w]).map_err(|e| self.at(index, e))
             };
             shape = match layer {
+                SequentialLayer::Conv(conv) if conv.parts().0.last => {
+                    let text = "has its channels last; samples of a network are C, H, W";
+                    return Err(self.at(index, err!(InvalidArgument, "{text}")));
+                }
                 SequentialLayer::Conv(conv) => {
                     of_op(conv.with_bias_at(images(1, shape)).output_shape(), conv.parts().1)?
                 }

@@ -1,44 +1,88 @@
 //! Convolution layers, product by product in f64.
 
 use super::activation::{activate, activation_errors};
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
-use super::number::{spread, ulp};
+use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
+use super::number::{Number, spread, ulp};
 use crate::conv::{Conv2d, Layer};
 use crate::dense::{Activation, Precision};
+use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::Form;
+use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2d>(form)?;
-    if !matches!(op.precision, Precision::Strict | Precision::Exact) {
-        return Err(err!(
-            Unsupported,
-            "reference conv: no reference for {}; take Precision::Strict",
-            op.precision.name()
-        ));
-    }
-    let (x, w, bias) = (input(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
-    let bound = conv_bound(op, x, w, bias)?;
-    Ok(vec![Wanted::near(&output_shape(form, 0), conv(op, x, w, bias)?, bound)?])
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, w, bias) = (input::<T>(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+        let bound = conv_bound(op, x, w, bias)?;
+        Ok(vec![Wanted::near(&output_shape(form, 0), conv(op, x, w, bias)?, bound)?])
+    })
 }
 
-/// Computes the output of the layer, with a bias for each channel if one is given.
+/// Computes the output of the layer, with a bias for each channel if one is given. Sums are exact and rounded once.
 ///
 /// # Errors
 /// [`Shape`](crate::ErrorKind::Shape): an invalid shape, or an operand that does not match it.
-pub fn conv(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
-    Ok(outputs(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
+/// [`Unsupported`](crate::ErrorKind::Unsupported): a precision that rounds or splits f32.
+pub fn conv<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<T>> {
+    Ok(rounded(&outputs(op, x, w, bias)?))
 }
 
 /// Bounds the difference from [`conv`] of each output after the op ran: `gamma(k + 4)` times the magnitudes of its
 /// k products, with `gamma(j) = j u / (1 - j u)` and u = 2^-24, through the activation. Where the variant may be
 /// Winograd's, the bound is 256 times that of products of the largest cells and weights: the worst case of its
-/// transforms.
+/// transforms. Where it may run on cooperative matrices, which truncate sums, those of products are four times as wide.
+/// f16 adds the rounding to either neighbour.
 ///
 /// # Errors
 /// As [`conv`].
-pub fn conv_bound(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f64>> {
-    Ok(outputs(op, x, w, bias)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
+pub fn conv_bound<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&outputs(op, x, w, bias)?))
+}
+
+/// The sums, each rounded once.
+pub(super) fn rounded<T: Number>(sums: &[OutputSum]) -> Vec<T> {
+    sums.iter().map(|sum| T::from_f64(sum.exact)).collect()
+}
+
+/// The distance of each result from its sum rounded once.
+pub(super) fn bounds<T: Number>(sums: &[OutputSum]) -> Vec<f64> {
+    let bound = |sum: &OutputSum| {
+        let want = T::from_f64(sum.exact);
+        if T::DTYPE != DType::F16 || !sum.exact.is_finite() {
+            return spread(want, sum.exact, sum.error);
+        }
+        // WGSL lets a conversion to f16 take either neighbour, and a device flush subnormal numbers.
+        let most = sum.exact.abs() + sum.error;
+        let error = sum.error + 2f64.powi(-10) * most + 2f64.powi(-14);
+        if most + error > f16::MAX.to_f64() { f64::INFINITY } else { error }
+    };
+    sums.iter().map(bound).collect()
+}
+
+/// Which sums a variant of a layer may make: those of Winograd, and those of cooperative matrices.
+pub(super) struct LayerSums {
+    pub(super) winograd: bool,
+    pub(super) matrices: bool,
+}
+
+impl LayerSums {
+    pub(super) fn of<T: Number>(layer: &Layer, variant: &str) -> Result<Self> {
+        let half = T::DTYPE == DType::F16;
+        let precision = layer.precision;
+        if precision == Precision::Split || precision == Precision::Tensor && !half {
+            return Err(err!(
+                Unsupported,
+                "reference {}: no reference for {}; take Precision::Strict",
+                layer.op,
+                precision.name()
+            ));
+        }
+        Ok(Self {
+            winograd: matches!(variant, "auto" | "winograd") && !half && !layer.last && is_winograd(layer),
+            matrices: matches!(variant, "auto" | "coop") && half && precision != Precision::Exact,
+        })
+    }
 }
 
 /// A sum of products, then the result made from it.
@@ -66,15 +110,18 @@ impl OutputSum {
     }
 
     /// Ends the sum with as many roundings as it has products.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(&mut self, matrices: bool) {
         self.close(self.products as f64 + 4.0);
+        if matrices {
+            self.error *= 4.0;
+        }
     }
 
     /// Ends the sum of a layer, with bias and activation.
-    fn end(&mut self, bias: Option<f32>, activation: Activation) {
+    fn end(&mut self, bias: Option<f64>, activation: Activation) {
         let u = ulp(1.0);
         if let Some(bias) = bias {
-            self.exact += f64::from(bias);
+            self.exact += bias;
             self.error += u * self.exact.abs();
         }
         let (slope, own) = activation_errors(activation);
@@ -87,42 +134,48 @@ impl OutputSum {
 pub(super) const WINOGRAD: f64 = 256.0;
 
 /// The end of a layer: the number of sums along an image, bias, activation, and the error of Winograd's transforms.
-pub(super) struct ConvEnd<'a> {
+pub(super) struct ConvEnd<'a, T> {
     pub(super) channels: usize,
     pub(super) pixels: usize,
-    pub(super) bias: Option<&'a [f32]>,
+    /// Sums next to each other are of channels.
+    pub(super) last: bool,
+    pub(super) bias: Option<&'a [T]>,
     pub(super) activation: Activation,
     /// The largest cell and weight, and channels of a window, if the sums may be Winograd's.
     pub(super) winograd: Option<[f64; 3]>,
+    /// The sums may be those of cooperative matrices.
+    pub(super) matrices: bool,
 }
 
-impl ConvEnd<'_> {
+impl<T: Number> ConvEnd<'_, T> {
     pub(super) fn close(&self, sums: &mut [OutputSum]) {
         for (i, sum) in sums.iter_mut().enumerate() {
             match self.winograd {
-                None => sum.finish(),
+                None => sum.finish(self.matrices),
                 Some([cell, weight, channels]) => {
                     sum.error = WINOGRAD * 9.0 * channels * cell * weight;
                     sum.close(channels + 36.0);
                 }
             }
-            sum.end(self.bias.map(|bias| bias[i / self.pixels % self.channels]), self.activation);
+            let channel = if self.last { i % self.channels } else { i / self.pixels % self.channels };
+            sum.end(self.bias.map(|bias| bias[channel].to_f64()), self.activation);
         }
     }
 }
 
 /// The largest magnitude.
-pub(super) fn largest(x: &[f32]) -> f64 {
-    x.iter().fold(0.0, |largest, x| f64::from(x.abs()).max(largest))
+pub(super) fn largest<T: Number>(x: &[T]) -> f64 {
+    x.iter().fold(0.0, |largest, x| x.to_f64().abs().max(largest))
 }
 
 /// Says if Winograd's variant can run these windows.
-pub(super) fn is_winograd(layer: &Layer) -> bool {
+fn is_winograd(layer: &Layer) -> bool {
     layer.kernel == [3, 3] && layer.stride == [1, 1] && layer.dilation == [1, 1]
 }
 
-fn outputs(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
-    let (layer, activation, maybe_winograd) = op.parts();
+fn outputs<T: Number>(op: &Conv2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<OutputSum>> {
+    let (layer, activation, variant) = op.parts();
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(layer, variant)?;
     let [_, m, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
     check(layer, &[("x", x.len(), len_x), ("w", w.len(), len_w)])?;
@@ -130,10 +183,11 @@ fn outputs(op: &Conv2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Ve
         check(layer, &[("bias", bias.len(), m)])?;
     }
     let mut sums = vec![OutputSum::default(); len_y];
-    each_product(layer, [p, q], |at| sums[at.y].add(f64::from(x[at.x]) * f64::from(w[at.w])));
+    each_product(layer, [p, q], |at| sums[at.y].add(x[at.x].to_f64() * w[at.w].to_f64()));
     let channels = (layer.shape[1] / layer.groups) as f64;
-    let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(x), largest(w), channels]);
-    ConvEnd { channels: m, pixels: p * q, bias, activation, winograd }.close(&mut sums);
+    let winograd = winograd.then(|| [largest(x), largest(w), channels]);
+    let last = layer.last;
+    ConvEnd { channels: m, pixels: p * q, last, bias, activation, winograd, matrices }.close(&mut sums);
     Ok(sums)
 }
 
@@ -160,7 +214,8 @@ pub(super) struct At {
 
 /// Calls `visit` for every product of a layer with an output of P x Q, except those with padding.
 pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl FnMut(At)) {
-    let Layer { shape: [n, c, h, w], filters, kernel: [r, s], stride, pads, dilation, groups, .. } = *layer;
+    let Layer { shape: [n, c, h, w], filters, kernel: [r, s], stride, pads, dilation, groups, last, .. } =
+        *layer;
     let (from, to) = (c / groups, filters / groups);
     let along = |axis: usize, i: usize, a: usize, size: usize| {
         (i * stride[axis] + a * dilation[axis]).checked_sub(pads[axis]).filter(|at| *at < size)
@@ -168,13 +223,22 @@ pub(super) fn each_product(layer: &Layer, [p, q]: [usize; 2], mut visit: impl Fn
     for image in 0..n {
         for filter in 0..filters {
             for (i, j) in (0..p).flat_map(|i| (0..q).map(move |j| (i, j))) {
-                let y = ((image * filters + filter) * p + i) * q + j;
+                let y = match last {
+                    true => ((image * p + i) * q + j) * filters + filter,
+                    false => ((image * filters + filter) * p + i) * q + j,
+                };
                 for channel in 0..from {
-                    let plane = image * c + filter / to * from + channel;
+                    let of_x = filter / to * from + channel;
                     for (a, b) in (0..r).flat_map(|a| (0..s).map(move |b| (a, b))) {
                         if let (Some(row), Some(column)) = (along(0, i, a, h), along(1, j, b, w)) {
-                            let x = (plane * h + row) * w + column;
-                            visit(At { x, w: ((filter * from + channel) * r + a) * s + b, y });
+                            let (x, w) = if last {
+                                let x = ((image * h + row) * w + column) * c + of_x;
+                                (x, ((filter * r + a) * s + b) * from + channel)
+                            } else {
+                                let x = ((image * c + of_x) * h + row) * w + column;
+                                (x, ((filter * from + channel) * r + a) * s + b)
+                            };
+                            visit(At { x, w, y });
                         }
                     }
                 }
@@ -203,12 +267,23 @@ mod tests {
     }
 
     #[test]
+    fn channels_may_come_last_and_f16_is_rounded_once() {
+        // Two channels of 1 x 2, two filters.
+        let op = Conv2d::new([1, 2, 1, 2], 2, [1, 2]).channels_last();
+        let w = [1.0, 10.0, 100.0, 1000.0, 0.0, 0.0, 0.0, 0.5f32];
+        assert_eq!(conv(&op, &[1.0, 2.0, 3.0, 4.0], &w, None).unwrap(), [4321.0, 2.0]);
+        let half = |x: &[f32]| x.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>();
+        let got = conv(&op, &half(&[1.0, 2.0, 3.0, 4.0]), &half(&w), Some(&half(&[1.0, 2.0]))).unwrap();
+        assert_eq!(got, half(&[4322.0, 4.0]));
+    }
+
+    #[test]
     fn groups_see_their_channels() {
         let op = Conv2d::new([1, 2, 1, 2], 4, [1, 1]).groups(2).activation(Activation::Relu);
-        let y = conv(&op, &[1.0, -2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, -1.0], None).unwrap();
+        let y = conv(&op, &[1.0f32, -2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, -1.0], None).unwrap();
         assert_eq!(y, [1.0, 0.0, 2.0, 0.0, 9.0, 12.0, 0.0, 0.0]);
         let op = Conv2d::new([1, 2, 1, 2], 1, [1, 1]);
-        assert_eq!(conv(&op, &[1.0, 2.0, 3.0, 4.0], &[10.0, 1.0], None).unwrap(), [13.0, 24.0]);
+        assert_eq!(conv(&op, &[1.0f32, 2.0, 3.0, 4.0], &[10.0, 1.0], None).unwrap(), [13.0, 24.0]);
         assert!(conv(&op, &X, &[10.0, 1.0], None).is_err());
     }
 }

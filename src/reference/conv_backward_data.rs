@@ -1,26 +1,29 @@
 //! The gradient of a convolution layer with respect to its input.
 
-use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
-use super::judge::{Wanted, descriptor, input, output_shape};
-use super::number::spread;
+use super::conv::{ConvEnd, LayerSums, OutputSum, bounds, check, each_product, largest, rounded};
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::number::Number;
 use crate::conv::Conv2dBackwardData;
 use crate::dense::Activation;
 use crate::error::Result;
 use crate::program::Form;
+use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2dBackwardData>(form)?;
-    let (dy, w) = (input(form, 0)?, input(form, 1)?);
-    let bound = conv_backward_data_bound(op, dy, w)?;
-    Ok(vec![Wanted::near(&output_shape(form, 0), conv_backward_data(op, dy, w)?, bound)?])
+    by_input!(form, 0, [f32, f16], T => {
+        let (dy, w) = (input::<T>(form, 0)?, input(form, 1)?);
+        let bound = conv_backward_data_bound(op, dy, w)?;
+        Ok(vec![Wanted::near(&output_shape(form, 0), conv_backward_data(op, dy, w)?, bound)?])
+    })
 }
 
 /// Computes the gradient with respect to x from that with respect to the output.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_data(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f32>> {
-    Ok(sums(op, dy, w)?.iter().map(|sum| sum.exact as f32).collect())
+pub fn conv_backward_data<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<T>> {
+    Ok(rounded(&sums(op, dy, w)?))
 }
 
 /// Bounds the difference from [`conv_backward_data`] of each element after the op ran; see
@@ -28,21 +31,24 @@ pub fn conv_backward_data(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Res
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_data_bound(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<f64>> {
-    Ok(sums(op, dy, w)?.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
+pub fn conv_backward_data_bound<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&sums(op, dy, w)?))
 }
 
-fn sums(op: &Conv2dBackwardData, dy: &[f32], w: &[f32]) -> Result<Vec<OutputSum>> {
-    let (layer, maybe_winograd) = op.parts();
+fn sums<T: Number>(op: &Conv2dBackwardData, dy: &[T], w: &[T]) -> Result<Vec<OutputSum>> {
+    let (layer, variant) = op.parts();
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(layer, variant)?;
     let [_, filters, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
     check(layer, &[("dy", dy.len(), len_y), ("w", w.len(), len_w)])?;
     let mut sums = vec![OutputSum::default(); len_x];
-    each_product(layer, [p, q], |at| sums[at.x].add(f64::from(dy[at.y]) * f64::from(w[at.w])));
+    each_product(layer, [p, q], |at| sums[at.x].add(dy[at.y].to_f64() * w[at.w].to_f64()));
     let channels = (filters / layer.groups) as f64;
-    let winograd = (maybe_winograd && is_winograd(layer)).then(|| [largest(dy), largest(w), channels]);
+    let winograd = winograd.then(|| [largest(dy), largest(w), channels]);
     let [_, channels, h, w] = layer.shape;
-    ConvEnd { channels, pixels: h * w, bias: None, activation: Activation::None, winograd }.close(&mut sums);
+    let (activation, last) = (Activation::None, layer.last);
+    ConvEnd::<T> { channels, pixels: h * w, last, bias: None, activation, winograd, matrices }
+        .close(&mut sums);
     Ok(sums)
 }
 
@@ -55,7 +61,7 @@ mod tests {
     #[test]
     fn every_output_gives_its_window_back() {
         let layer = Conv2d::new([1, 1, 1, 4], 1, [1, 2]).stride([1, 2]);
-        let dx = conv_backward_data(&Conv2dBackwardData::new(&layer), &[1.0, 10.0], &[2.0, 3.0]).unwrap();
+        let dx = conv_backward_data(&Conv2dBackwardData::new(&layer), &[1.0f32, 10.0], &[2.0, 3.0]).unwrap();
         assert_eq!(dx, [2.0, 3.0, 20.0, 30.0]);
     }
 

@@ -1,30 +1,33 @@
 //! The gradients of a convolution layer with respect to its weights and bias.
 
-use super::conv::{OutputSum, WINOGRAD, check, each_product, is_winograd, largest};
-use super::judge::{Wanted, descriptor, input, output_shape};
-use super::number::spread;
+use super::conv::{LayerSums, OutputSum, WINOGRAD, bounds, check, each_product, largest, rounded};
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::number::Number;
 use crate::conv::Conv2dBackwardWeights;
 use crate::error::Result;
 use crate::program::Form;
+use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Conv2dBackwardWeights>(form)?;
-    let (x, dy) = (input(form, 0)?, input(form, 1)?);
-    let bound = conv_backward_weights_bound(op, x, dy)?;
-    let mut wanted = vec![Wanted::near(&output_shape(form, 0), conv_backward_weights(op, x, dy)?, bound)?];
-    if form.outputs().count() > 1 {
-        let bound = conv_backward_bias_bound(op, dy)?;
-        wanted.push(Wanted::near(&output_shape(form, 1), conv_backward_bias(op, dy)?, bound)?);
-    }
-    Ok(wanted)
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+        let bound = conv_backward_weights_bound(op, x, dy)?;
+        let mut wanted = vec![Wanted::near(&output_shape(form, 0), conv_backward_weights(op, x, dy)?, bound)?];
+        if form.outputs().count() > 1 {
+            let bound = conv_backward_bias_bound(op, dy)?;
+            wanted.push(Wanted::near(&output_shape(form, 1), conv_backward_bias(op, dy)?, bound)?);
+        }
+        Ok(wanted)
+    })
 }
 
 /// Computes the gradient with respect to the weights from that with respect to the output.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_weights(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f32>> {
-    Ok(weights(op, x, dy)?.iter().map(|sum| sum.exact as f32).collect())
+pub fn conv_backward_weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<T>> {
+    Ok(rounded(&weights(op, x, dy)?))
 }
 
 /// Bounds the difference from [`conv_backward_weights`] of each element after the op ran: `gamma(k + 4)` times the
@@ -32,58 +35,60 @@ pub fn conv_backward_weights(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) 
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_weights_bound(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<f64>> {
-    Ok(bounds(&weights(op, x, dy)?))
+pub fn conv_backward_weights_bound<T: Number>(
+    op: &Conv2dBackwardWeights,
+    x: &[T],
+    dy: &[T],
+) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&weights(op, x, dy)?))
 }
 
 /// Computes the gradient with respect to the bias.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_bias(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<f32>> {
-    Ok(bias(op, dy)?.iter().map(|sum| sum.exact as f32).collect())
+pub fn conv_backward_bias<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<T>> {
+    Ok(rounded(&bias(op, dy)?))
 }
 
 /// Bounds the difference from [`conv_backward_bias`] of each element after the op ran.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_backward_bias_bound(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<f64>> {
-    Ok(bounds(&bias(op, dy)?))
+pub fn conv_backward_bias_bound<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<f64>> {
+    Ok(bounds::<T>(&bias(op, dy)?))
 }
 
-fn bounds(sums: &[OutputSum]) -> Vec<f64> {
-    sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect()
-}
-
-fn weights(op: &Conv2dBackwardWeights, x: &[f32], dy: &[f32]) -> Result<Vec<OutputSum>> {
-    let (layer, maybe_winograd) = op.parts();
+fn weights<T: Number>(op: &Conv2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<OutputSum>> {
+    let (layer, variant) = op.parts();
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(layer, variant)?;
     let [n, _, p, q] = layer.output_shape()?;
     let [len_x, len_w, len_y] = layer.lengths()?;
     check(layer, &[("x", x.len(), len_x), ("dy", dy.len(), len_y)])?;
     let mut sums = vec![OutputSum::default(); len_w];
-    each_product(layer, [p, q], |at| sums[at.w].add(f64::from(x[at.x]) * f64::from(dy[at.y])));
-    if maybe_winograd && is_winograd(layer) {
+    each_product(layer, [p, q], |at| sums[at.w].add(x[at.x].to_f64() * dy[at.y].to_f64()));
+    if winograd {
         let tiles = (n * p.div_ceil(4) * q.div_ceil(4)) as f64;
         for sum in &mut sums {
             sum.error = WINOGRAD * 16.0 * tiles * largest(x) * largest(dy);
             sum.close(tiles + 64.0);
         }
     } else {
-        sums.iter_mut().for_each(OutputSum::finish);
+        sums.iter_mut().for_each(|sum| sum.finish(matrices));
     }
     Ok(sums)
 }
 
-fn bias(op: &Conv2dBackwardWeights, dy: &[f32]) -> Result<Vec<OutputSum>> {
+fn bias<T: Number>(op: &Conv2dBackwardWeights, dy: &[T]) -> Result<Vec<OutputSum>> {
     let layer = op.parts().0;
     let [_, filters, p, q] = layer.output_shape()?;
     check(layer, &[("dy", dy.len(), layer.lengths()?[2])])?;
     let mut sums = vec![OutputSum::default(); filters];
     for (i, dy) in dy.iter().enumerate() {
-        sums[i / (p * q) % filters].add(f64::from(*dy));
+        let filter = if layer.last { i % filters } else { i / (p * q) % filters };
+        sums[filter].add(dy.to_f64());
     }
-    sums.iter_mut().for_each(OutputSum::finish);
+    sums.iter_mut().for_each(|sum| sum.finish(false));
     Ok(sums)
 }
 
@@ -97,7 +102,7 @@ mod tests {
     fn every_weight_sees_its_cells() {
         let layer = Conv2d::new([2, 1, 1, 3], 1, [1, 2]);
         let op = Conv2dBackwardWeights::new(&layer);
-        let (x, dy) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 10.0, 100.0, 1000.0]);
+        let (x, dy) = ([1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(conv_backward_weights(&op, &x, &dy).unwrap(), [5421.0, 6532.0]);
         assert_eq!(conv_backward_bias(&op, &dy).unwrap(), [1111.0]);
     }

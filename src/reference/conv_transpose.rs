@@ -1,25 +1,33 @@
 //! Transposed convolution.
 
-use super::conv::{ConvEnd, OutputSum, check, each_product, is_winograd, largest};
-use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
-use super::number::spread;
+use super::conv::{ConvEnd, LayerSums, OutputSum, bounds, check, each_product, largest, rounded};
+use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
+use super::number::Number;
 use crate::conv::ConvTranspose2d;
 use crate::error::Result;
 use crate::program::Form;
+use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<ConvTranspose2d>(form)?;
-    let (x, w, bias) = (input(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
-    let bound = conv_transpose_bound(op, x, w, bias)?;
-    Ok(vec![Wanted::near(&output_shape(form, 0), conv_transpose(op, x, w, bias)?, bound)?])
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, w, bias) = (input::<T>(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+        let bound = conv_transpose_bound(op, x, w, bias)?;
+        Ok(vec![Wanted::near(&output_shape(form, 0), conv_transpose(op, x, w, bias)?, bound)?])
+    })
 }
 
 /// Computes the output of the layer, with a bias for each channel if one is given.
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_transpose(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<f32>> {
-    Ok(sums(op, x, w, bias)?.iter().map(|sum| sum.exact as f32).collect())
+pub fn conv_transpose<T: Number>(
+    op: &ConvTranspose2d,
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+) -> Result<Vec<T>> {
+    Ok(rounded(&sums(op, x, w, bias)?))
 }
 
 /// Bounds the difference from [`conv_transpose`] of each output after the op ran; see
@@ -27,18 +35,18 @@ pub fn conv_transpose(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&
 ///
 /// # Errors
 /// As [`conv`](super::conv).
-pub fn conv_transpose_bound(
+pub fn conv_transpose_bound<T: Number>(
     op: &ConvTranspose2d,
-    x: &[f32],
-    w: &[f32],
-    bias: Option<&[f32]>,
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
 ) -> Result<Vec<f64>> {
-    let sums = sums(op, x, w, bias)?;
-    Ok(sums.iter().map(|sum| spread(sum.exact as f32, sum.exact, sum.error)).collect())
+    Ok(bounds::<T>(&sums(op, x, w, bias)?))
 }
 
-fn sums(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Result<Vec<OutputSum>> {
-    let (layer, (activation, maybe_winograd)) = (op.layer()?, op.end());
+fn sums<T: Number>(op: &ConvTranspose2d, x: &[T], w: &[T], bias: Option<&[T]>) -> Result<Vec<OutputSum>> {
+    let (layer, (activation, variant)) = (op.layer()?, op.end());
+    let LayerSums { winograd, matrices } = LayerSums::of::<T>(&layer, variant)?;
     let [output, len_w, _] = layer.lengths()?;
     let [height, width] = op.size();
     let [n, channels, p, q] = layer.shape;
@@ -47,10 +55,11 @@ fn sums(op: &ConvTranspose2d, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Res
         check(&layer, &[("bias", bias.len(), channels)])?;
     }
     let mut sums = vec![OutputSum::default(); output];
-    each_product(&layer, [height, width], |at| sums[at.x].add(f64::from(x[at.y]) * f64::from(w[at.w])));
+    each_product(&layer, [height, width], |at| sums[at.x].add(x[at.y].to_f64() * w[at.w].to_f64()));
     let from = (layer.filters / layer.groups) as f64;
-    let winograd = (maybe_winograd && is_winograd(&layer)).then(|| [largest(x), largest(w), from]);
-    ConvEnd { channels, pixels: p * q, bias, activation, winograd }.close(&mut sums);
+    let winograd = winograd.then(|| [largest(x), largest(w), from]);
+    let last = layer.last;
+    ConvEnd { channels, pixels: p * q, last, bias, activation, winograd, matrices }.close(&mut sums);
     Ok(sums)
 }
 
@@ -61,7 +70,7 @@ mod tests {
     #[test]
     fn every_element_adds_its_window() {
         let op = ConvTranspose2d::new([1, 1, 1, 2], 1, [1, 3]).stride([1, 2]);
-        let w = [1.0, 2.0, 3.0];
+        let w = [1.0f32, 2.0, 3.0];
         assert_eq!(conv_transpose(&op, &[1.0, 10.0], &w, None).unwrap(), [1.0, 2.0, 13.0, 20.0, 30.0]);
         let more = op.clone().output_padding([0, 1]);
         let y = conv_transpose(&more, &[1.0, 10.0], &w, Some(&[0.5])).unwrap();

@@ -66,7 +66,14 @@ fn lower(op: &Conv2d, dtype: DType, biased: bool, profile: &CudaProfile) -> Resu
     let (layer, activation, _) = op.parts();
     let [images, filters, out_h, out_w] = layer.output_shape()?;
     let [x, w, output] = layer.lengths()?;
-    let factor = TileFactor::of(layer.op, dtype, op.precision)?;
+    if layer.last {
+        return Err(err!(
+            Unsupported,
+            "{}: channels last run on a Gpu only; give x, weights and output in the order N, C, H, W",
+            layer.op
+        ));
+    }
+    let factor = TileFactor::of(layer.op, dtype, layer.precision)?;
     factor.check(layer.op, profile)?;
     let (_, decision) = choose(layer.op, &op.variant, VARIANTS, profile, || tile::policy(factor, profile))?;
     let mut program = CudaProgram::new(layer.op, decision);
