@@ -24,7 +24,8 @@ fn main() -> Result<()> {
         ("attention-window", window),
         ("attention-decode", decode),
         ("attention-backward", backward),
-        ("attention-tiles", tiles),
+        ("attention-flash-tiles", flash_tiles),
+        ("attention-coop-tiles", coop_tiles),
     ])
 }
 
@@ -158,9 +159,8 @@ fn backward(bench: &mut Bench) -> Result<()> {
     one::<f32>(bench, &format!("B{batch} H{heads} T{t} D64"), &ops, centred)
 }
 
-/// Tiles of `flash` and `coop`.
-fn tiles(bench: &mut Bench) -> Result<()> {
-    coop_tiles(bench)?;
+/// Tiles of `flash`.
+fn flash_tiles(bench: &mut Bench) -> Result<()> {
     let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
     let one = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
         FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
@@ -224,6 +224,14 @@ fn coop_tiles(bench: &mut Bench) -> Result<()> {
             [4, 16, 64],
             [8, 16, 16],
             [8, 16, 64],
+            [8, 16, 48],
+            [4, 32, 48],
+            [2, 32, 16],
+            [8, 32, 16],
+            [4, 16, 16],
+            [16, 16, 16],
+            [16, 16, 32],
+            [4, 32, 64],
         ];
         let of = |[teams, rows, keys]: [u32; 3]| {
             (format!("coop {teams}x{rows} {keys}"), op.clone().coop_tile(CoopTile { teams, rows, keys }))

@@ -90,6 +90,16 @@ fn halves(words: vec2<u32>) -> vec4<f16> {
     workgroupBarrier();
 #end
 
+// Moves the next tiles to workgroup memory.
+#block stage()
+#for x in k, v
+#for j in LOADS
+    wg_{x}[to_{j}] = halves({x}_next_{j}.xy);
+    wg_{x}[to_{j} + 1u] = halves({x}_next_{j}.zw);
+#end
+#end
+#end
+
 @compute @workgroup_size(THREADS)
 fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     // workgroup_index, inlined: naga treats the result of a function as non-uniform, and would reject matrix operations
@@ -149,35 +159,28 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #end
 #end
 
-    // The next tile of k and v waits in registers while the current one is multiplied. Past the end the last key
-    // repeats.
+    // The next tiles of k and v wait in registers while the current ones are multiplied. Past the end the last key
+    // repeats. Before the first tile weights and values are 0.
 #for j in LOADS
     let line_{j} = min(local + {j * THREADS}u, TILE_KEYS * PIECES - 1u) / PIECES;
     let piece_{j} = min(local + {j * THREADS}u, TILE_KEYS * PIECES - 1u) % PIECES;
     let to_{j} = line_{j} * (KV_PITCH / 4u) + piece_{j} * 2u;
-    var k_next_{j}: vec4<u32>;
-    var v_next_{j}: vec4<u32>;
+    var k_next_{j} = k[row_of(pair, min(visible_to_first.x + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
+    var v_next_{j} = vec4<u32>();
 #end
-#for x in k, v
-#for j in LOADS
-    {x}_next_{j} =
-        {x}[row_of(pair, min(visible_to_first.x + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
-#end
-#end
-#for x in k, v
-#for j in LOADS
-    wg_{x}[to_{j}] = halves({x}_next_{j}.xy);
-    wg_{x}[to_{j} + 1u] = halves({x}_next_{j}.zw);
-#end
+#put stage()
+#for j in SHARE
+    wg_p[row * (P_PITCH / 4u) + part * SHARE + {j}u] = vec4<f16>();
 #end
     workgroupBarrier();
 
-    for (var key = visible_to_first.x; key < end_key; key += TILE_KEYS) {
-#for x in k, v
+    // Each round takes the scores of the tile at `key` and adds the values of the tile before it, so that one barrier
+    // follows all products of matrices and one follows all else.
+    for (var key = visible_to_first.x; key < end_key + TILE_KEYS; key += TILE_KEYS) {
 #for j in LOADS
-        {x}_next_{j} =
-            {x}[row_of(pair, min(key + TILE_KEYS + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
-#end
+        k_next_{j} =
+            k[row_of(pair, min(key + TILE_KEYS + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
+        v_next_{j} = v[row_of(pair, min(key + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
 #end
 
         // Scores, q k^T. naga requires named arguments of coopStoreT, here and below.
@@ -203,6 +206,24 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 #end
         }
 #end
+        // Adds weights times values to the output.
+        {
+#for r in ROW_BLOCKS
+#for c in KEY_BLOCKS
+            let p_{r}_{c} = coopLoadT<coop_mat16x16<f16, A>>(
+                &wg_p[((team * TEAM_ROWS + {SIDE * r}u) * P_PITCH + {SIDE * c}u) / 4u], P_PITCH / 4u);
+#end
+#end
+#for d in DIM_BLOCKS
+#for c in KEY_BLOCKS
+            let v_{d}_{c} = coopLoadT<coop_mat16x16<f16, B>>(
+                &wg_v[({SIDE * c}u * KV_PITCH + {SIDE * d}u) / 4u], KV_PITCH / 4u);
+#for r in ROW_BLOCKS
+            o_{r}_{d} = coopMultiplyAdd(p_{r}_{c}, v_{d}_{c}, o_{r}_{d});
+#end
+#end
+#end
+        }
         workgroupBarrier();
 
         // From scores to weights: hides keys, finds the largest score of each row, takes exponentials.
@@ -226,9 +247,11 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         var team_spoiled = false;
         if key + TILE_KEYS > visible_to_first.y || key < visible_to_last.x {
             var spoiled = false;
-            for (var i = local; i < TILE_KEYS * VEC4S; i += THREADS) {
-                spoiled = spoiled || any(spoils(vec4<f32>(wg_v[i / VEC4S * (KV_PITCH / 4u) + i % VEC4S])));
-            }
+#for j in LOADS
+#for words in xy, zw
+            spoiled = spoiled || any(spoils(vec4<f32>(halves(v_next_{j}.{words}))));
+#end
+#end
             team_spoiled = subgroupAny(spoiled);
 #for j in SHARE
             {
@@ -269,13 +292,14 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         sum += (s_{j}.x + s_{j}.y) + (s_{j}.z + s_{j}.w);
         wg_p[row * (P_PITCH / 4u) + part * SHARE + {j}u] = vec4<f16>(s_{j});
 #end
+#put stage()
+        workgroupBarrier();
 
         // Rescales the output if a row needs it. 0 times an infinite or NaN value is NaN: if a tile that hides keys has
         // such values, each row adds those that it sees one by one, and the matrices get zeros instead.
-        let all_flags = workgroupUniformLoad(&wg_flags);
-        let flags = all_flags[0]
+        let flags = wg_flags[0]
 #for other in 1..TEAMS
-            | all_flags[{other}]
+            | wg_flags[{other}]
 #end
             ;
         if flags != 0u {
@@ -311,33 +335,6 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
                 workgroupBarrier();
             }
         }
-
-        // Adds weights times values to the output.
-        {
-#for r in ROW_BLOCKS
-#for c in KEY_BLOCKS
-            let p_{r}_{c} = coopLoadT<coop_mat16x16<f16, A>>(
-                &wg_p[((team * TEAM_ROWS + {SIDE * r}u) * P_PITCH + {SIDE * c}u) / 4u], P_PITCH / 4u);
-#end
-#end
-#for d in DIM_BLOCKS
-#for c in KEY_BLOCKS
-            let v_{d}_{c} = coopLoadT<coop_mat16x16<f16, B>>(
-                &wg_v[({SIDE * c}u * KV_PITCH + {SIDE * d}u) / 4u], KV_PITCH / 4u);
-#for r in ROW_BLOCKS
-            o_{r}_{d} = coopMultiplyAdd(p_{r}_{c}, v_{d}_{c}, o_{r}_{d});
-#end
-#end
-#end
-        }
-        workgroupBarrier();
-#for x in k, v
-#for j in LOADS
-        wg_{x}[to_{j}] = halves({x}_next_{j}.xy);
-        wg_{x}[to_{j} + 1u] = halves({x}_next_{j}.zw);
-#end
-#end
-        workgroupBarrier();
     }
 
     // Divides by the sums, stores.

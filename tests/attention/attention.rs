@@ -356,7 +356,7 @@ fn every_tile_matches_reference() {
 /// The text of `coop` with separate storage for q: emulated matrices lie in workgroup memory, and weights
 /// replace q there.
 fn with_lasting_queries(text: &str) -> String {
-    let (head, rest) = text.split_once("for (var key =").unwrap();
+    let (head, rest) = text.split_once("let line_0 =").unwrap();
     let (mut out, mut barriers) = (String::new(), 0);
     let place = head.lines().find(|line| line.starts_with("var<workgroup> wg_p:")).unwrap();
     for line in head.lines() {
@@ -369,24 +369,20 @@ fn with_lasting_queries(text: &str) -> String {
     }
     // `enable` directives come first.
     let (enabled, rest_of) = out.lines().partition::<Vec<_>, _>(|line| line.starts_with("enable "));
-    enabled.join("\n") + "\n" + &rest_of.join("\n") + "for (var key =" + rest
+    enabled.join("\n") + "\n" + &rest_of.join("\n") + "let line_0 =" + rest
 }
 
 /// The text of `coop` in which every thread checks all values: with subgroups smaller than 32, the first thread of a
 /// team does not learn what the others found.
 fn looked_at_by_all(text: &str) -> String {
-    let mut lines = text.lines();
-    let mut out = String::new();
-    while let Some(line) = lines.next() {
-        out += line;
-        out.push('\n');
-        if line.trim() == "var spoiled = false;" {
-            let line = lines.next().unwrap();
-            let (head, _) = line.split_once("; i +=").unwrap();
-            out += &format!("{}; i += 1u) {{\n", head.replace("= local", "= 0u"));
+    let all = "for (var i = 0u; i < TILE_KEYS * PIECES; i++) {
+            let words = v[row_of(pair, min(key + i / PIECES, last_key)) * PIECES + i % PIECES - params.base_kv / 2u];
+            spoiled = spoiled || any(spoils(vec4<f32>(halves(words.xy)))) || any(spoils(vec4<f32>(halves(words.zw))));
         }
-    }
-    out
+        team_spoiled = spoiled;";
+    let by_some = "team_spoiled = subgroupAny(spoiled);";
+    assert!(text.contains(by_some));
+    text.replace(by_some, all)
 }
 
 /// The cooperative kernel on emulated matrices: one tile and many, rows that see few keys, and a maximum that grows
