@@ -18,7 +18,7 @@ use half::f16;
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-/// /// use tilework::prelude::*;
+/// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;
 /// let table = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // 3 rows of 2 elements

@@ -170,8 +170,8 @@ impl Gpu {
         self.call::<T, _>(&Asum::new(x.len()), &[("x", x.untyped())])?.output("result")
     }
 
-    /// Finds the first position of the largest magnitude of a vector, from 0, in a new buffer of one element: [`Iamax`]. For an example see
-    /// [`dot`](Self::dot).
+    /// Finds the first position of the largest magnitude of a vector, from 0, in a new buffer of one element:
+    /// [`Iamax`]. For an example see [`dot`](Self::dot).
     ///
     /// # Errors
     /// Those of [`Iamax`] and [`Gpu::alloc`].
@@ -240,7 +240,7 @@ impl Gpu {
     ///
     /// let gpu = Gpu::new()?;
     /// let flips = gpu.random::<u32>(Distribution::Bernoulli { p: 0.5 }, 100, 1)?.read()?;
-    /// assert!((20..80).contains(&flips.iter().sum()));
+    /// assert!((20..80).contains(&flips.iter().sum::<u32>()));
     /// # Ok::<(), tilework::Error>(())
     /// ```
     ///
