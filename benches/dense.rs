@@ -30,7 +30,30 @@ fn main() -> Result<()> {
         ("gemm-batched-forms", gemm_batched_forms),
         ("gemv", gemv),
         ("transpose", transpose),
+        ("permute-axes", permute_axes),
+        ("ger", ger),
     ])
+}
+
+/// Rows that stay, batches of matrices, and axes in reverse.
+fn permute_axes(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(512, 64);
+    let n = side * side * side;
+    let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(n)?);
+    for axes in [[1, 0, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0]] {
+        for variant in PermuteAxes::variants() {
+            let op = PermuteAxes::new(&[side; 3], &axes).variant(variant.name);
+            bench.op::<f32>(&op, format!("{axes:?} of {side}x{side}x{side}"), &[&x, &y])?;
+        }
+    }
+    Ok(())
+}
+
+fn ger(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(16384, 1024);
+    let [x, y] = [(); 2].map(|()| random(&bench.gpu, side, centred));
+    let a = random(&bench.gpu, side * side, centred)?;
+    bench.op::<f32>(&Ger::new(side, side), format!("{side}x{side}"), &[&x?, &y?, &a])
 }
 
 /// The operands of a product.

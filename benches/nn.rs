@@ -6,7 +6,7 @@ use half::f16;
 use support::{Bench, Operand, centred, half, random};
 use tilework::nn::{
     ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
-    CrossEntropy, GatherRows, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
+    CrossEntropy, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
     Pool2dBackward, Pool2dBackwardWeights, PoolKind, RmsNorm, RmsNormBackward, Rope, Sequential, Sgd,
     Softmax, SoftmaxBackward, SquaredError,
 };
@@ -39,7 +39,6 @@ fn main() -> Result<()> {
         ("sgd", sgd),
         ("adam", adam),
         ("sequential", sequential),
-        ("gather-rows", gather_rows),
         ("mean-pool", mean_pool),
     ])
 }
@@ -329,21 +328,6 @@ fn sequential(bench: &mut Bench) -> Result<()> {
     for batch in bench.scale([128, 1024], [4, 16]) {
         any(bench, &net.forward(batch), format!("batch of {batch}"))?;
         any(bench, &net.train(batch, Adam::for_network(1e-3)), format!("batch of {batch}"))?;
-    }
-    Ok(())
-}
-
-/// Random tokens' embeddings, and a projection's heads from token order to head order.
-fn gather_rows(bench: &mut Bench) -> Result<()> {
-    for (rows, n, count) in
-        bench.scale([(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20)], [(1000, 384, 512), (4096, 64, 4096)])
-    {
-        let numbers: Vec<u32> =
-            (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
-        let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);
-        let output = bench.gpu.alloc::<f32>(count * n)?;
-        let op = GatherRows::new([rows, n], count);
-        bench.op::<f32>(&op, format!("{count} of {rows}x{n}"), &[&table, &indices, &output])?;
     }
     Ok(())
 }

@@ -23,6 +23,12 @@ fn main() -> Result<()> {
         ("sort", sort),
         ("top-k", top_k),
         ("trees", trees),
+        ("random", random_numbers),
+        ("gather", gather),
+        ("scatter", scatter),
+        ("bounds", bounds),
+        ("vectors", vectors),
+        ("made", made),
     ])
 }
 
@@ -135,6 +141,108 @@ fn compact(bench: &mut Bench) -> Result<()> {
         bench.device(&case("run-length", 10.0), |rec| runs.record(rec, &x, y, &lengths, &count));
     }
     Ok(())
+}
+
+/// Distributions of random numbers.
+fn random_numbers(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let largest = bench.scale(1 << 28, 1 << 20);
+    let (floats, words) = (gpu.alloc::<f32>(largest)?, gpu.alloc::<u32>(largest)?);
+    for n in bench.scale(vec![1 << 20, 1 << 28], vec![1 << 20]) {
+        let case = |name: &str, dtype| Case {
+            op: "random",
+            variant: "philox",
+            dtype,
+            size: format!("{name} {n}"),
+            cost: Cost { flop: 75.0 * n as f64, bytes: 4.0 * n as f64 },
+        };
+        for (name, distribution) in [
+            ("uniform", Distribution::Uniform),
+            ("normal", Distribution::Normal { mean: 0.0, deviation: 1.0 }),
+            ("exponential", Distribution::Exponential { mean: 1.0 }),
+        ] {
+            let plan = Random::new(distribution, n).plan::<f32>(&gpu)?;
+            let y = floats.slice(..n)?;
+            bench.device(&case(name, "f32"), |rec| plan.record(rec, y));
+        }
+        for (name, distribution) in [
+            ("bits", Distribution::Bits),
+            ("integers", Distribution::Integers { low: 1, high: 7 }),
+            ("poisson", Distribution::Poisson { mean: 10.0 }),
+        ] {
+            let plan = Random::new(distribution, n).plan::<u32>(&gpu)?;
+            let y = words.slice(..n)?;
+            bench.device(&case(name, "u32"), |rec| plan.record(rec, y));
+        }
+    }
+    Ok(())
+}
+
+/// Random tokens' embeddings, and a projection's heads from token order to head order.
+fn gather(bench: &mut Bench) -> Result<()> {
+    for (rows, n, count) in
+        bench.scale([(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20)], [(1000, 384, 512), (4096, 64, 4096)])
+    {
+        let numbers: Vec<u32> =
+            (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
+        let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);
+        let output = bench.gpu.alloc::<f32>(count * n)?;
+        let op = Gather::new([rows, n], count);
+        bench.op::<f32>(&op, format!("{count} of {rows}x{n}"), &[&table, &indices, &output])?;
+    }
+    Ok(())
+}
+
+/// Rows of 4 and 16 bytes at random places, stored in one pass or two, and added.
+fn scatter(bench: &mut Bench) -> Result<()> {
+    let count = bench.scale(1 << 24, 1 << 16);
+    // A permutation: an odd factor modulo a power of two.
+    let numbers: Vec<u32> = (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % count as u32).collect();
+    let indices = bench.gpu.upload(&numbers)?;
+    for n in [1, 4] {
+        let (x, into) = (random(&bench.gpu, count * n, centred)?, random(&bench.gpu, count * n, centred)?);
+        for (name, op) in [("set", ScatterOp::Set), ("add", ScatterOp::Add)] {
+            let scatter = Scatter::new(op, [count, n], count);
+            bench.op::<f32>(&scatter, format!("{name} {count}x{n}"), &[&x, &indices, &into])?;
+        }
+        let distinct = Scatter::new(ScatterOp::Set, [count, n], count).distinct();
+        bench.op::<f32>(&distinct, format!("distinct {count}x{n}"), &[&x, &indices, &into])?;
+    }
+    Ok(())
+}
+
+/// Sorted and random needles in sorted elements.
+fn bounds(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    let sorted: Vec<u32> = (0..n as u32).map(|i| i << 4).collect();
+    let (sorted, random) = (bench.gpu.upload(&sorted)?, random(&bench.gpu, n, |b| b)?);
+    let output = bench.gpu.alloc::<u32>(n)?;
+    bench.op::<u32>(&LowerBound::new(n, n), format!("{n} sorted in {n}"), &[&sorted, &sorted, &output])?;
+    bench.op::<u32>(&LowerBound::new(n, n), format!("{n} random in {n}"), &[&sorted, &random, &output])?;
+    bench.op::<u32>(&UpperBound::new(n, n), format!("{n} random in {n}"), &[&sorted, &random, &output])
+}
+
+/// Reductions of BLAS level 1.
+fn vectors(bench: &mut Bench) -> Result<()> {
+    let largest = bench.scale(1 << 28, 1 << 20);
+    let (x, y) = (random(&bench.gpu, largest, centred)?, random(&bench.gpu, largest, centred)?);
+    let (result, position) = (bench.gpu.alloc::<f32>(1)?, bench.gpu.alloc::<u32>(1)?);
+    for n in bench.scale(vec![1 << 16, 1 << 28], vec![1 << 16, 1 << 20]) {
+        bench.op::<f32>(&Dot::new(n), format!("{n}"), &[&x, &y, &result])?;
+        bench.op::<f32>(&Nrm2::new(n), format!("{n}"), &[&x, &result])?;
+        bench.op::<f32>(&Asum::new(n), format!("{n}"), &[&x, &result])?;
+        bench.op::<f32>(&Iamax::new(n), format!("{n}"), &[&x, &position])?;
+    }
+    Ok(())
+}
+
+/// Vectors made from another of the same length.
+fn made(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 28, 1 << 20);
+    let (x, y) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(n)?);
+    bench.op::<f32>(&AdjacentDifference::new(n), format!("{n}"), &[&x, &y])?;
+    bench.op::<f32>(&Reverse::new(n), format!("{n}"), &[&x, &y])?;
+    bench.op::<f32>(&Rotate::new(n, 12345), format!("{n} by 12345"), &[&x, &y])
 }
 
 /// Work lists, and trees whose levels are made from them: points in 16 clusters, and a field with ripples.

@@ -53,12 +53,17 @@
 //! | find the k largest or smallest | [`TopK`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
+//! | make random numbers | [`Random`] |
+//! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
+//! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
+//! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
-//! | look up rows of a table by index | [`nn::GatherRows`] |
+//! | look up rows of a table by index; write or add rows by index | [`Gather`], [`Scatter`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
 //! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of bytes: [`GemmInt8`] |
-//! | multiply a matrix by a vector; transpose | [`Gemv`], [`Transpose`] |
+//! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
+//! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
 //! | solve A x = b; find an eigenvalue; rank a graph | [`sparse::ConjugateGradient`], [`sparse::PowerIteration`], [`sparse::PageRank`] |
@@ -231,7 +236,7 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
-pub use dense::{Gemm, GemmBatched, Gemv, Precision, Transpose};
+pub use dense::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Transpose};
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -245,9 +250,7 @@ pub use nn::{
     RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 #[cfg(feature = "nn")]
-pub use nn::{
-    BatchNorm, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax,
-};
+pub use nn::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
 pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
@@ -255,9 +258,15 @@ pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
 #[cfg(feature = "primitives")]
 pub use primitives::{AdaptiveGrid, Frontier, Quadtree};
 #[cfg(feature = "primitives")]
+pub use primitives::{AdjacentDifference, Reverse, Rotate};
+#[cfg(feature = "primitives")]
 pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+#[cfg(feature = "primitives")]
+pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
+#[cfg(feature = "primitives")]
+pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
 #[cfg(feature = "primitives")]
@@ -286,16 +295,18 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{AdaptiveGrid, Frontier, Quadtree};
     #[cfg(feature = "primitives")]
+    pub use crate::{AdjacentDifference, Reverse, Rotate};
+    #[cfg(feature = "primitives")]
     pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+    #[cfg(feature = "primitives")]
+    pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType, PageMoves, PagePool, Paging, ScoreStage, SequenceId};
     #[cfg(feature = "nn")]
-    pub use crate::{
-        BatchNorm, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax,
-    };
+    pub use crate::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
     #[cfg(feature = "image")]
     pub use crate::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
     #[cfg(feature = "conv")]
@@ -307,8 +318,10 @@ pub mod prelude {
         ConjugateGradient, DeviceList, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner,
         Spconvert, Spinsert, Spmm, Spmv,
     };
+    #[cfg(feature = "primitives")]
+    pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "dense")]
-    pub use crate::{Gemm, GemmBatched, Gemv, Precision, Transpose};
+    pub use crate::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Transpose};
     #[cfg(feature = "primitives")]
     pub use crate::{Histogram, RadixSort, TopK};
     #[cfg(feature = "primitives")]

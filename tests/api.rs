@@ -148,8 +148,8 @@ fn layers_match_references() {
     close(gpu.mean_pool(&op, &dx, &gpu.upload(&lengths).unwrap()), &want, &bound);
 
     let indices = [3u32, 0, 9, 3];
-    let got = gpu.gather_rows(&dx, &gpu.upload(&indices).unwrap(), width).unwrap();
-    assert_eq!(got.read().unwrap(), reference::gather_rows(width, &x, &indices));
+    let got = gpu.gather(&dx, &gpu.upload(&indices).unwrap(), width).unwrap();
+    assert_eq!(got.read().unwrap(), reference::gather(width, &x, &indices));
     let (op, tables) = (Rope::new([1, 5, 2, 10]), (random::<f32>(gpu, 10), random::<f32>(gpu, 10)));
     let ((cos, dc), (sin, ds)) = tables;
     let bound = reference::rope_bound(&op, &x, (&cos, &sin), None);
@@ -265,7 +265,7 @@ fn partial_rows_are_rejected_with_op_and_length() {
     refused(gpu.log_softmax(&x, 7), Shape, &text("log-softmax"));
     refused(gpu.layer_norm(&x, &gamma, &gamma, 7), Shape, &text("layer-norm"));
     refused(gpu.rms_norm(&x, &gamma, 7), Shape, &text("rms-norm"));
-    refused(gpu.gather_rows(&x, &labels, 7), Shape, &text("gather-rows"));
+    refused(gpu.gather(&x, &labels, 7), Shape, &text("gather"));
     refused(gpu.cross_entropy(&x, &labels, 7), Shape, &text("cross-entropy"));
     refused(gpu.quantize::<f32, i8>(&x, 7), Shape, &text("quantize"));
     refused(gpu.softmax_backward(&x, &x, 7), Shape, &text("softmax-backward"));

@@ -293,3 +293,25 @@ fn store_element(at: u32, x: T) {{ output[at] = x; }}"
         check("tiles", &declarations, body, size, &input, &wanted);
     }
 }
+
+#[test]
+fn philox_makes_the_words_and_numbers_of_the_op() {
+    use tilework::prelude::*;
+    use tilework::reference::{random_floats, random_words};
+    let body = "    let x = philox(vec4(at, input[at], 3u, 0u), vec2(9u, 0u));
+    let pair = random_normal(x.x, x.y);
+    output[at] = x.x ^ x.y ^ x.z ^ x.w;
+    output[at + 3u * WORKGROUP_SIZE] = bitcast<u32>(random_uniform(x.z));
+    output[at + 6u * WORKGROUP_SIZE] = u32(16.0 * (pair.x + 16.0)) + (u32(16.0 * (pair.y + 16.0)) << 16u);";
+    let threads = (WORKGROUPS * 64) as usize;
+    let random = |distribution| Random::new(distribution, 4 * threads).seed(9).stream(3);
+    let words = random_words(&random(Distribution::Bits));
+    let floats = random_floats(&random(Distribution::Uniform)).0;
+    let normal = random_floats(&random(Distribution::Normal { mean: 0.0, deviation: 1.0 })).0;
+    let cell = |x: f64| (16.0 * (x + 16.0)) as u32;
+    let mixed = words.chunks(4).map(|x| x.iter().fold(0, |all, x| all ^ x));
+    let third = floats.chunks(4).map(|x| (x[2] as f32).to_bits());
+    let pairs = normal.chunks(4).map(|z| cell(z[0]) + (cell(z[1]) << 16));
+    let wanted: Vec<u32> = mixed.chain(third).chain(pairs).collect();
+    check("philox", "#import op/philox", body, 64, &vec![0; threads], &wanted);
+}

@@ -122,7 +122,10 @@ fn declarations_of_ops_are_consistent() {
     let profile = DeviceProfile::h100();
     for op in formed() {
         let name = op.name;
-        assert!(!op.types.is_empty() && (op.matrix || !op.inputs.is_empty()), "{name}");
+        assert!(
+            !op.types.is_empty() && (op.matrix || op.inputs.is_empty() == op.example.shape.is_empty()),
+            "{name}"
+        );
         let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
         let program = form.lower(&profile).unwrap();
         assert_eq!((program.op, program.operands.len()), (name, form.operands.len()), "{name}");

@@ -49,6 +49,8 @@ mod dense {
     mod gemm_batched;
     mod gemm_coop;
     mod gemv;
+    mod ger;
+    mod permute_axes;
     mod transpose;
 }
 mod elementwise {
@@ -114,7 +116,6 @@ mod nn {
     mod bias_backward;
     mod binary_cross_entropy;
     mod cross_entropy;
-    mod gather_rows;
     mod layer_norm;
     mod layer_norm_backward;
     mod log_softmax;
@@ -136,14 +137,25 @@ mod nn {
 }
 mod primitives {
     mod adaptive_grid;
+    mod adjacent_difference;
+    mod asum;
+    mod dot;
     mod frontier;
+    mod gather;
     mod histogram;
+    mod iamax;
+    mod lower_bound;
+    mod nrm2;
     mod partition;
     mod quadtree;
+    mod random;
     mod reduce;
     mod reduce_by_key;
+    mod reverse;
+    mod rotate;
     mod run_length;
     mod scan;
+    mod scatter;
     mod segmented_reduce;
     mod segmented_scan;
     mod select;
@@ -151,6 +163,7 @@ mod primitives {
     mod state;
     mod top_k;
     mod unique;
+    mod upper_bound;
 }
 mod property;
 mod quantize {

@@ -4,8 +4,8 @@ use super::common::network::layers::{Building, HeldLinear, Storage};
 use super::common::network::{Held, Network};
 use super::weights::{BYTES, Decoder, EPS, Shape};
 use tilework::attention::{Attention, KvAppend, KvType};
-use tilework::nn::{CrossEntropy, GatherRows, Rope};
-use tilework::{Activation, Buffer, DType, Gpu, Result, RmsNorm};
+use tilework::nn::{CrossEntropy, Rope};
+use tilework::{Activation, Buffer, DType, Gather, Gpu, Result, RmsNorm};
 
 struct HeldLayer {
     before: Held,
@@ -99,11 +99,11 @@ impl Model {
         let norm = RmsNorm::new(tokens, width).eps(EPS);
         let [_, keys, values] = order.parts.map(|row| row * size);
 
-        all.floats(&GatherRows::new([BYTES, width], tokens), &[&self.embeddings, &held_ids, &x])?;
+        all.floats(&Gather::new([BYTES, width], tokens), &[&self.embeddings, &held_ids, &x])?;
         for (layer, [k_cache, v_cache, scales]) in self.layers.iter().zip(&cache.layers) {
             all.floats(&norm, &[&x, &layer.before, &normed])?;
             all.linear(&layer.projection, Activation::None, &normed, &wide)?;
-            let gather = GatherRows::new([tokens * all_heads, size], order.to_heads.len());
+            let gather = Gather::new([tokens * all_heads, size], order.to_heads.len());
             all.floats(&gather, &[&wide, &to_heads, &by_heads])?;
             for (heads, begin, turned) in [(heads, 0, &q), (kv_heads, keys, &k)] {
                 let rope = Rope::new([1, heads, tokens, size]).with_positions(context);
@@ -120,7 +120,7 @@ impl Model {
             let operands =
                 [&[(&q, 0)], stored.as_slice(), &scales, &[(&held_after, 0), (&attended, 0)]].concat();
             all.network.add::<f32>(gpu, &attention.kv(cache.kv), &operands)?;
-            let gather = GatherRows::new([tokens * heads, size], tokens * heads);
+            let gather = Gather::new([tokens * heads, size], tokens * heads);
             all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
             all.linear_added(&layer.attended, &by_tokens, &x)?;
             all.floats(&norm, &[&x, &layer.between, &normed])?;

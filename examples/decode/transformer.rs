@@ -4,9 +4,11 @@ use super::common::Random;
 use super::common::network::{Held, Network};
 use super::weights::{EPS, Shape};
 use tilework::attention::{Attention, AttentionBackward};
-use tilework::nn::{Adam, BiasBackward, CrossEntropy, GatherRows, RmsNormBackward};
+use tilework::nn::{Adam, BiasBackward, CrossEntropy, RmsNormBackward};
 use tilework::program::Op;
-use tilework::{Activation, ActivationBackward, Axpy, Buffer, DType, Gemm, Gpu, Result, RmsNorm, Zip, ZipFn};
+use tilework::{
+    Activation, ActivationBackward, Axpy, Buffer, DType, Gather, Gemm, Gpu, Result, RmsNorm, Zip, ZipFn,
+};
 
 /// A tensor's place among the parameters, and among their gradients.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +94,7 @@ impl Tensors {
     }
 }
 
-/// Rows from token order to head order and back: permutations for `GatherRows`.
+/// Rows from token order to head order and back: permutations for `Gather`.
 struct Turns {
     to_heads: Held,
     to_tokens: Held,
@@ -209,7 +211,7 @@ impl Forward {
     /// Adds `table[indices]`, for as many indices as the result has rows.
     fn gathered(&mut self, table: (&Held, usize), extents: [usize; 2], indices: &Held) -> Result<Held> {
         let output = self.alloc(extents[1])?;
-        self.add(&GatherRows::new(extents, self.rows()), &[table, (indices, 0), (&output, 0)])?;
+        self.add(&Gather::new(extents, self.rows()), &[table, (indices, 0), (&output, 0)])?;
         Ok(output)
     }
 
@@ -239,7 +241,7 @@ impl Forward {
         let turns = &self.turns[usize::from(heads != self.shape.heads)];
         let order = if to_heads { &turns.to_heads } else { &turns.to_tokens }.clone();
         let y = self.alloc(heads * size)?;
-        self.add(&GatherRows::new([rows, size], rows), &[(x, 0), (&order, 0), (&y, 0)])?;
+        self.add(&Gather::new([rows, size], rows), &[(x, 0), (&order, 0), (&y, 0)])?;
         Ok(y)
     }
 
@@ -366,7 +368,7 @@ impl Backward<'_> {
         let turns = &self.of.turns[usize::from(heads != self.of.shape.heads)];
         let order = if to_heads { &turns.to_heads } else { &turns.to_tokens };
         let y = self.of.alloc(heads * size)?;
-        self.add(&GatherRows::new([rows, size], rows), &[(x, 0), (order, 0), (&y, 0)])?;
+        self.add(&Gather::new([rows, size], rows), &[(x, 0), (order, 0), (&y, 0)])?;
         Ok(y)
     }
 
@@ -419,7 +421,7 @@ impl Backward<'_> {
         let one = |i: usize| f32::from(u8::from(i / symbols == i % symbols));
         let identity: Vec<f32> = (0..symbols * symbols).map(one).collect();
         let (identity, one_hot) = (Held::upload(&of.gpu, DType::F32, &identity)?, of.alloc(symbols)?);
-        let gather = GatherRows::new([symbols, symbols], rows);
+        let gather = Gather::new([symbols, symbols], rows);
         self.add(&gather, &[(&identity, 0), (&of.ids.clone().into(), 0), (&one_hot, 0)])?;
         let gradients = self.gradients.clone();
         let gemm = Gemm::new(symbols, of.shape.width, rows).trans_a();

@@ -5,8 +5,8 @@ use super::common::network::layers::{Building, HeldLinear, Linear, Storage};
 use super::common::network::{Held, Network};
 use super::weights::{EPS, Norm, Weights};
 use tilework::attention::Attention;
-use tilework::nn::{GatherRows, MeanPool};
-use tilework::{Activation, Axpy, Buffer, DType, Gpu, LayerNorm, Recorder};
+use tilework::nn::MeanPool;
+use tilework::{Activation, Axpy, Buffer, DType, Gather, Gpu, LayerNorm, Recorder};
 
 /// Weight formats, and the minimum cosine with the f64 embedding. With f16, all intermediate values are f16, too.
 pub(crate) const PRECISIONS: [(Storage, f64); 3] =
@@ -112,19 +112,19 @@ impl Encoder {
             all.floats(&op, &[x, &norm.gamma, &norm.beta, y])
         };
 
-        all.floats(&GatherRows::new([self.pieces, *hidden], rows), &[&self.words, &held_ids, &x])?;
-        all.floats(&GatherRows::new([self.places, *hidden], rows), &[&self.positions, &places, &y])?;
+        all.floats(&Gather::new([self.pieces, *hidden], rows), &[&self.words, &held_ids, &x])?;
+        all.floats(&Gather::new([self.places, *hidden], rows), &[&self.positions, &places, &y])?;
         all.floats(&Axpy::new(rows * hidden, 1.0), &[&x, &y])?;
         norm(&mut all, &self.norm, &y, &x)?;
         for layer in &self.layers {
             all.linear(&layer.projection, Activation::None, &x, &wide)?;
-            let gather = GatherRows::new([rows * 3 * heads, size], order.to_heads.len());
+            let gather = Gather::new([rows * 3 * heads, size], order.to_heads.len());
             all.floats(&gather, &[&wide, &to_heads, &by_heads])?;
             let attention = Attention::new([batch, *heads, tokens, size], [*heads, tokens]).lengths();
             let [q, k, v] = [0, 1, 2].map(|third| (&by_heads, third * order.stride * size));
             let operands = [q, k, v, (&held_lengths, 0), (&attended, 0)];
             all.network.add_floats(gpu, *dtype, &attention, &operands)?;
-            let gather = GatherRows::new([rows * heads, size], rows * heads);
+            let gather = Gather::new([rows * heads, size], rows * heads);
             all.floats(&gather, &[&attended, &to_tokens, &by_tokens])?;
             all.linear_added(&layer.attended, &by_tokens, &x)?;
             norm(&mut all, &layer.attended_norm, &x, &y)?;

@@ -22,8 +22,8 @@ fn lift(x: T, index: u32) -> Acc {
     return vec2<u32>(select(select(key, ~key, LARGEST), 0u, is_nan(x)), index);
 }
 
-// An element that follows all of those in `total`: on equal keys the earlier one stays.
-fn accumulate(total: Acc, x: Acc) -> Acc { return select(total, x, x.x < total.x); }
+// An element that follows all of those in `total`: on equal keys the earlier one stays. Elements may have the
+// identity's key, so the first replaces it in any case.
+fn accumulate(total: Acc, x: Acc) -> Acc { return select(total, x, x.x < total.x || total.y == 4294967295u); }
 
-// No element is below the identity's key where all have the largest key there is: then the first is it.
-fn finish(total: Acc) -> u32 { return select(total.y, 0u, total.y == 4294967295u); }
+fn finish(total: Acc) -> u32 { return total.y; }

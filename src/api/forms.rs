@@ -179,10 +179,20 @@ impl Formed {
 
 /// Reads the outputs among operands of these roles.
 pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) -> Result<Vec<HostArray>> {
+    let last = || match read(roles.len() - 1)? {
+        HostData::U32(count) => Ok(count.first().map_or(0, |n| *n as usize)),
+        _ => Ok(0),
+    };
     let count = match roles.last() {
-        Some(Role::Count) => match read(roles.len() - 1)? {
-            HostData::U32(count) => count.first().map_or(0, |n| *n as usize),
-            _ => 0,
+        Some(Role::Count) => last()?,
+        Some(Role::Invalid { op, below }) => match last()? {
+            0 => 0,
+            n => {
+                return Err(err!(
+                    InvalidArgument,
+                    "{op}: {n} indices are out of range; they must be below {below}"
+                ));
+            }
         },
         _ => 0,
     };
@@ -193,7 +203,7 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
             Role::Updated(array) => HostArray::new(array.shape(), data),
             Role::Result(shape) => HostArray::new(shape, data),
             Role::CountedRows(each) => HostArray::new(&[count, *each], data.front(count * each)),
-            Role::Given(_) | Role::Counted | Role::Count => HostArray::new(&[count], data.front(count)),
+            _ => HostArray::new(&[count], data.front(count)),
         }
     };
     outputs.map(array).collect()

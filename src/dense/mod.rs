@@ -16,6 +16,8 @@
 mod gemm;
 mod gemm_batched;
 mod gemv;
+mod ger;
+mod permute_axes;
 mod precision;
 mod product;
 mod transpose;
@@ -24,6 +26,8 @@ pub use crate::elementwise::Activation;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
 pub use gemv::Gemv;
+pub use ger::Ger;
+pub use permute_axes::PermuteAxes;
 pub use precision::Precision;
 #[cfg(feature = "cuda")]
 pub(crate) use product::ProductTypes;
@@ -37,4 +41,5 @@ pub use transpose::Transpose;
 use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[Operation] = &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO];
+pub const OPS: &[Operation] =
+    &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO, permute_axes::INFO, ger::INFO];

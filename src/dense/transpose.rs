@@ -101,7 +101,7 @@ impl Transpose {
         format!("transpose {batch}{} x {}", self.m, self.n)
     }
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let name = self.name();
         let len = elements(&name, "input", &[self.batch, self.m, self.n])?;
         let operands = vec![

@@ -7,7 +7,7 @@
 //! | normalise channels by given means and variances, or by those of the batch | [`BatchNorm`], [`BatchNormTrain`] |
 //! | rotary position embedding | [`Rope`] |
 //! | pool windows of images; its gradients | [`Pool2d`]; [`Pool2dBackward`], [`Pool2dBackwardWeights`] |
-//! | look up embeddings, rows of a table by index | [`GatherRows`] |
+//! | look up embeddings, rows of a table by index | [`Gather`](crate::Gather) |
 //! | average the tokens of each sequence | [`MeanPool`] |
 //! | the loss of a classifier, of yes-or-no answers or a regression, with its gradient | [`CrossEntropy`], [`BinaryCrossEntropy`], [`SquaredError`] |
 //! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
@@ -30,7 +30,6 @@ mod binary_cross_entropy;
 mod columns;
 mod cross_entropy;
 mod form;
-mod gather_rows;
 mod layer_norm;
 mod layer_norm_backward;
 mod log_softmax;
@@ -60,7 +59,6 @@ pub use batch_norm_train::BatchNormTrain;
 pub use bias_backward::BiasBackward;
 pub use binary_cross_entropy::BinaryCrossEntropy;
 pub use cross_entropy::CrossEntropy;
-pub use gather_rows::GatherRows;
 pub use layer_norm::LayerNorm;
 pub use layer_norm_backward::LayerNormBackward;
 pub use log_softmax::LogSoftmax;
@@ -105,6 +103,5 @@ pub const OPS: &[Operation] = &[
     batch_norm_backward::INFO,
     sgd::INFO,
     adam::INFO,
-    gather_rows::INFO,
     mean_pool::INFO,
 ];

@@ -14,6 +14,11 @@
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`] |
+//! | rows read, written or added by index | [`Gather`], [`Scatter`] |
+//! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
+//! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
+//! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
+//! | random numbers | [`Random`] with a [`Distribution`] |
 //! | work lists, level by level, without a count on the host | [`Frontier`] |
 //! | a tree over points, or a grid that is fine where a field varies | [`Quadtree`], [`AdaptiveGrid`] |
 //!
@@ -21,18 +26,31 @@
 //! does your own kernel: [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
 
 mod adaptive_grid;
+mod adjacent_difference;
+mod asum;
 mod compact;
+mod dot;
 mod frontier;
+mod gather;
 mod histogram;
+mod iamax;
 mod lookback;
+mod lower_bound;
+mod made;
+mod nrm2;
 mod operator;
 mod partition;
 mod quadtree;
+mod random;
 mod reduce;
 mod reduce_by_key;
+mod reverse;
+mod rotate;
 mod run_length;
 mod runs;
 mod scan;
+mod scatter;
+mod search;
 mod segmented_reduce;
 mod segmented_scan;
 mod select;
@@ -40,20 +58,34 @@ mod sort;
 mod state;
 mod top_k;
 mod unique;
+mod upper_bound;
+mod vectors;
 
 pub use adaptive_grid::AdaptiveGrid;
+pub use adjacent_difference::AdjacentDifference;
+pub use asum::Asum;
 pub use compact::Predicate;
+pub use dot::Dot;
 pub use frontier::Frontier;
+pub use gather::Gather;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
+pub use iamax::Iamax;
 pub(crate) use lookback::clear_words;
+pub use lower_bound::LowerBound;
+pub use nrm2::Nrm2;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::Partition;
 pub use quadtree::Quadtree;
+pub(crate) use random::poisson_table;
+pub use random::{Distribution, Random};
 pub use reduce::Reduce;
 pub use reduce_by_key::ReduceByKey;
+pub use reverse::Reverse;
+pub use rotate::Rotate;
 pub use run_length::RunLength;
 pub use scan::Scan;
+pub use scatter::{Scatter, ScatterOp};
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use select::Select;
@@ -62,6 +94,7 @@ pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 pub use top_k::TopK;
 pub use unique::Unique;
+pub use upper_bound::UpperBound;
 
 use crate::element::DType;
 use crate::program::Operation;
@@ -88,4 +121,16 @@ pub const OPS: &[Operation] = &[
     frontier::INFO,
     quadtree::INFO,
     adaptive_grid::INFO,
+    random::INFO,
+    gather::INFO,
+    scatter::INFO,
+    lower_bound::INFO,
+    upper_bound::INFO,
+    dot::INFO,
+    nrm2::INFO,
+    asum::INFO,
+    iamax::INFO,
+    adjacent_difference::INFO,
+    reverse::INFO,
+    rotate::INFO,
 ];

@@ -100,6 +100,12 @@ pub enum Operator {
     Affine(Affine),
     /// [`StateOp`].
     State(StateOp),
+    /// That of [`Nrm2`](super::Nrm2).
+    Norm,
+    /// That of [`Asum`](super::Asum).
+    SumAbs,
+    /// That of [`Iamax`](super::Iamax).
+    ArgMaxAbs,
 }
 
 /// Implemented by operators that reduce elements of type `T`; gives the type of the result.
@@ -263,6 +269,9 @@ impl Operator {
             Operator::LogSumExp => "logsumexp",
             Operator::Affine(op) => op.name(),
             Operator::State(_) => "state",
+            Operator::Norm => "norm",
+            Operator::SumAbs => "sum of magnitudes",
+            Operator::ArgMaxAbs => "largest magnitude",
         }
     }
 
@@ -278,22 +287,22 @@ impl Operator {
 
     /// Returns true if the reduction of no elements is defined.
     pub fn has_identity(&self) -> bool {
-        use Operator::{ArgMax, ArgMin, Max, Min, MinMax};
-        !matches!(self, Min | Max | ArgMin | ArgMax | MinMax)
+        use Operator::{ArgMax, ArgMaxAbs, ArgMin, Max, Min, MinMax};
+        !matches!(self, Min | Max | ArgMin | ArgMax | ArgMaxAbs | MinMax)
     }
 
     /// Returns true if results combine by the same operator, as elements do.
     #[cfg(feature = "stream")]
     pub(crate) fn combines_results(&self) -> bool {
-        use Operator::{Affine, MeanVariance, MinMax, State};
-        !matches!(self, MinMax | MeanVariance(_) | Affine(_) | State(_))
+        use Operator::{Affine, MeanVariance, MinMax, Norm, State};
+        !matches!(self, MinMax | MeanVariance(_) | Affine(_) | State(_) | Norm)
     }
 
     /// Returns true if the order of combination may change the rounding.
     pub(crate) fn rounds(&self, input: DType) -> bool {
-        use Operator::{Affine, Custom, LogSumExp, MeanVariance, Prod, State, Sum};
+        use Operator::{Affine, Custom, LogSumExp, MeanVariance, Norm, Prod, State, Sum, SumAbs};
         match self {
-            Custom(_) | State(_) | MeanVariance(_) | LogSumExp | Affine(_) => true,
+            Custom(_) | State(_) | MeanVariance(_) | LogSumExp | Affine(_) | Norm | SumAbs => true,
             Sum | Prod => input.is_float(),
             _ => false,
         }
@@ -306,10 +315,12 @@ impl Operator {
     pub fn output(&self, input: DType) -> Result<DType> {
         use DType::{F16, F32, I8, I32, U8, U32};
         match (self, input) {
-            (Operator::ArgMin | Operator::ArgMax, F32 | F16 | I32 | U32 | U8 | I8) => Ok(U32),
+            (Operator::ArgMin | Operator::ArgMax, F32 | F16 | I32 | U32 | U8 | I8)
+            | (Operator::ArgMaxAbs, F32 | F16) => Ok(U32),
             (Operator::Sum | Operator::Prod, U8) => Ok(U32),
             (Operator::Sum | Operator::Prod, I8) => Ok(I32),
-            (Operator::MeanVariance(_) | Operator::LogSumExp | Operator::Affine(_), F32)
+            (Operator::Norm | Operator::SumAbs, F32 | F16)
+            | (Operator::MeanVariance(_) | Operator::LogSumExp | Operator::Affine(_), F32)
             | (Operator::State(_), F32 | I32 | U32)
             | (Operator::MinMax, F32 | F16 | I32 | U32 | U8 | I8)
             | (Operator::Min | Operator::Max, U8 | I8) => Ok(input),
@@ -328,11 +339,12 @@ impl Operator {
 
     pub(crate) fn accumulator(&self) -> Accumulator {
         match self {
-            Operator::ArgMin | Operator::ArgMax => Accumulator::Pair,
+            Operator::ArgMin | Operator::ArgMax | Operator::ArgMaxAbs => Accumulator::Pair,
             Operator::MinMax
             | Operator::MeanVariance(_)
             | Operator::LogSumExp
             | Operator::Affine(_)
+            | Operator::Norm
             | Operator::State(_) => Accumulator::State,
             _ => Accumulator::Word,
         }
@@ -368,11 +380,17 @@ impl Operator {
             Operator::ArgMin => position(spec),
             Operator::ArgMax => position(spec).constant("LARGEST", true),
             Operator::Custom(op) => spec.slot("op", Fragment::User(op.wgsl.clone())),
+            Operator::SumAbs => spec.slot("lift", Fragment::Library("primitives/asum")),
+            Operator::ArgMaxAbs => {
+                let spec = spec.slot("op", Fragment::Library("op/first_min"));
+                spec.slot("lift", Fragment::Library("primitives/iamax"))
+            }
             // `Monoid::spec` has theirs.
             Operator::MinMax
             | Operator::MeanVariance(_)
             | Operator::LogSumExp
             | Operator::Affine(_)
+            | Operator::Norm
             | Operator::State(_) => spec,
         }
     }

@@ -16,6 +16,7 @@ use crate::program::{
 };
 use half::f16;
 use lowering::ReduceLowering;
+pub(super) use lowering::workgroups;
 
 /// Reduces each row to one value: `output[r] = input[r, 0] + input[r, 1] + ... + input[r, n - 1]`, for any
 /// associative operator in place of `+`.
@@ -132,6 +133,17 @@ operands! {
 crate::program::lowers! {
     impl[T: Element, O: Reducer<T>] Reduce<O> as [T], |op, dtype, profile|
         ReduceLowering::new(op, &op.op.operator(), dtype, profile)?.run()
+}
+
+/// Reduces a vector by an operator that another op has.
+pub(super) fn reduced(
+    operator: &Operator,
+    n: usize,
+    dtype: DType,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    let desc = Reduce::new((), n).variant("coarsened");
+    ReduceLowering::new(&desc, operator, dtype, profile)?.run()
 }
 
 pub(super) const INFO: Operation = Operation {

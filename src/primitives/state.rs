@@ -250,6 +250,10 @@ impl<'a> Monoid<'a> {
             Operator::LogSumExp => {
                 Some(ready("op/log_sum_exp", &[("largest", "f32"), ("sum", "f32")], 1, 1, &[]))
             }
+            Operator::Norm => {
+                let members = &[("small", "f32"), ("middle", "f32"), ("large", "f32")];
+                Some(ready("primitives/nrm2", members, 1, 1, &[]))
+            }
             Operator::Affine(op) => {
                 let (results, flags): (_, &[_]) = if op.values { (1, &["VALUES"]) } else { (2, &[]) };
                 Some(ready("op/affine", &[("scale", "f32"), ("shift", "f32")], 2, results, flags))

@@ -361,19 +361,29 @@ pub enum Role {
     CountedRows(usize),
     /// The number of elements, or rows, of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
+    /// How many indices are out of range, which the op counts on request. It is no output; results are refused unless
+    /// it is 0.
+    Invalid {
+        /// Name of the op.
+        op: &'static str,
+        /// The number that indices must be below.
+        below: usize,
+    },
 }
 
 impl Role {
     /// Whether the operand is an output.
     pub fn is_output(&self) -> bool {
-        !matches!(self, Self::Given(_) | Self::Count)
+        !matches!(self, Self::Given(_) | Self::Count | Self::Invalid { .. })
     }
 
     /// Returns the contents before the op runs.
     pub fn input(&self) -> Option<&HostArray> {
         match self {
             Self::Given(array) | Self::Updated(array) => Some(array),
-            Self::Result(_) | Self::Counted | Self::CountedRows(_) | Self::Count => None,
+            Self::Result(_) | Self::Counted | Self::CountedRows(_) | Self::Count | Self::Invalid { .. } => {
+                None
+            }
         }
     }
 }
@@ -425,7 +435,7 @@ impl Form {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
             Role::Result(shape) => shape.clone(),
-            Role::Given(_) | Role::Counted | Role::CountedRows(_) | Role::Count => Vec::new(),
+            _ => Vec::new(),
         })
     }
 

@@ -178,9 +178,11 @@ judges! {
     axpy map zip;
     "primitives":
         reduce scan segmented_scan histogram sort select partition unique run_length
-        reduce_by_key segmented_reduce top_k frontier quadtree adaptive_grid;
+        reduce_by_key segmented_reduce top_k frontier quadtree adaptive_grid random
+        gather scatter lower_bound upper_bound dot nrm2 asum iamax
+        adjacent_difference reverse rotate;
     "dense":
-        gemm gemm_batched gemv transpose;
+        gemm gemm_batched gemv transpose permute_axes ger;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":
@@ -192,7 +194,7 @@ judges! {
         grey blur gaussian median sobel equalize;
     "nn":
         softmax log_softmax layer_norm rms_norm rope pool pool_backward pool_backward_weights batch_norm
-        gather_rows mean_pool cross_entropy squared_error activation_backward
+        mean_pool cross_entropy squared_error activation_backward
         bias_backward binary_cross_entropy softmax_backward log_softmax_backward layer_norm_backward
         rms_norm_backward batch_norm_train batch_norm_backward sgd adam;
     "attention":

@@ -9,6 +9,10 @@ mod activation_backward;
 mod adam;
 #[cfg(feature = "primitives")]
 mod adaptive_grid;
+#[cfg(feature = "primitives")]
+mod adjacent_difference;
+#[cfg(feature = "primitives")]
+mod asum;
 #[cfg(feature = "attention")]
 mod attention;
 #[cfg(feature = "attention")]
@@ -42,6 +46,8 @@ mod conv_transpose;
 mod cross_entropy;
 #[cfg(feature = "quantize")]
 mod dequantize;
+#[cfg(feature = "primitives")]
+mod dot;
 #[cfg(feature = "image")]
 mod equalize;
 #[cfg(feature = "conv")]
@@ -52,8 +58,8 @@ mod filter2d;
 mod filter3d;
 #[cfg(feature = "primitives")]
 mod frontier;
-#[cfg(feature = "nn")]
-mod gather_rows;
+#[cfg(feature = "primitives")]
+mod gather;
 #[cfg(feature = "image")]
 mod gaussian;
 #[cfg(feature = "dense")]
@@ -64,10 +70,14 @@ mod gemm_batched;
 mod gemm_int8;
 #[cfg(feature = "dense")]
 mod gemv;
+#[cfg(feature = "dense")]
+mod ger;
 #[cfg(feature = "image")]
 mod grey;
 #[cfg(feature = "primitives")]
 mod histogram;
+#[cfg(feature = "primitives")]
+mod iamax;
 mod judge;
 #[cfg(feature = "attention")]
 mod kv_append;
@@ -79,14 +89,20 @@ mod layer_norm_backward;
 mod log_softmax;
 #[cfg(feature = "nn")]
 mod log_softmax_backward;
+#[cfg(feature = "primitives")]
+mod lower_bound;
 mod map;
 #[cfg(feature = "nn")]
 mod mean_pool;
 #[cfg(feature = "image")]
 mod median;
+#[cfg(feature = "primitives")]
+mod nrm2;
 mod number;
 #[cfg(feature = "primitives")]
 mod partition;
+#[cfg(feature = "dense")]
+mod permute_axes;
 #[cfg(feature = "nn")]
 mod pool;
 #[cfg(feature = "nn")]
@@ -100,9 +116,13 @@ mod quadtree;
 #[cfg(feature = "quantize")]
 mod quantize;
 #[cfg(feature = "primitives")]
+mod random;
+#[cfg(feature = "primitives")]
 mod reduce;
 #[cfg(feature = "primitives")]
 mod reduce_by_key;
+#[cfg(feature = "primitives")]
+mod reverse;
 #[cfg(feature = "nn")]
 mod rms_norm;
 #[cfg(feature = "nn")]
@@ -110,9 +130,13 @@ mod rms_norm_backward;
 #[cfg(feature = "nn")]
 mod rope;
 #[cfg(feature = "primitives")]
+mod rotate;
+#[cfg(feature = "primitives")]
 mod run_length;
 #[cfg(feature = "primitives")]
 mod scan;
+#[cfg(feature = "primitives")]
+mod scatter;
 #[cfg(feature = "primitives")]
 mod segmented_reduce;
 #[cfg(feature = "primitives")]
@@ -146,6 +170,8 @@ mod top_k;
 mod transpose;
 #[cfg(feature = "primitives")]
 mod unique;
+#[cfg(feature = "primitives")]
+mod upper_bound;
 mod zip;
 
 pub use crate::element::{fp8_code, fp8_value};
@@ -156,6 +182,10 @@ pub use activation_backward::{activation_backward, activation_backward_bound};
 pub use adam::{adam, adam_bound};
 #[cfg(feature = "primitives")]
 pub use adaptive_grid::{adaptive_grid, adaptive_grid_bound, adaptive_grid_pixel};
+#[cfg(feature = "primitives")]
+pub use adjacent_difference::{adjacent_difference, adjacent_difference_bound};
+#[cfg(feature = "primitives")]
+pub use asum::{asum, asum_bound};
 #[cfg(feature = "attention")]
 pub use attention::{AttentionInputs, attention, attention_bound, attention_scores, attention_scores_bound};
 #[cfg(feature = "attention")]
@@ -191,6 +221,8 @@ pub use conv_transpose::{conv_transpose, conv_transpose_bound};
 pub use cross_entropy::{cross_entropy, cross_entropy_bound};
 #[cfg(feature = "quantize")]
 pub use dequantize::{code_value, dequantize, dequantize_bound};
+#[cfg(feature = "primitives")]
+pub use dot::{dot, dot_bound};
 #[cfg(feature = "image")]
 pub use equalize::{equalize, equalize_bound};
 #[cfg(feature = "conv")]
@@ -201,8 +233,8 @@ pub use filter2d::{filter2d, filter2d_bound};
 pub use filter3d::{filter3d, filter3d_bound};
 #[cfg(feature = "primitives")]
 pub use frontier::frontier;
-#[cfg(feature = "nn")]
-pub use gather_rows::gather_rows;
+#[cfg(feature = "primitives")]
+pub use gather::gather;
 #[cfg(feature = "image")]
 pub use gaussian::{gaussian, gaussian_bound};
 #[cfg(feature = "dense")]
@@ -213,10 +245,14 @@ pub use gemm_batched::{gemm_batched, gemm_batched_bound};
 pub use gemm_int8::{gemm_int8, gemm_int8_bound, gemm_int8_scaled};
 #[cfg(feature = "dense")]
 pub use gemv::{gemv, gemv_bound};
+#[cfg(feature = "dense")]
+pub use ger::{ger, ger_bound};
 #[cfg(feature = "image")]
 pub use grey::{grey, grey_bound};
 #[cfg(feature = "primitives")]
 pub use histogram::histogram;
+#[cfg(feature = "primitives")]
+pub use iamax::iamax;
 pub use judge::{Wanted, wanted};
 #[cfg(feature = "attention")]
 pub use kv_append::kv_append;
@@ -228,14 +264,20 @@ pub use layer_norm_backward::{layer_norm_backward, layer_norm_backward_bound};
 pub use log_softmax::{log_softmax, log_softmax_bound};
 #[cfg(feature = "nn")]
 pub use log_softmax_backward::{log_softmax_backward, log_softmax_backward_bound};
+#[cfg(feature = "primitives")]
+pub use lower_bound::lower_bound;
 pub use map::{map, map_bound};
 #[cfg(feature = "nn")]
 pub use mean_pool::{mean_pool, mean_pool_bound};
 #[cfg(feature = "image")]
 pub use median::median;
+#[cfg(feature = "primitives")]
+pub use nrm2::{nrm2, nrm2_bound};
 pub use number::Number;
 #[cfg(feature = "primitives")]
 pub use partition::partition;
+#[cfg(feature = "dense")]
+pub use permute_axes::permute_axes;
 #[cfg(feature = "nn")]
 pub use pool::{pool, pool_bound};
 #[cfg(feature = "nn")]
@@ -249,9 +291,13 @@ pub use quadtree::{quadtree, quadtree_square};
 #[cfg(feature = "quantize")]
 pub use quantize::{code, quantize, quantize_by};
 #[cfg(feature = "primitives")]
+pub use random::{philox, random_floats, random_words};
+#[cfg(feature = "primitives")]
 pub use reduce::{reduce, reduce_bound, reduce_with};
 #[cfg(feature = "primitives")]
 pub use reduce_by_key::{reduce_by_key, reduce_by_key_bound};
+#[cfg(feature = "primitives")]
+pub use reverse::reverse;
 #[cfg(feature = "nn")]
 pub use rms_norm::{rms_norm, rms_norm_bound};
 #[cfg(feature = "nn")]
@@ -259,9 +305,13 @@ pub use rms_norm_backward::{rms_norm_backward, rms_norm_backward_bound};
 #[cfg(feature = "nn")]
 pub use rope::{rope, rope_bound};
 #[cfg(feature = "primitives")]
+pub use rotate::rotate;
+#[cfg(feature = "primitives")]
 pub use run_length::run_length;
 #[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
+#[cfg(feature = "primitives")]
+pub use scatter::{scatter, scatter_bound};
 #[cfg(feature = "primitives")]
 pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
 #[cfg(feature = "primitives")]
@@ -293,6 +343,8 @@ pub use top_k::top_k;
 pub use transpose::transpose;
 #[cfg(feature = "primitives")]
 pub use unique::unique;
+#[cfg(feature = "primitives")]
+pub use upper_bound::upper_bound;
 pub use zip::{zip, zip_bound};
 
 /// Compares `gradient` with finite differences of `loss` at `x`.

@@ -60,7 +60,7 @@ pub(super) struct MatrixTile {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Gather {
+pub(super) enum LaneSource {
     BroadcastFirst,
     // From the lane that a register names.
     From,
@@ -73,16 +73,16 @@ pub(super) enum Gather {
     Swap(u32),
 }
 
-impl Gather {
+impl LaneSource {
     pub(super) fn of(mode: &GatherMode) -> Self {
         match mode {
-            GatherMode::BroadcastFirst => Gather::BroadcastFirst,
-            GatherMode::Broadcast(_) | GatherMode::Shuffle(_) => Gather::From,
-            GatherMode::ShuffleDown(_) => Gather::Down,
-            GatherMode::ShuffleUp(_) => Gather::Up,
-            GatherMode::ShuffleXor(_) => Gather::Xor,
-            GatherMode::QuadBroadcast(_) => Gather::Quad,
-            GatherMode::QuadSwap(direction) => Gather::Swap(*direction as u32 + 1),
+            GatherMode::BroadcastFirst => LaneSource::BroadcastFirst,
+            GatherMode::Broadcast(_) | GatherMode::Shuffle(_) => LaneSource::From,
+            GatherMode::ShuffleDown(_) => LaneSource::Down,
+            GatherMode::ShuffleUp(_) => LaneSource::Up,
+            GatherMode::ShuffleXor(_) => LaneSource::Xor,
+            GatherMode::QuadBroadcast(_) => LaneSource::Quad,
+            GatherMode::QuadSwap(direction) => LaneSource::Swap(*direction as u32 + 1),
         }
     }
 }
@@ -129,7 +129,7 @@ pub(super) enum Instruction {
     ArrayLength { d: Slot, length: Length },
     Barrier(Barrier),
     Ballot { d: Slot, a: Slot },
-    Gather { mode: Gather, d: Slot, a: Slot, b: Slot },
+    Gather { mode: LaneSource, d: Slot, a: Slot, b: Slot },
     // `ty` is the kind, and whether it is f16.
     Collective { op: SubgroupOperation, scan: CollectiveOperation, ty: (ScalarKind, bool), d: Slot, a: Slot },
     LoadTile { d: Slot, from: Address, stride: Slot, tile: MatrixTile },

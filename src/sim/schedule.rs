@@ -42,9 +42,9 @@ const LONG_PATIENCE: u32 = 100_000;
 const WAITS: usize = 32;
 
 /// splitmix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
+struct Draws(u64);
 
-impl Random {
+impl Draws {
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -78,7 +78,7 @@ impl Machine<'_> {
                 self.fair(ids, order.into(), true, None, &mut pool)
             }
             Schedule::Random(seed) => {
-                let mut random = Random(seed);
+                let mut random = Draws(seed);
                 for i in (1..order.len()).rev() {
                     order.swap(i, random.below(i + 1));
                 }
@@ -100,7 +100,7 @@ impl Machine<'_> {
         ids: &[[u32; 3]],
         mut waiting: VecDeque<u32>,
         backwards: bool,
-        mut random: Option<Random>,
+        mut random: Option<Draws>,
         pool: &mut Vec<Subgroup>,
     ) -> bool {
         let mut groups: Vec<Workgroup> = Vec::new();

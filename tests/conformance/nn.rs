@@ -7,7 +7,7 @@ use super::{Call, Stop};
 use crate::support::onnx::{Attribute, TensorData};
 use half::f16;
 use tilework::DType;
-use tilework::nn::{BatchNorm, BatchNormTrain, CrossEntropy, GatherRows, Rope};
+use tilework::nn::{BatchNorm, BatchNormTrain, CrossEntropy, Rope};
 use tilework::prelude::*;
 use tilework::primitives::Operator;
 use tilework::program::Op;
@@ -369,7 +369,7 @@ pub(super) fn gather(call: &Call) -> Result<Array, Stop> {
     let (dx, di) = (gpu.upload(&elements::<f32>(&table))?, gpu.upload(&indices)?);
     let dy = gpu.alloc::<f32>(indices.len() * n)?;
     let mut rec = gpu.recorder();
-    GatherRows::new([rows, n], indices.len()).plan::<f32>(gpu)?.record(&mut rec, &dx, &di, &dy)?;
+    Gather::new([rows, n], indices.len()).plan::<f32>(gpu)?.record(&mut rec, &dx, &di, &dy)?;
     rec.submit()?;
     let got = Array::exact([&dims, &table.dims[1..]].concat(), numbers(&dy.read()?));
     // The axes of the indices go where the axis was.

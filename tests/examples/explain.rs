@@ -199,8 +199,10 @@ fn explain_accepts_every_op_of_the_op_example() {
         let portable = (op.variants)().iter().find(|v| v.requires == Requires::NOTHING).unwrap();
         let shape = op.example.shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let dtype = op.types[0].name();
-        let mut args = vec![op.name, "--no-measure", "--variant", portable.name, "--shape", &shape];
-        args.extend(["--dtype", dtype]);
+        let mut args = vec![op.name, "--no-measure", "--variant", portable.name];
+        if !shape.is_empty() {
+            args.extend(["--shape", &shape, "--dtype", dtype]);
+        }
         let options: Vec<_> = op
             .example
             .options

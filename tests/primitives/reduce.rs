@@ -284,3 +284,16 @@ fn slices_are_reduced_and_neighbours_kept() {
         assert_eq!(y.read().unwrap(), want, "{}", device.label);
     }
 }
+
+#[test]
+fn the_first_of_equal_elements_wins_also_at_the_end_of_their_range() {
+    let Some(gpu) = crate::support::gpu() else { return };
+    for n in [4096, 4097, 70_001] {
+        let zeros = gpu.upload(&vec![0u32; n]).unwrap();
+        assert_eq!(gpu.reduce(&zeros, ArgMax).unwrap().read().unwrap(), [0], "{n} zeros");
+        let largest = gpu.upload(&vec![i32::MAX; n]).unwrap();
+        assert_eq!(gpu.reduce(&largest, ArgMin).unwrap().read().unwrap(), [0], "{n} largest");
+        let bytes = gpu.upload(&vec![0u8; n]).unwrap();
+        assert_eq!(gpu.reduce(&bytes, ArgMax).unwrap().read().unwrap(), [0], "{n} bytes");
+    }
+}

@@ -9,7 +9,7 @@ use crate::support::{Device, devices};
 use std::iter::once;
 use tilework::attention::{Attention, AttentionBackward, KvAppend};
 use tilework::nn::{
-    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy, GatherRows,
+    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy,
     LayerNormBackward, LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
@@ -376,8 +376,8 @@ fn long_extents_of_networks() {
         }
         for &[rows, width, count] in sample(&[[2, n, 3], [n, 1, 3], [2, 3, n]], 1) {
             let (table, indices) = (ones(rows * width), vec![1u32; count]);
-            check(GatherRows::variants(), |name| {
-                let op = GatherRows::new([rows, width], count).variant(name);
+            check(Gather::variants(), |name| {
+                let op = Gather::new([rows, width], count).variant(name);
                 exact(Case::new::<f32>(op).given(&table).given(&indices), &ones(count * width))
             });
         }

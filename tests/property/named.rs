@@ -135,7 +135,8 @@ fn settings(draw: &mut Draw, op: &'static Operation) -> Option<Settings> {
 
 /// A shape of the first input: one of those that it declares, with more elements on fewer axes.
 fn shape(draw: &mut Draw, op: &'static Operation) -> Vec<usize> {
-    let formula = op.inputs[0].shape;
+    let Some(first) = op.inputs.first() else { return Vec::new() };
+    let formula = first.shape;
     let all: Vec<_> = formula.split("; ").flat_map(|case| case.split(" or ")).collect();
     let all: Vec<_> = all.iter().filter_map(|s| s.split('(').nth(1)?.split(')').next()).collect();
     let names: Vec<&str> = if all.is_empty() { vec!["..."] } else { draw.option(&all).split(", ").collect() };

@@ -7,7 +7,7 @@ use tilework::ErrorKind::{Aliasing, Buffer as Wrong, InvalidArgument, Shader, Sh
 use tilework::analysis::Multiprocessor;
 use tilework::attention::{Attention, KvType};
 use tilework::dense::ProductTile;
-use tilework::nn::{BiasBackward, GatherRows, Rope, Sequential, SoftmaxBackward};
+use tilework::nn::{BiasBackward, Rope, Sequential, SoftmaxBackward};
 use tilework::program::{
     Access, Binding, Cost, Decision, Determinism, DeviceProfile, Dispatch, Grid, Kernel, Op, Operand,
     Program, Resource, Source,
@@ -16,9 +16,9 @@ use tilework::quantize::{Cast, Quantize, Scales};
 use tilework::shader::Spec;
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    Blur, Conv2d, ConvTranspose2d, DType, Filter1d, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax, Map, MapFn,
-    Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax, Spconvert,
-    Spmm, Spmv, Sum, TopK, Transpose,
+    Blur, Conv2d, ConvTranspose2d, DType, Filter1d, Gather, Gemm, Gemv, Histogram, LayerNorm, LogSoftmax,
+    Map, MapFn, Plannable, Pool2d, Pool2dBackward, PoolKind, RadixSort, Reduce, Scan, Select, Slice, Softmax,
+    Spconvert, Spmm, Spmv, Sum, TopK, Transpose,
 };
 
 fn kernel(text: &str, entry: &'static str) -> Kernel {
@@ -382,7 +382,7 @@ fn rejects_shapes_whose_size_overflows() {
             Op::<u8>::lower(&Blur::new([0, MOST, 3], 1), &profile),
             Op::<f32>::lower(&SoftmaxBackward::new(MOST, 0), &profile),
             Op::<f32>::lower(&Rope::new([MOST, 0, 2, 4]), &profile),
-            Op::<i8>::lower(&GatherRows::new([MOST, 0], MOST), &profile),
+            Op::<i8>::lower(&Gather::new([MOST, 0], MOST), &profile),
             Op::<f16>::lower(
                 &Pool2dBackward::new(PoolKind::Weighted(vec![1.0]), [1; 4], [MOST; 2]),
                 &profile,

@@ -19,6 +19,8 @@ mod quantize;
 mod sparse;
 #[cfg(feature = "nn")]
 mod training;
+#[cfg(feature = "primitives")]
+mod vectors;
 
 use crate::element::Element;
 use crate::error::{Result, err};

@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
-    BatchNorm, BinaryCrossEntropy, CrossEntropy, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d,
-    RmsNorm, Rope, Softmax, SquaredError,
+    BatchNorm, BinaryCrossEntropy, CrossEntropy, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope,
+    Softmax, SquaredError,
 };
 use crate::program::Op;
 
@@ -201,34 +201,6 @@ impl Gpu {
     {
         let given = [("x", x.into().untyped()), ("lengths", lengths.into().untyped())];
         self.call::<T, _>(pool, &given)?.output("output")
-    }
-
-    /// Gathers rows of `width` elements, `output[i, :] = table[indices[i], :]`, into a new buffer: [`GatherRows`].
-    ///
-    /// ```
-    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-    /// let gpu = tilework::Gpu::new()?;
-    /// let table = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?; // two rows
-    /// assert_eq!(gpu.gather_rows(&table, &gpu.upload(&[1u32, 1])?, 2)?.read()?, [3.0, 4.0, 3.0, 4.0]);
-    /// # Ok::<(), tilework::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `table`; those of [`GatherRows`]
-    /// and [`Gpu::alloc`].
-    pub fn gather_rows<'a, T: Element>(
-        &self,
-        table: impl Into<Slice<'a, T>>,
-        indices: impl Into<Slice<'a, u32>>,
-        width: usize,
-    ) -> Result<Buffer<T>>
-    where
-        GatherRows: Op<T>,
-    {
-        let indices = indices.into();
-        let given = [("table", table.into().untyped()), ("indices", indices.untyped())];
-        let rows = |rows| GatherRows::new([rows, width], indices.len());
-        self.call_rows::<T, _>(width, rows, &given)?.output("output")
     }
 
     /// Rotates pairs of elements of each row of `x`, of `f32` or `f16`, by the angles of its token, into a new

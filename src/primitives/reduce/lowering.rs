@@ -55,6 +55,11 @@ struct ReduceChunk {
     len: u64,
 }
 
+/// Workgroups that share the input of a reduction.
+pub(crate) fn workgroups(profile: &DeviceProfile) -> u64 {
+    policy(profile).workgroups
+}
+
 /// How rows are reduced.
 #[derive(Clone, Copy)]
 enum ReduceWay {

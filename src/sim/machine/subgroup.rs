@@ -1,14 +1,14 @@
 //! Subgroup operations: shuffles, sums, cooperative matrices.
 
 use super::{Machine, Subgroup, Workgroup, lanes_of};
-use crate::sim::code::{Address, Gather, INVALID, MatrixTile, NONE, Slot};
+use crate::sim::code::{Address, INVALID, LaneSource, MatrixTile, NONE, Slot};
 use crate::sim::memory::MAX_LANES;
 use crate::sim::report::FindingKind;
 use crate::sim::scalar::{from_f16, to_f16};
 use naga::{CollectiveOperation, ScalarKind, SubgroupOperation};
 
 impl Machine<'_> {
-    pub(super) fn gather(&self, s: &mut Subgroup, mode: Gather, d: usize, a: usize, b: Slot) {
+    pub(super) fn gather(&self, s: &mut Subgroup, mode: LaneSource, d: usize, a: usize, b: Slot) {
         let w = self.lanes;
         let first = s.first_active() as usize;
         let mut from = [0u32; MAX_LANES];
@@ -16,13 +16,13 @@ impl Machine<'_> {
         for l in lanes_of(s.active) {
             let by = if b == NONE { 0 } else { s.registers[b as usize * w + l] as usize };
             let lane = match mode {
-                Gather::BroadcastFirst => first,
-                Gather::From => by,
-                Gather::Down => l.wrapping_add(by),
-                Gather::Up => l.wrapping_sub(by),
-                Gather::Xor => l ^ by,
-                Gather::Quad => (l & !3) | (by & 3),
-                Gather::Swap(with) => l ^ with as usize,
+                LaneSource::BroadcastFirst => first,
+                LaneSource::From => by,
+                LaneSource::Down => l.wrapping_add(by),
+                LaneSource::Up => l.wrapping_sub(by),
+                LaneSource::Xor => l ^ by,
+                LaneSource::Quad => (l & !3) | (by & 3),
+                LaneSource::Swap(with) => l ^ with as usize,
             };
             // WGSL does not define the value of an inactive lane.
             s.registers[d + l] = if lane < w && s.active >> lane & 1 == 1 { from[lane] } else { 0 };

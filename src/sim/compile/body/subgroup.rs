@@ -2,7 +2,7 @@
 
 use super::Body;
 use crate::error::Result;
-use crate::sim::code::{Address, Gather, Instruction, MatrixTile, NONE, Slot};
+use crate::sim::code::{Address, Instruction, LaneSource, MatrixTile, NONE, Slot};
 use crate::sim::compile::types::is_half;
 use crate::sim::scalar::Kind;
 use naga::{
@@ -114,7 +114,7 @@ impl Body<'_, '_> {
         let all = self.slots(argument)?;
         let gathered = all.into_iter().map(|a| {
             let d = self.one();
-            self.push(Instruction::Gather { mode: Gather::of(mode), d, a, b });
+            self.push(Instruction::Gather { mode: LaneSource::of(mode), d, a, b });
             d
         });
         Ok(gathered.collect())

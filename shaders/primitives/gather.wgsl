@@ -43,7 +43,7 @@ fn element(i: u32, held: u32) -> u32 {
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn gather_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let len = params.count * params.width;
 #if SPLIT

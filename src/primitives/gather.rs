@@ -1,29 +1,29 @@
 //! Rows of a table by index.
 
-use crate::array::HostData;
+use crate::array::{HostArray, HostData};
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
+use crate::program::fill::fill;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, by_type, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 use half::f16;
 
-/// Copies rows of a table by index, as in an embedding lookup: `output[i, :] = table[indices[i], :]`.
+/// Copies rows of a table by index, as in `numpy.take` or an embedding lookup: `output[i, :] = table[indices[i], :]`.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-/// use tilework::nn::GatherRows;
 /// use tilework::prelude::*;
 ///
 /// let gpu = Gpu::new()?;
 /// let table = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?; // 3 rows of 2 elements
 /// let (indices, output) = (gpu.upload(&[2u32, 0])?, gpu.alloc::<f32>(4)?);
-/// let plan = GatherRows::new([3, 2], 2).plan::<f32>(&gpu)?;
+/// let plan = Gather::new([3, 2], 2).plan::<f32>(&gpu)?;
 /// let mut rec = gpu.recorder();
 /// plan.record(&mut rec, &table, &indices, &output)?;
 /// rec.submit()?;
@@ -35,7 +35,8 @@ use half::f16;
 ///
 /// # Shapes
 /// `table` is rows x n, row-major, `indices` (u32) has any length, `output` has n elements for each index. Any extent
-/// may be 0. Indices may repeat. An index of `rows` or more gives a row of zeros. `output` must not share a wgpu buffer
+/// may be 0. Indices may repeat. An index of `rows` or more gives a row of zeros;
+/// [`checked`](Self::checked) counts them. `output` must not share a wgpu buffer
 /// with the others.
 ///
 /// # Types
@@ -57,12 +58,13 @@ use half::f16;
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// `shaders/nn/gather_rows.wgsl`.
+/// `shaders/primitives/gather.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GatherRows {
+pub struct Gather {
     rows: usize,
     n: usize,
     indices: usize,
+    checked: bool,
     variant: String,
 }
 
@@ -82,19 +84,26 @@ kernel_params! {
     }
 }
 
-impl GatherRows {
+impl Gather {
     /// Takes the shape of the table, `rows` rows of `n` elements, and the number of indices.
     pub fn new([rows, n]: [usize; 2], indices: usize) -> Self {
-        Self { rows, n, indices, variant: "auto".into() }
+        Self { rows, n, indices, checked: false, variant: "auto".into() }
+    }
+
+    /// Counts the indices of `rows` or more: an operand `invalid` of one u32, which plans take by `with_invalid`.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.checked = true;
+        self
     }
 
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, indices, .. } = *self;
-        let len = elements("gather-rows", "table", &[rows, n])?;
-        let output = elements("gather-rows", "output", &[indices, n])?;
-        let mut program = Program::of_only_variant("gather-rows", &self.variant, VARIANTS, profile)?;
+        let len = elements("gather", "table", &[rows, n])?;
+        let output = elements("gather", "output", &[indices, n])?;
+        let mut program = Program::of_only_variant("gather", &self.variant, VARIANTS, profile)?;
         program.operands = vec![
             Operand { name: "table", dtype, len, access: Access::Read },
             Operand { name: "indices", dtype: DType::U32, len: indices, access: Access::Read },
@@ -103,10 +112,13 @@ impl GatherRows {
         let moved = (indices.min(rows) + indices) as f64 * (n * dtype.size()) as f64;
         program.cost = Cost { flop: 0.0, bytes: moved + 4.0 * indices as f64 };
         for (operand, n) in [(0, n), (1, 1), (2, n)] {
-            check_rows("gather-rows", &program.operands[operand], n, profile)?;
+            check_rows("gather", &program.operands[operand], n, profile)?;
         }
-        index_u32("gather-rows", "rows of the table", rows)?;
-        index_u32("gather-rows", "indices", indices)?;
+        index_u32("gather", "rows of the table", rows)?;
+        index_u32("gather", "indices", indices)?;
+        if self.checked {
+            count_invalid(&mut program, 1, rows, profile)?;
+        }
         if output == 0 {
             return Ok(program);
         }
@@ -121,7 +133,7 @@ impl GatherRows {
         if split {
             spec = spec.constant("PACK", (4 / size) as u32);
         }
-        let kernel = program.kernel(Kernel::library("nn/gather_rows", "gather_rows", spec));
+        let kernel = program.kernel(Kernel::library("primitives/gather", "gather", spec));
         // An empty table still needs a dispatch, which writes zeros.
         let none = (rows == 0).then_some(BoundChunk { first: 0, count: 0 });
         let of_table: Vec<_> = profile.chunks(rows as u64, row).chain(none).collect();
@@ -151,39 +163,79 @@ impl GatherRows {
 }
 
 operands! {
-    impl[T: Element,] GatherRows, T {
+    impl[T: Element,] Gather, T {
         fn record(table: T, indices: u32, output: T);
+        /// Takes the number of indices that are out of range.
+        optional with_invalid(invalid: u32);
     }
 }
 
-lowered_as!(GatherRows: f32, f16, i32, u32, u8, i8);
+lowered_as!(Gather: f32, f16, i32, u32, u8, i8);
 
 pub(super) const INFO: Operation = Operation {
-    name: "gather-rows",
-    about: "rows of a table by index, as in an embedding lookup; zeros for an index out of range",
-    inputs: &[Input::new("table", "(V, n)"), Input::new("indices", "u32 (any shape)")],
-    outputs: &[("output", "(indices, n)")],
+    name: "gather",
+    about: "rows of x by index; zeros for an index out of range, which check reports",
+    inputs: &[Input::new("table", "(V, ...)"), Input::new("indices", "u32 (any shape)")],
+    outputs: &[("output", "(indices, ...)")],
     types: &HostData::TYPES,
     domains: &[("table", Domain::Bits)],
+    options: &[Setting::flag("check")],
     make: Some(make),
-    variants: GatherRows::variants,
+    variants: Gather::variants,
     samples,
     ..Operation::UNDECLARED
 };
 
+/// The number of rows of an array, and the shape of one.
+pub(super) fn rows_of(asked: &Asked<'_>, name: &str, array: &HostArray) -> Result<(usize, Vec<usize>)> {
+    let first = array.shape().split_first();
+    let (rows, width) =
+        first.ok_or_else(|| err!(Shape, "{}: {name} is {array}; it has no rows", asked.name()))?;
+    Ok((*rows, width.to_vec()))
+}
+
+kernel_params! { struct GatherCheckParams { count: u32, rows: u32 } }
+
+/// Adds an operand `invalid`, and counts in it the indices of operand `indices` that are not below `rows`.
+pub(super) fn count_invalid(
+    program: &mut Program,
+    indices: usize,
+    rows: usize,
+    profile: &DeviceProfile,
+) -> Result<()> {
+    let invalid = program.operands.len();
+    program.operands.push(Operand { name: "invalid", dtype: DType::U32, len: 1, access: Access::Write });
+    program.append(fill(1, [0; 2], profile)?, &[Resource::Operand(invalid)]);
+    let kernel = program.kernel(Kernel::of_file("primitives/gather_check", Spec::new()));
+    for chunk in profile.aligned_chunks(program.operands[indices].len as u64, 4) {
+        let params = GatherCheckParams { count: chunk.count as u32, rows: rows as u32 };
+        let bindings =
+            vec![chunk.of(Resource::Operand(indices), 4), Binding::operand(invalid, &program.operands)];
+        program.dispatch(kernel, &params, bindings, Grid::fold(chunk.count.div_ceil(1024)));
+    }
+    Ok(())
+}
+
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (table, [rows, n]) = asked.array("table")?;
+    let table = asked.any("table")?;
+    let (rows, width) = rows_of(asked, "table", &table)?;
+    let n = elements(INFO.name, "a row", &width)?;
     let indices = asked.any_indices("indices", &[rows], rows)?;
-    let op = GatherRows::new([rows, n], indices.len()).variant(asked.variant());
-    let (dtype, output) = (table.dtype(), Role::Result([indices.shape(), &[n]].concat()));
-    let operands = vec![Role::Given(table), Role::Given(indices), output];
+    let check = asked.settings().has("check");
+    let op = Gather::new([rows, n], indices.len()).variant(asked.variant()).when(check, Gather::checked);
+    let (dtype, output) = (table.dtype(), Role::Result([indices.shape(), &width].concat()));
+    let mut operands = vec![Role::Given(table), Role::Given(indices), output];
+    operands.extend(check.then_some(Role::Invalid { op: INFO.name, below: rows }));
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let op = |n| GatherRows::new([5, n], 7).variant(variant);
+    let op = |n| Gather::new([5, n], 7).variant(variant);
     let all = [4, 3].map(|n| Op::<f32>::lower(&op(n), profile));
-    all.into_iter().chain([Op::<f16>::lower(&op(3), profile), Op::<u8>::lower(&op(3), profile)]).collect()
+    let checked = Op::<f32>::lower(&op(4).checked(), profile);
+    all.into_iter()
+        .chain([checked, Op::<f16>::lower(&op(3), profile), Op::<u8>::lower(&op(3), profile)])
+        .collect()
 }
 
 #[cfg(test)]
@@ -194,7 +246,7 @@ mod tests {
     fn tables_and_outputs_above_one_binding_are_split() {
         let profile = DeviceProfile::webgpu_defaults();
         let (table, output) = (90_000, 130_000);
-        let program = Op::<f16>::lower(&GatherRows::new([table, 999], output), &profile).unwrap();
+        let program = Op::<f16>::lower(&Gather::new([table, 999], output), &profile).unwrap();
         let limit = profile.limits.max_storage_binding;
         assert!(program.dispatches.iter().flat_map(|d| &d.bindings).all(|b| b.size <= limit));
         let mut pairs = 0;

@@ -9,13 +9,13 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (n, indices) = (row_length(form), input(form, 1)?);
     by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let rows = gather_rows(n, input::<T>(form, 0)?, indices);
+        let rows = gather(n, input::<T>(form, 0)?, indices);
         Ok(vec![Wanted::exact(&output_shape(form, 0), rows)?])
     })
 }
 
 /// Returns rows of `table`, `n` elements each, by index; zeros for an index out of range.
-pub fn gather_rows<T: Element>(n: usize, table: &[T], indices: &[u32]) -> Vec<T> {
+pub fn gather<T: Element>(n: usize, table: &[T], indices: &[u32]) -> Vec<T> {
     let zeros = vec![T::default(); n];
     let row = |&i: &u32| match (i as usize).checked_mul(n) {
         Some(at) => table.get(at..).and_then(|rest| rest.get(..n)).unwrap_or(&zeros),
@@ -31,8 +31,8 @@ mod tests {
     #[test]
     fn gathers_rows_and_zeros_for_indices_out_of_range() {
         let table = [1, 2, 3, 4, 5, 6];
-        assert_eq!(gather_rows(2, &table, &[2, 0, 3, 2, u32::MAX]), [5, 6, 1, 2, 0, 0, 5, 6, 0, 0]);
-        assert_eq!(gather_rows::<f32>(3, &[], &[0]), [0.0; 3]);
-        assert!(gather_rows(0, &table, &[1, 2]).is_empty());
+        assert_eq!(gather(2, &table, &[2, 0, 3, 2, u32::MAX]), [5, 6, 1, 2, 0, 0, 5, 6, 0, 0]);
+        assert_eq!(gather::<f32>(3, &[], &[0]), [0.0; 3]);
+        assert!(gather(0, &table, &[1, 2]).is_empty());
     }
 }

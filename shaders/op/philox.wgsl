@@ -1,0 +1,53 @@
+// Philox 4x32-10: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3"
+// (2011). Word i of a stream is component i % 4 of philox(vec4(i / 4 as low and high word, stream as low and high
+// word), seed as low and high word): the order of cuRAND's Philox4_32_10. Each number is computed by itself, so threads
+// share nothing. You declare nothing.
+
+// The product of a and b: low word, high word.
+fn wide_product(a: u32, b: u32) -> vec2<u32> {
+    let low = (a & 0xffffu) * (b & 0xffffu);
+    let one = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+    let two = (a & 0xffffu) * (b >> 16u) + (one & 0xffffu);
+    return vec2<u32>(a * b, (a >> 16u) * (b >> 16u) + (one >> 16u) + (two >> 16u));
+}
+
+// Four random words.
+fn philox(counter: vec4<u32>, seed: vec2<u32>) -> vec4<u32> {
+    var x = counter;
+    var key = seed;
+#for round in 10
+    let a_{round} = wide_product(x.x, 0xd2511f53u);
+    let b_{round} = wide_product(x.z, 0xcd9e8d57u);
+    x = vec4<u32>(b_{round}.y ^ x.y ^ key.x, b_{round}.x, a_{round}.y ^ x.w ^ key.y, a_{round}.x);
+    key += vec2<u32>(0x9e3779b9u, 0xbb67ae85u);
+#end
+    return x;
+}
+
+// Uniform in (0, 1]: 2^-32 x + 2^-33, as `curand_uniform`.
+fn random_uniform(x: u32) -> f32 { return f32(x) * 0x1p-32 + 0x1p-33; }
+
+// -log(u) for u in (0, 1], also next to 1 with a small relative error: u = 2^e m with m between the roots of 1/2 and 2,
+// and log(m) = 2 artanh((m - 1) / (m + 1)).
+fn random_exponential(x: u32) -> f32 {
+    let bits = bitcast<u32>(random_uniform(x)) - 0x3f3504f3u;
+    let f = bitcast<f32>((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let log_m = 2.0 * s + 2.0 * s * z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0))));
+    return abs(f32(bitcast<i32>(bits) >> 23u) * 0.6931471805599453 + log_m);
+}
+
+// Two normal numbers by G. E. P. Box and M. E. Muller (1958), the sine first, as `curand_normal2`: the angle is
+// 2 pi (y + 1/2) / 2^32, here as quarters of a turn and a rest of at most an eighth.
+fn random_normal(x: u32, y: u32) -> vec2<f32> {
+    let quarter = (y + 0x20000000u) >> 30u;
+    let angle = (f32(bitcast<i32>(y - (quarter << 30u))) + 0.5) * (6.283185307179586 * 0x1p-32);
+    let z = angle * angle;
+    let sine = angle - angle * z * (1.0 / 6.0 - z * (1.0 / 120.0 - z * (1.0 / 5040.0 - z * (1.0 / 362880.0))));
+    let cosine = 1.0 - z * (0.5 - z * (1.0 / 24.0 - z * (1.0 / 720.0 - z * (1.0 / 40320.0 - z * (1.0 / 3628800.0)))));
+    var point = vec2<f32>(sine, cosine);
+    if (quarter & 1u) == 1u { point = vec2<f32>(point.y, -point.x); }
+    if (quarter & 2u) == 2u { point = -point; }
+    return sqrt(2.0 * random_exponential(x)) * point;
+}

@@ -1,0 +1,28 @@
+// A vector made word by word from another: a thread makes the PACK elements of a word. A word that the vector fills
+// only in part keeps the rest. The importer declares `fn made(i: u32) -> u32`, the bits of element i of the output.
+#import element/f32 as element
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+const BITS: u32 = 32u / PACK;
+
+struct Params { n: u32, by: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> input: array<u32>;
+@group(0) @binding(2) var<storage, read_write> output: array<u32>;
+
+fn bits_of(i: u32) -> u32 { return extractBits(input[i / PACK], i % PACK * BITS, BITS); }
+
+fn make_word(word: u32) {
+    if word >= (params.n + PACK - 1u) / PACK { return; }
+#if PACKED
+    let first = word * PACK;
+    let count = min(PACK, params.n - first);
+    var result = 0u;
+    if count < PACK { result = output[word]; }
+    for (var k = 0u; k < count; k++) { result = insertBits(result, made(first + k), k * BITS, BITS); }
+    output[word] = result;
+#else
+    output[word] = made(word);
+#endif
+}

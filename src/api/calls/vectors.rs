@@ -1,0 +1,252 @@
+//! Rows by index, searches, vectors of BLAS level 1, vectors moved, random numbers.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::primitives::{
+    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, LowerBound, Nrm2, Random, Reverse, Rotate,
+    Scatter, ScatterOp, UpperBound,
+};
+use crate::program::Op;
+
+impl Gpu {
+    /// Gathers rows of `width` elements, `output[i, :] = table[indices[i], :]`, into a new buffer: [`Gather`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let table = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?; // two rows
+    /// assert_eq!(gpu.gather(&table, &gpu.upload(&[1u32, 1])?, 2)?.read()?, [3.0, 4.0, 3.0, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `table`; those of [`Gather`]
+    /// and [`Gpu::alloc`].
+    pub fn gather<'a, T: Element>(
+        &self,
+        table: impl Into<Slice<'a, T>>,
+        indices: impl Into<Slice<'a, u32>>,
+        width: usize,
+    ) -> Result<Buffer<T>>
+    where
+        Gather: Op<T>,
+    {
+        let indices = indices.into();
+        let given = [("table", table.into().untyped()), ("indices", indices.untyped())];
+        let rows = |rows| Gather::new([rows, width], indices.len());
+        self.call_rows::<T, _>(width, rows, &given)?.output("output")
+    }
+
+    /// Combines rows of `width` elements of `x` into rows of `into` by index, in place: [`Scatter`]. With
+    /// [`ScatterOp::Set`] the last row for an index stays.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, ScatterOp};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, into) = (gpu.upload(&[1u32, 2, 3])?, gpu.upload(&[10u32, 20, 30, 40])?);
+    /// gpu.scatter(ScatterOp::Add, &x, &gpu.upload(&[3u32, 0, 3])?, &into, 1)?;
+    /// assert_eq!(into.read()?, [12, 20, 30, 44]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `into`, or `x` has another length
+    /// than the rows of `indices`; those of [`Scatter`].
+    pub fn scatter<'a, T: Element>(
+        &self,
+        op: ScatterOp,
+        x: impl Into<Slice<'a, T>>,
+        indices: impl Into<Slice<'a, u32>>,
+        into: impl Into<Slice<'a, T>>,
+        width: usize,
+    ) -> Result<()>
+    where
+        Scatter: Op<T>,
+    {
+        let indices = indices.into();
+        let given =
+            [("into", into.into().untyped()), ("x", x.into().untyped()), ("indices", indices.untyped())];
+        let rows = |rows| Scatter::new(op, [rows, width], indices.len());
+        self.call_rows::<T, _>(width, rows, &given)?.run(&[])
+    }
+
+    /// Finds for each needle the number of elements of `sorted` below it, in a new buffer: [`LowerBound`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (sorted, needles) = (gpu.upload(&[1.0f32, 4.0, 4.0, 9.0])?, gpu.upload(&[4.0f32, 5.0])?);
+    /// assert_eq!(gpu.lower_bound(&sorted, &needles)?.read()?, [1, 3]);
+    /// assert_eq!(gpu.upper_bound(&sorted, &needles)?.read()?, [3, 3]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`LowerBound`] and [`Gpu::alloc`].
+    pub fn lower_bound<'a, T: Element>(
+        &self,
+        sorted: impl Into<Slice<'a, T>>,
+        needles: impl Into<Slice<'a, T>>,
+    ) -> Result<Buffer<u32>>
+    where
+        LowerBound: Op<T>,
+    {
+        let (sorted, needles) = (sorted.into(), needles.into());
+        let given = [("sorted", sorted.untyped()), ("needles", needles.untyped())];
+        self.call::<T, _>(&LowerBound::new(sorted.len(), needles.len()), &given)?.output("output")
+    }
+
+    /// Finds for each needle the number of elements of `sorted` that are at most the needle, in a new buffer:
+    /// [`UpperBound`]. For an example see [`lower_bound`](Self::lower_bound).
+    ///
+    /// # Errors
+    /// Those of [`UpperBound`] and [`Gpu::alloc`].
+    pub fn upper_bound<'a, T: Element>(
+        &self,
+        sorted: impl Into<Slice<'a, T>>,
+        needles: impl Into<Slice<'a, T>>,
+    ) -> Result<Buffer<u32>>
+    where
+        UpperBound: Op<T>,
+    {
+        let (sorted, needles) = (sorted.into(), needles.into());
+        let given = [("sorted", sorted.untyped()), ("needles", needles.untyped())];
+        self.call::<T, _>(&UpperBound::new(sorted.len(), needles.len()), &given)?.output("output")
+    }
+
+    /// Multiplies two vectors to a scalar, in a new buffer of one element: [`Dot`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, y) = (gpu.upload(&[3.0f32, -4.0])?, gpu.upload(&[2.0f32, 1.0])?);
+    /// assert_eq!(gpu.dot(&x, &y)?.read()?, [2.0]);
+    /// assert_eq!((gpu.nrm2(&x)?.read()?, gpu.asum(&x)?.read()?), (vec![5.0], vec![7.0]));
+    /// assert_eq!(gpu.iamax(&x)?.read()?, [1]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`Dot`] and [`Gpu::alloc`].
+    pub fn dot<'a, T: Element>(
+        &self,
+        x: impl Into<Slice<'a, T>>,
+        y: impl Into<Slice<'a, T>>,
+    ) -> Result<Buffer<T>>
+    where
+        Dot: Op<T>,
+    {
+        let x = x.into();
+        let given = [("x", x.untyped()), ("y", y.into().untyped())];
+        self.call::<T, _>(&Dot::new(x.len()), &given)?.output("result")
+    }
+
+    /// Computes the Euclidean norm of a vector, in a new buffer of one element: [`Nrm2`]. For an example see
+    /// [`dot`](Self::dot).
+    ///
+    /// # Errors
+    /// Those of [`Nrm2`] and [`Gpu::alloc`].
+    pub fn nrm2<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
+    where
+        Nrm2: Op<T>,
+    {
+        let x = x.into();
+        self.call::<T, _>(&Nrm2::new(x.len()), &[("x", x.untyped())])?.output("result")
+    }
+
+    /// Sums the magnitudes of a vector, in a new buffer of one element: [`Asum`]. For an example see
+    /// [`dot`](Self::dot).
+    ///
+    /// # Errors
+    /// Those of [`Asum`] and [`Gpu::alloc`].
+    pub fn asum<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
+    where
+        Asum: Op<T>,
+    {
+        let x = x.into();
+        self.call::<T, _>(&Asum::new(x.len()), &[("x", x.untyped())])?.output("result")
+    }
+
+    /// Finds the first position of the largest magnitude of a vector, from 0, in a new buffer of one element:
+    /// [`Iamax`]. For an example see [`dot`](Self::dot).
+    ///
+    /// # Errors
+    /// Those of [`Iamax`] and [`Gpu::alloc`].
+    pub fn iamax<'a, T: Element>(&self, x: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
+    where
+        Iamax: Op<T>,
+    {
+        let x = x.into();
+        self.call::<T, _>(&Iamax::new(x.len()), &[("x", x.untyped())])?.output("result")
+    }
+
+    /// Subtracts from each element the one before, into a new buffer; the first stays: [`AdjacentDifference`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[1i32, 4, 2])?;
+    /// assert_eq!(gpu.adjacent_difference(&x)?.read()?, [1, 3, -2]);
+    /// assert_eq!(gpu.reverse(&x)?.read()?, [2, 4, 1]);
+    /// assert_eq!(gpu.rotate(&x, 1)?.read()?, [4, 2, 1]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`AdjacentDifference`] and [`Gpu::alloc`].
+    pub fn adjacent_difference<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
+    where
+        AdjacentDifference: Op<T>,
+    {
+        let input = input.into();
+        let op = AdjacentDifference::new(input.len());
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.output("output")
+    }
+
+    /// Reverses a vector, into a new buffer: [`Reverse`]. For an example see
+    /// [`adjacent_difference`](Self::adjacent_difference).
+    ///
+    /// # Errors
+    /// Those of [`Reverse`] and [`Gpu::alloc`].
+    pub fn reverse<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
+    where
+        Reverse: Op<T>,
+    {
+        let input = input.into();
+        self.call::<T, _>(&Reverse::new(input.len()), &[("input", input.untyped())])?.output("output")
+    }
+
+    /// Rotates a vector to the left by a number of places, into a new buffer: [`Rotate`]. For an example see
+    /// [`adjacent_difference`](Self::adjacent_difference).
+    ///
+    /// # Errors
+    /// Those of [`Rotate`] and [`Gpu::alloc`].
+    pub fn rotate<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, by: i64) -> Result<Buffer<T>>
+    where
+        Rotate: Op<T>,
+    {
+        let input = input.into();
+        self.call::<T, _>(&Rotate::new(input.len(), by), &[("input", input.untyped())])?.output("output")
+    }
+
+    /// Makes `n` random numbers of a distribution and a seed, of the distribution's type, in a new buffer: [`Random`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Distribution, Gpu};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let flips = gpu.random::<u32>(Distribution::Bernoulli { p: 0.5 }, 100, 1)?.read()?;
+    /// assert!((20..80).contains(&flips.iter().sum::<u32>()));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Random`] and [`Gpu::alloc`].
+    pub fn random<T: Element>(&self, distribution: Distribution, n: usize, seed: u64) -> Result<Buffer<T>> {
+        self.call::<T, _>(&Random::new(distribution, n).seed(seed), &[])?.output("output")
+    }
+}

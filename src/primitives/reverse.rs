@@ -1,0 +1,91 @@
+//! Elements in reverse order.
+
+use super::made::{self, MADE, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{
+    Asked, DeviceProfile, Form, Op, Operation, Program, Role, by_type, lowered_as, operands,
+};
+use half::f16;
+
+/// Reverses a vector: `output[i] = input[n - 1 - i]`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1u32, 2, 4, 8])?, gpu.alloc::<u32>(4)?);
+/// let plan = Reverse::new(4).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [8, 4, 2, 1]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `input` and `output` have `n` elements, of any type of at most 4 bytes. `n` may be 0. They must be different wgpu
+/// buffers.
+///
+/// # Precision and determinism
+/// Bits are moved unchanged.
+///
+/// # Cost
+/// Every element is read once and written once. One dispatch, no scratch.
+///
+/// # Variants
+/// `words`: a thread makes a word of 32 bits.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/primitives/reverse.wgsl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reverse {
+    n: usize,
+    variant: String,
+}
+
+impl Reverse {
+    /// Takes a vector of `n` elements.
+    pub fn new(n: usize) -> Self {
+        Self { n, variant: "auto".into() }
+    }
+
+    crate::program::variants!(variant);
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        made::lower((INFO.name, "primitives/reverse"), (self.n, 0), &self.variant, dtype, profile)
+    }
+}
+
+operands! {
+    impl[T: Element,] Reverse, T {
+        fn record(input: T, output: T);
+    }
+}
+
+lowered_as!(Reverse: f32, f16, i32, u32, u8, i8);
+
+pub(super) const INFO: Operation = Operation {
+    name: "reverse",
+    about: "the elements from the last to the first",
+    make: Some(make),
+    samples,
+    ..MADE
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    let (op, dtype) = (Reverse::new(n).variant(asked.variant()), input.dtype());
+    let operands = vec![Role::Given(input), Role::Result(vec![n])];
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = Reverse::new(1001).variant(variant);
+    Ok(vec![Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?, Op::<u8>::lower(&op, profile)?])
+}

@@ -1,0 +1,102 @@
+//! The last place of each needle in sorted elements.
+
+use super::search::{self, SEARCH, VARIANTS};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{Asked, DeviceProfile, Form, Op, Operation, Program, by_type, lowered_as, operands};
+use half::f16;
+
+/// Finds the last place for each needle in sorted elements: `output[j]` is the number of elements of `sorted` that are
+/// at most `needles[j]`, as `std::upper_bound` and `numpy.searchsorted` give it.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (sorted, needles) = (gpu.upload(&[1u32, 4, 4, 9])?, gpu.upload(&[0u32, 4, 5, 10])?);
+/// let places = gpu.alloc::<u32>(4)?;
+/// let plan = UpperBound::new(4, 4).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &sorted, &needles, &places)?;
+/// rec.submit()?;
+/// assert_eq!(places.read()?, [0, 3, 3, 4]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `sorted` has `n` elements in ascending order, as [`RadixSort`](crate::RadixSort) leaves them; `needles` and `output`
+/// (u32) have any length. Each may be 0. Inputs may share a wgpu buffer.
+///
+/// # Types and order
+/// f32, f16, i32, u32. Floats are compared by value: -0 equals +0; NaN equals NaN and is above all numbers, so that a
+/// needle of NaN finds the end. Elements that are not sorted give the place
+/// where bisection ends, at most `n`: halving `0..n` at `begin + (end - begin) / 2`.
+///
+/// # Precision and determinism
+/// Exact, and the same on every device.
+///
+/// # Cost
+/// `log2(n) + 1` comparisons a needle, each with a load that nearby needles share. One dispatch, no scratch.
+///
+/// # Variants
+/// `bisection`: a thread finds one needle.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// `shaders/primitives/upper_bound.wgsl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpperBound {
+    n: usize,
+    needles: usize,
+    variant: String,
+}
+
+impl UpperBound {
+    /// Searches `n` sorted elements for this many needles.
+    pub fn new(n: usize, needles: usize) -> Self {
+        Self { n, needles, variant: "auto".into() }
+    }
+
+    crate::program::variants!(variant);
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let kernel = (INFO.name, "primitives/upper_bound");
+        search::lower(kernel, [self.n, self.needles], &self.variant, dtype, profile)
+    }
+}
+
+operands! {
+    impl[T: Element,] UpperBound, T {
+        fn record(sorted: T, needles: T, output: u32);
+    }
+}
+
+lowered_as!(UpperBound: f32, f16, i32, u32);
+
+pub(super) const INFO: Operation = Operation {
+    name: "upper-bound",
+    about: "for each needle the number of sorted elements that are at most it",
+    make: Some(make),
+    samples,
+    ..SEARCH
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let ([n, needles], dtype, operands) = search::asked(asked)?;
+    let op = UpperBound::new(n, needles).variant(asked.variant());
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = UpperBound::new(100, 10).variant(variant);
+    Ok(vec![
+        Op::<f32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op, profile)?,
+        Op::<i32>::lower(&op, profile)?,
+        Op::<u32>::lower(&op, profile)?,
+    ])
+}

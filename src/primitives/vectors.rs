@@ -1,0 +1,96 @@
+//! Reductions of one vector that BLAS names: the two-stage reduction with an operator of the op's own.
+
+use super::operator::Operator;
+use super::reduce::reduced;
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::{DeviceProfile, Example, Input, Operation, Program, Variant};
+
+pub(super) const VARIANTS: &[Variant] =
+    &[Variant::portable("coarsened", "a bounded number of workgroups walks the vector by vec4; two passes")];
+
+/// What these ops have in common.
+pub(super) const VECTOR: Operation = Operation {
+    inputs: &[Input::new("x", "(n)")],
+    outputs: &[("result", "()")],
+    types: &[DType::F32, DType::F16],
+    variants: || VARIANTS,
+    example: Example { shape: &[1000], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+/// Lowers the op `name`.
+pub(super) fn lower(
+    name: &'static str,
+    operator: &Operator,
+    n: usize,
+    variant: &str,
+    dtype: DType,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    let decision = Program::of_only_variant(name, variant, VARIANTS, profile)?.decision;
+    let mut program = reduced(operator, n, dtype, profile).map_err(|e| e.context(name))?;
+    (program.op, program.decision) = (name, decision);
+    (program.operands[0].name, program.operands[1].name) = ("x", "result");
+    Ok(program)
+}
+
+/// Implements such an op for its element types, each with the type of the result.
+macro_rules! vector_reduction {
+    ($op:ident, $name:literal, $about:literal, $operator:ident, $($t:ty => $out:ty),+) => {
+        impl $op {
+            /// Takes a vector of `n` elements.
+            pub fn new(n: usize) -> Self {
+                Self { n, variant: "auto".into() }
+            }
+
+            $crate::program::variants!(choose variant);
+            $crate::program::variants!(list $crate::primitives::vectors::VARIANTS);
+
+            fn lower_as(
+                &self,
+                dtype: $crate::element::DType,
+                profile: &$crate::program::DeviceProfile,
+            ) -> $crate::error::Result<$crate::program::Program> {
+                let operator = $crate::primitives::Operator::$operator;
+                $crate::primitives::vectors::lower($name, &operator, self.n, &self.variant, dtype, profile)
+            }
+        }
+
+        $($crate::program::operands! {
+            impl[] $op, $t {
+                fn record(x: $t, result: $out);
+            }
+        })+
+
+        $crate::program::lowered_as!($op: $($t),+);
+
+        pub(super) const INFO: $crate::program::Operation = $crate::program::Operation {
+            name: $name,
+            about: $about,
+            make: Some(make),
+            samples,
+            ..$crate::primitives::vectors::VECTOR
+        };
+
+        fn make(asked: &mut $crate::program::Asked<'_>) -> $crate::error::Result<$crate::program::Form> {
+            use $crate::program::Role;
+            let (x, [n]) = asked.array("x")?;
+            let (op, dtype) = ($op::new(n).variant(asked.variant()), x.dtype());
+            let operands = vec![Role::Given(x), Role::Result(Vec::new())];
+            $crate::program::by_type!(asked, dtype, [$($t),+], T => Ok($crate::program::Form::new::<T>(op, operands)))
+        }
+
+        fn samples(
+            profile: &$crate::program::DeviceProfile,
+            variant: &'static str,
+        ) -> $crate::error::Result<Vec<$crate::program::Program>> {
+            let mut programs = Vec::new();
+            for n in [1 << 20, 3] {
+                $(programs.push($crate::program::Op::<$t>::lower(&$op::new(n).variant(variant), profile)?);)+
+            }
+            Ok(programs)
+        }
+    };
+}
+pub(super) use vector_reduction;

@@ -1,0 +1,46 @@
+//! Differences of neighbours.
+
+use super::Number;
+use super::judge::{Wanted, by_input, input, output_shape};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        let bound = adjacent_difference_bound(x);
+        Ok(vec![Wanted::near(&output_shape(form, 0), adjacent_difference(x), bound)?])
+    })
+}
+
+/// Returns each element less the one before; the first as it is.
+pub fn adjacent_difference<T: Number>(input: &[T]) -> Vec<T> {
+    let pairs = input.windows(2).map(|pair| T::narrow(pair[1].widen() - pair[0].widen()));
+    input.first().copied().into_iter().chain(pairs).collect()
+}
+
+/// Returns the error bound of each difference: f32 rounds either way, and may take subnormal numbers for 0.
+pub fn adjacent_difference_bound<T: Number>(input: &[T]) -> Vec<f64> {
+    let unit = match size_of::<T>() {
+        _ if !T::DTYPE.is_float() => return vec![0.0; input.len()],
+        2 => 2f64.powi(-10),
+        _ => 2f64.powi(-23),
+    };
+    let tiny = 2.0 * f64::from(f32::MIN_POSITIVE);
+    let of = |x: &T| if x.to_f64().is_finite() { x.to_f64().abs() * unit + tiny } else { 0.0 };
+    // Twice, since a largest number and its neighbour are a step apart.
+    adjacent_difference(input).iter().map(|x| 2.0 * of(x)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_by_hand() {
+        assert_eq!(adjacent_difference(&[1.0f32, 4.0, 2.5]), [1.0, 3.0, -1.5]);
+        assert_eq!(adjacent_difference(&[3u32, 2]), [3, u32::MAX]);
+        assert!(adjacent_difference::<i32>(&[]).is_empty());
+    }
+}

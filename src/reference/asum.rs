@@ -1,0 +1,41 @@
+//! The sum of magnitudes.
+
+use super::judge::{Wanted, by_input, input};
+use super::{Number, reduce_bound};
+use crate::element::Element;
+use crate::error::Result;
+use crate::primitives::Operator;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16], T => {
+        let x = input::<T>(form, 0)?;
+        Ok(vec![Wanted::rounded(T::DTYPE, &[], &[asum(x)], &[asum_bound(x)])?])
+    })
+}
+
+/// The magnitudes of elements.
+pub(super) fn magnitudes<T: Number>(x: &[T]) -> Vec<T> {
+    x.iter().map(|x| T::from_f64(x.to_f64().abs())).collect()
+}
+
+/// Sums magnitudes in `f64`, not rounded.
+pub fn asum<T: Number>(x: &[T]) -> f64 {
+    x.iter().map(|x| x.to_f64().abs()).sum()
+}
+
+/// Returns the error bound of [`asum`] in f32, in a tree.
+pub fn asum_bound<T: Number>(x: &[T]) -> f64 {
+    reduce_bound(&Operator::Sum, 1, x.len(), &magnitudes(x))[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn magnitudes_by_hand() {
+        assert_eq!(asum(&[1.0f32, -2.0, 0.0]), 3.0);
+    }
+}

@@ -1,0 +1,53 @@
+//! `a[i, j] = alpha x[i] y[j] + a[i, j]`.
+
+use super::Number;
+use super::judge::{Wanted, by_input, input, option, optional_input, output_shape};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (alpha, shape) = (option::<f32>(form, "alpha")?, output_shape(form, 0));
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, y, a) = (input::<T>(form, 0)?, input::<T>(form, 1)?, optional_input::<T>(form, 2)?);
+        let (want, bound) = (ger(alpha, x, y, a), ger_bound(alpha, x, y, a));
+        Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])
+    })
+}
+
+/// The terms of each element.
+fn terms<T: Number>(alpha: f32, x: &[T], y: &[T], a: Option<&[T]>) -> Vec<[f64; 2]> {
+    let outer = x.iter().flat_map(|x| y.iter().map(move |y| f64::from(alpha) * x.to_f64() * y.to_f64()));
+    outer.enumerate().map(|(i, product)| [product, a.map_or(0.0, |a| a[i].to_f64())]).collect()
+}
+
+/// Returns the matrix in `f64`, not rounded.
+pub fn ger<T: Number>(alpha: f32, x: &[T], y: &[T], a: Option<&[T]>) -> Vec<f64> {
+    terms(alpha, x, y, a).iter().map(|[product, a]| product + a).collect()
+}
+
+/// Returns the error bound of each element, computed in f32. Nothing is promised where a product overflows.
+pub fn ger_bound<T: Number>(alpha: f32, x: &[T], y: &[T], a: Option<&[T]>) -> Vec<f64> {
+    let half_step = if T::DTYPE == DType::F16 { 2f64.powi(-11) } else { 0.0 };
+    let largest = x.iter().chain(y).map(|x| x.to_f64().abs()).fold(0.0, f64::max);
+    // Factors that a device takes for 0 change a product by so much.
+    let tiny = 4.0 * f64::from(f32::MIN_POSITIVE) * (1.0 + largest) * (1.0 + f64::from(alpha.abs()));
+    let of = |[product, a]: &[f64; 2]| {
+        let overflows = !f64::from(*product as f32).is_finite() && product.is_finite();
+        let size = product.abs() + a.abs();
+        if overflows { f64::INFINITY } else { (2f64.powi(-21) + half_step) * size + tiny }
+    };
+    terms(alpha, x, y, a).iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_by_hand() {
+        assert_eq!(ger(2.0, &[1.0f32, -1.0], &[3.0, 4.0], None), [6.0, 8.0, -6.0, -8.0]);
+        assert_eq!(ger(1.0, &[1.0f32], &[3.0, 4.0], Some(&[1.0, 1.0])), [4.0, 5.0]);
+    }
+}

@@ -1,0 +1,29 @@
+//! The position of the largest magnitude.
+
+use super::asum::magnitudes;
+use super::judge::{Wanted, by_input, input};
+use super::{Number, reduce};
+use crate::error::Result;
+use crate::primitives::Operator;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16], T => Ok(vec![Wanted::exact(&[], vec![iamax(input::<T>(form, 0)?)])?]))
+}
+
+/// Finds the first position of the largest magnitude, or of the first NaN; 0 for no elements.
+pub fn iamax<T: Number>(x: &[T]) -> u32 {
+    reduce(&Operator::ArgMax, 1, x.len(), &magnitudes(x)).map_or(0, |at| at[0] as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_by_hand() {
+        assert_eq!(iamax(&[1.0f32, -3.0, 3.0]), 1);
+        assert_eq!(iamax(&[1.0f32, f32::NAN, f32::INFINITY, f32::NAN]), 1);
+    }
+}

@@ -1,0 +1,55 @@
+//! The first place of each needle in sorted elements.
+
+use super::Number;
+use super::judge::{Wanted, by_input, input, output_shape};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+use std::cmp::Ordering;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let places = lower_bound(input::<T>(form, 0)?, input::<T>(form, 1)?);
+        Ok(vec![Wanted::exact(&output_shape(form, 0), places)?])
+    })
+}
+
+/// Compares by value, with NaN above all numbers.
+fn order<T: Number>(a: T, b: T) -> Ordering {
+    let (a, b) = (a.to_f64(), b.to_f64());
+    a.partial_cmp(&b).unwrap_or(a.is_nan().cmp(&b.is_nan()))
+}
+
+/// Bisects for the first element that is not before each needle.
+pub(super) fn bisect<T: Number>(sorted: &[T], needles: &[T], is_before: fn(Ordering) -> bool) -> Vec<u32> {
+    let place = |needle: &T| {
+        let (mut begin, mut end) = (0, sorted.len());
+        while begin < end {
+            let middle = begin + (end - begin) / 2;
+            if is_before(order(sorted[middle], *needle)) { begin = middle + 1 } else { end = middle }
+        }
+        begin as u32
+    };
+    needles.iter().map(place).collect()
+}
+
+/// Returns for each needle the number of sorted elements below it.
+pub fn lower_bound<T: Number>(sorted: &[T], needles: &[T]) -> Vec<u32> {
+    bisect(sorted, needles, Ordering::is_lt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::upper_bound;
+
+    #[test]
+    fn bounds_by_hand() {
+        let nan = f32::NAN;
+        let (x, needles) =
+            ([-1.0, -0.0, 0.0, 2.0, nan, nan], [-2.0, 0.0, -0.0, 1.0, 2.0, f32::INFINITY, nan]);
+        assert_eq!(lower_bound(&x, &needles), [0, 1, 1, 3, 3, 4, 4]);
+        assert_eq!(upper_bound(&x, &needles), [0, 3, 3, 3, 4, 4, 6]);
+        assert_eq!(lower_bound(&[] as &[u32], &[3]), [0]);
+    }
+}

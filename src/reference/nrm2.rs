@@ -1,0 +1,43 @@
+//! The Euclidean norm.
+
+use super::Number;
+use super::judge::{Wanted, by_input, input};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16], T => {
+        let x = input::<T>(form, 0)?;
+        Ok(vec![Wanted::rounded(T::DTYPE, &[], &[nrm2(x)], &[nrm2_bound(x)])?])
+    })
+}
+
+/// Computes the Euclidean norm in `f64`, not rounded: the squares of f32 do not overflow there.
+pub fn nrm2<T: Number>(x: &[T]) -> f64 {
+    x.iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>().sqrt()
+}
+
+/// Returns the error bound of [`nrm2`] in f32, in a tree; subnormal numbers may be taken for 0.
+pub fn nrm2_bound<T: Number>(x: &[T]) -> f64 {
+    let (n, norm) = (x.len() as f64, nrm2(x));
+    let depth = n.min(64.0 + n.max(1.0).log2() + n / 8192.0) + 16.0;
+    let half_step = if T::DTYPE == DType::F16 { 2f64.powi(-11) } else { 0.0 };
+    let bound = (depth * 2f64.powi(-24) + half_step) * norm + n.sqrt() * f64::from(f32::MIN_POSITIVE);
+    if norm.is_finite() { bound } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn norms_by_hand() {
+        assert_eq!(nrm2(&[3.0f32, -4.0]), 5.0);
+        assert_eq!(nrm2(&[3e38f32]), f64::from(3e38f32));
+        assert_eq!((nrm2::<f32>(&[]), nrm2_bound::<f32>(&[])), (0.0, 0.0));
+        assert_eq!(nrm2(&[f32::NEG_INFINITY, 1.0]), f64::INFINITY);
+        assert!(nrm2(&[f32::NAN, f32::INFINITY]).is_nan());
+    }
+}

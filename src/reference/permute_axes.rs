@@ -1,0 +1,40 @@
+//! Axes in another order.
+
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::dense::PermuteAxes;
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (shape, axes) = descriptor::<PermuteAxes>(form)?.parts();
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(form, 0), permute_axes(shape, axes, input::<T>(form, 0)?))?])
+    })
+}
+
+/// Returns the elements in row-major order of the axes of the output, each by its indices in the input.
+pub fn permute_axes<T: Copy>(shape: &[usize], axes: &[usize], input: &[T]) -> Vec<T> {
+    let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>();
+    let from = |i: usize| {
+        let (mut rest, mut at) = (i, 0);
+        for &axis in axes.iter().rev() {
+            at += rest % shape[axis] * stride(axis);
+            rest /= shape[axis];
+        }
+        input[at]
+    };
+    (0..input.len()).map(from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_by_hand() {
+        assert_eq!(permute_axes(&[2, 3], &[1, 0], &[1, 2, 3, 4, 5, 6]), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(permute_axes(&[2, 1, 3], &[1, 0, 2], &[1, 2, 3, 4, 5, 6]), [1, 2, 3, 4, 5, 6]);
+        assert!(permute_axes::<u8>(&[2, 0], &[1, 0], &[]).is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! Random numbers.
+
+use super::judge::{Wanted, descriptor, output_shape};
+use crate::element::DType;
+use crate::error::Result;
+use crate::primitives::{Distribution, Random, poisson_table};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (shape, op) = (output_shape(form, 0), descriptor::<Random>(form)?);
+    Ok(vec![match form.dtype() {
+        DType::F32 => {
+            let (numbers, bound) = random_floats(op);
+            // Without a bound every bit is known.
+            let f32s = numbers.iter().map(|x| *x as f32).collect();
+            match bound {
+                Some(bound) => Wanted::near(&shape, f32s, bound)?,
+                None => Wanted::exact(&shape, f32s)?,
+            }
+        }
+        DType::I32 => Wanted::exact(&shape, random_words(op).iter().map(|x| *x as i32).collect())?,
+        _ => Wanted::exact(&shape, random_words(op))?,
+    }])
+}
+
+/// Enciphers a counter: four random words of a seed.
+pub fn philox(counter: [u32; 4], seed: u64) -> [u32; 4] {
+    let halves = |x: u64| (x as u32, (x >> 32) as u32);
+    let (mut x, mut key) = (counter, halves(seed));
+    for _ in 0..10 {
+        let (a_low, a_high) = halves(u64::from(x[0]) * 0xd251_1f53);
+        let (b_low, b_high) = halves(u64::from(x[2]) * 0xcd9e_8d57);
+        x = [b_high ^ x[1] ^ key.0, b_low, a_high ^ x[3] ^ key.1, a_low];
+        key = (key.0.wrapping_add(0x9e37_79b9), key.1.wrapping_add(0xbb67_ae85));
+    }
+    x
+}
+
+/// The word of number `i`, and what the same place holds after each time that its block is enciphered again.
+fn draws(op: &Random, i: usize) -> impl Iterator<Item = u32> + use<> {
+    let (seed, (stream, offset)) = (op.key(), op.place());
+    let at = offset % 4 + i as u64;
+    let block = offset / 4 + at / 4;
+    let counter = [block as u32, (block >> 32) as u32, stream as u32, (stream >> 32) as u32];
+    let blocks = std::iter::successors(Some(philox(counter, seed)), move |block| Some(philox(*block, seed)));
+    blocks.map(move |block| block[(at % 4) as usize])
+}
+
+/// Returns the numbers of a distribution of integers, as words; of any other the words of its stream.
+pub fn random_words(op: &Random) -> Vec<u32> {
+    let (low, table) = match op.distribution() {
+        Distribution::Poisson { mean } => poisson_table(mean),
+        _ => (0, Vec::new()),
+    };
+    let number = |i: usize| {
+        let word = draws(op, i).next().unwrap_or(0);
+        match op.distribution() {
+            Distribution::Bernoulli { p } => u32::from(u64::from(word) < (p * 4294967296.0).round() as u64),
+            Distribution::Integers { low, high } => {
+                // A word belongs to an integer by its product with their number. Integers have equally many words once
+                // the first 2^32 % range low words of products are left out.
+                let range = (high - low) as u64;
+                let product = |word: u32| u64::from(word) * range;
+                let fair = |word: &u32| u64::from(product(*word) as u32) >= (1 << 32) % range;
+                let word = draws(op, i).take(65).find(fair).or(draws(op, i).nth(64)).unwrap_or(0);
+                (low as u32).wrapping_add((product(word) >> 32) as u32)
+            }
+            Distribution::Poisson { .. } => low + table.iter().filter(|entry| **entry <= word).count() as u32,
+            _ => word,
+        }
+    };
+    (0..op.len()).map(number).collect()
+}
+
+/// Returns the numbers of a distribution of f32, and the error bound of each unless all bits are known.
+pub fn random_floats(op: &Random) -> (Vec<f64>, Option<Vec<f64>>) {
+    let word = |i: usize| draws(op, i).next().unwrap_or(0);
+    let uniform = |word: u32| f64::from(word as f32 * 2f32.powi(-32) + 2f32.powi(-33));
+    // The bounds of a function, and of a product and a sum; a subnormal number may become 0.
+    let (function, rounding, tiny) = (2f64.powi(-20), 2f64.powi(-23), f64::from(f32::MIN_POSITIVE));
+    let number = |i: usize| match op.distribution() {
+        Distribution::Between { low, high } => {
+            let (low, size) = (f64::from(low), f64::from(high - low));
+            let u = uniform(word(i)) * size;
+            (low + u, rounding * (low.abs() + u) + tiny)
+        }
+        Distribution::Exponential { mean } => {
+            let x = -uniform(word(i)).ln() * f64::from(mean);
+            (x, (function + rounding) * x + tiny)
+        }
+        Distribution::Normal { mean, deviation } => {
+            // Pairs of words give pairs of numbers.
+            let (x, y) = (word(i & !1), word(i | 1));
+            let angle = (f64::from(y) + 0.5) * 2f64.powi(-32) * std::f64::consts::TAU;
+            let (mean, r) = (f64::from(mean), f64::from(deviation) * (-2.0 * uniform(x).ln()).sqrt());
+            let z = r * if i.is_multiple_of(2) { angle.sin() } else { angle.cos() };
+            (mean + z, function * r + rounding * (mean.abs() + r) + tiny)
+        }
+        _ => (uniform(word(i)), 0.0),
+    };
+    let (numbers, bounds): (Vec<_>, Vec<_>) = (0..op.len()).map(number).unzip();
+    let known = op.distribution() == Distribution::Uniform;
+    (numbers, (!known).then_some(bounds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn philox_gives_the_published_answers() {
+        // The known answers of Random123: zeros, ones, and digits of pi.
+        assert_eq!(philox([0; 4], 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        assert_eq!(philox([u32::MAX; 4], u64::MAX), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        assert_eq!(
+            philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], 0x299f_31d0_a409_3822),
+            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+        );
+    }
+
+    #[test]
+    fn positions_follow_seed_stream_and_offset() {
+        let op = Random::new(Distribution::Bits, 6).seed(u64::MAX).stream(u64::MAX);
+        let last = philox([1, 0, u32::MAX, u32::MAX], u64::MAX);
+        assert_eq!(random_words(&op)[4..], last[..2]);
+        assert_eq!(random_words(&op.offset(5))[..3], last[1..]);
+    }
+
+    #[test]
+    fn integers_are_drawn_again_until_they_are_fair() {
+        let range = 3 << 30;
+        let op = Random::new(Distribution::Integers { low: 0, high: range }, 4000);
+        let integers = random_words(&op);
+        // Three of four words are kept; without another draw each third integer would come twice as often.
+        let third = integers.iter().filter(|x| **x % 3 == 0).count();
+        assert!(integers.iter().all(|x| i64::from(*x) < range) && (1230..1440).contains(&third), "{third}");
+    }
+}

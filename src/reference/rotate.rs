@@ -1,0 +1,34 @@
+//! Elements rotated.
+
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::error::Result;
+use crate::primitives::Rotate;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (_, by) = descriptor::<Rotate>(form)?.places();
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(form, 0), rotate(by as i64, input::<T>(form, 0)?))?])
+    })
+}
+
+/// Returns the elements rotated to the left by any number of places.
+pub fn rotate<T: Copy>(by: i64, input: &[T]) -> Vec<T> {
+    let n = input.len() as i128;
+    let from = |i: i128| input[(i + i128::from(by)).rem_euclid(n) as usize];
+    (0..n).map(from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_to_the_left() {
+        assert_eq!(rotate(1, &[1, 2, 3]), [2, 3, 1]);
+        assert_eq!(rotate(-1, &[1, 2, 3]), [3, 1, 2]);
+        assert_eq!(rotate(i64::MIN, &[1, 2, 3, 4]), [1, 2, 3, 4]);
+        assert!(rotate::<u8>(5, &[]).is_empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! Rows combined by index.
+
+use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::error::{Result, err};
+use crate::primitives::{Scatter, ScatterOp};
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, distinct) = descriptor::<Scatter>(form)?.rule();
+    let (shape, indices) = (output_shape(form, 0), input(form, 1)?);
+    let (rows, n) = (shape[0], shape[1..].iter().product());
+    let mut seen: Vec<_> = indices.iter().filter(|i| (**i as usize) < rows).collect();
+    seen.sort_unstable();
+    if distinct && seen.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(err!(InvalidArgument, "reference: indices repeat that were promised to be distinct"));
+    }
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let (x, into) = (input::<T>(form, 0)?, input::<T>(form, 2)?);
+        let result = scatter(op, n, x, indices, into);
+        Ok(vec![match op == ScatterOp::Add && form.dtype().is_float() {
+            true => Wanted::near(&shape, result, scatter_bound(n, x, indices, into))?,
+            false => Wanted::exact(&shape, result)?,
+        }])
+    })
+}
+
+/// The places in `into` and `x` of the elements that meet, in order.
+fn places(n: usize, indices: &[u32], len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let rows = len.checked_div(n).unwrap_or(0);
+    let valid = indices.iter().enumerate().filter(move |(_, to)| (**to as usize) < rows);
+    valid.flat_map(move |(from, to)| (0..n).map(move |j| (*to as usize * n + j, from * n + j)))
+}
+
+/// Returns `into` with rows of `n` elements of `x` combined into it by index, in order, rounded after each step.
+pub fn scatter<T: Number>(op: ScatterOp, n: usize, x: &[T], indices: &[u32], into: &[T]) -> Vec<T> {
+    let key = |x: T| (x.to_f64(), !x.to_f64().is_sign_negative());
+    let combined = |a: T, b: T| match op {
+        ScatterOp::Set => b,
+        ScatterOp::Add => T::narrow(a.widen() + b.widen()),
+        _ if a.to_f64().is_nan() || b.to_f64().is_nan() => T::from_f64(f64::NAN),
+        ScatterOp::Min => {
+            if key(b) < key(a) {
+                b
+            } else {
+                a
+            }
+        }
+        ScatterOp::Max => {
+            if key(b) > key(a) {
+                b
+            } else {
+                a
+            }
+        }
+    };
+    let mut result = into.to_vec();
+    for (to, from) in places(n, indices, into.len()) {
+        result[to] = combined(result[to], x[from]);
+    }
+    result
+}
+
+/// Returns the error bound of each sum, in any order.
+pub fn scatter_bound<T: Number>(n: usize, x: &[T], indices: &[u32], into: &[T]) -> Vec<f64> {
+    let unit = if size_of::<T>() == 2 { 2f64.powi(-11) } else { 2f64.powi(-24) };
+    let mut sums: Vec<_> = into.iter().map(|x| (x.to_f64().abs(), 1.0)).collect();
+    for (to, from) in places(n, indices, into.len()) {
+        sums[to] = (sums[to].0 + x[from].to_f64().abs(), sums[to].1 + 1.0);
+    }
+    // Both sums are off by so much.
+    sums.iter().map(|(sum, terms)| 2.0 * terms * unit * sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_combined_in_order() {
+        let (x, into) = ([1.0, 2.0, -3.0, 4.0, 5.0, -0.0], [0.0f32, 0.0, 7.0, 8.0]);
+        let by = |op, indices: &[u32]| scatter(op, 2, &x, indices, &into);
+        assert_eq!(by(ScatterOp::Set, &[1, 1, 2]), [0.0, 0.0, -3.0, 4.0]);
+        assert_eq!(by(ScatterOp::Add, &[1, 1, u32::MAX]), [0.0, 0.0, 5.0, 14.0]);
+        assert_eq!(by(ScatterOp::Min, &[1, 1, 0]), [0.0, -0.0, -3.0, 2.0]);
+        assert!(by(ScatterOp::Min, &[1, 1, 0])[1].is_sign_negative());
+        assert_eq!(by(ScatterOp::Max, &[0, 0, 0]), [5.0, 4.0, 7.0, 8.0]);
+        assert!(scatter(ScatterOp::Max, 1, &[f32::NAN], &[0], &[1.0])[0].is_nan());
+        assert_eq!(scatter(ScatterOp::Add, 1, &[200u8], &[0], &[100]), [44]);
+    }
+}

@@ -1,0 +1,21 @@
+//! The last place of each needle in sorted elements.
+
+use super::Number;
+use super::judge::{Wanted, by_input, input, output_shape};
+use super::lower_bound::bisect;
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+use std::cmp::Ordering;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let places = upper_bound(input::<T>(form, 0)?, input::<T>(form, 1)?);
+        Ok(vec![Wanted::exact(&output_shape(form, 0), places)?])
+    })
+}
+
+/// Returns for each needle the number of sorted elements that are at most the needle.
+pub fn upper_bound<T: Number>(sorted: &[T], needles: &[T]) -> Vec<u32> {
+    bisect(sorted, needles, Ordering::is_le)
+}

@@ -1,0 +1,78 @@
+//! `LowerBound` and `UpperBound` against the references.
+
+use crate::nn::training::refusal;
+use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::reference::{lower_bound, upper_bound};
+
+/// Searches with both ops, with elements behind the output.
+pub(super) fn check<T: Sample>(device: &Device, sorted: &[T], needles: &[T])
+where
+    LowerBound: Op<T>,
+    UpperBound: Op<T>,
+{
+    let gpu = &device.gpu;
+    let (x, y) = (gpu.upload(sorted).unwrap(), gpu.upload(needles).unwrap());
+    let m = needles.len();
+    let places = [(); 2].map(|()| gpu.upload(&vec![77u32; m + 2]).unwrap());
+    let lower = LowerBound::new(sorted.len(), m).plan::<T>(gpu).unwrap();
+    let upper = UpperBound::new(sorted.len(), m).plan::<T>(gpu).unwrap();
+    let mut rec = gpu.recorder();
+    lower.record(&mut rec, &x, &y, places[0].slice(..m).unwrap()).unwrap();
+    upper.record(&mut rec, &x, &y, places[1].slice(..m).unwrap()).unwrap();
+    rec.submit().unwrap();
+    for (places, want) in places.iter().zip([lower_bound(sorted, needles), upper_bound(sorted, needles)]) {
+        let what = format!("{}: {m} {} in {}", device.label, T::DTYPE, sorted.len());
+        assert_eq!(places.read().unwrap(), [want, vec![77; 2]].concat(), "{what}");
+    }
+}
+
+#[test]
+fn bounds_match_the_reference_in_every_type() {
+    fn of<T: Sample>(device: &Device)
+    where
+        LowerBound: Op<T>,
+        UpperBound: Op<T>,
+    {
+        let mut random = Random::new(9);
+        for (n, m) in [(0, 3), (1, 5), (2, 1), (1000, 300), (1023, 0)] {
+            let mut sorted: Vec<T> = random.elements(n);
+            sorted.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+            // Every element, and others.
+            let needles: Vec<T> = sorted.iter().copied().chain(random.any(m)).take(m).collect();
+            check(device, &sorted, &needles);
+            check(device, &sorted, &random.any::<T>(m));
+        }
+    }
+    for device in devices() {
+        of::<f32>(device);
+        of::<f16>(device);
+        of::<i32>(device);
+        of::<u32>(device);
+    }
+}
+
+#[test]
+fn bounds_of_nan_zeros_and_unsorted_elements_are_as_documented() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let sorted = [-inf, -1.0, -0.0, 0.0, 0.0, 3.0, 3.0, inf, nan, -nan, nan];
+    let needles = [nan, -nan, -0.0, 0.0, -inf, inf, 3.0, 2.0, -5.0, f32::MAX];
+    let mixed = Random::new(4).any::<f32>(500);
+    for device in devices() {
+        check(device, &sorted, &needles);
+        check(device, &sorted[..8], &needles);
+        check(device, &sorted.map(f16::from_f32), &needles.map(f16::from_f32));
+        check(device, &mixed, &needles);
+    }
+}
+
+#[test]
+fn bounds_reject_invalid_arguments() {
+    let Some(gpu) = gpu() else { return };
+    assert_eq!(refusal::<f32>(gpu, &LowerBound::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &UpperBound::new(usize::MAX, 1)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<f32>(gpu, &UpperBound::new(1, usize::MAX)), ErrorKind::TooLarge);
+}
