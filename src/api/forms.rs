@@ -178,6 +178,7 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
         match role {
             Role::Updated(array) => HostArray::new(array.shape(), data),
             Role::Result(shape) => HostArray::new(shape, data),
+            Role::CountedEach(numbers) => HostArray::new(&[count, *numbers], data.front(count * numbers)),
             Role::Given(_) | Role::Counted | Role::Count => HostArray::new(&[count], data.front(count)),
         }
     };

@@ -1,9 +1,9 @@
 //! One result for each run of equal keys.
 
-use super::operator::{Reducer, Sum, by_operator};
+use super::operator::{Reducer, Sum, asked_values, by_operator, by_state};
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
-use super::scan::ScanForm;
-use super::{CustomOp, Max, Min, Prod, WORDS};
+use super::scan::{STATE_SAMPLE, ScanForm};
+use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
@@ -41,7 +41,8 @@ use std::marker::PhantomData;
 ///
 /// # Types
 /// Values of f32, i32 and u32, with [`Sum`], [`Prod`](crate::Prod), [`Min`](crate::Min), [`Max`](crate::Max) and
-/// [`CustomOp`], which need not commute: operands keep their order. Keys are u32;
+/// [`CustomOp`], which need not commute: operands keep their order. Operators over a state, too: [`MinMax`] and
+/// [`StateOp`] of the same types, others of f32; their values and results may have several numbers each. Keys are u32;
 /// [`with_keys`](ReduceByKey::with_keys) selects i32 or f32. Float keys are compared by value: -0 equals +0, and
 /// NaN equals nothing. A run has the bits of its first key.
 ///
@@ -152,7 +153,7 @@ pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
     inputs: &[Input::new("keys", "(n)"), Input::new("values", "(n)")],
-    outputs: &[("keys", "(count)"), ("results", "(count)")],
+    outputs: &[("keys", "(count)"), ("results", "(count, each)")],
     types: &WORDS,
     options: OPTIONS,
     domains: &[("keys", Domain::Runs), ("values", Domain::Combined)],
@@ -165,7 +166,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (keys, [n]) = asked.array("keys")?;
-    let values = asked.of_own_type("values", &[n])?;
+    let (values, results) = asked_values(asked, "values", n)?;
     let (of_keys, dtype) = (keys.dtype(), values.dtype());
     if !WORDS.contains(&of_keys) {
         return Err(err!(
@@ -174,11 +175,13 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         ));
     }
     let (form, tile) = (ScanForm::of(asked), tile(asked)?);
-    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
-    by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
+    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, results, Role::Count];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
+        Ok(Form::new::<T>(ReduceByKey { op, n, form, tile, keys: PhantomData::<K> }, operands))
+    }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
         let reduce = ReduceByKey { op, n, form, tile, keys: PhantomData::<K> };
         by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
-    }))
+    })))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -192,6 +195,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                 let reduce = ReduceByKey::new($op, n).with_keys::<$key>().variant(variant);
                 programs.push(Op::<$t>::lower(&reduce, profile)?);
             })*)*};
+        }
+        if n <= 100_000 {
+            lower! { Affine::maps(), u32 => f32; MinMax, i32 => i32, f32; StateOp::new(STATE_SAMPLE), u32 => u32; }
         }
         lower! { Sum, u32 => f32, u32; Max, f32 => f32; Min, i32 => i32; Prod, f32 => i32; custom.clone(), u32 => f32; }
     }

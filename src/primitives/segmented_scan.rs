@@ -1,8 +1,8 @@
 //! Prefix sums that restart at flags.
 
-use super::operator::{OP, Reducer, Sum, by_operator};
-use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
-use super::{CustomOp, DTYPES, Max, Min};
+use super::operator::{OP, Reducer, Sum, asked_row, by_operator, by_state};
+use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
+use super::{Affine, CustomOp, DTYPES, Max, MeanVariance, Min, StateOp};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::When;
@@ -40,7 +40,8 @@ use half::f16;
 /// [`exclusive`](SegmentedScan::exclusive) leaves out the element itself: a segment begins with the identity.
 ///
 /// # Types, precision and determinism
-/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator. In the variant `lookback` the
+/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator, also over a state, whose elements and
+/// results may have several numbers. In the variant `lookback` the
 /// rounding of segments that span tiles may vary from run to run, which
 /// [`deterministic`](SegmentedScan::deterministic) rules out. NaN and infinities stay within their segment.
 ///
@@ -129,7 +130,7 @@ pub(super) const INFO: Operation = Operation {
     name: "segmented-scan",
     about: "all prefixes combined, anew from each head on",
     inputs: &[Input::new("input", "(n)"), Input::new("heads", "u32 (n)")],
-    outputs: &[("output", "(n)")],
+    outputs: &[("output", "(n, each)")],
     types: &DTYPES,
     options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
     make: Some(make),
@@ -143,14 +144,17 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (input, [n]) = asked.array("input")?;
+    let (elements, n) = asked_row(asked, "input")?;
     let heads = asked.indices("heads", &[n], 2)?;
+    let (output, input) = (Role::Result(elements.results(&[n])), elements.input);
     let (dtype, form) = (input.dtype(), ScanForm::of(asked));
-    let operands = vec![Role::Given(input), Role::Given(heads), Role::Result(vec![n])];
-    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+    let operands = vec![Role::Given(input), Role::Given(heads), output];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
+        Ok(Form::new::<T>(SegmentedScan { op, n, form }, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = SegmentedScan { op, n, form };
         by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
-    })
+    }))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -166,6 +170,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             })*)*};
         }
         lower! { Sum => f32, f16; Max => i32; Min => f32; custom.clone() => u32; }
+        if n <= 100_000 {
+            lower! { Affine::recurrence() => f32; MeanVariance::sample() => f32; StateOp::new(STATE_SAMPLE) => u32; }
+        }
     }
     Ok(programs)
 }

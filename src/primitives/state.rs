@@ -77,8 +77,8 @@ impl MeanVariance {
 pub struct LogSumExp;
 
 /// Composes affine maps `x -> a x + b` in order. An element is 2 numbers of f32, `a, b`; so is a result, unless
-/// [`recurrence`](Self::recurrence) asks for one. Both are rounded once a map. An infinity or NaN spreads as in
-/// arithmetic.
+/// [`recurrence`](Self::recurrence) asks for one. Both are rounded once a map. The result of no maps is `1, 0`. From an
+/// infinite or NaN number on, results may be any non-finite numbers.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -313,6 +313,17 @@ impl<'a> Monoid<'a> {
             1 => 8,
             4 => 32,
             _ => 16,
+        }
+    }
+
+    /// Returns the spec of kernels that scan: the least and greatest floats are infinities.
+    pub(crate) fn scan_spec(&self) -> Spec {
+        let spec = self.spec();
+        // Ordered keys hold infinity, which is the identity of floats.
+        match (self.op, self.dtype.is_float()) {
+            (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
+            (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
+            _ => spec,
         }
     }
 

@@ -357,6 +357,8 @@ pub enum Role {
     Result(Vec<usize>),
     /// An output of which only the first elements count. [`Count`](Self::Count) holds their number.
     Counted,
+    /// As [`Counted`](Self::Counted), of elements that have as many numbers each.
+    CountedEach(usize),
     /// The number of elements of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
 }
@@ -364,14 +366,14 @@ pub enum Role {
 impl Role {
     /// Whether the operand is an output.
     pub fn is_output(&self) -> bool {
-        matches!(self, Self::Updated(_) | Self::Result(_) | Self::Counted)
+        matches!(self, Self::Updated(_) | Self::Result(_) | Self::Counted | Self::CountedEach(_))
     }
 
     /// Returns the contents before the op runs.
     pub fn input(&self) -> Option<&HostArray> {
         match self {
             Self::Given(array) | Self::Updated(array) => Some(array),
-            Self::Result(_) | Self::Counted | Self::Count => None,
+            Self::Result(_) | Self::Counted | Self::CountedEach(_) | Self::Count => None,
         }
     }
 }
@@ -423,7 +425,7 @@ impl Form {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
             Role::Result(shape) => shape.clone(),
-            Role::Given(_) | Role::Counted | Role::Count => Vec::new(),
+            Role::Given(_) | Role::Counted | Role::CountedEach(_) | Role::Count => Vec::new(),
         })
     }
 

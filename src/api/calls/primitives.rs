@@ -9,6 +9,11 @@ use crate::primitives::{
 };
 use crate::program::Op;
 
+/// Elements of an operator among `len` numbers. A rest fails when the operands are compared with the program's.
+fn elements_of<T: Element, O: Reducer<T>>(op: &O, len: usize) -> Result<usize> {
+    Ok(len / Monoid::new(&op.operator(), T::DTYPE)?.inputs())
+}
+
 impl Gpu {
     /// Reduces all of `input` to one value, in a new buffer: [`Reduce`].
     ///
@@ -90,7 +95,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.scan(input, &Scan::new(op, input.len()))
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.scan(input, &Scan::new(op, n))
     }
 
     /// Computes all prefixes of `input`, each without its last element, into a new buffer: [`Scan`]. The first is the
@@ -104,7 +110,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.scan(input, &Scan::new(op, input.len()).exclusive())
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.scan(input, &Scan::new(op, n).exclusive())
     }
 
     fn scan<T: Element, O: Reducer<T, Output = T>>(
@@ -138,7 +145,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()))
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, n))
     }
 
     /// Computes all prefixes of each segment of `input`, each without its last element, into a new buffer:
@@ -154,7 +162,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()).exclusive())
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, n).exclusive())
     }
 
     fn segmented_scan<T: Element, O: Reducer<T, Output = T>>(
@@ -334,7 +343,8 @@ impl Gpu {
         op: O,
     ) -> Result<(Buffer<T>, Buffer<u32>)> {
         let (values, heads) = (values.into(), heads.into());
-        let op = SegmentedReduce::new(op, values.len());
+        let n = elements_of::<T, O>(&op, values.len())?;
+        let op = SegmentedReduce::new(op, n);
         let given = [("values", values.untyped()), ("heads", heads.untyped())];
         self.call::<T, _>(&op, &given)?.outputs(["results", "count"])
     }
