@@ -10,7 +10,7 @@ use support::Case;
 #[cfg(feature = "cuda")]
 use support::random_on_cuda;
 use support::{Bench, centred, half, random};
-use tilework::attention::{Attention, CoopTile, FlashTile};
+use tilework::attention::{Attention, AttentionBackward, CoopTile, FlashTile};
 #[cfg(feature = "cuda")]
 use tilework::cuda::CudaOp;
 use tilework::prelude::*;
@@ -22,6 +22,7 @@ fn main() -> Result<()> {
         ("attention", attention),
         ("attention-window", window),
         ("attention-decode", decode),
+        ("attention-backward", backward),
         ("attention-tiles", tiles),
     ])
 }
@@ -121,6 +122,39 @@ fn decode(bench: &mut Bench) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Gradients of prompts.
+fn backward(bench: &mut Bench) -> Result<()> {
+    fn one<T: Element>(
+        bench: &mut Bench,
+        size: &str,
+        ops: &[AttentionBackward],
+        value: impl Fn(u32) -> T,
+    ) -> Result<()>
+    where
+        AttentionBackward: Op<T>,
+    {
+        let gpu = bench.gpu.clone();
+        let program = Op::<T>::lower(&ops[0], gpu.profile())?;
+        let given = program.operands.iter().map(|operand| random(&gpu, operand.len, &value));
+        let all = given.collect::<Result<Vec<_>>>()?;
+        let operands: Vec<&dyn support::Operand> = all.iter().map(|x| x as &dyn support::Operand).collect();
+        ops.iter().try_for_each(|op| bench.op::<T>(op, size, &operands))
+    }
+    let (batch, heads, t) = bench.scale((4, 16, 4096), (1, 2, 128));
+    for d in [64, 128] {
+        let op = AttentionBackward::new([batch, heads, t, d], [heads, t]);
+        let size = format!("B{batch} H{heads} T{t} D{d}");
+        one::<f32>(bench, &size, std::slice::from_ref(&op), centred)?;
+        one::<f16>(bench, &size, &[op.clone()], half)?;
+        one::<f16>(bench, &format!("{size} causal"), &[op.causal()], half)?;
+    }
+    // `naive` takes minutes at full size.
+    let t = t / 8;
+    let op = AttentionBackward::new([batch, heads, t, 64], [heads, t]);
+    let ops = ["naive", "flash"].map(|variant| op.clone().variant(variant));
+    one::<f32>(bench, &format!("B{batch} H{heads} T{t} D64"), &ops, centred)
 }
 
 /// Tiles of `flash` and `coop`.

@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Bench, centred, random};
+use half::f16;
+use support::{Bench, centred, half, random};
 use tilework::conv::ThreadOutputs;
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -30,10 +31,15 @@ fn filter1d(bench: &mut Bench) -> Result<()> {
     );
     let most = cases.iter().map(|c| c.0).max().unwrap_or(0);
     let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
+    let (halves, out) = (random(&gpu, most, half)?, gpu.alloc::<f16>(most)?);
     for (n, f) in cases {
+        let (size, filter) = (format!("{n} {f}"), gpu.uniform(&weights(f))?);
         for v in Filter1d::variants() {
             let desc = Filter1d::new(n, &weights(f)).variant(v.name);
-            bench.op::<f32>(&desc, format!("{n} {f}"), &[&x, &y])?;
+            bench.op::<f32>(&desc, &size, &[&x, &y])?;
+            bench.op::<f16>(&desc, &size, &[&halves, &out])?;
+            let desc = Filter1d::with_filter(n, f).variant(v.name);
+            bench.op::<f32>(&desc, format!("{size} operand"), &[&x, &filter, &y])?;
         }
     }
     Ok(())
@@ -52,14 +58,19 @@ fn filter2d(bench: &mut Bench) -> Result<()> {
     let most = cases.iter().map(|c| c.0[0] * c.0[1]).max().unwrap_or(0);
     let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
     let (bytes, out) = (random(&gpu, most, |b| b as u8)?, gpu.alloc::<u8>(most)?);
+    let (halves, out_halves) = (random(&gpu, most, half)?, gpu.alloc::<f16>(most)?);
     for ([h, w], f) in cases {
         let size = format!("{h}x{w} {}x{}", f[0], f[1]);
+        let filter = gpu.uniform(&weights(f[0] * f[1]))?;
         for v in Filter2d::variants() {
             let desc = Filter2d::new([h, w], f, &weights(f[0] * f[1])).variant(v.name);
             bench.op::<f32>(&desc, &size, &[&x, &y])?;
             if f == [5, 5] {
                 bench.op::<u8>(&desc, &size, &[&bytes, &out])?;
             }
+            bench.op::<f16>(&desc, &size, &[&halves, &out_halves])?;
+            let desc = Filter2d::with_filter([h, w], f).variant(v.name);
+            bench.op::<f32>(&desc, format!("{size} operand"), &[&x, &filter, &y])?;
         }
     }
     Ok(())
@@ -80,11 +91,16 @@ fn filter3d(bench: &mut Bench) -> Result<()> {
     );
     let most = cases.iter().map(|c| c.0).max().unwrap_or(0usize).pow(3);
     let (x, y) = (random(&gpu, most, centred)?, gpu.alloc::<f32>(most)?);
+    let (halves, out) = (random(&gpu, most, half)?, gpu.alloc::<f16>(most)?);
     for (n, f) in cases {
         let size = format!("{n}x{n}x{n} {}x{}x{}", f[0], f[1], f[2]);
+        let filter = gpu.uniform(&weights(f.iter().product()))?;
         for v in Filter3d::variants() {
             let desc = Filter3d::new([n; 3], f, &weights(f.iter().product())).variant(v.name);
             bench.op::<f32>(&desc, &size, &[&x, &y])?;
+            bench.op::<f16>(&desc, &size, &[&halves, &out])?;
+            let desc = Filter3d::with_filter([n; 3], f).variant(v.name);
+            bench.op::<f32>(&desc, format!("{size} operand"), &[&x, &filter, &y])?;
         }
     }
     Ok(())

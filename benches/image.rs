@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Bench, random};
+use half::f16;
+use support::{Bench, half, random};
 use tilework::Result;
 use tilework::image::Layout;
 use tilework::prelude::*;
@@ -39,9 +40,10 @@ fn images(bench: &Bench) -> Vec<Image> {
     )
 }
 
-/// Random elements of both types for the largest image, and memory for results.
+/// Random elements of each type for the largest image, and memory for results.
 struct Pixels {
     u8: (Buffer<u8>, Buffer<u8>),
+    f16: (Buffer<f16>, Buffer<f16>),
     f32: (Buffer<f32>, Buffer<f32>),
 }
 
@@ -50,13 +52,15 @@ impl Pixels {
         let n = images.iter().map(|i| i.h * i.w * i.channels).max().unwrap_or(0);
         Ok(Self {
             u8: (random(gpu, n, |b| b as u8)?, gpu.alloc(n)?),
+            f16: (random(gpu, n, half)?, gpu.alloc(n)?),
             f32: (random(gpu, n, share)?, gpu.alloc(n)?),
         })
     }
 
-    /// Measures an op on both types.
-    fn measure<D: Op<u8> + Op<f32>>(&self, bench: &mut Bench, op: &D, size: &str) -> Result<()> {
+    /// Measures an op on each type that it takes.
+    fn measure<D: Op<u8> + Op<f16> + Op<f32>>(&self, bench: &mut Bench, op: &D, size: &str) -> Result<()> {
         bench.op::<u8>(op, size, &[&self.u8.0, &self.u8.1])?;
+        bench.op::<f16>(op, size, &[&self.f16.0, &self.f16.1])?;
         bench.op::<f32>(op, size, &[&self.f32.0, &self.f32.1])
     }
 }

@@ -5,10 +5,10 @@ mod support;
 use half::f16;
 use support::{Bench, Operand, centred, half, random};
 use tilework::nn::{
-    ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
-    GatherRows, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
-    Pool2dBackward, PoolKind, RmsNorm, RmsNormBackward, Rope, Sequential, Sgd, Softmax, SoftmaxBackward,
-    SquaredError,
+    ActivationBackward, Adam, BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
+    CrossEntropy, GatherRows, LayerNorm, LayerNormBackward, LogSoftmax, LogSoftmaxBackward, MeanPool, Pool2d,
+    Pool2dBackward, Pool2dBackwardWeights, PoolKind, RmsNorm, RmsNormBackward, Rope, Sequential, Sgd,
+    Softmax, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -24,10 +24,12 @@ fn main() -> Result<()> {
         ("rows-lanes", rows_lanes),
         ("pool", pool),
         ("pool-backward", pool_backward),
+        ("pool-backward-weights", pool_backward_weights),
         ("batch-norm", batch_norm),
         ("batch-norm-train", batch_norm_train),
         ("cross-entropy", cross_entropy),
         ("squared-error", squared_error),
+        ("binary-cross-entropy", binary_cross_entropy),
         ("activation-backward", activation_backward),
         ("bias-backward", bias_backward),
         ("softmax-backward", softmax_backward),
@@ -172,6 +174,20 @@ fn pool(bench: &mut Bench) -> Result<()> {
     run(bench, &global, "direct", "avg global")
 }
 
+fn pool_backward_weights(bench: &mut Bench) -> Result<()> {
+    let shape = bench.scale([32, 64, 112, 112], [1, 8, 56, 56]);
+    let [n, c, h, w] = shape;
+    for (kernel, stride) in [([2, 2], [2, 2]), ([3, 3], [1, 1])] {
+        let op = Pool2dBackwardWeights::new(shape, kernel).stride(stride);
+        let windows = op.dy_shape()?.iter().product();
+        let [x, dy] = [shape.iter().product(), windows].map(|len| random(&bench.gpu, len, centred));
+        let dw = bench.gpu.alloc::<f32>(kernel.iter().product())?;
+        let size = format!("{n}x{c}x{h}x{w} {}x{} stride {}", kernel[0], kernel[1], stride[0]);
+        bench.op::<f32>(&op, size, &[&x?, &dy?, &dw])?;
+    }
+    Ok(())
+}
+
 fn pool_backward(bench: &mut Bench) -> Result<()> {
     let shape = bench.scale([32, 64, 112, 112], [1, 8, 56, 56]);
     let [n, c, h, w] = shape;
@@ -282,6 +298,11 @@ fn squared_error(bench: &mut Bench) -> Result<()> {
     any(bench, &SquaredError::new(n).with_gradient(), n.to_string())
 }
 
+fn binary_cross_entropy(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    any(bench, &BinaryCrossEntropy::new(n).with_gradient(), n.to_string())
+}
+
 fn sgd(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 26, 1 << 18);
     any(bench, &Sgd::new(n, 1e-9), n.to_string())?;
@@ -307,7 +328,7 @@ fn sequential(bench: &mut Bench) -> Result<()> {
         .linear(10);
     for batch in bench.scale([128, 1024], [4, 16]) {
         any(bench, &net.forward(batch), format!("batch of {batch}"))?;
-        any(bench, &net.train(batch, Adam::new(0, 1e-3)), format!("batch of {batch}"))?;
+        any(bench, &net.train(batch, Adam::for_network(1e-3)), format!("batch of {batch}"))?;
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ fn main() -> Result<()> {
         ("histogram", histogram),
         ("sort", sort),
         ("top-k", top_k),
+        ("trees", trees),
     ])
 }
 
@@ -128,6 +129,42 @@ fn states(bench: &mut Bench) -> Result<()> {
         })*};
     }
     each!(MinMax, MeanVariance::population(), LogSumExp, Affine::maps(), Affine::recurrence());
+    Ok(())
+}
+
+/// Work lists, and trees whose levels are made from them: points in 16 clusters, and a field with ripples.
+fn trees(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let n = bench.scale(1 << 24, 1 << 16);
+    let (items, flags) = (random(&gpu, n, |b| b)?, random(&gpu, n, |b| (b >> 7) & 1)?);
+    let length = gpu.upload(&[n as u32])?;
+    let (list, children, wanted) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(1)?, gpu.alloc::<u32>(1)?);
+    for variant in Frontier::variants() {
+        let op = Frontier::new(n).children(4).variant(variant.name);
+        bench.op::<u32>(&op, n.to_string(), &[&items, &flags, &length, &list, &children, &wanted])?;
+    }
+    drop((items, flags, list));
+    let n = bench.scale(1 << 20, 1 << 14);
+    let spread = |x: u32| (x % 1009) as f32 * (x / 1009 % 1013) as f32 / (1009.0 * 1013.0);
+    let points: Vec<f32> = (0..2 * n as u32)
+        .map(|i| (i / 2 % 16 * (3 + 4 * (i % 2)) % 16) as f32 + spread(i.wrapping_mul(0x9e37_79b9) >> 8))
+        .collect();
+    let points = gpu.upload(&points)?;
+    for variant in Quadtree::variants() {
+        let op = Quadtree::new(n).depth(12).variant(variant.name);
+        let (nodes, count) = (gpu.alloc::<u32>(6 * op.max_nodes())?, gpu.alloc::<u32>(1)?);
+        bench.op::<f32>(&op, format!("{n} points"), &[&points, &nodes, &count])?;
+    }
+    let field = "fn field(p: vec2<f32>) -> f32 {
+        let r = distance(p, vec2<f32>(0.3, 0.4));
+        return cos(100.0 * r) * exp(-5.0 * r);
+    }";
+    let depth = bench.scale(10, 6);
+    for variant in AdaptiveGrid::variants() {
+        let op = AdaptiveGrid::of_function(field).levels(3, depth).variant(variant.name);
+        let (nodes, values) = (gpu.alloc::<u32>(4 * op.max_nodes())?, gpu.alloc::<f32>(2 * op.max_nodes())?);
+        bench.op::<f32>(&op, format!("levels 3 to {depth}"), &[&nodes, &values, &wanted])?;
+    }
     Ok(())
 }
 

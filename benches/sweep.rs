@@ -6,6 +6,7 @@
 //!
 //! - `--shapes N` of each op, drawn from `--seed N`; `--seconds N` bounds all, `--most-ms N` one run of a way
 //! - `--json FILE` for the rows; `--all on` adds all times to them
+//! - `--given FILE` measures the shapes of a list instead
 //! - `--list FILE` for the shapes, which `benches/peers/sweep.py` measures with PyTorch; `--merge FILE` adds its times
 //! - `--picture FILE.svg`: regret over size
 //! - `--tiles off` measures variants only; with `--plain on` no product is transposed and all its sides are multiples
@@ -21,11 +22,12 @@ mod support;
 
 use candidates::Measured;
 use serde_json::{Value, json};
-use shapes::{Drawn, Random};
+use shapes::{Drawn, Kind, Random};
 use std::time::{Duration, Instant};
 use tilework::Result;
 use tilework::gpu::{AdapterFilter, Tuning};
 use tilework::prelude::*;
+use tilework::program::DeviceProfile;
 
 /// What the command line asks for.
 struct Options {
@@ -36,6 +38,7 @@ struct Options {
     most_seconds: f64,
     tiles: bool,
     json: Option<String>,
+    given: Option<String>,
     list: Option<String>,
     picture: Option<String>,
     merge: Option<String>,
@@ -53,6 +56,7 @@ impl Options {
             most_seconds: 0.1,
             tiles: true,
             json: None,
+            given: None,
             list: None,
             picture: None,
             merge: None,
@@ -77,6 +81,7 @@ impl Options {
                 "--most-ms" => options.most_seconds = number()? * 1e-3,
                 "--tiles" => options.tiles = value != "off",
                 "--json" => options.json = Some(value),
+                "--given" => options.given = Some(value),
                 "--list" => options.list = Some(value),
                 "--picture" => options.picture = Some(value),
                 "--all" => options.all = value != "off",
@@ -144,44 +149,50 @@ fn write(path: &str, text: &str) {
     std::fs::write(path, text).unwrap_or_else(|e| println!("{path}: {e}"));
 }
 
-/// Measures shapes of all ops in turn, so that the time that is left cuts all alike.
+/// Shapes of all ops in turn, so that the time that is left cuts all alike; or those of a list.
+fn drawn(profile: &DeviceProfile, options: &Options) -> Vec<(&'static Kind, Drawn)> {
+    let kinds = || shapes::KINDS.iter().filter(|kind| options.wants(kind.op));
+    if let Some(path) = &options.given {
+        let known = |shape: &Value| kinds().find(|k| shape["op"] == k.op && shape["dtype"] == k.dtype);
+        return read(path).iter().filter_map(|shape| Some((known(shape)?, Drawn::listed(shape)?))).collect();
+    }
+    let largest = if profile.is_cpu() { 1.0 / 4096.0 } else { 1.0 };
+    let of = |round: usize, kind: &'static Kind| {
+        let mut random = Random::new(options.seed ^ (round as u64) << 20 ^ shapes::seed_of(kind));
+        let drawn = (kind.draw)(&mut random, largest, round);
+        (kind, if options.plain { drawn.plain() } else { drawn })
+    };
+    (0..options.shapes)
+        .flat_map(|round| kinds().map(move |kind| (round, kind)))
+        .map(|(r, k)| of(r, k))
+        .collect()
+}
+
 fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
     let profile = gpu.profile().clone();
     let (start, limit) = (Instant::now(), Duration::from_secs_f64(options.seconds));
     let mut rows = Vec::new();
-    let kinds: Vec<_> = shapes::KINDS.iter().filter(|kind| options.wants(kind.op)).collect();
-    let largest = if profile.is_cpu() { 1.0 / 4096.0 } else { 1.0 };
-    for round in 0..options.shapes {
-        for kind in &kinds {
-            if start.elapsed() > limit || kind.dtype == "f16" && !profile.features.f16 {
-                continue;
-            }
-            let mut random = Random::new(options.seed ^ (round as u64) << 20 ^ shapes::seed_of(kind));
-            let drawn = (kind.draw)(&mut random, largest, round);
-            let drawn = if options.plain { drawn.plain() } else { drawn };
-            let left = limit.saturating_sub(start.elapsed());
-            match candidates::measure(gpu, kind, &drawn, options.most_seconds, options.tiles, left) {
-                Ok(measured) if !measured.is_empty() => {
-                    let mut row = row(kind, &drawn, &measured, &profile);
-                    if options.all {
-                        row["all"] = measured.iter().map(|m| json!([m.name, m.seconds])).collect();
-                    }
-                    rows.push(row);
+    for (kind, drawn) in drawn(&profile, options) {
+        if start.elapsed() > limit || kind.dtype == "f16" && !profile.features.f16 {
+            continue;
+        }
+        let left = limit.saturating_sub(start.elapsed());
+        match candidates::measure(gpu, kind, &drawn, options.most_seconds, options.tiles, left) {
+            Ok(measured) if !measured.is_empty() => {
+                let mut row = row(kind, &drawn, &measured, &profile);
+                if options.all {
+                    row["all"] = measured.iter().map(|m| json!([m.name, m.seconds])).collect();
                 }
-                Ok(_) => {}
-                Err(e) => println!("{} {}: {e}", kind.op, drawn.name()),
+                rows.push(row);
             }
+            Ok(_) => {}
+            Err(e) => println!("{} {}: {e}", kind.op, drawn.name()),
         }
     }
     Ok(rows)
 }
 
-fn row(
-    kind: &shapes::Kind,
-    drawn: &Drawn,
-    measured: &[Measured],
-    profile: &tilework::program::DeviceProfile,
-) -> Value {
+fn row(kind: &Kind, drawn: &Drawn, measured: &[Measured], profile: &DeviceProfile) -> Value {
     let auto = &measured[0];
     let accurate = measured.iter().filter(|m| m.accurate);
     let best = accurate.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).unwrap_or(auto);
@@ -189,7 +200,7 @@ fn row(
     json!({
         "op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "work": drawn.work,
         "shape": {"op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "inputs": drawn.inputs,
-            "options": drawn.options, "matrix": drawn.matrix},
+            "options": drawn.options, "matrix": drawn.matrix, "work": drawn.work},
         "seconds": auto.seconds, "variant": auto.name, "why": auto.why,
         "best_seconds": best.seconds, "best": best.name, "regret": auto.seconds / best.seconds,
         "backend": profile.id(), "adapter": profile.name, "driver": profile.driver,

@@ -1,8 +1,10 @@
-//! Prints the limits, features and measured ceilings of each adapter.
+//! Prints the limits, features and measured ceilings of each adapter and, if built with the feature `cuda`, of each CUDA
+//! device.
 //!
 //! ```sh
 //! cargo run --release --example device
 //! cargo run --release --example device -- --adapter nvidia --no-measure
+//! cargo run --release --features cuda --example device
 //! ```
 //!
 //! Exit code 2 for bad arguments, 3 without an adapter.
@@ -20,7 +22,8 @@ use tilework::{Gpu, GpuOptions};
 const USAGE: &str = "\
 usage: device [--adapter SUBSTRING] [--no-measure]
 
-  --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver
+  --adapter SUBSTRING  only adapters of this backend, or with this in their name or driver; and CUDA devices
+                       with this in their name
   --no-measure         do not measure ceilings, which takes a moment
 ";
 
@@ -44,10 +47,11 @@ fn run(parser: lexopt::Parser, out: &mut dyn Write) -> Result<(), Failure> {
             _ => return Err(arg.unexpected().into()),
         }
     }
+    let cuda = cuda_devices(&wanted, measure);
     let filter = if wanted.is_empty() { AdapterFilter::Best } else { AdapterFilter::Name(wanted) };
     let adapters: Vec<_> =
         Gpu::adapters().into_iter().enumerate().filter(|(i, p)| filter.fits(*i, p)).collect();
-    if adapters.is_empty() {
+    if adapters.is_empty() && cuda.is_empty() {
         // The error says what is missing, and what to do.
         open(filter)?;
     }
@@ -59,7 +63,69 @@ fn run(parser: lexopt::Parser, out: &mut dyn Write) -> Result<(), Failure> {
         };
         say(out, &describe(index, &profile, ceilings))?;
     }
-    Ok(())
+    say(out, &cuda)
+}
+
+/// Nothing: the program was built without CUDA.
+#[cfg(not(feature = "cuda"))]
+fn cuda_devices(_: &str, _: bool) -> String {
+    String::new()
+}
+
+/// Describes the CUDA devices with `wanted` in their name, or says in one line why there are none.
+#[cfg(feature = "cuda")]
+fn cuda_devices(wanted: &str, measure: bool) -> String {
+    use tilework::cuda::{CudaFilter, CudaGpu, CudaOptions};
+    let devices = match CudaGpu::devices() {
+        Ok(devices) => devices,
+        // Of interest to who asks for all devices.
+        Err(e) if wanted.is_empty() => return format!("{e}\n"),
+        Err(_) => return String::new(),
+    };
+    let wanted = wanted.to_lowercase();
+    let fits = |name: &str| name.to_lowercase().contains(&wanted) || "cuda".contains(&wanted);
+    let devices = devices.iter().enumerate().filter(|(_, device)| fits(&device.name));
+    devices
+        .map(|(ordinal, device)| {
+            let options = CudaOptions { device: CudaFilter::Ordinal(ordinal), ..CudaOptions::default() };
+            let ceilings = measure.then(|| CudaGpu::open(options).and_then(|gpu| gpu.ceilings()));
+            describe_cuda(ordinal, device, ceilings)
+        })
+        .collect()
+}
+
+#[cfg(feature = "cuda")]
+fn describe_cuda(
+    ordinal: usize,
+    p: &tilework::cuda::CudaProfile,
+    ceilings: Option<tilework::Result<Ceilings>>,
+) -> String {
+    let mhz = |khz: u32| if khz == 0 { "not reported".to_owned() } else { format!("{} MHz", khz / 1000) };
+    let mut rows = vec![
+        ("CUDA device", format!("{ordinal}: {}", p.name)),
+        ("  PCI address", p.pci_bus_id.clone()),
+        ("  driver supports CUDA", format!("{}.{}", p.driver.0, p.driver.1)),
+        ("  compute capability", format!("{}.{}", p.compute.0, p.compute.1)),
+        ("  multiprocessors", p.multiprocessors.to_string()),
+        ("memory", bytes(p.total_memory)),
+        ("  L2 cache", bytes(p.l2_bytes)),
+        ("  bus", format!("{} bits", p.memory_bus_bits)),
+        ("  memory clock", mhz(p.memory_clock_khz)),
+        ("  copy engines", p.copy_engines.to_string()),
+        ("multiprocessor", String::new()),
+        ("  clock", mhz(p.clock_khz)),
+        ("  registers", p.registers.to_string()),
+        ("  shared memory", bytes(p.shared_per_multiprocessor.into())),
+        ("  threads", p.max_threads_per_multiprocessor.to_string()),
+        ("  blocks", p.max_blocks_per_multiprocessor.to_string()),
+        ("block", String::new()),
+        ("  threads", p.max_threads_per_block.to_string()),
+        ("  shared memory", bytes(p.shared_per_block_optin.into())),
+        ("  shared memory of the system", bytes(p.shared_reserved_per_block.into())),
+        ("grid-wide barriers", if p.cooperative_launch { "yes" } else { "no" }.to_owned()),
+    ];
+    rows.extend(ceiling_rows(ceilings));
+    table(&rows)
 }
 
 fn open(adapter: AdapterFilter) -> tilework::Result<Gpu> {
@@ -108,10 +174,16 @@ fn describe(index: usize, p: &DeviceProfile, ceilings: Option<tilework::Result<C
         let extents = format!("{} x {} x {}", shape.m, shape.n, shape.k);
         rows.push(("    m x n x k", format!("{extents}, {} to {}", shape.factors, shape.result)));
     }
+    rows.extend(ceiling_rows(ceilings));
+    table(&rows)
+}
+
+/// The rows of measured ceilings; none if they were not asked for.
+fn ceiling_rows(ceilings: Option<tilework::Result<Ceilings>>) -> Vec<(&'static str, String)> {
     match ceilings {
-        None => {}
-        Some(Err(e)) => rows.push(("ceilings", format!("not measured: {e}"))),
-        Some(Ok(c)) => rows.extend([
+        None => Vec::new(),
+        Some(Err(e)) => vec![("ceilings", format!("not measured: {e}"))],
+        Some(Ok(c)) => vec![
             ("ceilings, measured", String::new()),
             ("  copy, read plus written", format!("{:.1} GB/s", c.copy_bytes_per_second * 1e-9)),
             ("  f32 multiply-add, as two", format!("{:.1} GFLOP/s", c.fma_flop_per_second * 1e-9)),
@@ -119,8 +191,12 @@ fn describe(index: usize, p: &DeviceProfile, ceilings: Option<tilework::Result<C
                 "  balance",
                 format!("{:.1} operations per byte", c.fma_flop_per_second / c.copy_bytes_per_second),
             ),
-        ]),
+        ],
     }
+}
+
+/// Formats a row per property, and an empty line.
+fn table(rows: &[(&str, String)]) -> String {
     let lines = rows.iter().map(|(name, value)| format!("{name:<32} {value}").trim_end().to_owned() + "\n");
     lines.chain(["\n".to_owned()]).collect()
 }

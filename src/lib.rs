@@ -53,6 +53,7 @@
 //! | find the k largest or smallest | [`TopK`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
+//! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
 //! | look up rows of a table by index | [`nn::GatherRows`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
@@ -68,7 +69,7 @@
 //! | **networks** | |
 //! | run convolution layers, pooling, norms, softmax | [`Conv2d`], [`ConvTranspose2d`], [`Pool2d`], [`nn::BatchNorm`], [`LayerNorm`], [`RmsNorm`], [`Softmax`], [`LogSoftmax`] |
 //! | run transformers | [`Attention`], [`attention::KvAppend`], [`nn::Rope`], [`nn::MeanPool`] |
-//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`] |
+//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`]; guide [`training`](guides::training) |
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
@@ -209,6 +210,8 @@ pub mod tune;
 #[cfg(not(feature = "tune"))]
 mod tune;
 
+/// The version of half whose [`f16`](half::f16) is an [`Element`].
+pub use half;
 /// The version of wgpu whose types appear in this crate: use `tilework::wgpu` to open a device for [`Gpu::from_wgpu`].
 pub use wgpu;
 
@@ -219,7 +222,7 @@ pub use api::{AnyBuffer, Formed};
 pub use api::{DeviceList, DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 #[cfg(feature = "attention")]
-pub use attention::{Attention, KvAppend, KvType, Paging};
+pub use attention::{Attention, AttentionBackward, KvAppend, KvType, Paging};
 #[cfg(feature = "conv")]
 pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
@@ -234,9 +237,9 @@ pub use gpu::{Arg, Buffer, Gpu, GpuOptions, Recorder, Slice};
 pub use image::{Blur, Divide, Equalize, Gaussian, Gradient, Grey, GreyWeights, Image, Median, Sobel};
 #[cfg(feature = "nn")]
 pub use nn::{
-    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, CrossEntropy,
-    LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, RmsNormBackward, Sgd, SoftmaxBackward,
-    SquaredError,
+    ActivationBackward, Adam, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy,
+    CrossEntropy, LayerNormBackward, LogSoftmaxBackward, Pool2dBackward, Pool2dBackwardWeights,
+    RmsNormBackward, Sgd, SoftmaxBackward, SquaredError,
 };
 #[cfg(feature = "nn")]
 pub use nn::{
@@ -246,6 +249,8 @@ pub use operations::operations;
 #[cfg(feature = "cuda")]
 pub use plan::CudaPlan;
 pub use plan::{Fact, KernelReport, Plan, Plannable, Plans, Report};
+#[cfg(feature = "primitives")]
+pub use primitives::{AdaptiveGrid, Frontier, Quadtree};
 #[cfg(feature = "primitives")]
 pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
@@ -275,6 +280,8 @@ pub use sparse::{MatrixLayout, Spconvert, Spmm, Spmv};
 ///   return, and the ops of training.
 pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
+    #[cfg(feature = "primitives")]
+    pub use crate::{AdaptiveGrid, Frontier, Quadtree};
     #[cfg(feature = "primitives")]
     pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};

@@ -4,7 +4,7 @@ use crate::support::{Random, Sample, assert_close, gpu, numbers};
 use half::f16;
 use std::fmt::Debug;
 use tilework::ErrorKind::{InvalidArgument, Shape, Unsupported};
-use tilework::attention::KvAppend;
+use tilework::attention::{AttentionBackward, KvAppend};
 use tilework::nn::{Adam, BatchNorm, BiasBackward, LayerNormBackward, MeanPool, RmsNormBackward, Rope, Sgd};
 use tilework::prelude::*;
 use tilework::primitives::Operator;
@@ -162,6 +162,9 @@ fn layers_match_references() {
     near(&got, &[mean]);
     let (target, dt) = given(gpu, Random::new(9).elements::<f32>(rows * width));
     near(&gpu.squared_error(&dx, &dt).unwrap(), &[reference::squared_error(&x, &target).0]);
+    let shares: Vec<f32> = target.iter().map(|t| t.abs()).collect();
+    let ds = gpu.upload(&shares).unwrap();
+    near(&gpu.binary_cross_entropy(&dx, &ds).unwrap(), &[reference::binary_cross_entropy(&x, &shares).0]);
 }
 
 #[test]
@@ -195,6 +198,9 @@ fn gradients_and_steps_match_references() {
     let (few, dfew) = random::<f32>(gpu, 4);
     let got = gpu.pool_backward(&op, &dx, &dfew).unwrap();
     near(&got, &reference::pool_backward(&op, &x, &few).unwrap());
+    let op = tilework::nn::Pool2dBackwardWeights::new([1, 4, 5, 5], [5, 5]);
+    let got = gpu.pool_backward_weights(&op, &dx, &dfew).unwrap();
+    near(&got, &reference::pool_backward_weights(&op, &x, &few).unwrap());
 
     let n = x.len();
     let op = Sgd::new(n, 0.25);
@@ -217,6 +223,12 @@ fn attention_matches_reference() {
     let want = reference::attention(&op, &q, &k, &v, AttentionInputs::default());
     let bound = reference::attention_bound(&op, &q, &k, &v, AttentionInputs::default());
     close(gpu.attention(&op, &dq, &dk, &dv), &want, &bound);
+    let op = AttentionBackward::new([1, 4, 3, 8], [2, 5]).causal();
+    let want = reference::attention_backward(&op, &q, &k, &v, &q);
+    let got = gpu.attention_backward(&op, &dq, &dk, &dv, &dq).unwrap();
+    for (got, want) in [got.0, got.1, got.2].iter().zip(&want) {
+        near(got, want);
+    }
     let (new, dn) = random::<f32>(gpu, 2 * 8);
     let (dk, dv) = (gpu.upload(&k).unwrap(), gpu.upload(&v).unwrap());
     let (op, lengths, mut cache) = (KvAppend::new([1, 2, 1, 8], 5), [2u32], k);

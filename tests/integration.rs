@@ -1,8 +1,8 @@
 //! All tests that need the whole crate, in one binary so that they share devices and pipelines.
 //!
 //! The default run compares every op and variant with its reference on one device, in a few minutes.
-//! `TILEWORK_TESTS=all` is the complete run, as in `.ci/run`: every case, every way to open the device, every profile and
-//! translation. Slow tests ask `support::coverage` which of their cases to run.
+//! `TILEWORK_TESTS=all` is the complete run, as in `.ci/run`: every case, every way to open the device, every profile
+//! and translation. Slow tests ask `support::coverage` which of their cases to run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -11,6 +11,7 @@ mod architecture;
 mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod attention;
+    mod attention_backward;
     mod kv_append;
 }
 mod block;
@@ -25,6 +26,7 @@ mod conv {
     mod filter1d;
     mod filter2d;
     mod filter3d;
+    mod filters;
     mod layers;
 }
 #[cfg(feature = "cuda")]
@@ -107,6 +109,7 @@ mod nn {
     mod batch_norm_backward;
     mod batch_norm_train;
     mod bias_backward;
+    mod binary_cross_entropy;
     mod cross_entropy;
     mod gather_rows;
     mod layer_norm;
@@ -116,6 +119,7 @@ mod nn {
     mod mean_pool;
     mod pool;
     mod pool_backward;
+    mod pool_backward_weights;
     mod rms_norm;
     mod rms_norm_backward;
     mod rope;
@@ -125,11 +129,14 @@ mod nn {
     mod softmax;
     mod softmax_backward;
     mod squared_error;
-    mod training;
+    pub(crate) mod training;
 }
 mod primitives {
+    mod adaptive_grid;
+    mod frontier;
     mod histogram;
     mod partition;
+    mod quadtree;
     mod reduce;
     mod reduce_by_key;
     mod run_length;

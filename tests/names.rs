@@ -14,7 +14,7 @@ const AT_HOME: [&str; 5] = [
     "Code Operator Reducer SparseMatrix",                                 // traits, and what implements them
     "Layout",                                                             // a field of `Image`
     "Coo Csc Csr Ell Hybrid Jds Sell Described Duplicates Format HostMatrix List Outcome Solution Target",
-    "Sequential Forward Gradient Optimizer Parameter Train", // networks
+    "Sequential Forward Gradient Loss Optimizer Parameter Train", // networks
 ];
 
 /// Names that the root has and the prelude does not.
@@ -22,7 +22,8 @@ const NO_PRELUDE: [&str; 4] = [
     "Error ErrorKind Result Report KernelReport Fact DType Element", // errors, reports, types
     "HostArray HostData AnyBuffer Formed CudaFormed",                // host arrays, and ops by name
     "CudaPlan Plans Driven MatrixJob Solver",                        // what calls return
-    "Adam Sgd CrossEntropy SquaredError BatchNormTrain",             // training, with all gradients
+    // Training, with all gradients.
+    "Adam Sgd CrossEntropy BinaryCrossEntropy SquaredError BatchNormTrain Pool2dBackwardWeights",
 ];
 
 type Names = BTreeSet<String>;

@@ -10,6 +10,7 @@ mod dense;
 mod draw;
 mod guarded;
 mod long;
+mod long_windows;
 mod named;
 mod primitives;
 mod quantize;
@@ -127,6 +128,7 @@ const CASES: &[(&str, DrawnBy)] = &[
     ("dequantize", quantize::dequantize),
     ("gemm-int8", quantize::gemm_int8),
     ("attention", attention::attention),
+    ("attention-backward", attention::attention_backward),
     ("kv-append", attention::kv_append),
 ];
 

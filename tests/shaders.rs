@@ -179,8 +179,10 @@ fn params_and_bindings_agree_with_rust() {
             let wanted: Vec<_> = (1..=dispatch.bindings.len() as u32).collect();
             assert_eq!(indices, wanted, "{what}: bindings");
             for (binding, info) in dispatch.bindings.iter().zip(&interface.bindings[1..]) {
+                // A uniform is whole vec4s.
+                let unit = if info.kind == BindingKind::Uniform { 16 } else { 4 };
                 assert!(
-                    binding.size.next_multiple_of(4).max(4) >= info.min_size,
+                    binding.size.next_multiple_of(unit).max(unit) >= info.min_size,
                     "{what}: {} is too small",
                     info.name
                 );

@@ -30,6 +30,23 @@ impl Drawn {
         Self { inputs, options: BTreeMap::new(), matrix: Value::Null, work: work as f64 }
     }
 
+    /// A shape of a list.
+    pub(crate) fn listed(shape: &Value) -> Option<Self> {
+        let inputs = shape["inputs"].as_array()?.iter().map(|input| {
+            let sides = input[0].as_array()?.iter().map(|side| Some(side.as_u64()? as usize));
+            let dtype = ["f32", "f16", "u32"].into_iter().find(|dtype| input[1] == *dtype)?;
+            Some((sides.collect::<Option<Vec<_>>>()?, dtype))
+        });
+        let options =
+            shape["options"].as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())));
+        Some(Self {
+            inputs: inputs.collect::<Option<_>>()?,
+            options: options.collect::<Option<_>>()?,
+            matrix: shape["matrix"].clone(),
+            work: shape["work"].as_f64().unwrap_or_default(),
+        })
+    }
+
     fn option(mut self, name: &str, value: &dyn ToString) -> Self {
         self.options.insert(name.into(), value.to_string());
         self

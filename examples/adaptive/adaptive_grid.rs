@@ -1,16 +1,12 @@
-//! Refines grids on a device.
+//! Refines grids on a device, and compares them with the library's reference.
 
-use super::common::levels::{CHILD, Level, Levels, NONE, Summary, WORDS, capacities, place};
-use super::common::workgroups;
+use super::common::levels::{NONE, Summary, summaries};
 use super::field::Field;
-use tilework::Result;
-use tilework::gpu::OwnKernel;
 use tilework::prelude::*;
+use tilework::{Plan, Result, reference};
 
 /// Samples of a cell, across and down.
 pub(crate) const SIDE: u32 = 8;
-/// Cells whose means one workgroup adds.
-const SUMMED: usize = 256;
 
 /// When to refine.
 #[derive(Debug, Clone, Copy)]
@@ -21,202 +17,123 @@ pub(crate) struct Rule {
     pub(crate) deepest: u32,
     /// A cell whose samples differ by more than this is split.
     pub(crate) threshold: f32,
-}
-
-#[repr(C)]
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-struct Params {
-    field: u32,
-    level: u32,
-    deepest: u32,
-    threshold: f32,
-    width: u32,
-    height: u32,
-    pad: [u32; 2],
+    /// Maximum cells of the grid.
+    pub(crate) limit: usize,
 }
 
 /// A cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cell {
-    /// Morton code within its level.
-    pub(crate) code: u32,
+    pub(crate) level: u32,
+    /// Column and row in its level.
+    pub(crate) place: [u32; 2],
     pub(crate) mean: f32,
     /// Largest minus smallest sample.
     pub(crate) range: f32,
-    /// Index of its first child in the next level.
+    /// Index of its first child.
     pub(crate) child: Option<u32>,
 }
 
-/// A grid, level by level from `Rule::first`.
+/// A grid: its cells, level by level.
 #[derive(Debug)]
-pub(crate) struct Grid {
-    pub(crate) levels: Vec<(Summary, Vec<Cell>)>,
-    /// The mean of the field over the unit square.
-    pub(crate) integral: f64,
-}
+pub(crate) struct Grid(pub(crate) Vec<Cell>);
 
-/// Plans and buffers to make a grid.
+/// The plan and buffers of a grid.
 #[derive(Debug)]
 pub(crate) struct Maker {
-    measure_first: OwnKernel,
-    measure: OwnKernel,
-    sum_leaves: OwnKernel,
-    sum_sums: OwnKernel,
-    levels: Levels,
-    image: Buffer<u8>,
-    sums: Buffer<f32>,
-    totals: Buffer<f32>,
-    rule: Rule,
-    params: Params,
-    /// Maximum cells of each level.
-    pub(crate) room: Vec<usize>,
+    plan: Plan<AdaptiveGrid, f32>,
+    image: Option<Buffer<f32>>,
+    nodes: Buffer<u32>,
+    values: Buffer<f32>,
+    count: Buffer<u32>,
 }
 
 impl Maker {
-    /// Plans a grid of this field. Each level but the first has at most `limit` cells.
-    pub(crate) fn new(gpu: &Gpu, field: &Field, rule: Rule, limit: usize) -> Result<Self> {
-        let kernel = |entry| gpu.kernel("adaptive.wgsl", include_str!("adaptive.wgsl"), entry);
+    /// Plans a grid of this field, as large as the device can bind.
+    pub(crate) fn new(gpu: &Gpu, field: &Field, rule: Rule) -> Result<(Self, Rule)> {
         let limits = &gpu.profile().limits;
         let bindable = limits.max_storage_binding.min(limits.max_buffer_size) / 16;
-        let limit = limit.min(bindable as usize);
-        let room = capacities(1 << (2 * rule.first), rule.deepest - rule.first, limit, usize::MAX);
-        let most = room.iter().copied().max().unwrap_or(1);
-        let (image, width, height) = match field {
-            Field::Image(grey) => (&grey.pixels[..], grey.width as u32, grey.height as u32),
-            _ => (&[0u8][..], 1, 1),
+        let limit = rule.limit.min(bindable as usize).max(1 << (2 * rule.first));
+        let (op, image) = match field {
+            Field::Image(grey) => {
+                (AdaptiveGrid::of_image([grey.height, grey.width]), Some(gpu.upload(&grey.pixels)?))
+            }
+            _ => (AdaptiveGrid::of_function(&field.wgsl()), None),
         };
-        let Rule { deepest, threshold, .. } = rule;
-        let params =
-            Params { field: field.number(), level: 0, deepest, threshold, width, height, pad: [0; 2] };
-        Ok(Self {
-            measure_first: kernel("measure_first")?,
-            measure: kernel("measure")?,
-            sum_leaves: kernel("sum_leaves")?,
-            sum_sums: kernel("sum_sums")?,
-            levels: Levels::new(gpu, &room)?,
-            image: gpu.upload(image)?,
-            sums: gpu.alloc(most.div_ceil(SUMMED))?,
-            totals: gpu.alloc(rule.deepest as usize + 1)?,
-            rule,
-            params,
-            room,
-        })
+        let op = op.levels(rule.first, rule.deepest).threshold(rule.threshold).limit(limit);
+        let (nodes, values) = (gpu.alloc(4 * op.max_nodes())?, gpu.alloc(2 * op.max_nodes())?);
+        let maker = Self { plan: op.plan(gpu)?, image, nodes, values, count: gpu.alloc(1)? };
+        Ok((maker, Rule { limit, ..rule }))
     }
 
-    /// Returns the number of stages: one per level, and the sum.
-    pub(crate) fn stages(&self) -> u32 {
-        self.levels.len() + 1
-    }
-
-    /// Records a stage.
-    pub(crate) fn record(&self, rec: &mut Recorder, stage: u32) -> Result<()> {
-        if stage == self.levels.len() {
-            return (0..stage).try_for_each(|number| self.sum(rec, number));
+    /// Records all levels.
+    pub(crate) fn record(&self, rec: &mut Recorder) -> Result<()> {
+        match &self.image {
+            Some(image) => self.plan.record(rec, image, &self.nodes, &self.values, &self.count),
+            None => self.plan.record_function(rec, &self.nodes, &self.values, &self.count),
         }
-        let params = Params { level: self.rule.first + stage, ..self.params };
-        let params = Arg::uniform(&params);
-        let rest = [Arg::from(&self.image)];
-        if stage > 0 {
-            return self.levels.divide(rec, stage, (&self.measure, 1), params, &rest);
-        }
-        self.levels.plant(rec, &self.measure_first, params, &rest, workgroups(self.room[0], 1))
-    }
-
-    /// Records the sum of the means of a level's leaves.
-    fn sum(&self, rec: &mut Recorder, number: u32) -> Result<()> {
-        let params = Params { level: number, ..self.params };
-        let Level { cells, count, capacity, .. } = &self.levels.levels[number as usize];
-        let args = [Arg::from(count), Arg::from(cells), Arg::from(&self.sums)];
-        self.sum_leaves.record_counted(rec, &args, count, SUMMED as u32, *capacity)?;
-        let args = [Arg::uniform(&params), Arg::from(count), Arg::from(&self.sums), Arg::from(&self.totals)];
-        self.sum_sums.record(rec, &args, [1, 1, 1])
     }
 
     /// Waits for the submitted work and reads the grid.
     pub(crate) fn read(&self) -> Result<Grid> {
-        let cell = |w: [u32; WORDS]| Cell {
-            code: w[0],
-            mean: f32::from_bits(w[1]),
-            range: f32::from_bits(w[2]),
-            child: Some(w[CHILD]).filter(|child| *child != NONE),
-        };
-        let levels = self.levels.read()?.into_iter();
-        let levels = levels.map(|(s, cells)| (s, cells.into_iter().map(cell).collect())).collect();
-        Ok(Grid { levels, integral: self.integral()? })
-    }
-
-    /// As [`read`](Self::read), but reads only the integral.
-    pub(crate) fn integral(&self) -> Result<f64> {
-        let totals = self.totals.read()?;
-        let area = |number: usize| 0.25f64.powi((self.rule.first as usize + number) as i32);
-        Ok((0..self.room.len()).map(|i| area(i) * f64::from(totals[i])).sum())
+        let count = self.count.read()?[0] as usize;
+        let nodes = self.nodes.slice(..4 * count)?.read()?;
+        let values = self.values.slice(..2 * count)?.read()?;
+        Ok(Grid::new(nodes.as_chunks().0, values.as_chunks().0))
     }
 }
 
 impl Grid {
+    fn new(nodes: &[[u32; 4]], values: &[[f32; 2]]) -> Self {
+        let cell = |(&[child, level, x, y], &[mean, range]): (&[u32; 4], &[f32; 2])| {
+            let child = Some(child).filter(|child| *child != NONE);
+            Cell { level, place: [x, y], mean, range, child }
+        };
+        Self(nodes.iter().zip(values).map(cell).collect())
+    }
+
     /// Returns the cells that are not split.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Cell> {
-        self.levels.iter().flat_map(|(_, cells)| cells).filter(|cell| cell.child.is_none())
+        self.0.iter().filter(|cell| cell.child.is_none())
     }
 
-    /// Compares the grid with one computed on the processor, cell by cell: samples, splits under the same limits, and
-    /// the sum over the leaves. Describes the first difference.
-    pub(crate) fn check(&self, field: &Field, rule: Rule, room: &[usize]) -> std::result::Result<(), String> {
-        let mut codes: Vec<u32> = (0..1 << (2 * rule.first)).collect();
-        let mut integral = 0.0;
-        for (i, level) in (rule.first..=rule.deepest).enumerate() {
-            let none = Vec::new();
-            let cells = self.levels.get(i).map_or(&none, |(_, cells)| cells);
-            if codes != cells.iter().map(|cell| cell.code).collect::<Vec<_>>() {
-                return Err(format!("level {level} has {} other cells", codes.len()));
-            }
-            let most = room.get(i + 1).map_or(0, |room| room / 4);
-            let mut next = Vec::new();
-            for cell in cells {
-                let what = || format!("level {level}, cell {}", cell.code);
-                let (mean, range) = measured(field, level, cell.code);
-                // False for NaN.
-                let near = |x: f64, y: f32, much: f64| (x - f64::from(y)).abs() <= much * field.tolerance();
-                if !near(mean, cell.mean, 1.0) || !near(range, cell.range, 2.0) {
-                    let (had, wide) = (cell.mean, cell.range);
-                    return Err(format!(
-                        "{}: mean {mean:.5}, range {range:.5}; the device says {had:.5}, {wide:.5}",
-                        what()
-                    ));
-                }
-                let wants = cell.range > rule.threshold && level < rule.deepest;
-                let child = (wants && next.len() / 4 < most).then_some(next.len() as u32);
-                if cell.child != child {
-                    let says = cell.child;
-                    return Err(format!("{} has children at {child:?}; the device says {says:?}", what()));
-                }
-                match child {
-                    Some(_) => next.extend((0..4).map(|quarter| 4 * cell.code + quarter)),
-                    None => integral += f64::from(cell.mean) * 0.25f64.powi(level as i32),
-                }
-            }
-            codes = next;
-        }
-        // f32 sums of a few dozen additions each.
-        if (integral - self.integral).abs() <= 64.0 * f64::from(f32::EPSILON) * integral.abs().max(1.0) {
-            return Ok(());
-        }
-        Err(format!("the leaves add up to {integral}; the device says {}", self.integral))
+    /// Returns the integral of the field over the unit square: the sum of mean times area over the leaves.
+    pub(crate) fn integral(&self) -> f64 {
+        self.leaves().map(|cell| f64::from(cell.mean) * 0.25f64.powi(cell.level as i32)).sum()
     }
-}
 
-/// Returns the mean and the range of a cell's samples.
-fn measured(field: &Field, level: u32, code: u32) -> (f64, f64) {
-    let (column, row) = place(code);
-    let pitch = 1.0 / f64::from(SIDE << level);
-    let (mut sum, mut least, mut largest) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
-    for i in 0..SIDE * SIDE {
-        let x = (f64::from(column * SIDE + i % SIDE) + 0.5) * pitch;
-        let y = (f64::from(row * SIDE + i / SIDE) + 0.5) * pitch;
-        let value = field.at(x, y);
-        sum += value;
-        least = value.min(least);
-        largest = value.max(largest);
+    /// Returns the outcome of each level.
+    pub(crate) fn levels(&self, rule: Rule) -> Vec<Summary> {
+        let wants = |cell: &Cell| cell.range > rule.threshold && cell.level < rule.deepest;
+        summaries(self.0.iter().map(|cell| (cell.level, wants(cell), cell.child.is_some())))
     }
-    (sum / f64::from(SIDE * SIDE), largest - least)
+
+    /// Compares the grid with the reference, cell by cell, and describes the first difference. The device's functions
+    /// are less accurate: a cell whose range is that near the threshold may split or not.
+    pub(crate) fn check(&self, field: &Field, rule: Rule) -> std::result::Result<(), String> {
+        let Rule { first, deepest, threshold, limit } = rule;
+        let at = |x: f64, y: f64| field.at(x, y) as f32;
+        let near = 2.0 * field.tolerance();
+        // Takes the device's decision where both are right.
+        let split: std::collections::HashSet<_> =
+            self.0.iter().filter(|c| c.child.is_some()).map(|c| (c.level, c.place)).collect();
+        let splits = |&[_, level, x, y]: &[u32; 4], range: f32| {
+            let sure = (f64::from(range) - f64::from(threshold)).abs() > near;
+            if sure { range > threshold } else { split.contains(&(level, [x, y])) }
+        };
+        let (nodes, values) = reference::adaptive_grid(at, first..=deepest, splits, limit);
+        let want = Self::new(&nodes, &values);
+        if want.0.len() != self.0.len() {
+            return Err(format!("the grid has {} cells; the device says {}", want.0.len(), self.0.len()));
+        }
+        for (i, (want, got)) in want.0.iter().zip(&self.0).enumerate() {
+            // False for NaN.
+            let far = |a: f32, b: f32, much: f64| !((f64::from(a) - f64::from(b)).abs() <= much);
+            let off = far(want.mean, got.mean, near / 2.0) || far(want.range, got.range, near);
+            if off || (want.level, want.place, want.child) != (got.level, got.place, got.child) {
+                return Err(format!("cell {i} is {want:?}; the device says {got:?}"));
+            }
+        }
+        Ok(())
+    }
 }

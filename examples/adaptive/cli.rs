@@ -1,7 +1,7 @@
 //! The command line of `adaptive`.
 
 use super::adaptive_grid::{Maker, Rule, SIDE};
-use super::common::levels::{Doing, duration, picture_file, times};
+use super::common::levels::{Doing, Summary, duration, picture_file, time};
 use super::common::{Args, Failure, answer, open_gpu, say};
 use super::field::Field;
 use super::picture::picture;
@@ -21,7 +21,7 @@ usage: adaptive [--field NAME | --image FILE] [--picture FILE.png]
   --threshold T        split a cell into four if its samples differ by more (0.1); fields range over about 0 to 1
   --first LEVEL        coarsest level of the grid, with 4^LEVEL cells (3)
   --deepest LEVEL      finest level of the grid, at most 11 (8)
-  --capacity CELLS     maximum cells of a level (unlimited)
+  --capacity CELLS     maximum cells of the grid (unlimited)
   --picture FILE.png   draw the field and the edges of the cells
   --size PIXELS        longer side of the picture (1536)
   --no-check           do not check the cells on the processor
@@ -32,7 +32,6 @@ struct Options {
     name: String,
     field: Field,
     rule: Rule,
-    capacity: usize,
     picture: Option<PathBuf>,
     size: usize,
     check: bool,
@@ -52,8 +51,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let mut options = Options {
         name: String::new(),
         field: Field::Vortex,
-        rule: Rule { first: 3, deepest: 8, threshold: 0.1 },
-        capacity: usize::MAX,
+        rule: Rule { first: 3, deepest: 8, threshold: 0.1, limit: usize::MAX },
         picture: None,
         size: 1536,
         check: true,
@@ -72,7 +70,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             }
             Long("first") => options.rule.first = args.number(0..=DEEPEST)?,
             Long("deepest") => options.rule.deepest = args.number(0..=DEEPEST)?,
-            Long("capacity") => options.capacity = args.number(4..=1 << 32)?,
+            Long("capacity") => options.rule.limit = args.number(4..=1 << 32)?,
             Long("picture") => options.picture = Some(picture_file(args.value()?)?),
             Long("size") => options.size = args.number(64..=8192)?,
             Long("no-check") => options.check = false,
@@ -81,9 +79,13 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             _ => return Err(arg.unexpected().into()),
         }
     }
-    let Rule { first, deepest, .. } = options.rule;
+    let Rule { first, deepest, limit, .. } = options.rule;
     if first > deepest {
         return Err(Failure::bad_input(format!("--first {first} is deeper than --deepest {deepest}")));
+    }
+    if limit < 1 << (2 * first) {
+        let cells = 1 << (2 * first);
+        return Err(Failure::bad_input(format!("--capacity {limit}: level {first} alone has {cells} cells")));
     }
     (options.field, options.name) = match (field, image) {
         (Some(_), Some(_)) => {
@@ -106,14 +108,12 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let gpu = open_gpu(options.adapter.clone())?;
     let doing = Doing::new("refining the grid");
     // For comparison, the even grid of the deepest level.
-    let even = Rule { first: rule.deepest, ..*rule };
-    let [maker, uniform] = [(*rule, options.capacity), (even, usize::MAX)]
-        .map(|(rule, capacity)| Maker::new(&gpu, field, rule, capacity));
-    let (maker, uniform) = (maker?, uniform?);
-    let (seconds, each) = times(&gpu, maker.stages(), |rec, stage| maker.record(rec, stage))?;
-    let even_seconds =
-        gpu.time(|rec| (0..uniform.stages()).try_for_each(|s| uniform.record(rec, s)))?.seconds;
-    let (grid, whole) = (maker.read()?, uniform.integral()?);
+    let even = Rule { first: rule.deepest, limit: usize::MAX, ..*rule };
+    let (maker, rule) = Maker::new(&gpu, field, *rule)?;
+    let (uniform, _) = Maker::new(&gpu, field, even)?;
+    let seconds = time(&gpu, |rec| maker.record(rec))?;
+    let even_seconds = time(&gpu, |rec| uniform.record(rec))?;
+    let (grid, whole) = (maker.read()?, uniform.read()?.integral());
 
     let mut text = format!(
         "{} on {}\nsplits cells whose {SIDE} x {SIDE} samples differ by more than {:?}; levels {} to {}\n\n",
@@ -123,20 +123,19 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         rule.first,
         rule.deepest
     );
-    text += &format!("{:>5} {:>9} {:>9} {:>9} {:>10}\n", "level", "cells", "split", "area", "time");
-    let mut cells = 0;
-    for (i, (summary, all)) in grid.levels.iter().enumerate() {
-        let level = rule.first + i as u32;
-        let leaves = all.len() - summary.split;
-        let area = 100.0 * leaves as f64 * 0.25f64.powi(level as i32);
-        let (split, time) = (summary.split, duration(each[i]));
-        text += &format!("{level:>5} {:>9} {split:>9} {area:>8.1}% {time:>10}\n", all.len());
-        cells += all.len();
+    text += &format!("{:>5} {:>9} {:>9} {:>9}\n", "level", "cells", "split", "area");
+    let levels = grid.levels(rule);
+    for (level, summary) in levels.iter().enumerate().skip(rule.first as usize) {
+        let Summary { cells, split, .. } = *summary;
+        let area = 100.0 * (cells - split) as f64 * 0.25f64.powi(level as i32);
+        text += &format!("{level:>5} {cells:>9} {split:>9} {area:>8.1}%\n");
     }
+    let cells = grid.0.len();
+    let integral = grid.integral();
     let leaves = grid.leaves().count();
-    let even = uniform.room[0];
+    let even = 1usize << (2 * rule.deepest);
     let part = 100.0 * leaves as f64 / even as f64;
-    let off = (grid.integral - whole).abs();
+    let off = (integral - whole).abs();
     text += &format!(
         "\n{leaves} cells of the grid, {cells} measured, in {} on the device, one submission\n",
         duration(seconds)
@@ -147,18 +146,17 @@ fn adaptive(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         duration(even_seconds)
     );
     text += &format!(
-        "integral {:.7}, even grid {whole:.7}; error {off:.1e}, relative {:.1e}\n",
-        grid.integral,
+        "integral {integral:.7}, even grid {whole:.7}; error {off:.1e}, relative {:.1e}\n",
         off / whole.abs().max(f64::MIN_POSITIVE)
     );
-    for (i, (summary, _)) in grid.levels.iter().enumerate().filter(|(_, (s, _))| s.split < s.wanted) {
-        text += &format!("level {}: {summary}; the others stay as they are\n", rule.first as usize + i);
+    for (level, summary) in levels.iter().enumerate().filter(|(_, s)| s.split < s.wanted) {
+        text += &format!("level {level}: {summary}; the others stay as they are\n");
     }
     let mut same = true;
     if options.check {
         doing.next("checking on the processor");
         let begin = Instant::now();
-        let found = grid.check(field, *rule, &maker.room);
+        let found = grid.check(field, rule);
         let took = duration(begin.elapsed().as_secs_f64());
         text += &match &found {
             Ok(()) => format!("checked: same cells and values as on the processor, in {took}\n"),

@@ -3,13 +3,15 @@
 use super::common::{Failure, image_file};
 use std::f64::consts::TAU;
 use std::path::Path;
+use tilework::reference::adaptive_grid_pixel;
 
 /// An image's grey values.
 #[derive(Debug, Clone)]
 pub(crate) struct Grey {
     pub(crate) width: usize,
     pub(crate) height: usize,
-    pub(crate) pixels: Vec<u8>,
+    /// From 0 to 1.
+    pub(crate) pixels: Vec<f32>,
 }
 
 /// A field.
@@ -39,25 +41,27 @@ impl Field {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let picture = image_file::read(path)?;
         let channels = picture.image.channels;
-        let grey = |p: &[u8]| match *p {
-            [r, g, b, ..] => {
-                ((299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) + 500) / 1000) as u8
-            }
-            _ => p[0],
+        let grey = |p: &[u8]| {
+            let byte = match *p {
+                [r, g, b, ..] => (299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) + 500) / 1000,
+                _ => p[0].into(),
+            };
+            byte as f32 / 255.0
         };
         let pixels = picture.pixels.chunks_exact(channels).map(grey).collect();
         Ok(Self::Image(Grey { width: picture.image.w, height: picture.image.h, pixels }))
     }
 
-    /// Returns the field's number in the kernels.
-    pub(crate) fn number(&self) -> u32 {
-        match self {
-            Self::Waves => 0,
-            Self::Vortex => 1,
-            Self::Spots => 2,
-            Self::Step => 3,
-            Self::Image(_) => 4,
-        }
+    /// Returns the field as a function for `AdaptiveGrid`; an image has none.
+    pub(crate) fn wgsl(&self) -> String {
+        let name = match self {
+            Self::Waves => "waves",
+            Self::Vortex => "vortex",
+            Self::Spots => "spots",
+            Self::Step | Self::Image(_) => "step_field",
+        };
+        let body = format!("fn field(p: vec2<f32>) -> f32 {{ return {name}(p); }}");
+        [include_str!("fields.wgsl"), &body].join("\n")
     }
 
     /// Returns the allowed error of the device. WGSL allows sines an error of 2^-11, and a steep slope amplifies an
@@ -66,8 +70,8 @@ impl Field {
         match self {
             Self::Waves | Self::Vortex | Self::Step => 2f64.powi(-10),
             Self::Spots => 2f64.powi(-16),
-            // Positions are rounded, more so in large images, and neighbouring pixels may be black and white.
-            Self::Image(grey) => (grey.width + grey.height + 64) as f64 * 2f64.powi(-22),
+            // Only the mean of a cell is rounded.
+            Self::Image(_) => 2f64.powi(-20),
         }
     }
 
@@ -111,17 +115,8 @@ impl Field {
 }
 
 impl Grey {
-    /// Interpolates between the centres of pixels.
+    /// Returns the pixel at a point.
     fn at(&self, x: f64, y: f64) -> f64 {
-        let (x, y) = (x * self.width as f64 - 0.5, y * self.height as f64 - 0.5);
-        let (column, row) = (x.floor(), y.floor());
-        let pixel = |dx: f64, dy: f64| {
-            let column = (column + dx).clamp(0.0, (self.width - 1) as f64) as usize;
-            let row = (row + dy).clamp(0.0, (self.height - 1) as f64) as usize;
-            f64::from(self.pixels[row * self.width + column]) / 255.0
-        };
-        let mix = |a: f64, b: f64, part: f64| a + (b - a) * part;
-        let across = |dy: f64| mix(pixel(0.0, dy), pixel(1.0, dy), x - column);
-        mix(across(0.0), across(1.0), y - row)
+        f64::from(self.pixels[adaptive_grid_pixel([self.height, self.width], x, y)])
     }
 }

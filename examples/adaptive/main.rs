@@ -6,8 +6,8 @@
 //! cargo run --release --example adaptive -- --image photo.jpg --threshold 0.2 --picture cells.png
 //! ```
 //!
-//! `adaptive_grid.rs` describes the device's part, `field.rs` the fields. The processor checks every cell. Exit code 1
-//! if it finds a difference or the device fails, 2 for bad input, 3 without an adapter.
+//! `adaptive_grid.rs` runs the library's `AdaptiveGrid`; `field.rs` and `fields.wgsl` have the fields. The processor
+//! checks every cell. Exit code 1 if it finds a difference or the device fails, 2 for bad input, 3 without an adapter.
 
 mod adaptive_grid;
 mod cli;

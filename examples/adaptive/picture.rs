@@ -2,7 +2,6 @@
 
 use super::adaptive_grid::Grid;
 use super::common::levels::canvas::{Canvas, Colour, Map, colour, mix};
-use super::common::levels::place;
 use super::field::Field;
 
 /// From purple over green to yellow, perceptually uniform also in print and for most colour-blind readers (S. van der
@@ -44,23 +43,21 @@ pub(crate) fn picture(grid: &Grid, field: &Field, first: u32, size: usize) -> Ca
         }
     }
     // Each line once: the upper and left edges of the first level's cells, and the crosses of split cells.
-    for (level, (_, cells)) in (first..).zip(&grid.levels) {
-        let side = 0.5f64.powi(level as i32);
+    for cell in &grid.0 {
+        let side = 0.5f64.powi(cell.level as i32);
         let across = width.min(height) * side;
         let opacity = |pixels: f64| (0.10 * (pixels - LEAST)).clamp(0.06, 0.5) as f32;
         let width_of = |level: u32| (1.9 - 0.2 * f64::from(level)).max(0.9);
-        for cell in cells {
-            let (column, row) = place(cell.code);
-            let [x, y] = [(column, width), (row, height)]
-                .map(|(i, extent)| [f64::from(i) * side * extent, f64::from(i + 1) * side * extent]);
-            if level == first {
-                let line = width_of(level);
-                canvas.fill([x[0] - line / 2.0, x[0] + line / 2.0], y, ALL, opacity(across));
-                canvas.fill(x, [y[0] - line / 2.0, y[0] + line / 2.0], ALL, opacity(across));
-            }
-            if cell.child.is_some() {
-                canvas.cross(x, y, width_of(level + 1), ALL, opacity(across / 2.0));
-            }
+        let [column, row] = cell.place;
+        let [x, y] = [(column, width), (row, height)]
+            .map(|(i, extent)| [f64::from(i) * side * extent, f64::from(i + 1) * side * extent]);
+        if cell.level == first {
+            let line = width_of(cell.level);
+            canvas.fill([x[0] - line / 2.0, x[0] + line / 2.0], y, ALL, opacity(across));
+            canvas.fill(x, [y[0] - line / 2.0, y[0] + line / 2.0], ALL, opacity(across));
+        }
+        if cell.child.is_some() {
+            canvas.cross(x, y, width_of(cell.level + 1), ALL, opacity(across / 2.0));
         }
     }
     let span = (ends.1 - ends.0).max(f32::MIN_POSITIVE);

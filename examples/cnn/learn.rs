@@ -1,34 +1,51 @@
 //! Training and testing.
 
 use super::common::Failure;
+use super::models::{CLASSES, Model, Progress};
+use std::f64::consts::PI;
 use std::time::Instant;
 use tilework::io::idx::Labelled;
-use tilework::nn::{Adam, Optimizer, PoolKind, Sequential};
-use tilework::{Activation, Buffer, Gpu, Plannable};
+use tilework::{Buffer, DType, Gpu, Plannable};
 
-/// Classes of the data sets.
-pub(crate) const CLASSES: usize = 10;
+/// How the learning rate falls over all steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schedule {
+    Constant,
+    /// Half a cosine, to 0.
+    Cosine,
+    /// A tenth after each third.
+    Steps,
+}
 
-/// Two 3 x 3 convolutions with pooling, and two fully connected layers.
-pub(crate) fn network(h: usize, w: usize) -> Sequential {
-    Sequential::new([1, h, w])
-        .conv(32, [3, 3], [1, 1], [1, 1])
-        .activation(Activation::Relu)
-        .pool(PoolKind::Max, [2, 2], [2, 2])
-        .conv(64, [3, 3], [1, 1], [1, 1])
-        .activation(Activation::Relu)
-        .pool(PoolKind::Max, [2, 2], [2, 2])
-        .flatten()
-        .linear(128)
-        .activation(Activation::Relu)
-        .linear(CLASSES)
+impl Schedule {
+    pub(crate) const ALL: [Self; 3] = [Self::Constant, Self::Cosine, Self::Steps];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Cosine => "cosine",
+            Self::Steps => "steps",
+        }
+    }
+
+    /// Returns the share of the rate in step `step` of `steps`.
+    pub(crate) fn share(self, step: usize, steps: usize) -> f64 {
+        match self {
+            Self::Constant => 1.0,
+            Self::Cosine => 0.5 + 0.5 * (PI * step as f64 / steps as f64).cos(),
+            Self::Steps => 0.1f64.powi((3 * step / steps) as i32),
+        }
+    }
 }
 
 /// Options of training.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Training {
+    pub(crate) model: Model,
     pub(crate) epochs: usize,
     pub(crate) batch: usize,
     pub(crate) rate: f32,
+    pub(crate) schedule: Schedule,
     pub(crate) seed: u64,
 }
 
@@ -52,33 +69,38 @@ fn brightness(pixel: u8) -> f32 {
 
 /// Batches on the device, each aligned for a binding.
 struct Batches {
+    model: Model,
     images: Buffer<f32>,
-    labels: Buffer<u32>,
+    /// Words of targets.
+    targets: Buffer<u32>,
+    /// Elements of a batch, of both.
+    len: [usize; 2],
     per_batch: [usize; 2],
 }
 
 impl Batches {
-    fn new(gpu: &Gpu, batch: usize, pixels: usize, most: usize) -> tilework::Result<Self> {
-        let per_batch = [batch * pixels, batch].map(|n| n.next_multiple_of(STEP));
-        let [images, labels] = per_batch.map(|n| n * most);
-        Ok(Self { images: gpu.alloc(images)?, labels: gpu.alloc(labels)?, per_batch })
+    fn new(gpu: &Gpu, model: Model, batch: usize, pixels: usize, most: usize) -> tilework::Result<Self> {
+        let len = [batch * pixels, batch * model.target(0).len()];
+        let per_batch = len.map(|n| n.next_multiple_of(STEP));
+        let [images, targets] = per_batch.map(|n| n * most);
+        Ok(Self { model, images: gpu.alloc(images)?, targets: gpu.alloc(targets)?, len, per_batch })
     }
 
     /// Fills the first batches with these images.
     fn fill(&self, data: &Labelled, order: &[usize], batch: usize) -> tilework::Result<usize> {
         let [_, h, w] = data.shape;
         let count = order.len().div_ceil(batch);
-        let (mut images, mut labels) = (Vec::new(), Vec::new());
+        let (mut images, mut targets) = (Vec::new(), Vec::new());
         for (k, part) in order.chunks(batch).enumerate() {
             for &i in part {
                 images.extend(data.images[i * h * w..(i + 1) * h * w].iter().map(|p| brightness(*p)));
-                labels.push(u32::from(data.labels[i]));
+                targets.extend(self.model.target(data.labels[i]));
             }
             images.resize((k + 1) * self.per_batch[0], 0.0);
-            labels.resize((k + 1) * self.per_batch[1], 0);
+            targets.resize((k + 1) * self.per_batch[1], 0);
         }
         self.images.slice(..images.len())?.write(&images)?;
-        self.labels.slice(..labels.len())?.write(&labels)?;
+        self.targets.slice(..targets.len())?.write(&targets)?;
         Ok(count)
     }
 }
@@ -98,57 +120,66 @@ fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-/// Trains the network and returns its parameters. Calls `progress` with the images done and a batch's loss, and `done`
-/// after each epoch. Images that do not fill a batch are left out, different ones in each epoch.
+/// Trains a network from `from` on; returns where it ends, and the loss of each batch. Calls `progress` with the images
+/// done and a batch's loss, and `done` after each epoch. Images that do not fill a batch are left out, different ones
+/// in each epoch. The same options and data give the same bits, also from the middle on.
 pub(crate) fn train(
     gpu: &Gpu,
-    net: &Sequential,
-    data: &Labelled,
     how: &Training,
+    data: &Labelled,
+    from: Progress,
     mut progress: impl FnMut(usize, f32),
-    mut done: impl FnMut(&Epoch) -> Result<(), Failure>,
-) -> Result<Vec<f32>, Failure> {
+    mut done: impl FnMut(&Epoch, &Progress) -> Result<(), Failure>,
+) -> Result<(Progress, Vec<f32>), Failure> {
     let [n, h, w] = data.shape;
-    let batch = how.batch;
+    let Training { model, batch, .. } = *how;
     if batch == 0 || n < batch {
         return Err(Failure::bad_input(format!(
             "--batch {batch}: must be from 1 to the number of images, {n}"
         )));
     }
-    let optimizer = Optimizer::from(Adam::new(0, how.rate));
-    let plan = net.train(batch, optimizer.clone()).plan::<f32>(gpu)?;
-    let parameters = gpu.upload(&net.initial(how.seed)?)?;
-    let state = gpu.alloc_zeroed::<f32>(net.state_len(&optimizer)?)?;
-    let at_once = (AT_ONCE / batch).clamp(1, n / batch);
-    let batches = Batches::new(gpu, batch, h * w, at_once)?;
-    let losses = gpu.alloc_zeroed::<f32>(at_once * STEP)?;
-    for epoch in 0..how.epochs {
+    if !(how.rate >= 0.0 && how.rate.is_finite()) {
+        return Err(Failure::bad_input(format!("--rate {}: must be a finite number from 0 on", how.rate)));
+    }
+    let plan = model.network(h, w).train(batch, model.optimizer()).plan::<f32>(gpu)?;
+    let classes = plan.program().operands[1].dtype == DType::U32;
+    let (parameters, state) = (gpu.upload(&from.parameters)?, gpu.upload(&from.state)?);
+    let (per_epoch, mut now, mut all) = (n / batch, from, Vec::new());
+    let at_once = (AT_ONCE / batch).clamp(1, per_epoch);
+    let batches = Batches::new(gpu, model, batch, h * w, at_once)?;
+    let (losses, rates) = (gpu.alloc_zeroed::<f32>(at_once * STEP)?, gpu.alloc::<f32>(at_once * STEP)?);
+    for epoch in now.epochs..how.epochs {
         let order = shuffled(n, how.seed.wrapping_add(1 + epoch as u64));
-        let whole = n / batch * batch;
-        let (start, mut total) = (Instant::now(), 0.0);
-        for part in order[..whole].chunks(at_once * batch) {
+        let (start, first, mut step) = (Instant::now(), all.len(), epoch * per_epoch);
+        for part in order[..per_epoch * batch].chunks(at_once * batch) {
             let count = batches.fill(data, part, batch)?;
+            let rate = |i: usize| how.schedule.share(step + i / STEP, how.epochs * per_epoch);
+            let of_part = (0..count * STEP).map(|i| (f64::from(how.rate) * rate(i)) as f32);
+            rates.slice(..count * STEP)?.write(&of_part.collect::<Vec<_>>())?;
+            step += count;
             let mut rec = gpu.recorder();
             for i in 0..count {
-                let [x, labels] = [0, 1].map(|k| i * batches.per_batch[k]);
-                plan.record(
-                    &mut rec,
-                    batches.images.slice(x..x + batch * h * w)?,
-                    batches.labels.slice(labels..labels + batch)?,
-                    &parameters,
-                    &state,
-                    losses.slice(i * STEP..i * STEP + 1)?,
-                )?;
+                let [x, target] = [0, 1].map(|k| i * batches.per_batch[k]);
+                let x = batches.images.slice(x..x + batches.len[0])?;
+                let target = batches.targets.slice(target..target + batches.len[1])?;
+                let call = plan.with_rate(rates.slice(i * STEP..i * STEP + 1)?);
+                let loss = losses.slice(i * STEP..i * STEP + 1)?;
+                if classes {
+                    call.record(&mut rec, x, target, &parameters, &state, loss)?;
+                } else {
+                    call.record(&mut rec, x, target.bitcast::<f32>()?, &parameters, &state, loss)?;
+                }
             }
             rec.submit()?;
-            let of_part: Vec<f32> = losses.read()?.into_iter().step_by(STEP).take(count).collect();
-            total += of_part.iter().map(|l| f64::from(*l)).sum::<f64>();
-            progress(part.len(), of_part[count - 1]);
+            all.extend(losses.read()?.into_iter().step_by(STEP).take(count));
+            progress(part.len(), all[all.len() - 1]);
         }
-        let loss = (total / (whole / batch) as f64) as f32;
-        done(&Epoch { loss, images_per_second: whole as f64 / start.elapsed().as_secs_f64() })?;
+        let total: f64 = all[first..].iter().map(|l| f64::from(*l)).sum();
+        let images_per_second = (per_epoch * batch) as f64 / start.elapsed().as_secs_f64();
+        now = Progress { epochs: epoch + 1, parameters: parameters.read()?, state: state.read()? };
+        done(&Epoch { loss: (total / per_epoch as f64) as f32, images_per_second }, &now)?;
     }
-    Ok(parameters.read()?)
+    Ok((now, all))
 }
 
 /// Counts images by class (row) and prediction (column).
@@ -165,15 +196,15 @@ impl Confusion {
 /// Predicts the classes of all images.
 pub(crate) fn test(
     gpu: &Gpu,
-    net: &Sequential,
+    model: Model,
     parameters: &[f32],
     data: &Labelled,
 ) -> Result<(Confusion, f64), Failure> {
     let [n, h, w] = data.shape;
     let batch = n.clamp(1, 512);
-    let plan = net.forward(batch).plan::<f32>(gpu)?;
+    let plan = model.scores(h, w).forward(batch).plan::<f32>(gpu)?;
     let parameters = gpu.upload(parameters)?;
-    let batches = Batches::new(gpu, batch, h * w, 1)?;
+    let batches = Batches::new(gpu, model, batch, h * w, 1)?;
     let logits = gpu.alloc::<f32>(batch * CLASSES)?;
     let mut confusion = Confusion(vec![vec![0; CLASSES]; CLASSES]);
     let start = Instant::now();

@@ -1,18 +1,22 @@
-//! Trains a convolutional network to recognise digits or clothes.
+//! Trains a network to recognise digits or clothes.
 //!
 //! ```sh
 //! cargo run --release --example cnn -- train --data fashion-mnist --weights fashion.safetensors
 //! cargo run --release --example cnn -- test --data fashion-mnist --weights fashion.safetensors
+//! cargo run --release --example cnn -- train --data fashion-mnist --model lenet --curve loss.png
 //! ```
 //!
-//! `--data` is a folder with the IDX files of MNIST or Fashion-MNIST, plain or as .gz. The network has two 3 x 3
-//! convolutions with pooling and two fully connected layers; a training step (forward, backward, Adam) is one plan. The
-//! same seed on the same device gives the same losses. Exit code 2 for bad input, 3 without an adapter.
+//! `--data` is a folder with the IDX files of MNIST or Fashion-MNIST, plain or as .gz. `--model` picks a
+//! convolutional network, LeNet with batch norms, two hidden layers, or a perceptron. A training step (forward,
+//! backward, optimizer) is one plan; the schedule writes the learning rate. The same seed on the same device gives the
+//! same losses, also from a checkpoint on. Exit code 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;
+mod curve;
 mod learn;
+mod models;
 mod weights;
 
 use std::io::BufWriter;

@@ -5,6 +5,7 @@ use super::common::{self, Args, Failure, answer, open_gpu, room_for, say};
 use super::head::{Samples, fit};
 use super::model::{Losses, Model};
 use super::text::Text;
+use super::train::{Training, train};
 use super::weights::{Decoder, Shape};
 use indicatif::ProgressBar;
 use std::io::Write;
@@ -16,20 +17,34 @@ use tilework::attention::KvType;
 
 const USAGE: &str = "\
 usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--context N]...
+       decode train TEXT [--steps N] [--batch N] [--rate R] [--picture FILE]...
 
-  --width N            elements of a token's vector (128)
+  --width N            elements of a token's vector (128; 64 with train)
   --layers N           layers (2)
-  --heads N            heads of attention (8)
+  --heads N            heads of attention (8; 4 with train)
   --kv-heads N         heads of keys and values, a divisor of --heads (2)
-  --context N          bytes read together (256)
+  --context N          bytes read together (256; 64 with train)
   --bytes N            maximum bytes of the text (16384)
   --epochs N           passes over the vectors to fit the head (5)
-  --seed N             seed of the decoder's weights (1)
+  --seed N             seed of the weights, and of what train draws (1)
   --adapter SUBSTRING  the adapter, by its backend or a part of its name or driver (the best one)
 
-Prints the perplexity of the last quarter of the text for each type of weights and of cached keys and values, and
-tokens per second.
+train:
+  --steps N            steps of training (300)
+  --batch N            pieces of the text in a step (8)
+  --rate R             learning rate of Adam (0.003)
+  --length N           characters to write at the end (80)
+  --picture FILE       draws the loss (.svg or .png)
+
+Without train, prints the perplexity of the last quarter of the text for each type of weights and of cached keys and values, and
+tokens per second. With train, prints the loss and a line that the model writes.
 ";
+
+/// What to do.
+enum Task {
+    Decode(Options),
+    Train(Training),
+}
 
 struct Options {
     text: PathBuf,
@@ -42,34 +57,75 @@ struct Options {
 
 /// Runs the program and returns its exit code.
 pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    answer(("decode", USAGE), parse(args), decode, out, err)
+    answer(("decode", USAGE), parse(args), perform, out, err)
 }
 
-/// Returns the options, or `None` for `--help`.
-fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+fn perform(task: &Task, out: &mut dyn Write) -> Result<u8, Failure> {
+    match task {
+        Task::Decode(options) => decode(options, out),
+        Task::Train(training) => train(training, out),
+    }
+}
+
+/// Returns what to do, or `None` for `--help`.
+fn parse(args: lexopt::Parser) -> Result<Option<Task>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
-    let mut shape = Shape { layers: 2, width: 128, heads: 8, kv_heads: 2, context: 256 };
+    let (mut width, mut layers, mut heads, mut kv_heads, mut context) = (None, 2, None, 2, None);
     let (mut text, mut bytes, mut epochs, mut seed, mut adapter) = (None, 1 << 14, 5, 1, None);
+    let (mut trains, mut steps, mut batch, mut rate, mut length) = (false, 300, 8, 3e-3, 80);
+    // Keys that only one task has.
+    let (mut picture, mut of_decode, mut of_train) = (None, None, None);
     while let Some(arg) = args.next()? {
         match arg {
-            Long("width") => shape.width = args.value()?.parse()?,
-            Long("layers") => shape.layers = args.value()?.parse()?,
-            Long("heads") => shape.heads = args.value()?.parse()?,
-            Long("kv-heads") => shape.kv_heads = args.value()?.parse()?,
-            Long("context") => shape.context = args.value()?.parse()?,
+            Long("steps") => of_train = Some("--steps"),
+            Long("batch") => of_train = Some("--batch"),
+            Long("rate") => of_train = Some("--rate"),
+            Long("length") => of_train = Some("--length"),
+            Long("picture") => of_train = Some("--picture"),
+            Long("epochs") => of_decode = Some("--epochs"),
+            _ => {}
+        }
+        match arg {
+            Long("width") => width = Some(args.value()?.parse()?),
+            Long("layers") => layers = args.value()?.parse()?,
+            Long("heads") => heads = Some(args.value()?.parse()?),
+            Long("kv-heads") => kv_heads = args.value()?.parse()?,
+            Long("context") => context = Some(args.value()?.parse()?),
             Long("bytes") => bytes = args.number(1..=1 << 30)?,
             Long("epochs") => epochs = args.number(0..=1 << 20)?,
             Long("seed") => seed = args.value()?.parse()?,
             Long("adapter") => adapter = Some(args.value()?.string()?),
+            Long("steps") => steps = args.number(1..=1 << 20)?,
+            Long("batch") => batch = args.number(1..=1 << 12)?,
+            Long("rate") => rate = args.value()?.parse()?,
+            Long("length") => length = args.number(0..=1 << 20)?,
+            Long("picture") => picture = Some(PathBuf::from(args.value()?)),
             Short('h') | Long("help") => return Ok(None),
+            Value(word) if text.is_none() && !trains && word == "train" => trains = true,
             Value(path) if text.is_none() => text = Some(PathBuf::from(path)),
             _ => return Err(arg.unexpected().into()),
         }
     }
+    if let Some(key) = if trains { of_decode } else { of_train } {
+        let task = if trains { "not used with" } else { "needs" };
+        return Err(Failure::bad_input(format!("{key}: {task} `train`")));
+    }
     let text = text.ok_or_else(|| Failure::bad_input("no text is named; usage: decode TEXT (see --help)"))?;
+    let usual = if trains { [64, 4, 64] } else { [128, 8, 256] };
+    let shape = Shape {
+        layers,
+        width: width.unwrap_or(usual[0]),
+        heads: heads.unwrap_or(usual[1]),
+        kv_heads,
+        context: context.unwrap_or(usual[2]),
+    };
     shape.check()?;
-    Ok(Some(Options { text, shape, bytes, epochs, seed, adapter }))
+    Ok(Some(if trains {
+        Task::Train(Training { text, shape, bytes, batch, steps, rate, seed, length, picture, adapter })
+    } else {
+        Task::Decode(Options { text, shape, bytes, epochs, seed, adapter })
+    }))
 }
 
 fn decode(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {

@@ -34,7 +34,7 @@ pub(crate) fn fit(
     let steps = samples.next.len() / batch.max(1);
     let net = Sequential::new([width, 1, 1]).linear(BYTES);
     let parameters = gpu.alloc_zeroed::<f32>(net.parameter_len()?)?;
-    let state = gpu.alloc_zeroed::<f32>(net.state_len(&Optimizer::from(Adam::new(0, RATE)))?)?;
+    let state = gpu.alloc_zeroed::<f32>(net.state_len(&Optimizer::from(Adam::for_network(RATE)))?)?;
     let losses = gpu.alloc::<f32>(steps * 64)?;
     // Align batches for the device's bindings.
     let [of_vectors, of_labels] = [batch * width, batch].map(|n| n.next_multiple_of(64));
@@ -43,7 +43,7 @@ pub(crate) fn fit(
     let mut order: Vec<usize> = (0..samples.next.len()).collect();
     for epoch in 0..epochs {
         let rate = RATE * (epochs - epoch) as f32 / epochs as f32;
-        let plan = net.train(batch, Adam::new(0, rate)).plan::<f32>(gpu)?;
+        let plan = net.train(batch, Adam::for_network(rate)).plan::<f32>(gpu)?;
         for i in (1..order.len()).rev() {
             order.swap(i, (random.next() % (i as u64 + 1)) as usize);
         }

@@ -107,7 +107,7 @@ const ADDED: f64 = 0.3;
 
 impl Random {
     /// Returns `n` numbers, uniform between `around - spread` and `around + spread`.
-    fn numbers(&mut self, n: usize, around: f64, spread: f64) -> Vec<f32> {
+    pub(crate) fn numbers(&mut self, n: usize, around: f64, spread: f64) -> Vec<f32> {
         let unit = |bits: u64| (bits >> 11) as f64 * 2f64.powi(-52) - 1.0;
         (0..n).map(|_| (around + spread * unit(self.next())) as f32).collect()
     }

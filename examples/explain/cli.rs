@@ -285,7 +285,10 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     if chosen.is_some_and(|chosen| done.iter().any(|d| d.name == chosen)) {
         say(out, "*: chosen by auto\n")?;
     }
-    say(out, "MB and flop/byte: minimum traffic\n")?;
+    say(
+        out,
+        "MB, flop/byte and minimum: minimum traffic; predicted: by the bytes that the variant requests, without caches\n",
+    )?;
     if let Some(clock) = clock {
         say(
             out,
@@ -326,16 +329,16 @@ fn explained(
         Err(e) => return Ok(Err(e)),
     };
     drop(form);
-    let report = Report::of(&executable);
-    let measured = if request.measure {
+    let (mut report, mut measured) = (Report::of(&executable), None);
+    if request.measure {
         let (form, _) = request.form(material, variant, Fill::Random)?;
-        Some(measure(gpu, &gpu.ready(form)?, request.runs)?)
-    } else {
-        None
-    };
+        let ready = gpu.ready(form)?;
+        measured = Some(measure(gpu, &ready, request.runs)?);
+        report = ready.counted_report();
+    }
     let profile = measured.as_ref().and_then(|m| m.profile.ops.first());
     let main = main_kernel(executable.program(), &report, profile);
-    let (kernel, asked) = (main.map(|i| report.kernels[i].clone()), executable.program().traffic);
+    let (kernel, asked) = (main.map(|i| report.kernels[i].clone()), report.requested);
     let (seconds, clock) = measured.map(|m| (m.seconds, m.profile.clock)).unzip();
     Ok(Ok((Explained { name: variant, report, asked, kernel, seconds }, clock)))
 }
@@ -376,7 +379,7 @@ fn measure(gpu: &Gpu, ready: &Formed, runs: Option<usize>) -> Result<Measured, F
 
 /// Formats the numbers of all variants, one line each; a star marks the one that `auto` chooses.
 fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
-    const HEAD: [&str; 14] = [
+    const HEAD: [&str; 15] = [
         "variant",
         "dispatches",
         "GFLOP",
@@ -388,6 +391,7 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
         "shared B",
         "barriers",
         "occupancy",
+        "minimum us",
         "predicted us",
         "measured us",
         "roofline",
@@ -417,6 +421,7 @@ fn numbers(done: &[Explained], chosen: Option<&str>) -> String {
             text(kernel.as_ref().map(|k| k.workgroup_bytes.to_string())),
             text(barriers),
             text(occupancy.map(|f| format!("{:.0} %", 100.0 * f))),
+            text(report.minimum_seconds().map(|s| short(s * 1e6))),
             text(report.predicted_seconds().map(|s| short(s * 1e6))),
             text(seconds.map(|s| short(s * 1e6))),
             text(percent.map(|p| format!("{p:.1} %"))),

@@ -5,7 +5,7 @@ use super::common::{Args, Failure, exit_code, pictures, room_for, say};
 use std::io::Write;
 use std::path::Path;
 use tilework::analysis::{Matmul, Roofline};
-use tilework::dense::Gemm;
+use tilework::dense::{Gemm, ProductTile, ThreadTile};
 use tilework::gpu::AdapterFilter;
 use tilework::io::{check_outputs, shown};
 use tilework::program::Ceilings;
@@ -19,9 +19,9 @@ usage: ladder [SIZE | M N K] [--adapter SUBSTRING] [--out FILE.svg]
   --out FILE           the picture, as SVG or PNG (ladder.svg)
 ";
 
-/// A measured variant.
+/// A measured step: a variant, and how it is adjusted.
 struct Step {
-    variant: &'static str,
+    name: String,
     seconds: f64,
     flops: f64,
     /// Operations per byte that its workgroups request.
@@ -95,7 +95,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Box<dyn s
     )?;
     let steps = climb(&gpu, [m, n, k], &ceilings, out)?;
     let dot = |s: &Step| Dot {
-        text: format!("{} ({:.3} ms)", s.variant, s.seconds * 1e3),
+        text: format!("{} ({:.3} ms)", s.name, s.seconds * 1e3),
         intensity: s.intensity,
         flops: s.flops,
     };
@@ -109,7 +109,7 @@ fn measure(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, Box<dyn s
     say(out, &format!("\n{}\n", shown(&arguments.out)))?;
     // The order of summation differs, which may change the last bits of sums of k terms below 1.
     let bound = 2.0 * k as f32 * f32::EPSILON * k as f32;
-    let wrong: Vec<_> = steps.iter().filter(|s| s.difference > bound).map(|s| s.variant).collect();
+    let wrong: Vec<_> = steps.iter().filter(|s| s.difference > bound).map(|s| s.name.as_str()).collect();
     if !wrong.is_empty() {
         say(out, &format!("wrong: {}\n", wrong.join(", ")))?;
     }
@@ -141,7 +141,37 @@ fn roof(ceilings: &Ceilings) -> Roofline {
     Roofline { bandwidth: ceilings.copy_bytes_per_second, peak: ceilings.fma_flop_per_second }
 }
 
-/// Runs every variant that the device supports, and prints a line for each.
+/// The variant with the sides that it offers, loops rolled and unrolled, and k in slices.
+fn forms(variant: &'static str, op: &Gemm) -> Vec<(String, Gemm)> {
+    let op = op.clone().variant(variant);
+    let row = |columns| op.clone().thread_tile(ThreadTile { rows: 1, columns });
+    let named = |what: &str, op: Gemm| (format!("{variant} {what}"), op);
+    match variant {
+        "coarsened" => [2, 4]
+            .map(|by| {
+                let tile = ProductTile { m: 16, n: 16 * by, k: 16 };
+                named(&format!("x {by}"), row(by).tile(tile))
+            })
+            .into(),
+        // A straight from storage and A staged, all else equal.
+        "register-direct" | "register-staged" => [8, 16, 32]
+            .into_iter()
+            .flat_map(|u| [row(u), row(u).unrolled()].map(|op| (u, op)))
+            .zip(["", " unrolled"].into_iter().cycle())
+            .map(|((u, op), how)| named(&format!("1 x {u}{how}"), op))
+            .collect(),
+        "register" | "double" => vec![(variant.into(), op.clone()), named("rolled", op.rolled())],
+        "split-k" | "split-k-atomic" => [None, Some(2), Some(4), Some(8)]
+            .map(|slices| match slices {
+                None => (variant.into(), op.clone()),
+                Some(n) => named(&format!("{n} slices"), op.clone().slices(n)),
+            })
+            .into(),
+        _ => vec![(variant.into(), op)],
+    }
+}
+
+/// Runs every step that the device supports, and prints a line for each.
 fn climb(
     gpu: &Gpu,
     [m, n, k]: [usize; 3],
@@ -163,17 +193,23 @@ fn climb(
     say(
         out,
         &format!(
-            "{:<16} {:>11} {:>10} {:>7} {:>9} {:>11}  {}\n",
+            "{:<32} {:>11} {:>10} {:>7} {:>9} {:>11}  {}\n",
             "variant", "time", "GFLOP/s", "of FMA", "of copy", "flop/byte", "what it does"
         ),
     )?;
     let mut steps: Vec<Step> = Vec::new();
     let mut first: Option<Vec<f32>> = None;
-    for variant in Gemm::variants() {
-        let plan = match Gemm::new(m, n, k).variant(variant.name).plan::<f32>(gpu) {
+    let product = Gemm::new(m, n, k);
+    let all = Gemm::variants().iter().flat_map(|v| {
+        let about = std::iter::once(v.about).chain(std::iter::repeat(""));
+        forms(v.name, &product).into_iter().zip(about)
+    });
+    for ((name, op), about) in all {
+        let plan = match op.plan::<f32>(gpu) {
             Ok(plan) => plan,
-            Err(e) if e.kind() == ErrorKind::Unsupported => {
-                say(out, &format!("{:<16} {e}\n", variant.name))?;
+            // A device without cooperative matrices, or without room for a tile.
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
+                say(out, &format!("{name:<32} {e}\n"))?;
                 continue;
             }
             Err(e) => return Err(e.into()),
@@ -193,17 +229,17 @@ fn climb(
         say(
             out,
             &format!(
-                "{:<16} {:>8.2} us {:>10.1} {:>5.1} % {:>7.1} % {:>11.2}  {}\n",
-                variant.name,
+                "{:<32} {:>8.2} us {:>10.1} {:>5.1} % {:>7.1} % {:>11.2}  {}\n",
+                name,
                 seconds * 1e6,
                 flops * 1e-9,
                 100.0 * flops / roofline.peak,
                 100.0 * flops / once,
                 intensity,
-                variant.about,
+                about,
             ),
         )?;
-        steps.push(Step { variant: variant.name, seconds, flops, intensity, difference });
+        steps.push(Step { name, seconds, flops, intensity, difference });
     }
     Ok(steps)
 }

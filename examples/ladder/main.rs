@@ -1,4 +1,5 @@
-//! Measures every variant of the matrix product on one shape, and draws them on this device's roofline.
+//! Measures every variant of the matrix product on one shape, and draws them on this device's roofline: coarsening by 2
+//! and 4, rows of sums with A straight from storage and staged, loops rolled and unrolled, k in slices.
 //!
 //! ```sh
 //! cargo run --release --example ladder

@@ -185,7 +185,8 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
     ready.record(&mut rec)?;
     rec.submit()?;
     let results = ready.results()?;
-    measure(request, Some(&ready.report()), out, |runs| {
+    let report = request.report.then(|| ready.counted_report());
+    measure(request, report.as_ref(), out, |runs| {
         let measured = gpu.measure(runs, |rec| ready.record(rec))?;
         Ok((measured.seconds, measured.clock))
     })?;
@@ -234,7 +235,7 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
     }
     let measured = request.report || request.repeat.is_some();
     let ready = form.filter(|_| measured).map(|form| gpu.ready(form)).transpose()?;
-    let report = ready.as_ref().map(Formed::report);
+    let report = ready.as_ref().filter(|_| request.report).map(Formed::counted_report);
     measure(request, report.as_ref(), out, |runs| {
         if let Some(ready) = &ready {
             let measured = gpu.measure(runs, |rec| ready.record(rec))?;

@@ -1,12 +1,11 @@
 //! The command line of `quadtree`.
 
-use super::builder::Builder;
-use super::common::levels::{Doing, duration, picture_file, times};
+use super::common::levels::{Doing, duration, picture_file, time};
 use super::common::{Args, Failure, answer, open_gpu, say};
 use super::picture::picture;
 use super::points::{self, Shape};
 use super::results;
-use super::tree::{DEEPEST, Rule, Square};
+use super::tree::{Builder, DEEPEST, Rule};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -21,7 +20,7 @@ usage: quadtree [FILE] [--picture FILE.png] [-o FILE.json]
   --seed S             their seed (1)
   --leaf-capacity K    split cells with more points than this (16)
   --max-depth D        deepest level, at most 16; the root is level 0 (12)
-  --capacity CELLS     maximum cells of a level (unlimited)
+  --capacity CELLS     maximum cells of the tree (unlimited)
   --picture FILE.png   draw cells and points
   --size PIXELS        side of the picture (1600)
   -o FILE              write cells as .json, with the order of points, or as .npy
@@ -37,7 +36,6 @@ struct Options {
     points: usize,
     seed: u64,
     rule: Rule,
-    capacity: usize,
     picture: Option<PathBuf>,
     size: usize,
     output: Option<PathBuf>,
@@ -59,8 +57,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         shape: Shape::Clusters,
         points: 100_000,
         seed: 1,
-        rule: Rule { leaf: 16, deepest: 12 },
-        capacity: usize::MAX,
+        rule: Rule { leaf: 16, deepest: 12, limit: usize::MAX },
         picture: None,
         size: 1600,
         output: None,
@@ -80,7 +77,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("seed") => options.seed = args.number(0..=u64::MAX)?,
             Long("leaf-capacity") => options.rule.leaf = args.number(1..=u32::MAX)?,
             Long("max-depth") => options.rule.deepest = args.number(0..=DEEPEST)?,
-            Long("capacity") => options.capacity = args.number(4..=1 << 32)?,
+            Long("capacity") => options.rule.limit = args.number(4..=1 << 32)?,
             Long("picture") => options.picture = Some(picture_file(args.value()?)?),
             Long("size") => options.size = args.number(64..=8192)?,
             Short('o') => {
@@ -115,12 +112,10 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         }
     };
     let (points, others) = points::finite(all);
-    let square = Square::around(&points);
     let gpu = open_gpu(options.adapter.clone())?;
-    let rule = options.rule;
     doing.next("building the tree");
-    let builder = Builder::new(&gpu, &points, &square, rule, options.capacity)?;
-    let (seconds, each) = times(&gpu, builder.stages(), |rec, stage| builder.record(rec, stage))?;
+    let (builder, rule) = Builder::new(&gpu, &points, options.rule)?;
+    let seconds = time(&gpu, |rec| builder.record(rec))?;
     let tree = builder.read()?;
 
     let mut text = format!("{} points ({source}) on {}", points.len(), gpu.profile().name);
@@ -128,31 +123,29 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         text += &format!("; {others} with infinite, huge or NaN coordinates are left out");
     }
     text += &format!(
-        "\ncells of more than {} points split, down to level {}\n\n{:>5} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
-        rule.leaf, rule.deepest, "level", "cells", "split", "points", "largest", "time"
+        "\ncells of more than {} points split, down to level {}\n\n{:>5} {:>9} {:>9} {:>10} {:>10}\n",
+        rule.leaf, rule.deepest, "level", "cells", "split", "points", "largest"
     );
-    for (i, (summary, cells)) in tree.levels.iter().enumerate() {
-        let points: u64 = cells.iter().map(|cell| u64::from(cell.count)).sum();
-        let largest = cells.iter().map(|cell| cell.count).max().unwrap_or(0);
-        let time = each.get(i).map_or(String::new(), |s| duration(*s));
-        text += &format!(
-            "{i:>5} {:>9} {:>9} {points:>10} {largest:>10} {time:>10}\n",
-            summary.cells, summary.split
-        );
+    let levels = tree.levels(rule);
+    for (level, summary) in (0..).zip(&levels) {
+        let counts =
+            || tree.cells.iter().filter(|cell| cell.level == level).map(|cell| u64::from(cell.count));
+        let (points, largest) = (counts().sum::<u64>(), counts().max().unwrap_or(0));
+        text += &format!("{level:>5} {:>9} {:>9} {points:>10} {largest:>10}\n", summary.cells, summary.split);
     }
-    let (cells, leaves) = (tree.cells().count(), tree.leaves().count());
+    let (cells, leaves) = (tree.cells.len(), tree.leaves().count());
     text += &format!(
-        "\n{cells} cells, {leaves} of them leaves, in {} on the device, one submission; level 0 is the sort\n",
+        "\n{cells} cells, {leaves} of them leaves, in {} on the device, one submission\n",
         duration(seconds)
     );
-    for (i, (summary, _)) in tree.levels.iter().enumerate().filter(|(_, (s, _))| s.split < s.wanted) {
+    for (i, summary) in levels.iter().enumerate().filter(|(_, s)| s.split < s.wanted) {
         text += &format!("level {i}: {summary}; the others stay leaves\n");
     }
     let mut same = true;
     if options.check {
         doing.next("checking on the processor");
         let begin = Instant::now();
-        let found = tree.check(&points, &square, rule, &builder.room);
+        let found = tree.check(&points, rule);
         let took = duration(begin.elapsed().as_secs_f64());
         text += &match &found {
             Ok(()) => format!("checked: the processor's tree has the same cells and points, in {took}\n"),
@@ -161,12 +154,12 @@ fn quadtree(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         same = found.is_ok();
     }
     if let Some(path) = &options.output {
-        results::save(path, &tree, &square)?;
+        results::save(path, &tree, &points)?;
         text += &format!("cells written to {}\n", shown(path));
     }
     if let Some(path) = &options.picture {
         doing.next("drawing");
-        picture(&tree, &points, &square, options.size).save(path).map_err(Failure::bad_input)?;
+        picture(&tree, &points, options.size).save(path).map_err(Failure::bad_input)?;
         text += &format!("picture written to {}\n", shown(path));
     }
     drop(doing);

@@ -6,10 +6,9 @@
 //! cargo run --release --example quadtree -- --points 1000000 --shape spiral
 //! ```
 //!
-//! `builder.rs` describes the device's part, `points.rs` the files. The processor builds the same tree and compares.
+//! `tree.rs` runs the library's `Quadtree`, `points.rs` the files. The processor builds the same tree by the reference and compares.
 //! Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 without an adapter.
 
-mod builder;
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,22 +1,23 @@
 //! Writes quadtrees to files.
 
 use super::common::Failure;
-use super::tree::{Square, Tree};
+use super::points::Point;
+use super::tree::Tree;
 use npyz::WriterBuilder;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use tilework::io::write_aside;
+use tilework::reference::quadtree_square;
 
 /// Columns of the array: a cell's level, column and row in its level, first point, number of points, and first child,
 /// -1 if none.
 const COLUMNS: [&str; 6] = ["level", "column", "row", "first", "count", "child"];
 
 fn rows(tree: &Tree) -> impl Iterator<Item = [i64; 6]> {
-    tree.cells().map(|(level, cell)| {
-        let (column, row) = super::common::levels::place(cell.path);
-        let child = cell.child.map_or(-1, i64::from);
-        [level.into(), column.into(), row.into(), cell.first.into(), cell.count.into(), child]
+    tree.cells.iter().map(|cell| {
+        let ([column, row], child) = (cell.place, cell.child.map_or(-1, i64::from));
+        [cell.level.into(), column.into(), row.into(), cell.first.into(), cell.count.into(), child]
     })
 }
 
@@ -29,21 +30,22 @@ pub(crate) fn named(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes cells in the format of the file name; JSON includes the order of points.
-pub(crate) fn save(path: &Path, tree: &Tree, square: &Square) -> Result<(), Failure> {
+pub(crate) fn save(path: &Path, tree: &Tree, points: &[Point]) -> Result<(), Failure> {
     let numpy = path.extension().is_some_and(|ending| ending == "npy");
-    Ok(write_aside(path, |out| if numpy { write_npy(out, tree) } else { write_json(out, tree, square) })?)
+    Ok(write_aside(path, |out| if numpy { write_npy(out, tree) } else { write_json(out, tree, points) })?)
 }
 
 fn write_npy(out: &mut impl Write, tree: &Tree) -> std::io::Result<()> {
-    let shape = [tree.cells().count() as u64, COLUMNS.len() as u64];
+    let shape = [tree.cells.len() as u64, COLUMNS.len() as u64];
     let mut writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
     writer.extend(rows(tree).flatten())?;
     writer.finish()
 }
 
-fn write_json(out: &mut impl Write, tree: &Tree, square: &Square) -> std::io::Result<()> {
+fn write_json(out: &mut impl Write, tree: &Tree, points: &[Point]) -> std::io::Result<()> {
     let cells: Vec<_> = rows(tree).collect();
-    let square = json!({ "low": square.low, "side": square.side });
+    let (low, side) = quadtree_square(points);
+    let square = json!({ "low": low, "side": side });
     let all = json!({ "square": square, "columns": COLUMNS, "cells": cells, "order": tree.order });
     Ok(serde_json::to_writer(out, &all)?)
 }

@@ -1,10 +1,10 @@
-//! Quadtrees on the host: the device's result, and a check of it.
+//! Quadtrees on the host: built on the device, and compared with the library's reference.
 
-use super::common::levels::{CHILD, NONE, Summary, WORDS, place};
+use super::common::levels::{NONE, Summary, summaries};
 use super::points::Point;
+use tilework::prelude::*;
+use tilework::{Plan, Result, reference};
 
-/// Columns and rows of the finest level.
-const FINEST: f32 = 65536.0;
 /// Deepest possible level, whose cells are single columns and rows.
 pub(crate) const DEEPEST: u32 = 16;
 
@@ -15,155 +15,121 @@ pub(crate) struct Rule {
     pub(crate) leaf: u32,
     /// Deepest level.
     pub(crate) deepest: u32,
-}
-
-/// A square with points, divided into columns and rows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Square {
-    pub(crate) low: Point,
-    pub(crate) side: f32,
-    /// Columns of the finest level per unit of length.
-    pub(crate) scale: f32,
-}
-
-impl Square {
-    /// Returns the smallest square around finite points.
-    pub(crate) fn around(points: &[Point]) -> Self {
-        let ends = |axis: usize| {
-            let each = points.iter().map(|p| f64::from(p[axis]));
-            (each.clone().fold(f64::INFINITY, f64::min), each.fold(f64::NEG_INFINITY, f64::max))
-        };
-        let (x, y) = if points.is_empty() { ((0.0, 1.0), (0.0, 1.0)) } else { (ends(0), ends(1)) };
-        let mut side = (x.1 - x.0).max(y.1 - y.0);
-        // Points at one position, or so close that a device may flush differences to 0.
-        if side < 1e-30 {
-            side = 1.0;
-        }
-        let low = [x, y].map(|(low, high)| ((low + high - side) / 2.0).min(low) as f32);
-        Self { low, side: side as f32, scale: (f64::from(FINEST) / side) as f32 }
-    }
-
-    /// Returns column and row of a point in the finest level; on a border, the following ones.
-    pub(crate) fn place(&self, point: Point) -> [u32; 2] {
-        [0, 1].map(|i| ((point[i] - self.low[i]) * self.scale).floor().clamp(0.0, FINEST - 1.0) as u32)
-    }
+    /// Maximum cells of the tree.
+    pub(crate) limit: usize,
 }
 
 /// A cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// The path from the root in base 4, which is its Morton code within the level.
-    pub(crate) path: u32,
+    pub(crate) level: u32,
+    /// Column and row in its level.
+    pub(crate) place: [u32; 2],
     /// Its points are `order[first..first + count]`.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// Index of its first child in the next level.
+    /// Index of its first child.
     pub(crate) child: Option<u32>,
 }
 
 impl Cell {
+    fn new(&[child, first, count, level, x, y]: &[u32; 6]) -> Self {
+        Self { level, place: [x, y], first, count, child: Some(child).filter(|child| *child != NONE) }
+    }
+
     /// Returns the intervals across and down, scaled to the unit square.
-    pub(crate) fn ends(&self, level: u32) -> ([f64; 2], [f64; 2]) {
-        let side = 0.5f64.powi(level as i32);
-        let (x, y) = place(self.path);
-        let ends = |i: u32| [f64::from(i) * side, f64::from(i + 1) * side];
-        (ends(x), ends(y))
+    pub(crate) fn ends(&self) -> [[f64; 2]; 2] {
+        let side = 0.5f64.powi(self.level as i32);
+        self.place.map(|i| [f64::from(i) * side, f64::from(i + 1) * side])
     }
 }
 
 /// A quadtree.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
-    pub(crate) levels: Vec<(Summary, Vec<Cell>)>,
+    pub(crate) cells: Vec<Cell>,
     /// Point indices, cell by cell.
     pub(crate) order: Vec<u32>,
 }
 
 impl Tree {
-    /// Makes a tree from the device's buffers.
-    pub(crate) fn new(levels: Vec<(Summary, Vec<[u32; WORDS]>)>, order: Vec<u32>) -> Self {
-        let cell = |w: [u32; WORDS]| Cell {
-            path: w[0],
-            first: w[1],
-            count: w[2],
-            child: Some(w[CHILD]).filter(|child| *child != NONE),
-        };
-        let levels = levels.into_iter().map(|(s, cells)| (s, cells.into_iter().map(cell).collect()));
-        Self { levels: levels.collect(), order }
+    fn new(nodes: &[[u32; 6]], order: Vec<u32>) -> Self {
+        Self { cells: nodes.iter().map(Cell::new).collect(), order }
     }
 
-    /// Returns all cells with their levels, from the root down.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, &Cell)> {
-        (0..).zip(&self.levels).flat_map(|(level, (_, cells))| cells.iter().map(move |cell| (level, cell)))
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(|cell| cell.child.is_none())
     }
 
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = (u32, &Cell)> {
-        self.cells().filter(|(_, cell)| cell.child.is_none())
+    /// Returns the outcome of each level.
+    pub(crate) fn levels(&self, rule: Rule) -> Vec<Summary> {
+        let wants = |cell: &Cell| cell.count > rule.leaf && cell.level < rule.deepest;
+        summaries(self.cells.iter().map(|cell| (cell.level, wants(cell), cell.child.is_some())))
     }
 
-    /// Compares the tree with one built on the processor under the same limits. Describes the first difference.
-    pub(crate) fn check(
-        &self,
-        points: &[Point],
-        square: &Square,
-        rule: Rule,
-        room: &[usize],
-    ) -> Result<(), String> {
-        let places: Vec<_> = points.iter().map(|p| square.place(*p)).collect();
-        // Paths and points of a level's cells.
-        let mut level = vec![(0u32, (0..points.len() as u32).collect::<Vec<_>>())];
-        for depth in 0.. {
-            let none = Vec::new();
-            let cells = self.levels.get(depth as usize).map_or(&none, |(_, cells)| cells);
-            if cells.len() != level.len() {
-                return Err(format!(
-                    "level {depth} has {} cells; the device says {}",
-                    level.len(),
-                    cells.len()
-                ));
-            }
-            if level.is_empty() {
-                return Ok(());
-            }
-            let most = room.get(depth as usize + 1).map_or(0, |room| room / 4);
-            let mut next: Vec<(u32, Vec<u32>)> = Vec::new();
-            for (cell, (path, mut members)) in cells.iter().zip(level) {
-                let what = || format!("level {depth}, cell {path}");
-                if (cell.path, cell.count as usize) != (path, members.len()) {
-                    let (path, count) = (cell.path, cell.count);
-                    let wanted = members.len();
-                    return Err(format!("{} has {wanted} points; the device says {count} in {path}", what()));
-                }
-                let splits =
-                    members.len() > rule.leaf as usize && depth < rule.deepest && next.len() / 4 < most;
-                let child = splits.then_some(next.len() as u32);
-                if cell.child != child {
-                    return Err(format!(
-                        "{} has children at {child:?}; the device says {:?}",
-                        what(),
-                        cell.child
-                    ));
-                }
-                if splits {
-                    let bit = DEEPEST - 1 - depth;
-                    let mut quarters: [Vec<u32>; 4] = Default::default();
-                    for member in members {
-                        let [x, y] = places[member as usize].map(|place| place >> bit & 1);
-                        quarters[(2 * y + x) as usize].push(member);
-                    }
-                    next.extend((0..).zip(quarters).map(|(q, members)| (4 * path + q, members)));
-                    continue;
-                }
-                let range = cell.first as usize..cell.first as usize + cell.count as usize;
-                let mut got = self.order.get(range).unwrap_or_default().to_vec();
-                got.sort_unstable();
-                members.sort_unstable();
-                if got != members {
-                    return Err(format!("{} is a leaf with other points than the device says", what()));
-                }
-            }
-            level = next;
+    /// Compares the tree with the reference, and describes the first difference.
+    pub(crate) fn check(&self, points: &[Point], rule: Rule) -> std::result::Result<(), String> {
+        let Rule { leaf, deepest, limit } = rule;
+        let square = reference::quadtree_square(points);
+        let (nodes, order) = reference::quadtree(points, square, leaf, deepest, limit);
+        let want = Self::new(&nodes, order);
+        if let Some(i) =
+            (0..want.cells.len().max(self.cells.len())).find(|i| want.cells.get(*i) != self.cells.get(*i))
+        {
+            return Err(format!(
+                "cell {i} is {:?}; the device says {:?}",
+                want.cells.get(i),
+                self.cells.get(i)
+            ));
         }
-        Ok(())
+        match (0..points.len()).find(|i| want.order.get(*i) != self.order.get(*i)) {
+            Some(i) => Err(format!(
+                "point {i} of the order is {:?}; the device says {:?}",
+                want.order.get(i),
+                self.order.get(i)
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The plan and buffers of a tree.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    plan: Plan<Quadtree, f32>,
+    points: Buffer<f32>,
+    nodes: Buffer<u32>,
+    order: Buffer<u32>,
+    count: Buffer<u32>,
+}
+
+impl Builder {
+    /// Plans a tree over these points, as large as the device can bind.
+    pub(crate) fn new(gpu: &Gpu, points: &[Point], rule: Rule) -> Result<(Self, Rule)> {
+        let limits = &gpu.profile().limits;
+        let bindable = limits.max_storage_binding.min(limits.max_buffer_size) / 24;
+        let rule = Rule { limit: rule.limit.min(bindable as usize), ..rule };
+        let tree = Quadtree::new(points.len()).capacity(rule.leaf).depth(rule.deepest).limit(rule.limit);
+        let builder = Self {
+            points: gpu.upload(points.as_flattened())?,
+            nodes: gpu.alloc(6 * tree.max_nodes())?,
+            order: gpu.alloc(points.len())?,
+            count: gpu.alloc(1)?,
+            plan: tree.with_order().plan(gpu)?,
+        };
+        Ok((builder, rule))
+    }
+
+    /// Records all levels.
+    pub(crate) fn record(&self, rec: &mut Recorder) -> Result<()> {
+        self.plan.with_order(&self.order).record(rec, &self.points, &self.nodes, &self.count)
+    }
+
+    /// Waits for the submitted work and reads the tree.
+    pub(crate) fn read(&self) -> Result<Tree> {
+        let count = self.count.read()?[0] as usize;
+        let nodes = self.nodes.slice(..6 * count)?.read()?;
+        let order = if self.points.is_empty() { Vec::new() } else { self.order.read()? };
+        Ok(Tree::new(nodes.as_chunks().0, order))
     }
 }

@@ -1,6 +1,6 @@
-// A convolution layer as a product C = A B of each group: the part of a workgroup, and the places of results. In
-// the gradient with respect to weights k is long and split: each slice has a slab of its own. IMAGES: columns are
-// the outputs of all images, from first_n on, and rows channels.
+// A convolution layer as a product C = A B of each group: the part of a workgroup, and the places of results. Where
+// k is split, as always in the gradient with respect to weights, each slice has a slab of its own. IMAGES: columns
+// are the outputs of all images, from first_n on, and rows channels; SLICED: k is split there, too.
 #import workgroup/index
 
 // Elements of the factors in memory, and the type in which they are multiplied.
@@ -75,7 +75,12 @@ fn begin_four(row: u32, column: u32) -> vec4<f32> { return vec4<f32>(); }
 fn place(slice: u32, row: u32, column: u32) -> u32 {
 #if IMAGES
     let image = (params.first_n + column) / params.pixels;
-    return base_c + image * params.image_c + row * params.pixels + params.first_n + column - image * params.pixels;
+    let place = base_c + image * params.image_c + row * params.pixels + params.first_n + column - image * params.pixels;
+#if SLICED
+    return place + slice * params.slab;
+#else
+    return place;
+#endif
 #else
     return base_c + slice * params.slab + row * params.n + column;
 #endif

@@ -2,7 +2,7 @@
 // loads each row of inputs that they need once and sums it along x. That sum goes to every sum along y that it is part
 // of, and those go to the sums along z. It needs neither workgroup memory nor barriers.
 // Every product is written out, as in `stencil_register`. Rows are multiples of 4 long, and neighbours along x stand
-// APART elements from each other. BYTES: elements are u8.
+// APART elements from each other. PACKED: elements are u8 or f16.
 #import conv/lines_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
@@ -89,7 +89,7 @@ fn lines_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     let in{z}_{y} = in_z{z} && in_y{y};
 #endif
 #for k in LOADS
-#if BYTES
+#if PACKED
     let at{z}_{y}_{k} = load_group(row{z}_{y} + x{k});
 #else
     let at{z}_{y}_{k} = load(row{z}_{y} + x{k});

@@ -19,7 +19,7 @@ fn cell(i: u32, box_x: u32, box_y: u32) -> vec3<u32> {
 
 // Stores the outputs of the group that begins at `p`, which lies inside.
 fn emit(p: vec3<u32>) {
-#if BYTES
+#if PACKED
     var group = vec4<f32>();
     for (var i = 0u; i < min(PACK, params.w - p.x); i++) { group[i] = result(p + vec3(i, 0u, 0u)); }
     put_group(p, group);

@@ -9,26 +9,16 @@ fn put_word(p: vec3<u32>, bytes: u32) {
     output[(p.z * params.h + p.y) * params.groups + p.x / PACK] = bytes;
 }
 #else
-// A word may belong to two rows, and so to two threads: each changes only its own bytes.
-@group(0) @binding(2) var<storage, read_write> output: array<atomic<u32>>;
-
-fn put_bytes(word: u32, mask: u32, bytes: u32) {
-    if mask == 0xffffffffu {
-        atomicStore(&output[word], bytes);
-    } else if mask != 0u {
-        atomicAnd(&output[word], ~mask);
-        atomicOr(&output[word], bytes & mask);
-    }
-}
+#import conv/stencil_words_out
 
 fn put_word(p: vec3<u32>, bytes: u32) {
     let first = (p.z * params.h + p.y) * params.w + p.x;
     let count = min(PACK, params.w - p.x);
     let mask = 0xffffffffu >> (32u - 8u * count);
     let shift = 8u * (first % 4u);
-    put_bytes(first / 4u, mask << shift, bytes << shift);
+    put_bits(first / 4u, mask << shift, bytes << shift);
     if shift > 0u {
-        put_bytes(first / 4u + 1u, mask >> (32u - shift), bytes >> (32u - shift));
+        put_bits(first / 4u + 1u, mask >> (32u - shift), bytes >> (32u - shift));
     }
 }
 #endif

@@ -1,5 +1,5 @@
-// A filter by the definition. One thread computes one output (u8: the four of a group) and reads all its inputs
-// from memory. The filter lies in a storage buffer, or with UNIFORM in constant memory.
+// A filter by the definition. One thread computes one output (u8 and f16: the four of a group) and reads all its
+// inputs from memory. The filter lies in a storage buffer, or with UNIFORM in constant memory.
 #import conv/stencil_params
 #import conv/stencil_floats as element
 #import conv/stencil_at

@@ -18,7 +18,7 @@ struct Params {
     tiles_y: u32,
     tiles: u32,    // workgroups with work
     rows: u32,     // h d
-#if UNIFORM
+#if UNIFORM && !OPERAND
     weights: array<vec4<f32>, WEIGHT_VECTORS>,
 #endif
 }
@@ -27,7 +27,13 @@ struct Params {
 // The filter in "constant memory": lanes that read one weight together get it by one broadcast.
 const WEIGHT_VECTORS: u32 = 16u;
 
+#if OPERAND
+@group(0) @binding(3) var<uniform> filter_weights: array<vec4<f32>, WEIGHT_VECTORS>;
+
+fn weight(tap: u32) -> f32 { return filter_weights[tap / 4u][tap % 4u]; }
+#else
 fn weight(tap: u32) -> f32 { return params.weights[tap / 4u][tap % 4u]; }
+#endif
 #else
 @group(0) @binding(3) var<storage, read> filter_weights: array<f32>;
 

@@ -2,7 +2,8 @@
 // once, with its neighbours along x, and adds it to every sum that it is part of, without workgroup memory or barriers.
 // Threads of a workgroup stand along x first, so that their loads coalesce and caches serve their overlap. Each product
 // is written out: no compiler here unrolls on request, and sums that a loop indexes live in slow memory.
-// VECTORS: rows are multiples of 4 long, loaded by vec4s. BYTES: elements are u8. The weights are in the uniform.
+// VECTORS: rows are multiples of 4 long, loaded by vec4s. PACKED: elements are u8 or f16. With OPERAND the
+// weights are in a buffer, otherwise in the uniform.
 #import conv/stencil_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element
@@ -35,7 +36,11 @@ fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let p = tile_origin(tile) + place * vec3(PACK, ROWS, PLANES);
     if any(p >= extents()) { return; }
 #for tap in FILTER_X * FILTER_Y * FILTER_Z
+#if OPERAND
+    let w{tap} = filter_weights[{tap}u];
+#else
     let w{tap} = params.weights[{tap / 4}u][{tap % 4}u];
+#endif
 #end
 #for z in PLANES
 #for y in ROWS
@@ -91,7 +96,7 @@ fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let in{z}_{y} = in_z{z} && in_y{y};
 #endif
 #for k in LOADS
-#if BYTES && VECTORS
+#if PACKED && VECTORS
     let at{z}_{y}_{k} = load_group(row{z}_{y} + x{k});
 #else
     let at{z}_{y}_{k} = load(row{z}_{y} + x{k});
@@ -120,7 +125,7 @@ fn stencil_register(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
 #end
 #else
 #for x in FILTER_X
-#if BYTES
+#if PACKED
     let a{z}_{y}_{x} = vec4(v{z}_{y}_{x}, v{z}_{y}_{x + 1}, v{z}_{y}_{x + 2}, v{z}_{y}_{x + 3});
 #else
     let a{z}_{y}_{x} = v{z}_{y}_{x};

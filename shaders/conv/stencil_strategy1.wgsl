@@ -1,5 +1,5 @@
-// A filter by tiles: a workgroup is as large as its tile of outputs (u8: a quarter). It loads the tile with its
-// halo to workgroup memory, where some threads load more than once; then all compute.
+// A filter by tiles: a workgroup is as large as its tile of outputs (u8 and f16: a quarter). It loads the tile
+// with its halo to workgroup memory, where some threads load more than once; then all compute.
 #import conv/stencil_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element

@@ -1,5 +1,5 @@
 // A filter by tiles: a workgroup is as large as its tile of inputs. Each thread loads one to workgroup memory;
-// threads in the halo then idle (u8: and three of four others).
+// threads in the halo then idle (u8 and f16: and three of four others).
 #import conv/stencil_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element

@@ -1,13 +1,17 @@
 // The epilogue of a matrix product: C = activate(alpha * sum + beta * C + bias).
 // With CARRY, k is cut into slices, one dispatch each: all but the last leave their sum in `partial`. With VEC_C
 // rows of C are whole vec4s, bound as such. The bias belongs to columns, with ROW_BIAS to rows. C is read only with
-// READ_C, never for beta = 0, so that a NaN in it does not reach the result.
+// READ_C, never for beta = 0, so that a NaN in it does not reach the result. With SCALARS alpha and beta are bound.
 #import dense/gemm_params
 #import activation/none as activation
 
 // The type of the bias and C.
 alias R = f32;
 
+#if SCALARS
+const SCALARS_BINDING: u32 = 3u;
+@group(0) @binding(SCALARS_BINDING) var<storage, read> scalars: array<f32>;
+#endif
 const BIAS_BINDING: u32 = 3u;
 const C_BINDING: u32 = 3u;
 const PARTIAL_BINDING: u32 = 4u;
@@ -46,9 +50,17 @@ fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
     }
 #endif
     let at = (base_c + row * params.ldc + col) / 4u;
+#if SCALARS
+    // With an alpha of 0, a NaN in the factors does not reach the result.
+    var value = select(scalars[0] * sums, vec4(0.0), scalars[0] == 0.0);
+    if scalars[1] != 0.0 {
+        value += scalars[1] * vec4<f32>(c[at]);
+    }
+#else
     var value = params.alpha * sums;
 #if READ_C
     value += params.beta * vec4<f32>(c[at]);
+#endif
 #endif
 #if BIAS
 #if ROW_BIAS
@@ -68,9 +80,16 @@ fn finish(row: u32, col: u32, sum: f32) {
     }
 #endif
     let at = base_c + row * params.ldc + col;
+#if SCALARS
+    var value = select(scalars[0] * sum, 0.0, scalars[0] == 0.0);
+    if scalars[1] != 0.0 {
+        value += scalars[1] * f32(c[at]);
+    }
+#else
     var value = params.alpha * sum;
 #if READ_C
     value += params.beta * f32(c[at]);
+#endif
 #endif
 #if BIAS
 #if ROW_BIAS

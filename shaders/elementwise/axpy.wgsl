@@ -13,7 +13,14 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<Word>;
 @group(0) @binding(2) var<storage, read_write> output: array<Word>;
 
-fn axpy(x: T, y: T) -> T { return params.alpha * x + y; }
+#if GIVEN
+@group(0) @binding(3) var<storage, read> alpha: array<T>;
+fn factor() -> T { return alpha[0]; }
+#else
+fn factor() -> T { return params.alpha; }
+#endif
+
+fn axpy(x: T, y: T) -> T { return factor() * x + y; }
 
 // With one element in a word the second argument is the first, and encode drops it.
 fn axpy_word(a: u32, b: u32) -> u32 {

@@ -20,12 +20,13 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> second: array<Word>;
 // Only read. It is read_write because it may share a buffer with the moments.
 @group(0) @binding(5) var<storage, read_write> fullness: array<f32>;
+#import nn/rate
 
 fn compute(i: u32) -> Word {
     var p = floats(output[i]);
     var g = floats(gradients[i]);
 #if DECOUPLED
-    p -= params.rate * params.decay * p;
+    p -= step_rate() * params.decay * p;
 #else
     g += params.decay * p;
 #endif
@@ -36,5 +37,5 @@ fn compute(i: u32) -> Word {
     first[i] = word(m);
     second[i] = word(v);
     let size = sqrt(v / fullness[1]) + params.eps;
-    return word(p - params.rate * (m / fullness[0]) / size);
+    return word(p - step_rate() * (m / fullness[0]) / size);
 }

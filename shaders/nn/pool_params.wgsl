@@ -22,5 +22,7 @@ struct Params {
     dilation_w: u32,
     wide: u32, // offset of the first plane in its binding, in elements
     narrow: u32, // offset of the first plane of windows
+    block: u32, // windows of a part, and the first part of this chunk, where parts are summed
+    first_part: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;

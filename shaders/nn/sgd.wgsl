@@ -16,6 +16,7 @@ struct Params {
 #if MOMENTUM
 @group(0) @binding(3) var<storage, read_write> velocity: array<Word>;
 #endif
+#import nn/rate
 
 fn compute(i: u32) -> Word {
     let p = floats(output[i]);
@@ -29,5 +30,5 @@ fn compute(i: u32) -> Word {
     step = v;
 #endif
 #endif
-    return word(p - params.rate * step);
+    return word(p - step_rate() * step);
 }

@@ -57,8 +57,8 @@ fn histogram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let tile = workgroup_index(group);
     let part = tile / passes;
     if part >= params.parts { return; }
-    // Turned from part to part: a multiprocessor may get workgroups at equal distances, and not all of them are to be of
-    // the pass that has the crowded bins.
+    // Turned from part to part: a multiprocessor may get workgroups at equal distances, and not all of them are to be
+    // of the pass that has the crowded bins.
     first_bin = (tile + part) % passes * SLOTS;
     clear_counters(lane);
     workgroupBarrier();

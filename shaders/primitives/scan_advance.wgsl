@@ -67,8 +67,8 @@ fn advance(run: ptr<function, Item>, x: Item, sub_lane: u32, sub_size: u32) -> I
     return before;
 }
 
-// The function `name` that loads the thread's vec4: number first, first + step, ... of the tile. So that all loads are in
-// flight together, they stand there one by one, without a condition where the tile is full.
+// The function `name` that loads the thread's vec4: number first, first + step, ... of the tile. So that all loads are
+// in flight together, they stand there one by one, without a condition where the tile is full.
 #block load_vec4s(name, whole, any)
 fn {name}(tile: u32, first: u32, step: u32) -> array<Loaded, VEC4S> {
     var loaded: array<Loaded, VEC4S>;

@@ -5,9 +5,10 @@
 //     fn scatter_to_blocked(items: array<T, ITEMS_PER_THREAD>, places: array<u32, ITEMS_PER_THREAD>, lane: u32)
 //         -> array<T, ITEMS_PER_THREAD>
 //
-// Blocked: lane l holds values l * ITEMS_PER_THREAD, l * ITEMS_PER_THREAD + 1, ... of the tile. Striped: it holds values l,
-// l + WORKGROUP_SIZE, ... Memory is read fastest striped, sums of neighbours are taken blocked. `scatter_to_blocked` puts
-// each value at its place in the tile; the places are a permutation of the numbers below the size of the tile.
+// Blocked: lane l holds values l * ITEMS_PER_THREAD, l * ITEMS_PER_THREAD + 1, ... of the tile. Striped: it holds
+// values l, l + WORKGROUP_SIZE, ... Memory is read fastest striped, sums of neighbours are taken blocked.
+// `scatter_to_blocked` puts each value at its place in the tile; the places are a permutation of the numbers below the
+// size of the tile.
 //
 // You declare  WORKGROUP_SIZE, any size; ITEMS_PER_THREAD; `alias T`, any type.
 // `lane`       is local_invocation_index.

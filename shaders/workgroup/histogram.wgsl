@@ -4,7 +4,8 @@
 //     fn histogram_add(bin: u32)
 //     fn histogram_count(bin: u32) -> u32
 //
-// Clear, add as often as you like, put a workgroupBarrier(), then read the counts. A bin of BINS or more is not counted.
+// Clear, add as often as you like, put a workgroupBarrier(), then read the counts. A bin of BINS or more is not
+// counted.
 //
 // You declare  WORKGROUP_SIZE, any size; BINS.
 // `lane`       is local_invocation_index.

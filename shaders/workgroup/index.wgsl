@@ -5,8 +5,8 @@ const FOLD: u32 = 32768u;
 
 fn workgroup_index(id: vec3<u32>) -> u32 { return id.x + FOLD * (id.y + FOLD * id.z); }
 
-// Parameters of an entry point: the place of a thread in its subgroup; its workgroup and place there and, where the flag
-// or constant `on` is on, also that.
+// Parameters of an entry point: the place of a thread in its subgroup; its workgroup and place there and, where the
+// flag or constant `on` is on, also that.
 #block subgroup_builtins()
     @builtin(subgroup_invocation_id) sub_lane: u32, @builtin(subgroup_size) sub_size: u32,
     @builtin(subgroup_id) sub_id: u32, @builtin(num_subgroups) sub_count: u32,

@@ -6,12 +6,13 @@
 //     fn top_k_insert(list: ptr<function, array<Entry, TOP_K>>, x: Entry)
 //     fn workgroup_top_k_of_lists(list: ptr<function, array<Entry, TOP_K>>, lane: u32) -> Entry
 //
-// `workgroup_top_k` takes one entry of each thread; lane l < TOP_K gets the entry that l others go before, other lanes get
-// an entry without meaning. `workgroup_top_k_joined` joins two such results. For a row that is longer than the workgroup
-// each thread inserts its entries into a list of its own, which it fills at first with entries that all others go before;
-// `workgroup_top_k_of_lists` joins the lists.
+// `workgroup_top_k` takes one entry of each thread; lane l < TOP_K gets the entry that l others go before, other lanes
+// get an entry without meaning. `workgroup_top_k_joined` joins two such results. For a row that is longer than the
+// workgroup each thread inserts its entries into a list of its own, which it fills at first with entries that all
+// others go before; `workgroup_top_k_of_lists` joins the lists.
 //
-// You declare  WORKGROUP_SIZE and TOP_K, powers of two, TOP_K <= WORKGROUP_SIZE; `alias Entry`, any type, such as a value
+// You declare  WORKGROUP_SIZE and TOP_K, powers of two, TOP_K <= WORKGROUP_SIZE; `alias Entry`, any type, such as a
+// value
 //              with its index; `fn goes_before(a: Entry, b: Entry) -> bool`, a strict order.
 // `lane`       is local_invocation_index.
 // Costs        WORKGROUP_SIZE entries of workgroup memory. With k = log2(TOP_K) and h = log2(WORKGROUP_SIZE / TOP_K),
@@ -48,8 +49,8 @@ fn workgroup_top_k(x: Entry, lane: u32) -> Entry {
             mine = top_k_exchanged(mine, apart, lane, ((lane & apart) == 0u) == in_order);
         }
     }
-    // Two blocks become one: of entry i of the one and entry TOP_K - 1 - i of the other, the earlier. Lanes behind the blocks
-    // that are left work on copies, which nobody reads.
+    // Two blocks become one: of entry i of the one and entry TOP_K - 1 - i of the other, the earlier. Lanes behind the
+    // blocks that are left work on copies, which nobody reads.
     for (var blocks = WORKGROUP_SIZE / TOP_K; blocks > 1u; blocks /= 2u) {
         workgroupBarrier();
         wg_top[lane] = mine;

@@ -64,10 +64,10 @@ impl Dram {
         (self.latency_to_transfer + 1.0).ceil() as u64
     }
 
-    /// Returns the used share of bursts of `burst` bytes, if `used` bytes of every `stride` are needed.
+    /// Returns the used share of bursts of `burst` bytes, if `used` bytes of every `stride` are needed; 0 if none are.
     pub fn burst_efficiency(used: u64, stride: u64, burst: u64) -> f64 {
-        let wanted = (burst / stride.max(used)).max(1) * used;
-        wanted.min(burst) as f64 / burst as f64
+        let pieces = burst.checked_div(stride.max(used)).unwrap_or(0).max(1);
+        pieces.saturating_mul(used).min(burst) as f64 / burst.max(1) as f64
     }
 }
 
@@ -119,6 +119,10 @@ mod tests {
     fn bursts_and_banks() {
         // First all words, then every second pair of words.
         assert_eq!(240.0 * Dram::burst_efficiency(8, 16, 512), 120.0);
+        assert_eq!(
+            [(0, 0, 512), (0, 8, 512), (8, 8, 0)].map(|(u, s, b)| Dram::burst_efficiency(u, s, b)),
+            [0.0; 3]
+        );
         let channel = Dram { bus_bits: 64, clock: 1e9, latency_to_transfer: 20.0 };
         assert!((channel.busy(1) * 16.0 - 0.762).abs() < 5e-4);
         assert_eq!((channel.banks_to_fill(), channel.busy(21)), (21, 1.0));

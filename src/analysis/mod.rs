@@ -34,7 +34,7 @@ pub use coalescing::{Dram, Interleaving, segments};
 pub use convolution::{Axis, reads_from_shared};
 pub use divergence::{Divergence, branch_seconds, divergence, lane_position, loop_passes};
 pub use matmul::Matmul;
-pub use occupancy::{Block, Multiprocessor, Occupancy, occupancy};
+pub use occupancy::{Block, Multiprocessor, Occupancy, occupancy, registers_of_block};
 pub use roofline::{Roofline, amdahl, amdahl_bound, flops_at, reuse_for_peak};
 pub use steps::{
     brent_kung_operations, brent_kung_steps, coarsened_steps, kogge_stone_operations, reduction_operations,

@@ -85,6 +85,18 @@ pub struct Block {
     pub registers: u32,
 }
 
+/// Returns the registers of a block whose threads have `each`: NVIDIA's multiprocessors allot them to whole warps, 256 at
+/// a time.
+///
+/// ```
+/// use tilework::analysis::registers_of_block;
+/// assert_eq!(registers_of_block(256, 32), 8192);
+/// assert_eq!(registers_of_block(100, 33), 4 * 1280);
+/// ```
+pub fn registers_of_block(threads: u32, each: u32) -> u32 {
+    each.saturating_mul(WARP).div_ceil(256).saturating_mul(256).saturating_mul(threads.div_ceil(WARP))
+}
+
 /// Blocks per multiprocessor, by each resource and by all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupancy {
@@ -118,22 +130,23 @@ impl Occupancy {
 
     /// Returns the resident threads.
     pub fn threads(&self) -> Option<u32> {
-        Some(self.blocks? * self.block.threads)
+        Some(self.blocks?.saturating_mul(self.block.threads))
     }
 
     /// Returns the resident warps.
     pub fn warps(&self) -> Option<u32> {
-        Some(self.blocks? * self.warps_per_block)
+        Some(self.blocks?.saturating_mul(self.warps_per_block))
     }
 
     /// Returns the bytes of shared memory in use.
     pub fn shared_bytes(&self) -> Option<u32> {
-        Some(self.blocks? * self.block.shared_bytes)
+        Some(self.blocks?.saturating_mul(self.block.shared_bytes))
     }
 
-    /// Returns the share of the possible warps in use.
+    /// Returns the share of the possible warps in use; `None` if they are unknown or the multiprocessor holds none.
     pub fn fraction(&self) -> Option<f64> {
-        Some(f64::from(self.warps()?) / f64::from(self.most_threads? / WARP))
+        let most = Some(self.most_threads? / WARP).filter(|warps| *warps > 0)?;
+        Some(f64::from(self.warps()?) / f64::from(most))
     }
 }
 
@@ -229,6 +242,9 @@ mod tests {
         let m = Multiprocessor { threads: Some(1024), ..Default::default() };
         let o = occupancy(&m, &of(100, 0, 0));
         assert_eq!((o.blocks, o.warps(), o.fraction()), (Some(8), Some(32), Some(1.0)));
+        // No room for a warp.
+        let none = occupancy(&Multiprocessor { threads: Some(31), ..Default::default() }, &of(1, 0, 0));
+        assert_eq!((none.blocks, none.fraction()), (Some(0), None));
         let unknown = occupancy(&Multiprocessor::default(), &of(64, 0, 0));
         assert_eq!((unknown.blocks, unknown.bound(), unknown.fraction()), (None, None, None));
     }

@@ -5,6 +5,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::plan::Report;
+#[cfg(feature = "sim")]
+use crate::program::Operand;
 use crate::program::{Form, Role};
 use half::f16;
 
@@ -144,6 +146,18 @@ impl Formed {
         Report::of(&self.executable)
     }
 
+    /// Returns the plan's report with what the simulator counts for these inputs: [`Report::count`].
+    #[cfg(feature = "sim")]
+    pub fn counted_report(&self) -> Report {
+        let (program, mut report) = (self.executable.program(), self.report());
+        let bytes = |(role, operand): (&Role, &Operand)| match role.input() {
+            Some(array) => array.data().bytes().to_vec(),
+            None => vec![0; operand.bytes() as usize],
+        };
+        report.count(program, self.roles.iter().zip(&program.operands).map(bytes).collect());
+        report
+    }
+
     /// Records the op.
     ///
     /// # Errors
@@ -178,7 +192,7 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
         match role {
             Role::Updated(array) => HostArray::new(array.shape(), data),
             Role::Result(shape) => HostArray::new(shape, data),
-            Role::CountedEach(numbers) => HostArray::new(&[count, *numbers], data.front(count * numbers)),
+            Role::CountedRows(each) => HostArray::new(&[count, *each], data.front(count * each)),
             Role::Given(_) | Role::Counted | Role::Count => HostArray::new(&[count], data.front(count)),
         }
     };

@@ -385,7 +385,7 @@ impl Attention {
     }
 
     /// Returns the number of visible (query, key) pairs of one head, if all lengths are `keys`.
-    fn pairs(&self) -> f64 {
+    pub(super) fn pairs(&self) -> f64 {
         let (t, s) = (self.queries as f64, self.keys as f64);
         let window = self.window.map_or(f64::INFINITY, |w| w as f64);
         // The keys that the query at position p sees.
@@ -441,6 +441,17 @@ impl Attention {
         program.cost = self.cost(&operands);
         program.operands = operands;
         way.lower(&lowering, &mut program)?;
+        let pairs = (self.batch * self.heads) as f64 * self.pairs();
+        let (head, size) = (self.head_size as f64, lowering.kv.dtype().size() as f64);
+        let again = match &way {
+            // A score loads a row of q and one of k; a weight is loaded for each vec4 of v.
+            AttentionWay::Naive => pairs * head * (dtype.size() as f64 + 2.0 * size + 1.0),
+            // A tile of rows loads its keys and values once.
+            AttentionWay::Flash(tile) => 2.0 * pairs * head * size / f64::from(tile.rows),
+            AttentionWay::Coop(tile) => 2.0 * pairs * head * size / f64::from(tile.all_rows()),
+            AttentionWay::SplitKv => 0.0,
+        };
+        program.traffic = program.requested().map(|bytes| bytes + again);
         Ok(program)
     }
 }

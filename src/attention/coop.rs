@@ -39,7 +39,7 @@ impl CoopTile {
     }
 
     /// Returns the rows of `q` of a workgroup.
-    fn all_rows(&self) -> u32 {
+    pub(super) fn all_rows(&self) -> u32 {
         self.teams * self.rows
     }
 

@@ -1,6 +1,6 @@
 //! Forms the ops of this family from inputs and options given by name.
 
-use super::{Attention, CoopTile, FlashTile, KvAppend, KvType};
+use super::{Attention, AttentionBackward, CoopTile, FlashTile, KvAppend, KvType};
 use crate::array::{HostArray, HostData};
 use crate::attention::Paging;
 use crate::element::{DType, fp8_code};
@@ -26,6 +26,16 @@ pub(super) const ATTENTION_OPTIONS: &[Setting] = &[
     Setting::flag("ahead"),
     COOP_TILE,
 ];
+
+pub(super) const BACKWARD_INPUTS: &[Input] = &[
+    Input::new("q", "(B, H, T, D)"),
+    Input::new("k", "(B, G, S, D)"),
+    Input::new("v", "(B, G, S, D)"),
+    Input::new("dy", "(B, H, T, D)"),
+];
+
+pub(super) const BACKWARD_OPTIONS: &[Setting] =
+    &[Setting::flag("causal"), Setting::number("window", ""), Setting::number("scale", "")];
 
 pub(super) const APPEND_INPUTS: &[Input] = &[
     Input::new("new_k", "(B, G, N, D)"),
@@ -145,6 +155,30 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.masked([1, 1]);
     }
     operands.push(Role::Result(vec![b, h, t, d]));
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
+
+pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
+    let settings = asked.settings();
+    let (q, [b, h, t, d]) = asked.array("q")?;
+    asked.check_type(&q)?;
+    let dtype = q.dtype();
+    let (k, [_, g, s, _]) = asked.free("k", [b, h, t, d])?;
+    asked.check("k", &k, &[b, g, s, d], dtype)?;
+    let v = asked.like("v", &[b, g, s, d])?;
+    let dy = asked.like("dy", &[b, h, t, d])?;
+    let mut op = AttentionBackward::new([b, h, t, d], [g, s]).variant(asked.variant());
+    if settings.has("causal") {
+        op = op.causal();
+    }
+    if let Some(window) = settings.maybe("window")? {
+        op = op.window(window);
+    }
+    if let Some(scale) = settings.maybe("scale")? {
+        op = op.scale(scale);
+    }
+    let results = [[b, h, t, d], [b, g, s, d], [b, g, s, d]].map(|shape| Role::Result(shape.into()));
+    let operands = [q, k, v, dy].map(Role::Given).into_iter().chain(results).collect();
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 

@@ -3,12 +3,17 @@
 //! | want | take |
 //! |---|---|
 //! | softmax(Q K^T) V of each head: causal, windowed, masked, over a paged or quantised cache | [`Attention`] |
+//! | its gradients with respect to Q, K and V | [`AttentionBackward`] |
 //! | append the keys and values of new tokens to the cache | [`KvAppend`] |
 //!
 //! With grouped queries `heads / kv_heads` consecutive heads share one kv head.
 
 #[expect(clippy::module_inception, reason = "the family is named after its op")]
 mod attention;
+mod attention_backward;
+mod backward_coop;
+mod backward_flash;
+mod backward_layout;
 mod coop;
 mod flash;
 mod form;
@@ -19,6 +24,8 @@ mod split;
 mod way;
 
 pub use attention::{Attention, KvType, Paging};
+pub use attention_backward::AttentionBackward;
+pub(crate) use attention_backward::may_differentiate_on_matrices;
 pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::KvAppend;
@@ -27,4 +34,4 @@ pub(crate) use way::may_run_on_matrices;
 use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[Operation] = &[attention::INFO, kv_append::INFO];
+pub const OPS: &[Operation] = &[attention::INFO, attention_backward::INFO, kv_append::INFO];

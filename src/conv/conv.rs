@@ -6,7 +6,7 @@ use super::winograd;
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program};
+use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Setting};
 use crate::program::{by_type, operands};
 
 /// Applies a convolution layer:
@@ -41,25 +41,26 @@ use crate::program::{by_type, operands};
 ///
 /// # Precision and determinism
 /// Elements are f32. An output is a sum of `C / groups R S` products in an order that depends on variant, shape and
-/// device; the same device gives the same bits. The error is at most `gamma(C / groups R S + 4)` times the sum of
-/// the products' magnitudes. `winograd` computes with sums and differences of cells, whose magnitudes enter its
-/// error: at most 256 times as much if all cells and weights have one magnitude, and some 10 times as much on
-/// random data ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches
-/// all outputs of its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants
-/// multiply it by zeros beyond the edge.
+/// device; the same device gives the same bits. The error is at most `gamma(C / groups R S + 4)` times the sum of the
+/// products' magnitudes, in slices too. `winograd` computes with sums and differences of cells, whose magnitudes enter
+/// its error: at most 256 times as much if all cells and weights have one magnitude, and some 10 times as much on
+/// random data ([`reference::conv_bound`](crate::reference::conv_bound)). With `winograd` a NaN or infinity reaches all
+/// outputs of its tile of 4 x 4. A weight that is not finite may make every output of its filter NaN: variants multiply
+/// it by zeros beyond the edge.
 ///
 /// # Cost
-/// `2 N M P Q C / groups R S` flop; `winograd` computes a quarter of the products. `direct`, `implicit`, `tiled`
-/// and `depthwise` take no scratch. `im2col` keeps columns of up to 256 MiB (16 MiB on processors) at a time,
+/// `2 N M P Q C / groups R S` flop; `winograd` computes a quarter of the products. `direct`, `tiled` and
+/// `depthwise` take no scratch; `implicit` keeps a result for each slice of its sums where one would leave the device
+/// idle. `im2col` keeps columns of up to 256 MiB (16 MiB on processors) at a time,
 /// `winograd` as much for some images at a time. The plan's report states the scratch.
 ///
 /// # Variants
 /// `direct`: the definition. `im2col`: windows unrolled to columns in scratch, then a matrix product. `implicit`:
-/// the same product, whose kernel gathers the windows while it stages them. `tiled`: tiles of x with their halo in
+/// the same product, whose kernel gathers the windows while it stages them, in slices of the sum where there
+/// are few outputs. `tiled`: tiles of x with their halo in
 /// workgroup memory, for stride and dilation 1. `winograd`: for 3 x 3 with stride and dilation 1. `depthwise`: for
-/// one channel a group. `auto` (the default) takes `depthwise` where it fits, `winograd` from 32 channels on (16 on
-/// processors), `tiled` for large windows of few filters, `direct` for fewer than 4 filters, and `implicit`
-/// otherwise.
+/// one channel a group. `auto` (the default) takes `depthwise` where it fits, otherwise the variant that is predicted
+/// to be the fastest; `winograd` from 32 channels on, `tiled` from 25 cells on. On processors it goes by the size.
 ///
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
@@ -98,6 +99,7 @@ pub struct Conv2d {
     activation: Activation,
     pub(crate) bias: bool,
     pub(crate) precision: Precision,
+    slices: Option<u32>,
     pub(crate) variant: String,
 }
 
@@ -111,6 +113,7 @@ impl Conv2d {
             activation: Activation::None,
             bias: false,
             precision: Precision::Strict,
+            slices: None,
             variant: "auto".into(),
         }
     }
@@ -129,6 +132,14 @@ impl Conv2d {
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
+        self
+    }
+
+    /// Sets the number of slices that `implicit` cuts the sum of an output into, at most 1024; each has scratch of the
+    /// size of the output. The default is predicted to be the fastest. Other variants ignore it.
+    #[must_use]
+    pub fn slices(mut self, slices: u32) -> Self {
+        self.slices = Some(slices);
         self
     }
 
@@ -159,6 +170,13 @@ impl Conv2d {
         self.layer.weights_shape()
     }
 
+    /// Returns the same layer for x of this shape, with a bias.
+    #[cfg(feature = "nn")]
+    pub(crate) fn with_bias_at(&self, shape: [usize; 4]) -> Self {
+        let layer = Layer { shape, ..self.layer.clone() };
+        Self { layer, ..self.clone() }.with_bias()
+    }
+
     /// The layer, its activation, and if Winograd's sums are allowed.
     pub(crate) fn parts(&self) -> (&Layer, Activation, bool) {
         (&self.layer, self.activation, winograd::may_run(&self.variant))
@@ -183,6 +201,7 @@ impl Conv2d {
             output,
             flop: self.layer.flop()?,
             activation: self.activation,
+            slices: self.slices,
             asked: &self.variant,
         };
         whole.program(profile)
@@ -215,7 +234,16 @@ pub(super) const INFO: Operation = Operation {
              (W + pads - dilation * (S - 1) - 1) / stride + 1)",
     )],
     types: &[DType::F32],
-    options: &[STRIDE, PAD, PAD_EACH, DILATION, GROUPS, Activation::SETTING, Precision::SETTING],
+    options: &[
+        STRIDE,
+        PAD,
+        PAD_EACH,
+        DILATION,
+        GROUPS,
+        Activation::SETTING,
+        Precision::SETTING,
+        Setting::number("slices", ""),
+    ],
     make: Some(make),
     variants: Conv2d::variants,
     samples,
@@ -234,6 +262,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     op.layer = Layer::asked(asked, shape, m, [r, s])?;
     op.activation = Activation::asked(settings)?;
     op.precision = Precision::asked(settings)?;
+    op.slices = settings.maybe("slices")?;
     let output = op.output_shape()?;
     asked.check("w", &w, &op.weights_shape(), DType::F32)?;
     let dtype = x.dtype();
@@ -261,9 +290,11 @@ pub(super) fn sample_layers(op: &'static str, variant: &str) -> Vec<Layer> {
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    let of = |layer, activation| {
-        let precision = Precision::Strict;
-        Conv2d { layer, activation, bias: false, precision, variant: variant.into() }
+    let of = |layer, activation| Conv2d {
+        layer,
+        activation,
+        variant: variant.into(),
+        ..Conv2d::new([1; 4], 1, [1, 1])
     };
     let layers = sample_layers("conv", variant);
     let first = layers[0].clone();
@@ -276,7 +307,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     // The epilogue is the same text in all variants.
     let some = if variant == "direct" { &Activation::ALL[..] } else { &[Activation::Relu] };
     let ended = some.iter().map(|activation| of(first.clone(), *activation).lower_as(true, profile));
-    plain.chain(ended).collect()
+    // k of 36 in slices, with and without bias.
+    let sliced = (variant == "implicit").then(|| of(first.clone(), Activation::None).slices(3));
+    let sliced = sliced.iter().flat_map(|op| [false, true].map(|biased| op.lower_as(biased, profile)));
+    plain.chain(ended).chain(sliced).collect()
 }
 
 #[cfg(test)]

@@ -97,6 +97,7 @@ impl Op<f32> for Conv2dBackwardData {
             output: dx,
             flop: self.layer.flop()?,
             activation: Activation::None,
+            slices: None,
             asked: &self.variant,
         };
         whole.program(profile)

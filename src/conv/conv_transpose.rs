@@ -187,6 +187,7 @@ impl ConvTranspose2d {
             output,
             flop: 2.0 * x as f64 * per_cell.iter().map(|x| *x as f64).product::<f64>(),
             activation: self.activation,
+            slices: None,
             asked: &self.variant,
         };
         whole.program(profile)

@@ -3,6 +3,7 @@
 
 use super::depthwise::Depthwise;
 use super::layer::{Correlation, ImageChunk, add_operands};
+use super::predict;
 use super::product::{LayerProduct, ProductBindings};
 use super::tiled::Tiled;
 use super::winograd;
@@ -11,6 +12,7 @@ use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{
     Access, Binding, Cost, Decision, DeviceProfile, Grid, Kernel, Program, Resource, Variant, choose,
+    kernel_params,
 };
 use crate::shader::{Fragment, Spec};
 use std::ops::Range;
@@ -24,8 +26,10 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("depthwise", "one channel a group: several outputs for each thread, sums in registers"),
 ];
 
+kernel_params! { struct ConvSlabsParams { count: u32, slabs: u32, pixels: u32, channels: u32, y_at: u32 } }
+
 /// Maximum products of an output of `direct`, in loops that every driver runs to their end.
-const DIRECT: usize = 1 << 14;
+pub(super) const DIRECT: usize = 1 << 14;
 const _: () = assert!(runs_everywhere(2 * DIRECT));
 
 /// Approximate bytes of scratch of `im2col`: larger layers run in chunks.
@@ -34,11 +38,18 @@ fn scratch(profile: &DeviceProfile) -> u64 {
     profile.limits.max_storage_binding.min(most)
 }
 
+/// The most columns that `im2col` keeps, whole vec4s.
+pub(super) fn columns_at_once(c: &Correlation, profile: &DeviceProfile) -> usize {
+    (scratch(profile) / 4) as usize / (c.groups * c.terms()).max(1) / 4 * 4
+}
+
 /// A correlation with its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConvJob<'a> {
     pub(super) c: Correlation,
     pub(super) activation: Activation,
+    /// Slices of the sum of `implicit`, if they were asked for.
+    slices: Option<u32>,
     pub(super) x: Resource,
     pub(super) weights: Binding,
     pub(super) bias: Option<Binding>,
@@ -58,13 +69,15 @@ pub(super) struct Whole<'a> {
     pub(super) output: usize,
     pub(super) flop: f64,
     pub(super) activation: Activation,
+    /// The requested slices of the sum of `implicit`.
+    pub(super) slices: Option<u32>,
     /// The requested variant.
     pub(super) asked: &'a str,
 }
 
 impl Whole<'_> {
     pub(super) fn program(self, profile: &DeviceProfile) -> Result<Program> {
-        let Self { c, names, x, w, bias, output, flop, activation, asked } = self;
+        let Self { c, names, x, w, bias, output, flop, activation, slices, asked } = self;
         let (way, decision) = CorrelationWay::of(asked, &c, profile)?;
         let mut program = Program::new(c.op, decision);
         let mut operands = vec![(names[0], x, Access::Read), (names[1], w, Access::Read)];
@@ -75,6 +88,7 @@ impl Whole<'_> {
         let job = ConvJob {
             c,
             activation,
+            slices,
             x: Resource::Operand(0),
             weights: Binding::operand(1, &program.operands),
             bias: bias.map(|_| Binding::operand(2, &program.operands)),
@@ -82,6 +96,10 @@ impl Whole<'_> {
             profile,
         };
         job.lower(&mut program, &way)?;
+        if let CorrelationWay::Direct = way {
+            // Each product loads its factors, of f32.
+            program.traffic = program.requested().map(|bytes| bytes + 4.0 * flop);
+        }
         Ok(program)
     }
 }
@@ -122,27 +140,26 @@ pub(super) fn unfit(c: &Correlation, variant: &Variant, wrong: &str) -> crate::E
 }
 
 fn policy(c: &Correlation, profile: &DeviceProfile) -> (&'static str, String) {
-    let outputs = c.images * c.pixels();
+    let is_long = c.terms() as u64 > 4 * profile.loop_steps(1, 1 << 32);
     if Depthwise::fits(c) {
         ("depthwise", "one channel a group: bound by memory".to_owned())
-    } else if c.to < 4 && c.terms() <= DIRECT {
-        ("direct", format!("{} filters a group are too few for a tile", c.to))
-    } else if winograd::fits(c)
-        && c.from.min(c.to) >= if profile.quirks.few_cores { 16 } else { 32 }
-        && outputs >= 1 << 10
-    {
-        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
-    } else if Tiled::check(c).is_ok() && c.terms() as u64 > 4 * profile.loop_steps(1, 1 << 32) {
+    } else if Tiled::check(c).is_ok() && is_long {
         let why = "products for an output, in slices of channels: the driver ends long loops";
         ("tiled", format!("{} {why}", c.terms()))
-    } else if !profile.quirks.serial_workgroups
-        && c.to <= 32
-        && c.kernel.iter().product::<usize>() >= 25
-        && Tiled::check(c).is_ok()
-    {
-        // 7 x 7 on an H100: 39.8 TFLOP/s from 16 to 32 channels (implicit: 32.3), 36.8 from 32 to 16 (21.7).
-        ("tiled", format!("{} filters a group are few for each gathered cell of a product", c.to))
-    } else if profile.quirks.serial_workgroups && c.terms() < 16 {
+    } else if profile.quirks.serial_workgroups {
+        serial_policy(c)
+    } else {
+        predict::fastest(c, profile)
+    }
+}
+
+/// For drivers that run workgroups one after the other.
+fn serial_policy(c: &Correlation) -> (&'static str, String) {
+    if c.to < 4 && c.terms() <= DIRECT {
+        ("direct", format!("{} filters a group are too few for a tile", c.to))
+    } else if winograd::fits(c) && c.from.min(c.to) >= 16 && c.images * c.pixels() >= 1 << 10 {
+        ("winograd", format!("windows of 3 x 3 over {} channels: a quarter of the products", c.from))
+    } else if c.terms() < 16 {
         ("direct", format!("{} products an output are too few for tiles", c.terms()))
     } else {
         ("implicit", "each loaded window serves several filters".to_owned())
@@ -227,13 +244,40 @@ impl ConvJob<'_> {
 
     fn implicit(&self, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
         let weights = self.straight(program);
-        let product = LayerProduct::windows(&self.c, chunks[0].images, self.profile);
-        program.decision.because(format_args!("{}", product.text()));
-        for chunk in chunks {
-            let product = LayerProduct::windows(&self.c, chunk.images, self.profile);
-            let bound = ProductBindings { a: weights, b: chunk.x, c: self.ends(chunk.y) };
-            let spec = self.end(3, "C_BINDING");
-            product.layer(program, (&self.c, chunk, 0), spec, bound, self.profile)?;
+        let product =
+            |chunk: &ImageChunk| LayerProduct::windows(&self.c, chunk.images, self.slices, self.profile);
+        let outputs = |chunk: &ImageChunk| (chunk.images * self.c.image()[1]) as u64;
+        let products: Vec<_> = chunks.iter().map(product).collect();
+        program.decision.because(format_args!("{}", products[0].text()));
+        let bytes = |(chunk, product): (&ImageChunk, &LayerProduct)| match product.slices() as u64 {
+            1 => 0,
+            slices => 4 * slices * outputs(chunk),
+        };
+        let most = chunks.iter().zip(&products).map(bytes).max().unwrap_or(0);
+        let what = format_args!("the slabs of {} slices", products[0].slices());
+        self.profile.check_scratch(self.c.op, what, most, "take fewer slices or images")?;
+        let slabs = (most > 0).then(|| program.scratch(most));
+        for (chunk, product) in chunks.iter().zip(&products) {
+            let size = bytes((chunk, product));
+            let Some(slabs) = slabs.filter(|_| size > 0).map(|slabs| Binding { size, ..slabs }) else {
+                let bound = ProductBindings { a: weights, b: chunk.x, c: self.ends(chunk.y) };
+                let spec = self.end(3, "C_BINDING");
+                product.layer(program, (&self.c, chunk, 0), spec, bound, self.profile)?;
+                continue;
+            };
+            let bound = ProductBindings { a: weights, b: chunk.x, c: vec![slabs] };
+            let apart = ImageChunk { y_at: 0, ..*chunk };
+            product.layer(program, (&self.c, &apart, 0), Spec::new(), bound, self.profile)?;
+            let kernel = program.kernel(Kernel::of_file("conv/conv_slabs", self.end(2, "OUTPUT_BINDING")));
+            let params = ConvSlabsParams {
+                count: outputs(chunk) as u32,
+                slabs: product.slices() as u32,
+                pixels: self.c.pixels() as u32,
+                channels: (self.c.groups * self.c.to) as u32,
+                y_at: chunk.y_at,
+            };
+            let bindings = [vec![slabs], self.ends(chunk.y)].concat();
+            program.dispatch(kernel, &params, bindings, Grid::fold(outputs(chunk).div_ceil(256)));
         }
         Ok(())
     }
@@ -242,7 +286,7 @@ impl ConvJob<'_> {
         let c = &self.c;
         let weights = self.straight(program);
         let rows = c.groups * c.terms();
-        let most = (scratch(self.profile) / 4) as usize / rows / 4 * 4;
+        let most = columns_at_once(c, self.profile);
         if most == 0 {
             return Err(err!(
                 TooLarge,

@@ -4,9 +4,9 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type,
-    operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, by_type, operands,
 };
+use half::f16;
 
 /// Filters a signal: `output[i] = sum over j of input[i + j - r] * filter[j]`, with `t = 2 r + 1` weights.
 ///
@@ -27,12 +27,11 @@ use crate::program::{
 /// In one call: [`Gpu::filter1d`](crate::Gpu::filter1d).
 ///
 /// # Shapes
-/// `input` and `output` have `n` elements. The filter has an odd extent, no larger than the input's, and belongs to
-/// the descriptor: for other weights of the same shape plan again, which reuses the compiled kernels. An empty
+/// `input` and `output` have `n` elements. The filter has an odd extent and may be longer than the input. An empty
 /// input gives an empty output. The operands must be different wgpu buffers.
 ///
-/// # Boundary, precision, cost, errors, algorithm
-/// As [`Filter2d`](super::Filter2d), for elements of f32.
+/// # The filter as an operand, boundary, precision, cost, errors, algorithm
+/// As [`Filter2d`](super::Filter2d), for elements of f32 and f16.
 ///
 /// # Variants
 /// Those of [`Filter2d`](super::Filter2d) but `separable`, since a line has nothing to separate.
@@ -44,7 +43,13 @@ pub struct Filter1d {
 impl Filter1d {
     /// Filters `n` elements with a filter of odd length.
     pub fn new(n: usize, filter: &[f32]) -> Self {
-        Self { stencil: Stencil::new("filter1d", 1, [1, 1, n], [1, 1, filter.len()], filter) }
+        Self { stencil: Stencil::new("filter1d", 1, [1, 1, n], [1, 1, filter.len()], Some(filter.to_vec())) }
+    }
+
+    /// Filters `n` elements with a filter of odd length `t` that is an operand: it may change from call to call, or
+    /// be learnt. `plan.with_filter(&filter).record(..)`.
+    pub fn with_filter(n: usize, t: usize) -> Self {
+        Self { stencil: Stencil::new("filter1d", 1, [1, 1, n], [1, 1, t], None) }
     }
 }
 
@@ -53,6 +58,8 @@ stencil_builders!(Filter1d, super::stencil::VARIANTS_OF_LINES);
 operands! {
     impl[T: Element,] Filter1d, T {
         fn record(input: T, output: T);
+        /// Adds the filter that [`Filter1d::with_filter`] asks for.
+        optional with_filter(filter: f32);
     }
 }
 
@@ -66,7 +73,7 @@ pub(super) const INFO: Operation = Operation {
     about: "each element becomes a weighted sum of its neighbours along a line",
     inputs: &[Input::new("input", "(n)"), Input::new("filter", "f32 (f), odd")],
     outputs: &[("output", "as input")],
-    types: &[DType::F32],
+    types: &[DType::F32, DType::F16],
     options: super::stencil::OPTIONS,
     domains: &[("filter", Domain::Eighths)],
     make: Some(make),
@@ -79,9 +86,9 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (input, stencil) = super::stencil::asked::<1>(asked)?;
-    let (op, output) = (Filter1d { stencil }, Role::Result(input.shape().to_vec()));
-    by_type!(asked, input.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
+    let (dtype, operands, stencil) = super::stencil::asked::<1>(asked)?;
+    let op = Filter1d { stencil };
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -95,6 +102,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         for &(n, f) in forms {
             let desc = Filter1d::new(n, &vec![1.0; f]).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
+            programs.push(Op::<f16>::lower(&desc, profile)?);
+        }
+        let operand = |n, t| Filter1d::with_filter(n, t).boundary(boundary).variant(variant);
+        for op in [operand(1000, 5), operand(1001, 9), operand(7, 17)] {
+            programs.push(Op::<f32>::lower(&op, profile)?);
+            programs.push(Op::<f16>::lower(&op, profile)?);
         }
         if matches!(variant, "naive" | "strategy3") {
             let desc = Filter1d::new(40_000, &vec![1.0; 20_001]).boundary(boundary).variant(variant);

@@ -4,9 +4,9 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type,
-    operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, by_type, operands,
 };
+use half::f16;
 
 /// Filters a volume:
 /// `output[z, y, x] = sum over k, j, i of input[z + k - rz, y + j - ry, x + i - rx] * filter[k, j, i]`, with `t`
@@ -30,12 +30,11 @@ use crate::program::{
 /// In one call: [`Gpu::filter3d`](crate::Gpu::filter3d).
 ///
 /// # Shapes
-/// `input` and `output` have the given extents, planes of rows without gaps. The filter has odd extents, none above
-/// the input's, and belongs to the descriptor: for other weights of the same shape plan again, which reuses the
-/// compiled kernels. An empty input gives an empty output. The operands must be different wgpu buffers.
+/// `input` and `output` have the given extents, planes of rows without gaps. The filter has odd extents and may be
+/// larger than the input. An empty input gives an empty output. The operands must be different wgpu buffers.
 ///
-/// # Boundary, precision, cost, errors, algorithm
-/// As [`Filter2d`](super::Filter2d), for elements of f32.
+/// # The filter as an operand, boundary, precision, cost, errors, algorithm
+/// As [`Filter2d`](super::Filter2d), for elements of f32 and f16.
 ///
 /// # Variants
 /// Those of [`Filter2d`](super::Filter2d).
@@ -47,7 +46,13 @@ pub struct Filter3d {
 impl Filter3d {
     /// Filters a volume of these extents (planes, rows, columns) with a filter of this shape, in the same order.
     pub fn new(extents: [usize; 3], shape: [usize; 3], filter: &[f32]) -> Self {
-        Self { stencil: Stencil::new("filter3d", 3, extents, shape, filter) }
+        Self { stencil: Stencil::new("filter3d", 3, extents, shape, Some(filter.to_vec())) }
+    }
+
+    /// Filters a volume with a filter of this shape that is an operand: it may change from call to call, or be
+    /// learnt. `plan.with_filter(&filter).record(..)`.
+    pub fn with_filter(extents: [usize; 3], shape: [usize; 3]) -> Self {
+        Self { stencil: Stencil::new("filter3d", 3, extents, shape, None) }
     }
 }
 
@@ -56,6 +61,8 @@ stencil_builders!(Filter3d, super::stencil::VARIANTS);
 operands! {
     impl[T: Element,] Filter3d, T {
         fn record(input: T, output: T);
+        /// Adds the filter that [`Filter3d::with_filter`] asks for.
+        optional with_filter(filter: f32);
     }
 }
 
@@ -69,7 +76,7 @@ pub(super) const INFO: Operation = Operation {
     about: "each element becomes a weighted sum of its neighbours in a volume",
     inputs: &[Input::new("input", "(d, h, w)"), Input::new("filter", "f32 (fd, fh, fw), odd extents")],
     outputs: &[("output", "as input")],
-    types: &[DType::F32],
+    types: &[DType::F32, DType::F16],
     options: super::stencil::OPTIONS,
     domains: &[("filter", Domain::Eighths)],
     make: Some(make),
@@ -82,9 +89,9 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (input, stencil) = super::stencil::asked::<3>(asked)?;
-    let (op, output) = (Filter3d { stencil }, Role::Result(input.shape().to_vec()));
-    by_type!(asked, input.dtype(), [f32], T => Ok(Form::new::<T>(op, vec![Role::Given(input), output])))
+    let (dtype, operands, stencil) = super::stencil::asked::<3>(asked)?;
+    let op = Filter3d { stencil };
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -94,6 +101,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             let weights = vec![1.0; f.iter().product()];
             let desc = Filter3d::new([9, 10, w], f, &weights).boundary(boundary).variant(variant);
             programs.push(Op::<f32>::lower(&desc, profile)?);
+            programs.push(Op::<f16>::lower(&desc, profile)?);
+            if variant != "separable" {
+                let desc = Filter3d::with_filter([9, 10, w], f).boundary(boundary).variant(variant);
+                programs.push(Op::<f32>::lower(&desc, profile)?);
+                programs.push(Op::<f16>::lower(&desc, profile)?);
+            }
         }
         if variant == "separable" {
             // One dispatch for each axis.

@@ -3,6 +3,7 @@
 
 use super::Boundary;
 use super::register::Registers;
+use super::stencil::element_fragments;
 use crate::analysis::Axis;
 use crate::element::DType;
 use crate::program::{Binding, DeviceProfile, Grid, Kernel, Program, kernel_params};
@@ -121,7 +122,7 @@ impl FilterLines {
         };
         let all = candidates.iter().map(|&[rows, planes]| Registers {
             filter,
-            bytes: dtype == DType::U8,
+            packed: dtype != DType::F32,
             vectors: true,
             rows,
             planes,
@@ -240,24 +241,9 @@ impl FilterLines {
     }
 
     fn boundary(&self, spec: Spec) -> Spec {
-        spec.flag("ZERO", self.boundary == Boundary::Zero).flag("WRAP", self.boundary == Boundary::Wrap)
-    }
-
-    fn source(spec: Spec, dtype: DType) -> Spec {
-        let bytes = dtype == DType::U8;
-        spec.slot(
-            "source",
-            Fragment::Library(if bytes { "conv/stencil_bytes_in" } else { "conv/lines_floats_in" }),
-        )
-    }
-
-    fn target(spec: Spec, dtype: DType, whole: bool) -> Spec {
-        let bytes = dtype == DType::U8;
-        spec.slot(
-            "target",
-            Fragment::Library(if bytes { "conv/stencil_bytes_out" } else { "conv/lines_floats_out" }),
-        )
-        .flag("VECTORS", whole)
+        let [d, h, w] = self.extents;
+        let far = [d, h, w / self.step].iter().zip(&self.lines).any(|(n, line)| line.len() > *n);
+        self.boundary.add_to(spec, far)
     }
 
     fn in_registers(&self, registers: Registers, program: &mut Program) {
@@ -276,14 +262,12 @@ impl FilterLines {
         );
         let loads: u64 = axes.iter().map(Axis::loads).product();
         Self::traffic(program, loads as f64 / own.iter().product::<usize>() as f64);
-        let bytes = registers.bytes;
-        let element = if bytes { "conv/stencil_bytes" } else { "conv/stencil_floats" };
         let fragment = if d > 1 { "conv/filter3d_tile" } else { "conv/filter2d_tile" };
         let spec = self
             .boundary(self.finish.clone())
             .flag("VECTORS", true)
             .flag("LINES", true)
-            .slot("element", Fragment::Library(element))
+            .slot("element", Fragment::Library(element_fragments(program.operands[0].dtype)))
             .slot("tile", Fragment::Library(fragment))
             .constant("TILE_X", tile[2] as u32)
             .constant("TILE_Y", tile[1] as u32)
@@ -306,7 +290,7 @@ impl FilterLines {
         );
         let loads: u64 = axes.iter().map(Axis::loads).product();
         Self::traffic(program, loads as f64 / (own * 4 * TILE_WIDTH) as f64);
-        let spec = Self::source(Self::target(self.boundary(self.finish.clone()), dtype, self.whole()), dtype)
+        let spec = source(target(self.boundary(self.finish.clone()), dtype, self.whole()), dtype)
             .flag("LINES", true)
             .constant("ROWS", all as u32);
         let kernel = Kernel::of_file("conv/lines_tiled", spec);
@@ -326,7 +310,7 @@ impl FilterLines {
     /// Appends a kernel that computes a group by the definition, with the weights along x and then those along y.
     pub(crate) fn by_windows(&self, file: &'static str, entry: &'static str, program: &mut Program) {
         let dtype = program.operands[0].dtype;
-        let spec = Self::source(Self::target(self.boundary(Spec::new()), dtype, self.whole()), dtype);
+        let spec = source(target(self.boundary(Spec::new()), dtype, self.whole()), dtype);
         let kernel = Kernel::library(file, entry, spec.flag("LINES", true));
         let weights = [&self.lines[2][..], &self.lines[1]].concat();
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
@@ -342,14 +326,14 @@ impl FilterLines {
         let deep = !self.flat();
         let sums = program.scratch(self.scratch());
         Self::note(program, "1 x 1 x 4 outputs for each thread", &self.axes([1, 1, 4])[2..]);
-        let spec = Self::source(self.boundary(Spec::new()), dtype).flag("LINES", true);
+        let spec = source(self.boundary(Spec::new()), dtype).flag("LINES", true);
         let kernel = Kernel::of_file("conv/lines_x", spec);
         let work = self.groups() * h * d;
         launch(program, kernel, self.params(), work, WORKGROUP_SIZE, &self.lines[2], vec![input, sums]);
         let across = |depth: bool, dtype: DType, finish: &Spec| {
             // Sums between passes are whole vec4s, whatever the rows.
             let whole = self.whole() || depth != deep;
-            let spec = Self::target(self.boundary(finish.clone()), dtype, whole);
+            let spec = target(self.boundary(finish.clone()), dtype, whole);
             Kernel::of_file("conv/lines_yz", spec.flag("LINES", true).flag("DEPTH", depth))
         };
         let blocks = self.groups() * h.div_ceil(4) * d;
@@ -379,6 +363,28 @@ impl FilterLines {
         let blocks = self.groups() * h * d.div_ceil(4);
         launch(program, kernel, params, blocks, WORKGROUP_SIZE, &self.lines[0], vec![between, output]);
     }
+}
+
+/// Fills the slot `source` with the fragment that reads elements by fours.
+pub(crate) fn source(spec: Spec, dtype: DType) -> Spec {
+    spec.slot(
+        "source",
+        Fragment::Library(match dtype {
+            DType::U8 => "conv/stencil_bytes_in",
+            DType::F16 => "conv/stencil_halves_in",
+            _ => "conv/lines_floats_in",
+        }),
+    )
+}
+
+/// Fills the slot `target` with the fragment that writes elements by fours. `whole`: no four straddle rows.
+pub(crate) fn target(spec: Spec, dtype: DType, whole: bool) -> Spec {
+    let fragment = match dtype {
+        DType::U8 => "conv/stencil_bytes_out",
+        DType::F16 => "conv/stencil_halves_out",
+        _ => "conv/lines_floats_out",
+    };
+    spec.slot("target", Fragment::Library(fragment)).flag("VECTORS", whole)
 }
 
 /// Adds a dispatch of a kernel with weights: `work` items, `each` of them a workgroup.

@@ -4,7 +4,7 @@
 //! | want | take |
 //! |---|---|
 //! | a filter along a line | [`Filter1d`] |
-//! | a filter over an image, of `f32` or `u8` | [`Filter2d`] |
+//! | a filter over an image, of `f32`, `f16` or `u8` | [`Filter2d`] |
 //! | a filter over a volume | [`Filter3d`] |
 //! | a layer of a network, and its gradients | [`Conv2d`], [`Conv2dBackwardData`], [`Conv2dBackwardWeights`] |
 //! | a layer that enlarges | [`ConvTranspose2d`] |
@@ -12,6 +12,7 @@
 //! A filter computes `output(p) = sum over t of input(p + t - radius) * filter(t)`: correlation, as in networks.
 //! For a convolution reverse the filter. The output is as large as the input, and [`Boundary`] says what lies
 //! outside.
+//! The filter belongs to the descriptor, or is an operand that may change and be learnt.
 //!
 //! All three filters have the same variants:
 //!
@@ -40,6 +41,7 @@ mod filter2d;
 mod filter3d;
 mod layer;
 mod lines;
+mod predict;
 mod product;
 mod register;
 mod stencil;
@@ -54,7 +56,7 @@ pub use filter1d::Filter1d;
 pub use filter2d::Filter2d;
 pub use filter3d::Filter3d;
 pub(crate) use layer::{Layer, WindowAxis};
-pub(crate) use lines::{FilterLines, LinesForm, LinesParams};
+pub(crate) use lines::{FilterLines, LinesForm, LinesParams, source, target};
 pub(crate) use stencil::Stencil;
 pub use stencil::{Boundary, ThreadOutputs};
 

@@ -2,6 +2,7 @@
 //! need not be matrices in memory.
 
 use super::layer::{Correlation, ImageChunk};
+use crate::dense::predict::{self, Rates, Work};
 use crate::dense::{Division, ProductTile, RegisterForm, StepCount, WalkedKernel, dispatch_chunks};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
@@ -25,16 +26,16 @@ kernel_params! {
 /// 38.5, the second 38.3 and 34.6, 128 x 256 x 8 by 8 x 16 27.6 and 37.0; 64 channels of 56 x 56, the second 36.9 and
 /// 29.6, 64 x 64 x 8 by 8 x 4 35.7 and 31.3, by 8 x 8 33.8 and 31.6, 64 x 256 x 8 33.0 and 25.2; 16 to 32 channels of
 /// 80 x 80, 7 x 7, the third 31.9 and 25.2, by 8 x 8 30.4 and 26.0, 32 x 256 x 8 31.2 and 23.8, 32 x 64 x 8 by 4 x 8
-/// 29.2 and 22.3. A step of k of 16 halves what the smaller tiles reach. Of 16 rows none but the last is measured:
-/// 19.6.
+/// 29.2 and 22.3. A step of k of 16 halves what the smaller tiles reach. The paces are fitted to 58 layers that were
+/// drawn, on the same card: the times of the tiles that they choose are 2.5 % above those of the best.
 const CARD: &[Division] = &[
-    Division::new([128, 128, 8], [8, 8]),
-    Division::new([64, 128, 8], [8, 8]),
-    Division::new([32, 128, 8], [4, 8]),
-    Division::new([64, 64, 8], [8, 4]),
-    Division::new([16, 128, 8], [4, 8]),
-    Division::new([32, 64, 8], [4, 4]),
-    Division::new([16, 64, 8], [4, 4]),
+    Division::new([128, 128, 8], [8, 8]).pace(67, [1030, 6300]),
+    Division::new([64, 128, 8], [8, 8]).pace(65, [610, 8500]),
+    Division::new([32, 128, 8], [4, 8]).pace(58, [410, 6700]),
+    Division::new([64, 64, 8], [8, 4]).pace(61, [370, 5300]),
+    Division::new([16, 128, 8], [4, 8]).pace(35, [440, 5700]),
+    Division::new([32, 64, 8], [4, 4]).pace(50, [375, 3900]),
+    Division::new([16, 64, 8], [4, 4]).pace(44, [370, 4100]),
 ];
 const GPU: &[Division] = &[
     Division::new([64, 64, 8], [8, 4]),
@@ -73,6 +74,16 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
     }
 }
 
+/// The shortest slice of k of a layer that is chosen, the most slices that a user asks for, which every driver adds in
+/// one loop, and the most bytes of slabs that are chosen.
+const MIN_LAYER_SLICE: usize = 128;
+const MAX_SLICES: usize = 1 << 10;
+const _: () = assert!(runs_everywhere(MAX_SLICES));
+const LAYER_SLABS: u64 = 64 << 20;
+
+/// Slices are tried that fill the device once, twice and so on, up to this.
+const ROUNDS: usize = 4;
+
 /// The kind of product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProductKind {
@@ -94,6 +105,10 @@ pub(super) struct LayerProduct {
     n: usize,
     k: usize,
     groups: usize,
+    /// Elements of k of a slice of a layer.
+    slice_k: usize,
+    /// The predicted time of a layer.
+    pub(super) seconds: f64,
 }
 
 /// The bindings: A, B, and all that belongs to C, with C itself last.
@@ -108,7 +123,7 @@ impl LayerProduct {
         op: &str,
         kind: ProductKind,
         [m, n, k, groups]: [usize; 4],
-        vec: bool,
+        (vec, factors, slices): (bool, f64, Option<u32>),
         profile: &DeviceProfile,
     ) -> Self {
         let rows = rows(profile);
@@ -137,7 +152,7 @@ impl LayerProduct {
                 walked: Some(walked),
                 ..RegisterForm::of(*division)
             };
-            Self { kind, form, m, n, k, groups }
+            Self { kind, form, m, n, k, groups, slice_k: k, seconds: 0.0 }
         };
         let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
         let fits = |p: &LayerProduct| p.form.fits(profile) && p.form.walks();
@@ -147,36 +162,85 @@ impl LayerProduct {
             let threads = p.form.threads() as usize;
             inside(m, p.m) && inside(n, p.n) && p.tiles().saturating_mul(slices * threads) >= fill(profile)
         };
+        let rates = Rates::of(profile);
+        let work =
+            Work { batch: groups, m, n, k, factor_bytes: 4.0, result_bytes: 4.0, factors, matrices: false };
+        // With the number of slices that is predicted to be the fastest.
+        let predicted = |division: &Division| {
+            let mut division = *division;
+            if kind == ProductKind::Columns {
+                // Columns are loaded without walking over windows.
+                division.pace.alone = division.pace.alone * 21 / 25;
+            }
+            let whole = of(&division);
+            let timed = |slices: usize| {
+                let step = 2 * division.tile.k as usize;
+                let slice_k = if slices > 1 { k.div_ceil(slices).next_multiple_of(step) } else { k };
+                let slices = k.div_ceil(slice_k.max(1)).max(1);
+                let steps = if slices > 1 && whole.form.steps == StepCount::Odd {
+                    StepCount::Any
+                } else {
+                    whole.form.steps
+                };
+                let seconds = predict::seconds(&rates, &work, &division, slices);
+                Self { slice_k, seconds, form: RegisterForm { steps, ..whole.form }, ..whole }
+            };
+            if let Some(slices) = slices {
+                return timed((slices as usize).clamp(1, MAX_SLICES));
+            }
+            let slab = (4 * groups * m * n) as u64;
+            let most = (k / MIN_LAYER_SLICE).min((LAYER_SLABS / slab.max(1)) as usize);
+            let filling =
+                (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / whole.tiles().max(1));
+            let split = kind == ProductKind::Windows && !profile.quirks.serial_workgroups;
+            let filling = filling.filter(|slices| split && (2..=most).contains(slices));
+            let by_time = |a: &Self, b: &Self| a.seconds.total_cmp(&b.seconds);
+            filling.map(timed).chain([timed(1)]).min_by(by_time).unwrap_or(whole)
+        };
+        let of = |division: &Division| {
+            if kind == ProductKind::Weights { of(division) } else { predicted(division) }
+        };
         let smallest = of(&rows[rows.len() - 1]);
         let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
         let choices = &profile.choices;
         let allowed = |row: &&Division| !choices.denies_row(op, variant, || row.name());
         let forced = choices.row(op, variant);
         let forced = forced.and_then(|name| rows.iter().filter(allowed).find(|row| row.name() == name));
-        forced
-            .map(of)
-            .filter(fits)
-            .or_else(|| rows.iter().filter(allowed).map(of).filter(fits).find(suits))
-            .unwrap_or(smallest)
+        let mut usable = rows.iter().filter(allowed).map(of).filter(fits);
+        let chosen = forced.map(of).filter(fits).or_else(|| match kind {
+            ProductKind::Weights => usable.find(suits),
+            _ => usable.min_by(|a, b| a.seconds.total_cmp(&b.seconds)),
+        });
+        chosen.unwrap_or(smallest)
     }
 
-    /// Weights, m rows for each of `c`'s groups, times windows of a chunk of the batch.
-    pub(super) fn windows(c: &Correlation, images: usize, profile: &DeviceProfile) -> Self {
+    /// Weights, m rows for each of `c`'s groups, times windows of a chunk of the batch, with the sums in `slices` or as
+    /// many as suit.
+    pub(super) fn windows(
+        c: &Correlation,
+        images: usize,
+        slices: Option<u32>,
+        profile: &DeviceProfile,
+    ) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
-        Self::new(c.op, ProductKind::Windows, sizes, c.terms().is_multiple_of(4), profile)
+        let elements = images * c.image()[0] + c.groups * c.to * c.terms();
+        let given = (c.terms().is_multiple_of(4), 4.0 * elements as f64, slices);
+        Self::new(c.op, ProductKind::Windows, sizes, given, profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
     pub(super) fn columns(c: &Correlation, columns: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, columns, c.terms(), c.groups];
-        Self::new(c.op, ProductKind::Columns, sizes, c.terms().is_multiple_of(4), profile)
+        let elements = c.groups * c.terms() * (columns + c.to);
+        let given = (c.terms().is_multiple_of(4), 4.0 * elements as f64, Some(1));
+        Self::new(c.op, ProductKind::Columns, sizes, given, profile)
     }
 
     /// dy times windows of x, for a chunk of the batch.
     pub(super) fn weights(c: &Correlation, chunk: &ImageChunk, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, c.terms(), chunk.images * c.pixels(), c.groups];
         let vec = c.pixels().is_multiple_of(4) && chunk.y_at.is_multiple_of(4);
-        Self::new(c.op, ProductKind::Weights, sizes, vec, profile)
+        Self::new(c.op, ProductKind::Weights, sizes, (vec, 0.0, None), profile)
     }
 
     /// Counts the tiles of C, of all groups.
@@ -192,7 +256,12 @@ impl LayerProduct {
         format!("tile {m} x {n} x {k} by {rows} x {columns}")
     }
 
-    /// Elements of k of a slice: enough slices to fill the device, with `slab` bytes for each.
+    /// Slices of k of a layer.
+    pub(super) fn slices(&self) -> usize {
+        self.k.div_ceil(self.slice_k.max(1)).max(1)
+    }
+
+    /// Elements of k of a slice of a gradient: enough slices to fill the device, with `slab` bytes for each.
     pub(super) fn slice(&self, slab: u64, profile: &DeviceProfile) -> usize {
         let all = self.tiles() * self.form.threads() as usize;
         let most = (profile.limits.max_storage_binding / slab.max(1)).clamp(1, 1 << 12) as usize;
@@ -234,7 +303,7 @@ impl LayerProduct {
             tiles_m: (self.m as u32).div_ceil(m),
             tiles_n: (self.n as u32).div_ceil(n),
             groups: c.groups as u32,
-            slice_k: self.k as u32,
+            slice_k: self.slice_k as u32,
             first_n: 0,
             all_n: self.n as u32,
             a_at: if weights { chunk.y_at } else { 0 },
@@ -271,7 +340,10 @@ impl LayerProduct {
     }
 
     fn kernel(&self, c: &Correlation, spec: Spec, vec_c: bool) -> Kernel {
-        let mut spec = spec.flag("VEC_C", vec_c).flag("IMAGES", self.kind != ProductKind::Weights);
+        let mut spec = spec
+            .flag("VEC_C", vec_c)
+            .flag("IMAGES", self.kind != ProductKind::Weights)
+            .flag("SLICED", self.slices() > 1);
         if self.kind != ProductKind::Columns {
             spec = spec
                 .flag("SPREAD", c.up != [1, 1])
@@ -281,7 +353,8 @@ impl LayerProduct {
         self.form.kernel(spec)
     }
 
-    /// Writes a layer: the columns from `first` on; `self` has their number.
+    /// Writes a layer: the columns from `first` on; `self` has their number. Each of several slices of k writes a slab
+    /// of the chunk's outputs.
     pub(super) fn layer(
         &self,
         program: &mut Program,
@@ -292,12 +365,12 @@ impl LayerProduct {
     ) -> Result<()> {
         // One round for each step of k, which is written out.
         let most = profile.loop_steps(1, 1 << 32) * u64::from(self.form.tile.k);
-        if self.k as u64 > most {
+        if self.slice_k as u64 > most {
             return Err(err!(
                 TooLarge,
                 "{}: {} products for an output; on {} at most {most} are safe; take fewer channels in a call",
                 c.op,
-                self.k,
+                self.slice_k,
                 profile.name
             ));
         }
@@ -313,9 +386,10 @@ impl LayerProduct {
             all_n: all as u32,
             n: rest as u32,
             tiles_n: (rest as u32).div_ceil(self.form.tile.n),
+            slab: (chunk.images * c.image()[1]) as u32,
             ..self.params(c, chunk)
         };
-        one.dispatch(program, kernel, params, bound, 1, profile)
+        one.dispatch(program, kernel, params, bound, self.slices(), profile)
     }
 
     /// Writes the gradient with respect to weights, in slices of `slice` steps of k, each to a slab of C.
@@ -363,7 +437,7 @@ mod tests {
         let of = |shape: [usize; 4], filters, kernel: [usize; 2]| {
             let layer = Layer { pads: [kernel[0] / 2; 4], ..Layer::new("conv", shape, filters, kernel) };
             let c = layer.forward().unwrap();
-            let ProductTile { m, n, .. } = LayerProduct::windows(&c, shape[0], &h100).form.tile;
+            let ProductTile { m, n, .. } = LayerProduct::windows(&c, shape[0], None, &h100).form.tile;
             [m, n]
         };
         assert_eq!(of([32, 256, 28, 28], 256, [3, 3]), [128, 128]);
@@ -382,7 +456,8 @@ mod tests {
                     (ProductKind::Weights, true),
                 ] {
                     let profile = DeviceProfile::h100();
-                    let mut product = LayerProduct::new("conv", kind, [1, 1, 1, 1], vec, &profile);
+                    let mut product =
+                        LayerProduct::new("conv", kind, [1, 1, 1, 1], (vec, 0.0, None), &profile);
                     product.form.tile = division.tile;
                     product.form.thread = division.thread;
                     assert!(product.form.walks(), "{division:?} {kind:?}");

@@ -9,7 +9,8 @@ use crate::shader::Spec;
 pub(super) struct Registers {
     /// Extents of the filter along z, y and x.
     pub(super) filter: [usize; 3],
-    pub(super) bytes: bool,
+    /// Words hold several elements: u8 or f16.
+    pub(super) packed: bool,
     /// Rows are multiples of 4 long, so that they load by vec4s.
     pub(super) vectors: bool,
     /// Outputs of a thread along y, and along z.
@@ -22,7 +23,7 @@ pub(super) struct Registers {
 impl Registers {
     /// Outputs along x.
     pub(super) fn wide(&self) -> usize {
-        if self.vectors || self.bytes { 4 } else { 1 }
+        if self.vectors || self.packed { 4 } else { 1 }
     }
 
     /// Counts the multiply-adds that the kernel writes out.
@@ -38,7 +39,7 @@ impl Registers {
     /// The kernel. `spec` has the tile of a workgroup, the boundary, `VECTORS` and, except for lines, the filter.
     pub(super) fn kernel(&self, spec: Spec) -> Kernel {
         let spec = spec
-            .flag("BYTES", self.bytes)
+            .flag("PACKED", self.packed)
             .constant("ROWS", self.rows as u32)
             .constant("PLANES", self.planes as u32);
         let Some(step) = self.lines else {
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn writes_the_longest_kernels_that_can_be_requested() {
         for (filter, rows, planes) in [([255, 1, 1], 16, 1), ([1, 1023, 3], 1, 1), ([3, 5, 1], 16, 16)] {
-            let form = Registers { filter, bytes: false, vectors: true, rows, planes, lines: None };
+            let form = Registers { filter, packed: false, vectors: true, rows, planes, lines: None };
             let [z, y, x] = filter.map(|extent| extent as u32);
             let spec = Spec::new()
                 .flag("VECTORS", true)

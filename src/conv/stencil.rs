@@ -3,14 +3,15 @@
 mod lowering;
 
 use crate::analysis::Axis;
-use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Operand, Program, Setting, Settings, Variant, choose,
+    Access, Asked, Cost, DeviceProfile, Operand, Program, Role, Setting, Settings, Variant, choose,
 };
+use crate::shader::Spec;
 use crate::shape::elements;
+pub(super) use lowering::element_fragments;
 pub(crate) use lowering::facts;
 use lowering::{StencilLowering, StencilWay};
 
@@ -51,6 +52,12 @@ impl Boundary {
         Self::ALL.into_iter().find(|b| b.name() == name)
     }
 
+    /// Adds the boundary to the spec of a kernel that folds coordinates. `far`: a filter is longer than its axis.
+    pub(crate) fn add_to(self, spec: Spec, far: bool) -> Spec {
+        let wrap = self == Self::Wrap;
+        spec.flag("ZERO", self == Self::Zero).flag("WRAP", wrap).flag("FAR", wrap && far)
+    }
+
     /// Reads the option `boundary`.
     pub(crate) fn asked(settings: &Settings) -> Result<Self> {
         Ok(Self::from_name(settings.choice("boundary")?).unwrap_or_default())
@@ -64,7 +71,8 @@ pub(crate) struct Stencil {
     pub(crate) axes: usize,
     pub(crate) extents: [usize; 3],
     pub(crate) filter: [usize; 3],
-    pub(crate) weights: Vec<f32>,
+    /// None if the filter is an operand.
+    pub(crate) weights: Option<Vec<f32>>,
     pub(crate) boundary: Boundary,
     pub(super) variant: String,
     /// Rows and planes of outputs of a thread of `register`.
@@ -135,11 +143,13 @@ pub(super) const VARIANTS_OF_LINES: &[Variant] = VARIANTS.split_at(VARIANTS.len(
 pub(super) const OPTIONS: &[Setting] = &[
     Setting::word("boundary", || Boundary::ALL.map(Boundary::name).to_vec()),
     Setting::text("outputs", OUTPUTS, ""),
+    OPERAND,
 ];
 const OUTPUTS: &str = "ROWS,PLANES";
+const OPERAND: Setting = Setting::flag("filter-operand");
 
-/// Reads the filter of `N` axes and its input. The weights are read here.
-pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(HostArray, Stencil)> {
+/// Reads the filter of `N` axes and its operands.
+pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(DType, Vec<Role>, Stencil)> {
     let (input, extents) = asked.array::<N>("input")?;
     let (filter, shape) = asked.free_of::<N>("filter", [5; N], DType::F32)?;
     let settings = asked.settings();
@@ -148,14 +158,17 @@ pub(super) fn asked<const N: usize>(asked: &mut Asked<'_>) -> Result<(HostArray,
         all[3 - N..].copy_from_slice(&extents);
         all
     };
-    let weights = filter.data().to_f32();
-    let mut stencil = Stencil::new(asked.name(), N, in_space(extents), in_space(shape), &weights);
+    let operand = settings.has(OPERAND.name);
+    let weights = (!operand).then(|| filter.data().to_f32().into_owned());
+    let mut stencil = Stencil::new(asked.name(), N, in_space(extents), in_space(shape), weights);
     stencil.boundary = Boundary::asked(settings)?;
     asked.variant().clone_into(&mut stencil.variant);
     if settings.has("outputs") {
         stencil.outputs = Some(settings.numbers("outputs", OUTPUTS)?);
     }
-    Ok((input, stencil))
+    let (dtype, output) = (input.dtype(), Role::Result(input.shape().to_vec()));
+    let filter = operand.then_some(Role::Given(filter));
+    Ok((dtype, [Role::Given(input)].into_iter().chain(filter).chain([output]).collect(), stencil))
 }
 
 /// Weights of the largest uniform: WebGPU's 64 KiB less the other parameters.
@@ -163,6 +176,9 @@ const MAX_CONSTANT: usize = 4 * 4094;
 
 /// Maximum elements: coordinates of 31 bits address them, and those beyond the ends.
 const MAX_ELEMENTS: usize = (1 << 31) - (1 << 17);
+
+/// Maximum coordinate that a filter reads, with room for those of a tile beyond the end.
+const MAX_COORDINATE: usize = (1 << 31) - (1 << 16);
 
 /// Terms of an output that every driver adds, with room for the rest of a thread's loops.
 const MAX_EVERYWHERE: usize = 40_000;
@@ -180,10 +196,15 @@ impl Stencil {
         axes: usize,
         extents: [usize; 3],
         filter: [usize; 3],
-        weights: &[f32],
+        weights: Option<Vec<f32>>,
     ) -> Self {
         let (boundary, variant) = (Boundary::Zero, "auto".to_owned());
-        Self { op, axes, extents, filter, weights: weights.to_vec(), boundary, variant, outputs: None }
+        Self { op, axes, extents, filter, weights, boundary, variant, outputs: None }
+    }
+
+    /// The same filter with weights of the host.
+    pub(crate) fn holding(&self, weights: &[f32]) -> Self {
+        Self { weights: Some(weights.to_vec()), ..self.clone() }
     }
 
     /// The op and its shape, for texts.
@@ -195,27 +216,36 @@ impl Stencil {
         extents[3 - self.axes..].iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
     }
 
-    fn taps(&self) -> usize {
-        self.weights.len()
+    pub(crate) fn taps(&self) -> usize {
+        self.filter.iter().product()
+    }
+
+    /// Says if a filter is longer than its axis, which then wraps around more than once.
+    fn far(&self) -> bool {
+        self.filter.iter().zip(self.extents).any(|(f, n)| *f > n)
     }
 
     pub(super) fn lower(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let name = self.name();
-        if dtype != DType::F32 && !(dtype == DType::U8 && self.axes == 2) {
-            let also = if self.axes == 2 { " and u8" } else { "" };
+        let image = self.axes == 2;
+        if !(matches!(dtype, DType::F32 | DType::F16) || dtype == DType::U8 && image) {
+            let types = if image { "f32, f16 and u8" } else { "f32 and f16" };
             return Err(err!(
                 Unsupported,
-                "{name}: elements are {dtype}, but it takes f32{also}; convert the input"
+                "{name}: elements are {dtype}, but it takes {types}; convert the input"
             ));
         }
         self.check_filter(&name, dtype)?;
         let len = elements(&name, "input", &self.extents)?;
-        let operands = vec![
-            Operand { name: "input", dtype, len, access: Access::Read },
-            Operand { name: "output", dtype, len, access: Access::Write },
-        ];
+        let input = Operand { name: "input", dtype, len, access: Access::Read };
+        let output = Operand { name: "output", access: Access::Write, ..input };
+        let filter = Operand { name: "filter", dtype: DType::F32, len: self.taps(), access: Access::Read };
+        let operands = match self.weights {
+            Some(_) => vec![input, output],
+            None => vec![input, filter, output],
+        };
         let remedy = "filter blocks that overlap by the filter, in separate calls";
-        profile.check_bindings(&name, &operands[..1], remedy)?;
+        profile.check_bindings(&name, &operands, remedy)?;
         profile.check_count(&name, &operands[0], MAX_ELEMENTS, remedy)?;
         if len > 0 {
             self.check_extents(&name, dtype, profile)?;
@@ -236,11 +266,13 @@ impl Stencil {
     }
 
     fn check_filter(&self, name: &str, dtype: DType) -> Result<()> {
-        if elements(name, "the filter", &self.filter)? != self.taps() {
+        let (taps, weights) = (elements(name, "the filter", &self.filter)?, self.weights.as_deref());
+        let weights = weights.unwrap_or_default();
+        if self.weights.is_some() && taps != weights.len() {
             return Err(err!(
                 Shape,
                 "{name}: {} weights are given, but a filter of {} has one for each place",
-                self.taps(),
+                weights.len(),
                 self.shape(self.filter)
             ));
         }
@@ -250,14 +282,11 @@ impl Stencil {
                 "{name}: the filter has an even extent, and so no middle; every extent must be odd: pad it with zeros"
             ));
         }
-        if let Some(at) = self.weights.iter().position(|w| !w.is_finite()) {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: weight {at} is {}; weights must be finite",
-                self.weights[at]
-            ));
+        if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
+            let weight = weights[at];
+            return Err(err!(InvalidArgument, "{name}: weight {at} is {weight}; weights must be finite"));
         }
-        let total: f64 = self.weights.iter().map(|w| f64::from(w.abs())).sum();
+        let total: f64 = weights.iter().map(|w| f64::from(w.abs())).sum();
         if dtype == DType::U8 && total > 1e30 {
             return Err(err!(
                 InvalidArgument,
@@ -278,13 +307,13 @@ impl Stencil {
     }
 
     fn check_extents(&self, name: &str, dtype: DType, profile: &DeviceProfile) -> Result<()> {
-        if self.filter.iter().zip(self.extents).any(|(f, n)| *f > n) {
+        if self.filter.iter().zip(self.extents).any(|(f, n)| f / 2 + n > MAX_COORDINATE) {
             return Err(err!(
-                InvalidArgument,
-                "{name}: the filter is larger than the input; crop the filter, or pad the input by the boundary"
+                TooLarge,
+                "{name}: an extent and half the filter along it are above {MAX_COORDINATE}; crop the filter"
             ));
         }
-        let group = if dtype == DType::U8 { 4 } else { 1 };
+        let group = if dtype == DType::F32 { 1 } else { 4 };
         let separable = StencilWay::of(&self.variant) == StencilWay::Separable;
         if profile.ends_loops() && self.taps() * group > MAX_EVERYWHERE && !separable {
             return Err(err!(
@@ -300,7 +329,8 @@ impl Stencil {
 
     /// Chooses a variant and says why.
     fn policy(&self, dtype: DType, profile: &DeviceProfile) -> (&'static str, String) {
-        let (taps, constant) = (self.taps(), self.taps() <= MAX_CONSTANT);
+        // A buffer of the caller's need not be one that a uniform can be.
+        let (taps, constant) = (self.taps(), self.weights.is_some() && self.taps() <= MAX_CONSTANT);
         let most_terms = if profile.quirks.slow_compiler { MAX_TERMS_ON_CPU } else { MAX_TERMS };
         let fits = halo_bytes(self.tile(dtype), self.filter) <= profile.limits.max_workgroup_bytes as usize;
         if taps <= most_terms {
@@ -312,17 +342,19 @@ impl Stencil {
         } else if constant {
             ("constant", "a tile with its halo is above workgroup memory".to_owned())
         } else {
-            ("naive", format!("{taps} weights are too many for every faster variant"))
+            ("naive", format!("{taps} weights are too many for tiles and registers"))
         }
     }
 
     /// Outputs of a workgroup in `strategy1` and `strategy3`.
     fn tile(&self, dtype: DType) -> [usize; 3] {
         match (self.axes, dtype) {
-            (1, _) => [1, 1, 256],
-            (2, DType::U8) => [1, 32, 32],
-            (2, _) => [1, 16, 16],
-            _ => [4, 8, 8],
+            (1, DType::F32) => [1, 1, 256],
+            (1, _) => [1, 1, 1024],
+            (2, DType::F32) => [1, 16, 16],
+            (2, _) => [1, 32, 32],
+            (_, DType::F32) => [4, 8, 8],
+            _ => [4, 8, 32],
         }
     }
 
@@ -335,7 +367,7 @@ impl Stencil {
             for y in sides(1).take_while(|y| (z + halo[0]) * (y + halo[1]) <= threads) {
                 let wide = threads / ((z + halo[0]) * (y + halo[1]));
                 let x = wide.saturating_sub(halo[2]);
-                let x = if dtype == DType::U8 { x / 4 * 4 } else { x };
+                let x = if dtype == DType::F32 { x } else { x / 4 * 4 };
                 let most = best.map_or(0, |b| b.iter().product());
                 if z * y * x > most {
                     best = Some([z, y, x]);
@@ -362,7 +394,7 @@ mod tests {
     use crate::program::facts::Subject;
 
     fn image(h: usize, w: usize, fh: usize, fw: usize) -> Stencil {
-        Stencil::new("filter2d", 2, [1, h, w], [1, fh, fw], &vec![1.0; fh * fw])
+        Stencil::new("filter2d", 2, [1, h, w], [1, fh, fw], Some(vec![1.0; fh * fw]))
     }
 
     fn by(stencil: &Stencil, variant: &str) -> Stencil {
@@ -427,9 +459,9 @@ mod tests {
 
     #[test]
     fn tiles_of_inputs_hold_the_most_outputs() {
-        let volume = Stencil::new("filter3d", 3, [64; 3], [3; 3], &[1.0; 27]);
+        let volume = Stencil::new("filter3d", 3, [64; 3], [3; 3], Some(vec![1.0; 27]));
         assert_eq!(volume.inner_tile(DType::F32, 256), Some([4, 4, 5]));
-        let line = Stencil::new("filter1d", 1, [1, 1, 999], [1, 1, 5], &[1.0; 5]);
+        let line = Stencil::new("filter1d", 1, [1, 1, 999], [1, 1, 5], None);
         assert_eq!(line.inner_tile(DType::F32, 256), Some([1, 1, 252]));
         assert_eq!(image(99, 99, 5, 5).inner_tile(DType::U8, 256), Some([1, 12, 12]));
     }

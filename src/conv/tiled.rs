@@ -4,6 +4,7 @@
 use super::correlate::ConvJob;
 use super::layer::{ConvParams, Correlation, ImageChunk};
 use crate::dense::dispatch_chunks;
+use crate::dense::predict::{self, Rates};
 use crate::error::Result;
 use crate::program::fit::BoundChunk;
 use crate::program::{DeviceProfile, Kernel, Program};
@@ -18,6 +19,12 @@ const STAGED_CELLS: usize = 36;
 
 /// Cells of the largest window.
 const MAX_CELLS: usize = 121;
+
+/// Seconds of the first loads and last stores, and of a product of an output where a processor has one tile; percent of
+/// the peak rate that a full processor reaches.
+const START: f64 = 12e-6;
+const ALONE: f64 = 0.1e-6;
+const PERCENT: f64 = 60.0;
 
 /// The constants that the kernel is specialised to.
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +110,22 @@ impl Tiled {
         tiled
     }
 
+    /// Predicts the time of a layer. On an H100 (Vulkan, driver 580.159.04): 223 to 95 channels of 160 x 160, 5 x 5,
+    /// 4 images 3.23 ms; 192 to 5 of 64 x 64 487 us, where no processor has more than one tile.
+    pub(super) fn seconds(&self, c: &Correlation, rates: &Rates) -> f64 {
+        let [m, down, across] = self.tile();
+        let tiles = c.images * self.tiles(c);
+        let full = 2.0 * (m * down * across) as f64 / (rates.flop * PERCENT * 1e-2);
+        let each = tiles as f64 / rates.processors;
+        START + c.terms() as f64 * ALONE.max(full * predict::fullest(each))
+    }
+
+    /// Tiles of an image.
+    fn tiles(&self, c: &Correlation) -> usize {
+        let [m, down, across] = self.tile();
+        c.groups * c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across)
+    }
+
     fn lanes(&self) -> usize {
         self.groups * self.down * self.across
     }
@@ -149,7 +172,7 @@ impl Tiled {
         let c = &job.c;
         let stores = self.stores && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
         let [m, down, across] = self.tile();
-        let tiles = c.to.div_ceil(m) * c.out[0].div_ceil(down) * c.out[1].div_ceil(across) * c.groups;
+        let tiles = self.tiles(c);
         let spec = job.spread(job.weigh(job.end(3, "OUTPUT_BINDING")));
         let slices = BoundChunk::full(c.from as u64, self.longest_slice(job.profile));
         let spec = spec.flag("SLICED", slices.clone().count() > 1);

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// Outputs of a tile along a side, and numbers of a transformed tile.
 const SIDE: usize = 4;
-const PLACES: usize = 36;
+pub(super) const PLACES: usize = 36;
 
 /// Bytes of transformed cells and sums of a chunk of images. On an H100, 64 channels of 56 x 56, 64 images: 32 MiB
 /// 43.8, 64 MiB 46.5, 256 MiB 50.2 and 1 GiB 51.2 TFLOP/s of the layer's own count; 256 channels of 28 x 28, 32
@@ -25,6 +25,11 @@ const SCRATCH: u64 = 256 << 20;
 /// Says if windows are of 3 x 3 with stride and dilation 1.
 pub(super) fn fits(c: &Correlation) -> bool {
     c.kernel == [3, 3] && c.stride == [1, 1] && c.up == [1, 1] && c.dilation == [1, 1]
+}
+
+/// Tiles of an image.
+pub(super) fn tiles(c: &Correlation) -> usize {
+    c.out[0].div_ceil(SIDE) * c.out[1].div_ceil(SIDE)
 }
 
 /// Says why there are no kernels for this layer, if so.
@@ -71,8 +76,7 @@ fn once(
 
 pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChunk]) -> Result<()> {
     let (c, profile) = (&job.c, job.profile);
-    let [p, q] = c.out;
-    let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
+    let tiles = tiles(c);
     let [from, to] = [c.groups * c.from, c.groups * c.to];
     // For an image, its tiles rounded up to whole vec4s.
     let bytes = |tiles: usize, channels: usize| 4 * (PLACES * channels * tiles.next_multiple_of(4)) as u64;
@@ -110,7 +114,7 @@ pub(super) fn lower(job: &ConvJob<'_>, program: &mut Program, chunks: &[ImageChu
     program.dispatch(kernel, &c.params(&chunks[0], count), vec![job.weights, weights], grid);
 
     let input = Kernel::of_file("conv/conv_winograd_input", Spec::new());
-    let vectors = q.is_multiple_of(4) && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
+    let vectors = c.out[1].is_multiple_of(4) && chunks.iter().all(|chunk| chunk.y_at.is_multiple_of(4));
     let spec = job.end(2, "OUTPUT_BINDING").flag("VECTORS", vectors);
     let output = Kernel::of_file("conv/conv_winograd_output", spec);
     let mut products = HashMap::new();
@@ -157,8 +161,7 @@ pub(super) fn weights(
     output: Binding,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let [p, q] = c.out;
-    let tiles = p.div_ceil(SIDE) * q.div_ceil(SIDE);
+    let tiles = tiles(c);
     let [from, to] = [c.groups * c.from, c.groups * c.to];
     let windows = to * c.from;
     let tile = if c.from.min(c.to) >= 256 { 128 } else { 64 };

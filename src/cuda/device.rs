@@ -2,8 +2,10 @@
 
 use super::executable::Modules;
 use super::nvrtc::Nvrtc;
+use super::probe;
 use super::program::CudaProfile;
 use crate::error::{Error, ErrorKind, Result, err};
+use crate::program::Ceilings;
 use crate::store::{CacheDir, CacheReport, Store};
 use cudarc::driver::sys;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -75,6 +77,7 @@ pub(super) struct CudaInner {
     lost: AtomicBool,
     /// When the last measurement ended; the device was busy until then.
     pub(super) measured: Mutex<Option<Instant>>,
+    ceilings: OnceLock<Ceilings>,
 }
 
 // SAFETY: the driver's handles may be used from every thread whose current context is theirs; `call` sets it.
@@ -253,6 +256,8 @@ fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile>
         registers: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
         max_threads_per_block: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         max_threads_per_multiprocessor: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+        max_blocks_per_multiprocessor: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+        shared_reserved_per_block: attribute(A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
         total_memory: memory as u64,
         l2_bytes: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
         clock_khz: clock(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
@@ -329,6 +334,7 @@ impl CudaGpu {
                 modules: Modules::default(),
                 lost: AtomicBool::new(false),
                 measured: Mutex::new(None),
+                ceilings: OnceLock::new(),
             }),
         })
     }
@@ -336,6 +342,19 @@ impl CudaGpu {
     /// Returns the properties of the device.
     pub fn profile(&self) -> &CudaProfile {
         &self.inner.profile
+    }
+
+    /// Returns the copy bandwidth and the rate of f32 multiply-adds, measured by two small kernels on first use, which
+    /// takes about a second.
+    ///
+    /// # Errors
+    /// Those of [`nvrtc`](Self::nvrtc); out of memory; device lost.
+    pub fn ceilings(&self) -> Result<Ceilings> {
+        if let Some(known) = self.inner.ceilings.get() {
+            return Ok(*known);
+        }
+        let measured = probe::measure(self)?;
+        Ok(*self.inner.ceilings.get_or_init(|| measured))
     }
 
     /// Returns the compiler, which is searched for on first use. Fails like [`Nvrtc::find`].

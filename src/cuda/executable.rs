@@ -28,6 +28,19 @@ unsafe impl Send for Function {}
 // SAFETY: as above; the driver locks what it must.
 unsafe impl Sync for Function {}
 
+/// What a compiled kernel takes of a multiprocessor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CudaResources {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of shared memory of a block, static and dynamic.
+    pub shared_bytes: u32,
+    /// Bytes of a thread's local memory: arrays and registers that did not fit.
+    pub local_bytes: u32,
+}
+
 /// A slot for a kernel. It is locked while the kernel compiles, so that no kernel compiles twice.
 type FunctionSlot = Arc<Mutex<Option<Function>>>;
 
@@ -130,16 +143,24 @@ impl CudaGpu {
         Ok(Function(function))
     }
 
+    /// Returns what the driver knows of a loaded kernel.
+    fn attribute(
+        &self,
+        label: &str,
+        function: Function,
+        which: sys::CUfunction_attribute_enum,
+    ) -> Result<u32> {
+        let mut value: c_int = 0;
+        // SAFETY: the pointer is valid and the kernel loaded.
+        self.call(label, || unsafe { sys::cuFuncGetAttribute(&mut value, which, function.0) })?;
+        Ok(value.max(0) as u32)
+    }
+
     /// Grants a kernel what a launch needs beyond the defaults, or fails if the driver cannot.
     fn opt_in(&self, program: &CudaProgram, launch: &Launch, function: Function) -> Result<()> {
         use sys::CUfunction_attribute_enum as A;
         let label = program.kernels[launch.kernel].label();
-        let attribute = |which| {
-            let mut value: c_int = 0;
-            // SAFETY: the pointer is valid and the kernel loaded.
-            self.call(&label, || unsafe { sys::cuFuncGetAttribute(&mut value, which, function.0) })?;
-            Ok::<_, crate::Error>(value.max(0) as u32)
-        };
+        let attribute = |which| self.attribute(&label, function, which);
         let set = |which, value: u32| {
             // SAFETY: the kernel is loaded.
             self.call(&label, || unsafe { sys::cuFuncSetAttribute(function.0, which, value as c_int) })
@@ -208,6 +229,29 @@ impl CudaExecutable {
     /// Returns the device.
     pub fn gpu(&self) -> &CudaGpu {
         &self.gpu
+    }
+
+    /// Returns the resources of each kernel as the driver compiled it, in the order of the program's kernels. A kernel
+    /// that no launch uses has none.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub fn resources(&self) -> Result<Vec<Option<CudaResources>>> {
+        use sys::CUfunction_attribute_enum as A;
+        let of = |(kernel, function): (usize, &Function)| {
+            let launches = || self.program.launches.iter().filter(|launch| launch.kernel == kernel);
+            let Some(threads) = launches().map(|launch| launch.block).max() else { return Ok(None) };
+            let label = self.program.kernels[kernel].label();
+            let get = |which| self.gpu.attribute(&label, *function, which);
+            let dynamic = launches().map(|launch| launch.shared).max().unwrap_or(0);
+            Ok(Some(CudaResources {
+                threads,
+                registers: get(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                shared_bytes: get(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)? + dynamic,
+                local_bytes: get(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            }))
+        };
+        self.functions.iter().enumerate().map(of).collect()
     }
 
     /// Enqueues the program with these operands, in the order of [`CudaProgram::operands`]. Returns at once.

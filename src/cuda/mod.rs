@@ -20,6 +20,7 @@ mod interop;
 mod nvrtc;
 #[cfg(feature = "primitives")]
 mod primitives;
+mod probe;
 mod program;
 mod source;
 mod stream;
@@ -29,7 +30,7 @@ mod variant;
 
 pub use buffer::{CudaBuffer, CudaSlice, PinnedBuffer, PinnedSlice, RawCudaSlice};
 pub use device::{CudaFilter, CudaGpu, CudaOptions};
-pub use executable::CudaExecutable;
+pub use executable::{CudaExecutable, CudaResources};
 #[cfg(target_os = "linux")]
 pub use interop::{Bridge, Order};
 pub use nvrtc::Nvrtc;
@@ -62,6 +63,7 @@ pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
         #[cfg(feature = "dense")]
         dense::samples,
         elementwise::samples,
+        probe::samples,
         #[cfg(feature = "primitives")]
         primitives::samples,
     ];

@@ -1,6 +1,7 @@
 //! A CUDA program as plain data: the counterpart of [`crate::program`].
 
 use super::source;
+use crate::analysis::Multiprocessor;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Cost, Decision, Determinism, Operand};
@@ -24,6 +25,10 @@ pub struct CudaProfile {
     pub max_threads_per_block: u32,
     /// Maximum threads on a multiprocessor.
     pub max_threads_per_multiprocessor: u32,
+    /// Maximum blocks on a multiprocessor.
+    pub max_blocks_per_multiprocessor: u32,
+    /// Bytes of shared memory that the system takes for each block.
+    pub shared_reserved_per_block: u32,
     /// Bytes of device memory.
     pub total_memory: u64,
     /// Bytes of the L2 cache.
@@ -57,6 +62,8 @@ impl CudaProfile {
             registers: 65536,
             max_threads_per_block: 1024,
             max_threads_per_multiprocessor: 2048,
+            max_blocks_per_multiprocessor: 32,
+            shared_reserved_per_block: 1024,
             total_memory: total_gib << 30,
             l2_bytes: 40 << 20,
             clock_khz: 1_410_000,
@@ -97,6 +104,8 @@ impl CudaProfile {
             },
             _ => Self {
                 max_threads_per_multiprocessor: 1024,
+                max_blocks_per_multiprocessor: 16,
+                shared_reserved_per_block: 0,
                 shared_per_multiprocessor: 64 << 10,
                 l2_bytes: 4 << 20,
                 clock_khz: 1_590_000,
@@ -105,6 +114,17 @@ impl CudaProfile {
                 compute: (compute / 10, compute % 10),
                 ..Self::written("Tesla T4", (7, 5), 40, 64 << 10, 16)
             },
+        }
+    }
+
+    /// Returns the resources of a multiprocessor.
+    pub fn multiprocessor(&self) -> Multiprocessor {
+        Multiprocessor {
+            threads: Some(self.max_threads_per_multiprocessor),
+            blocks: Some(self.max_blocks_per_multiprocessor),
+            shared_bytes: Some(self.shared_per_multiprocessor),
+            registers: Some(self.registers),
+            shared_bytes_reserved: self.shared_reserved_per_block,
         }
     }
 

@@ -66,13 +66,15 @@ use half::f16;
 ///
 /// # Variants
 /// Each step adds one idea: `naive`; `tiled` (workgroup memory); `coarsened` (a thread computes several tiles of
-/// columns); `register-direct` (sums in registers, A straight from storage); `register` (both factors staged);
+/// columns); `register-direct` (a thread has the sums of a row in registers, A comes straight from storage);
+/// `register-staged` (the same, A staged through workgroup memory); `register` (blocks of sums, both factors staged);
 /// `double` (two tiles in workgroup memory, loads ahead of use); `split-k` (k split over workgroups, a second pass
 /// adds the sums) and `split-k-atomic` (sums added by compare-exchange). `coop` runs on cooperative matrices and
 /// rounds f32 factors to f16 or splits them: see [`Precision`]. `auto`, the default, predicts the time of each variant,
 /// tile and number of slices from the shape and the device's rates, and takes the fastest that offers the
 /// [`precision`](Self::precision). [`tile`](Self::tile),
-/// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices) and [`rolled`](Self::rolled) adjust a variant.
+/// [`thread_tile`](Self::thread_tile), [`slices`](Self::slices), [`rolled`](Self::rolled) and
+/// [`unrolled`](Self::unrolled) adjust a variant.
 ///
 /// # On CUDA
 /// With the feature `cuda` the same descriptor plans on a `CudaGpu`, for f32, f16 and [`bf16`](half::bf16). Tensor
@@ -139,7 +141,8 @@ impl Gemm {
     ///
     /// - `naive` (which ignores `k`) and `tiled` have one thread for each element and take any sides within the
     ///   device's limits.
-    /// - `coarsened` needs `n` to be a multiple of 2. `register-direct` needs `n` = 16 and `m` a multiple of 8.
+    /// - `coarsened` needs `n` to be a multiple of 2. `register-direct` and `register-staged` need `n` to be a multiple
+    ///   of 4 up to 64, which is what a thread computes, and `m` to be at least `n / 2`.
     /// - The other variants need multiples of their [`thread_tile`](Self::thread_tile), and `k` a multiple of 4.
     /// - `coop` needs `k` to be a multiple of the side of a cooperative matrix (16 or 8), and loads that the
     ///   threads can share evenly.
@@ -153,7 +156,7 @@ impl Gemm {
     /// With a thread tile and without a variant, `auto` chooses `double`.
     ///
     /// The variants with sums in registers take multiples of 4 up to 16; `coarsened` takes 1 x 2 or 1 x 4,
-    /// `register-direct` 1 x 16, `naive` and `tiled` 1 x 1, and `coop` multiples of the side of a cooperative matrix.
+    /// `register-direct` and `register-staged` take 1 x 4 to 1 x 64 in multiples of 4, `naive` and `tiled` 1 x 1, and `coop` multiples of the side of a cooperative matrix.
     /// Large thread tiles make long kernels, which software drivers take seconds to compile.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
@@ -169,11 +172,19 @@ impl Gemm {
         self
     }
 
-    /// Keeps loops over the steps of k in a tile for kernels with sums in registers. By default the steps are
-    /// written out.
+    /// Keeps loops over the steps of k in a tile for kernels with sums in registers: the default of `register-direct`
+    /// and `register-staged`.
     #[must_use]
     pub fn rolled(mut self) -> Self {
-        self.product.unrolled = false;
+        self.product.unrolled = Some(false);
+        self
+    }
+
+    /// Writes out the steps of k in a tile for kernels with sums in registers: the default of `register`, `double`,
+    /// `split-k` and `split-k-atomic`.
+    #[must_use]
+    pub fn unrolled(mut self) -> Self {
+        self.product.unrolled = Some(true);
         self
     }
 
@@ -212,6 +223,8 @@ operands! {
         fn record<C>(a: T, b: T, c: C);
         /// The bias added to each column or row of C.
         optional with_bias<C>(bias: C);
+        /// Alpha and beta, two elements.
+        optional with_scalars(scalars: f32);
     }
 }
 
@@ -246,21 +259,33 @@ fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let (width, spec) = match subject.program.variant() {
         "naive" => subject.kernel("gemm_naive").map(|(k, i)| (u64::from(i.workgroup_size[0]), &k.spec))?,
         "register-direct" => subject.kernel("gemm_register_direct").map(|(k, _)| (1, &k.spec))?,
+        "register-staged" => subject.kernel("gemm_register_staged").map(|(k, _)| (1, &k.spec))?,
         _ => return Some(facts),
     };
-    let trans_a = spec.is_set("TRANS_A");
-    let lda = subject.param("lda")?;
+    let (trans_a, trans_b) = (spec.is_set("TRANS_A"), spec.is_set("TRANS_B"));
+    let (lda, ldb) = (subject.param("lda")?, subject.param("ldb")?);
+    let side = |name| spec.number(name).map(u64::from);
+    let (variant, step) = (subject.program.variant(), side("TILE_K").unwrap_or(1));
     facts.push(subject.transactions("loads of A", |lane| {
-        let row = (lane / width).min(m - 1);
-        if trans_a { row } else { row * lda }
+        // Rows of the tile along k, where it is staged as it is stored.
+        let (row, i) = if variant == "register-staged" && !trans_a {
+            (lane / step, lane % step)
+        } else {
+            (lane / width, 0)
+        };
+        let row = row.min(m - 1);
+        if trans_a { row } else { row * lda + i }
     })?);
-    if subject.program.variant() == "naive" {
-        let (trans_b, ldb) = (spec.is_set("TRANS_B"), subject.param("ldb")?);
-        facts.push(subject.transactions("loads of B", |lane| {
-            let column = (lane % width).min(n - 1);
-            if trans_b { column * ldb } else { column }
-        })?);
-    }
+    let across = side("TILE_N")?;
+    facts.push(subject.transactions("loads of B", |lane| {
+        let (i, column) = match variant {
+            "naive" => (0, lane % width),
+            _ if trans_b => (lane % step, lane / step),
+            _ => (lane / across, lane % across),
+        };
+        let column = column.min(n - 1);
+        if trans_b { column * ldb + i } else { i * ldb + column }
+    })?);
     Some(facts)
 }
 

@@ -135,6 +135,8 @@ operands! {
         fn record<C>(a: T, b: T, c: C);
         /// The bias added to each column or row of every C.
         optional with_bias<C>(bias: C);
+        /// Alpha and beta, two elements.
+        optional with_scalars(scalars: f32);
     }
 }
 

@@ -29,7 +29,7 @@ pub use precision::Precision;
 pub(crate) use product::ProductTypes;
 pub(crate) use product::{
     BatchLayout, DenseLayout, Division, Product, ProductParams, RegisterForm, StepCount, WalkedKernel,
-    dispatch_chunks, dispatch_flop, register_sides, tiles,
+    batch_seconds, dispatch_chunks, dispatch_flop, predict, register_sides, tiles,
 };
 pub use product::{ProductTile, ThreadTile};
 pub use transpose::Transpose;

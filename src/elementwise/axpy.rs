@@ -4,8 +4,8 @@ use super::{DTYPES, Sweep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role,
-    lowered_as,
+    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Form, Input, Operand, Operation,
+    Program, Role, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -17,7 +17,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
     outputs: &[("y", "(n)")],
     types: &DTYPES,
-    options: &[Setting::number("alpha", "1")],
+    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)")],
     domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Axpy::variants,
@@ -30,8 +30,19 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (x, [n]) = asked.array("x")?;
     let y = asked.like("y", &[n])?;
-    let op = Axpy::new(n, asked.settings().number("alpha")?).variant(asked.variant());
-    by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, vec![Role::Given(x), Role::Updated(y)])))
+    let mut op = Axpy::new(n, asked.settings().number("alpha")?).variant(asked.variant());
+    let dtype = x.dtype();
+    let mut operands = vec![Role::Given(x), Role::Updated(y)];
+    if let Some(alpha) = asked.named_of("device-alpha", &[1], scalar(dtype))? {
+        op = op.with_alpha();
+        operands.push(Role::Given(alpha));
+    }
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
+
+/// The type in which the kernel computes.
+fn scalar(dtype: DType) -> DType {
+    if dtype == DType::F16 { DType::F32 } else { dtype }
 }
 
 kernel_params! {
@@ -55,12 +66,15 @@ kernel_params! {
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
+/// `alpha` may be an operand, to change it without planning again: [`with_alpha`](Self::with_alpha).
+///
 /// # Shapes
-/// `x` (in) and `y` (in and out) have `n` elements each; `n` may be 0. They must be different wgpu buffers.
+/// `x` (in) and `y` (in and out) have `n` elements each; `n` may be 0. They must be different wgpu buffers. The
+/// operand `alpha` has one element.
 ///
 /// # Types
 /// `f32`, `f16`, `i32` and `u32`. `alpha` is rounded to `f32` for the floats; for the integers it must be a value
-/// of the type.
+/// of the type. The operand `alpha` is f32 for the floats, and of the same type for the integers.
 ///
 /// # Precision and determinism
 /// One or two roundings in `f32`: a device may fuse the multiplication with the addition; if it does not, `alpha x`
@@ -87,6 +101,7 @@ kernel_params! {
 pub struct Axpy {
     n: usize,
     alpha: f64,
+    given: bool,
     variant: String,
 }
 
@@ -95,7 +110,14 @@ impl Axpy {
     ///
     /// An `f64` holds every value of the element types, so one descriptor serves all of them.
     pub fn new(n: usize, alpha: f64) -> Self {
-        Self { n, alpha, variant: "auto".to_owned() }
+        Self { n, alpha, given: false, variant: "auto".to_owned() }
+    }
+
+    /// Reads `alpha` from an operand of one element, which plans take by `with_alpha`, instead of the one given.
+    #[must_use]
+    pub fn with_alpha(mut self) -> Self {
+        self.given = true;
+        self
     }
 
     crate::program::variants!(variant);
@@ -121,23 +143,32 @@ impl Axpy {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let alpha = self.alpha_word(dtype)?;
-        Sweep {
+        let sweep = Sweep {
             op: "axpy",
             shader: "elementwise/axpy",
             variant: &self.variant,
             dtype,
             n: self.n,
             operands: &[("x", Access::Read), ("y", Access::ReadWrite)],
-            spec: Spec::new(),
+            spec: Spec::new().flag("GIVEN", self.given),
             flop_per_element: 2.0,
+        };
+        let mut program = sweep.lower(profile, |n| AxpyParams { n, alpha })?;
+        if self.given {
+            let alpha = Operand { name: "alpha", dtype: scalar(dtype), len: 1, access: Access::Read };
+            program.operands.push(alpha);
+            let alpha = Binding::operand(2, &program.operands);
+            program.dispatches.iter_mut().for_each(|dispatch| dispatch.bindings.push(alpha));
         }
-        .lower(profile, |n| AxpyParams { n, alpha })
+        Ok(program)
     }
 }
 
 operands! {
     impl[T: Element,] Axpy, T {
         fn record(x: T, y: T);
+        /// Takes the factor, one element.
+        optional with_alpha<S>(alpha: S);
     }
 }
 
@@ -145,5 +176,7 @@ lowered_as!(Axpy);
 
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    DTYPES.iter().map(|&dtype| Axpy::new(1001, 2.0).variant(variant).lower_as(dtype, profile)).collect()
+    let op = Axpy::new(1001, 2.0).variant(variant);
+    let both = [op.clone(), op.with_alpha()];
+    both.iter().flat_map(|op| DTYPES.map(|dtype| op.lower_as(dtype, profile))).collect()
 }

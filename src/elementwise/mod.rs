@@ -202,7 +202,8 @@ mod tests {
             let [binding, ..] = d.bindings[..] else { panic!("nothing bound") };
             let Binding { offset, size, .. } = binding;
             assert_eq!(d.bindings.len(), program.operands.len());
-            for (i, b) in d.bindings.iter().enumerate() {
+            let of_elements = |i: &usize| program.operands[*i].len == operand.len;
+            for (i, b) in d.bindings.iter().enumerate().filter(|(i, _)| of_elements(i)) {
                 assert_eq!(*b, Binding { resource: Resource::Operand(i), offset, size });
             }
             assert_eq!(offset, next);

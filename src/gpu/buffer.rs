@@ -149,6 +149,53 @@ impl Gpu {
         Ok(buffer)
     }
 
+    /// Copies `data` into a new buffer that can be bound as a uniform too: "constant memory", which lanes that read
+    /// one place together get by one broadcast. It lasts, and a write of a part changes that part alone.
+    ///
+    /// [`Gpu::kernel`] binds it to `var<uniform>`, and so do variants that say it, such as `constant` of
+    /// [`Filter2d`](crate::Filter2d). Kernels that bind it as storage may write to it. WGSL lays out arrays in a uniform
+    /// by vec4s. Every other [`Buffer`] of this size can be bound as a uniform too, except those of
+    /// [`wrap`](Self::wrap) without the usage `UNIFORM`.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let scale = gpu.kernel("scale.wgsl", "
+    ///     @group(0) @binding(0) var<uniform> factors: vec4<f32>;
+    ///     @group(0) @binding(1) var<storage, read_write> data: array<vec4<f32>>;
+    ///     @compute @workgroup_size(1)
+    ///     fn scale(@builtin(workgroup_id) id: vec3<u32>) { data[id.x] *= factors; }", "scale")?;
+    /// let (factors, x) = (gpu.uniform(&[1.0f32, 2.0, 3.0, 4.0])?, gpu.upload(&[1.0f32; 4])?);
+    /// for _ in 0..2 {
+    ///     let mut rec = gpu.recorder();
+    ///     scale.record(&mut rec, &[Arg::from(&factors), Arg::from(&x)], [1, 1, 1])?;
+    ///     rec.submit()?;
+    ///     factors.slice(1..2)?.write(&[10.0])?;
+    /// }
+    /// assert_eq!(x.read()?, [1.0, 20.0, 9.0, 16.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) above the device's largest uniform, at least 64 KiB in WebGPU; those
+    /// of [`Gpu::alloc`].
+    pub fn uniform<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
+        let (bytes, limit) = (size_of_val(data) as u64, self.profile().limits.max_uniform_binding);
+        if bytes > limit {
+            return Err(err!(
+                TooLarge,
+                "uniform: {} elements of {} have {bytes} bytes, {limit} is the largest uniform of {}; use a storage \
+                 buffer",
+                data.len(),
+                T::DTYPE,
+                self.profile().name
+            ));
+        }
+        self.upload(data)
+    }
+
     /// Wraps a wgpu buffer of the caller, without a copy. This device must have created it, with usage `STORAGE`;
     /// reading it back, copying and writing need `COPY_SRC` and `COPY_DST` as well. wgpu itself fails on a buffer
     /// of another device.

@@ -16,7 +16,7 @@ use super::{Gpu, RawSlice, Slice, unique};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{Access, Executor, Grid, Operand, Program, Resource, Sink};
-use crate::shader::Interface;
+use crate::shader::{BindingKind, Interface};
 use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub struct Executable {
     bound: Vec<bool>,
     /// Operands that hold counts of workgroups.
     counts: Vec<usize>,
+    /// Operands that are bound as uniforms.
+    uniforms: Vec<usize>,
 }
 
 impl Gpu {
@@ -55,6 +57,18 @@ impl Gpu {
         for kernel in &mut program.kernels {
             kernel.trusted = false;
         }
+        self.prepare_lowered(program)
+    }
+
+    /// As [`prepare`](Self::prepare), but the library's kernels run without runtime checks, as they do in plans: for
+    /// measurements of programs that were lowered for a profile other than the device's own.
+    ///
+    /// # Safety
+    /// An op of this library lowered the program, for limits that the device has, and nothing in it was changed.
+    ///
+    /// # Errors
+    /// Those of [`prepare`](Self::prepare).
+    pub unsafe fn prepare_unchecked(&self, program: Program) -> Result<Executable> {
         self.prepare_lowered(program)
     }
 
@@ -79,6 +93,13 @@ impl Gpu {
             _ => None,
         });
         let counts = counts.collect();
+        let uniforms = program.dispatches.iter().flat_map(|d| {
+            d.bindings.iter().enumerate().filter_map(|(i, b)| match b.resource {
+                Resource::Operand(o) if binds_uniform(&pipelines[d.kernel], i) => Some(o),
+                _ => None,
+            })
+        });
+        let uniforms = uniforms.collect();
         let stride = u64::from(self.profile().limits.uniform_alignment.max(16));
         let mut bytes: Vec<u8> = Vec::new();
         let mut params_offsets = Vec::with_capacity(program.dispatches.len());
@@ -107,8 +128,15 @@ impl Gpu {
             groups,
             bound,
             counts,
+            uniforms,
         })
     }
+}
+
+/// Says if binding `i` after the parameters is a uniform.
+fn binds_uniform(pipeline: &CachedPipeline, i: usize) -> bool {
+    let found = pipeline.interface.bindings.iter().find(|b| b.index as usize == i + 1);
+    found.is_some_and(|b| b.kind == BindingKind::Uniform)
 }
 
 impl Executor for Executable {

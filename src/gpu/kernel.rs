@@ -50,21 +50,21 @@ pub struct OwnKernel {
 /// An argument of an [`OwnKernel`], for one of its bindings.
 #[derive(Debug, Clone, Copy)]
 pub enum Arg<'a> {
-    /// A storage buffer.
-    Storage(RawSlice<'a>),
+    /// A buffer, bound as storage or, as with [`Gpu::uniform`], as a uniform.
+    Buffer(RawSlice<'a>),
     /// The bytes of a uniform. They are copied, so each recording keeps its own.
     Uniform(&'a [u8]),
 }
 
 impl<'a, T: Element> From<&'a super::Buffer<T>> for Arg<'a> {
     fn from(buffer: &'a super::Buffer<T>) -> Self {
-        Arg::Storage(Slice::from(buffer).untyped())
+        Arg::Buffer(Slice::from(buffer).untyped())
     }
 }
 
 impl<'a, T: Element> From<Slice<'a, T>> for Arg<'a> {
     fn from(slice: Slice<'a, T>) -> Self {
-        Arg::Storage(slice.untyped())
+        Arg::Buffer(slice.untyped())
     }
 }
 
@@ -245,12 +245,16 @@ impl OwnKernel {
                     }
                     uniforms.push(Some(self.gpu.params(padded)?));
                 }
-                (Arg::Storage(slice), BindingKind::Read | BindingKind::ReadWrite) => {
+                (Arg::Buffer(slice), kind) => {
                     slice.check_bindable(name, what, &self.gpu)?;
-                    if binding.kind == BindingKind::ReadWrite {
+                    if kind == BindingKind::ReadWrite {
                         slice.check_writable(name, what)?;
                     }
-                    let bytes = round_up(slice.bytes(), 4);
+                    let uniform = kind == BindingKind::Uniform;
+                    if uniform {
+                        slice.check_uniform(name, what)?;
+                    }
+                    let bytes = round_up(slice.bytes(), if uniform { 16 } else { 4 });
                     if bytes < binding.min_size || slice.start() + bytes > slice.memory.raw.size {
                         return Err(err!(
                             Shape,
@@ -267,7 +271,7 @@ impl OwnKernel {
                     }
                     uniforms.push(None);
                 }
-                (_, kind) => {
+                (Arg::Uniform(_), kind) => {
                     return Err(err!(
                         Shape,
                         "{name}: {what} is bound as {kind:?}; give it an argument of that kind"
@@ -276,7 +280,7 @@ impl OwnKernel {
             }
         }
         self.check_aliasing(args)?;
-        let uses: Vec<_> = self.storage(args).map(|(name, access, slice)| slice.used(name, access)).collect();
+        let uses: Vec<_> = self.buffers(args).map(|(name, access, slice)| slice.used(name, access)).collect();
         check_written(name, &uses)?;
         let entries: Vec<_> = args
             .iter()
@@ -284,10 +288,13 @@ impl OwnKernel {
             .zip(&uniforms)
             .map(|((arg, binding), uniform)| {
                 let buffer = match (arg, uniform) {
-                    (Arg::Storage(s), _) => wgpu::BufferBinding {
+                    (Arg::Buffer(s), _) => wgpu::BufferBinding {
                         buffer: &s.memory.raw.buffer,
                         offset: s.start(),
-                        size: std::num::NonZero::new(round_up(s.bytes(), 4).max(4)),
+                        size: std::num::NonZero::new(match binding.kind {
+                            BindingKind::Uniform => s.uniform_bytes(),
+                            _ => round_up(s.bytes(), 4).max(4),
+                        }),
                     },
                     (Arg::Uniform(_), Some(p)) => p.raw.buffer.as_entire_buffer_binding(),
                     (Arg::Uniform(_), None) => return None,
@@ -317,8 +324,8 @@ impl OwnKernel {
             rec.begin_op(|| self.profiled(args, workgroups))?;
             rec.next_dispatch();
         }
-        rec.keep(self.storage(args).map(|(.., slice)| slice.memory));
-        for (_, _, slice) in self.storage(args).filter(|(_, access, _)| *access != Access::Read) {
+        rec.keep(self.buffers(args).map(|(.., slice)| slice.memory));
+        for (_, _, slice) in self.buffers(args).filter(|(_, access, _)| *access != Access::Read) {
             slice.memory.written.set();
         }
         let OpenPass { pass, bound, .. } = rec.pass();
@@ -331,7 +338,7 @@ impl OwnKernel {
     /// The profile of a launch before it has run. Its cost is unknown.
     fn profiled(&self, args: &[Arg<'_>], workgroups: Option<[u32; 3]>) -> OpProfile {
         let bytes = args.iter().map(|arg| match arg {
-            Arg::Storage(slice) => slice.bytes(),
+            Arg::Buffer(slice) => slice.bytes(),
             Arg::Uniform(bytes) => bytes.len() as u64,
         });
         let (kernel, bound_bytes) = (self.name.clone(), bytes.sum());
@@ -339,19 +346,19 @@ impl OwnKernel {
         OpProfile::new(&self.name, "", None, vec![launch])
     }
 
-    /// Name and storage buffers, for the log.
+    /// Name and buffers, for the log.
     fn description(&self, args: &[Arg<'_>]) -> String {
         format!(
             "kernel {}: {}",
             self.name,
-            described(self.storage(args).map(|(name, _, slice)| (name, slice)))
+            described(self.buffers(args).map(|(name, _, slice)| (name, slice)))
         )
     }
 
-    /// Name, use and memory of each storage buffer.
-    fn storage<'a>(&'a self, args: &'a [Arg<'a>]) -> impl Iterator<Item = (&'a str, Access, RawSlice<'a>)> {
+    /// Name, use and memory of each buffer.
+    fn buffers<'a>(&'a self, args: &'a [Arg<'a>]) -> impl Iterator<Item = (&'a str, Access, RawSlice<'a>)> {
         args.iter().zip(&self.interface().bindings).filter_map(|(arg, binding)| {
-            let Arg::Storage(slice) = arg else { return None };
+            let Arg::Buffer(slice) = arg else { return None };
             let writes = binding.kind == BindingKind::ReadWrite;
             let access = if writes { Access::ReadWrite } else { Access::Read };
             Some((binding.name.as_str(), access, *slice))
@@ -359,9 +366,9 @@ impl OwnKernel {
     }
 
     fn check_aliasing(&self, args: &[Arg<'_>]) -> Result<()> {
-        let storage: Vec<_> = self.storage(args).collect();
-        for (i, (a_name, a_access, a)) in storage.iter().enumerate() {
-            for (b_name, b_access, b) in &storage[i + 1..] {
+        let bound: Vec<_> = self.buffers(args).collect();
+        for (i, (a_name, a_access, a)) in bound.iter().enumerate() {
+            for (b_name, b_access, b) in &bound[i + 1..] {
                 let written = *a_access != Access::Read || *b_access != Access::Read;
                 if written && a.same_buffer(b) {
                     return Err(err!(

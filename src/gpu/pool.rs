@@ -55,7 +55,7 @@ impl Drop for Memory {
 /// The label of buffers without a label of their own.
 const BUFFER: &str = "buffer";
 
-/// Free buffers by size, all with [`Gpu::USAGE`].
+/// Free buffers by size, all with [`Gpu::usage`].
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     free: Mutex<BTreeMap<u64, Vec<Raw>>>,
@@ -141,6 +141,13 @@ impl Gpu {
         .union(wgpu::BufferUsages::COPY_DST)
         .union(wgpu::BufferUsages::INDIRECT);
 
+    /// Usages of a buffer of the pool of `size` bytes: those that a uniform can hold may be bound as one.
+    fn usage(&self, size: u64) -> wgpu::BufferUsages {
+        let limits = &self.profile().limits;
+        let uniform = size <= size_class(limits.max_uniform_binding, limits.max_buffer_size);
+        Self::USAGE | if uniform { wgpu::BufferUsages::UNIFORM } else { wgpu::BufferUsages::empty() }
+    }
+
     /// Creates a wgpu buffer. Running out of memory is an error and disturbs nothing else.
     pub(super) fn create_raw(
         &self,
@@ -176,12 +183,12 @@ impl Gpu {
                 }
                 raw
             }
-            None => match self.create_raw(BUFFER, size, Self::USAGE, false) {
+            None => match self.create_raw(BUFFER, size, self.usage(size), false) {
                 // Memory of the pool, of staging, or still in use by the GPU may suffice.
                 Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                     self.wait()?;
                     self.trim();
-                    self.create_raw(BUFFER, size, Self::USAGE, false)?
+                    self.create_raw(BUFFER, size, self.usage(size), false)?
                 }
                 other => other?,
             },

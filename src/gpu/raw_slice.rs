@@ -5,6 +5,7 @@ use super::{Buffer, Gpu, Slice};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Use, check_read};
+use crate::shape::round_up;
 use std::sync::Arc;
 
 /// A [`Slice`](super::Slice) with its element type as a value.
@@ -102,6 +103,47 @@ impl RawSlice<'_> {
                 self.offset,
                 gpu.profile().name,
                 alignment as usize / self.dtype.size()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl RawSlice<'_> {
+    /// Bytes of a uniform that is bound here.
+    pub(super) fn uniform_bytes(&self) -> u64 {
+        round_up(self.bytes(), 16).max(16)
+    }
+
+    /// Checks usage, alignment and room for binding the slice as a uniform.
+    pub(super) fn check_uniform(&self, op: &str, name: &str) -> Result<()> {
+        let (usage, limits) = (self.memory.raw.buffer.usage(), &self.gpu.profile().limits);
+        if self.uniform_bytes() > limits.max_uniform_binding {
+            return Err(err!(
+                TooLarge,
+                "{op}: {name} has {} bytes, {} is the largest uniform; use a storage buffer",
+                self.bytes(),
+                limits.max_uniform_binding
+            ));
+        }
+        if !usage.contains(wgpu::BufferUsages::UNIFORM) {
+            return Err(err!(
+                Buffer,
+                "{op}: {name} is bound as a uniform, and its buffer has usage {usage:?}; make it by Gpu::uniform, or \
+                 with UNIFORM"
+            ));
+        }
+        if !self.start().is_multiple_of(limits.uniform_alignment.into())
+            || self.start() + self.uniform_bytes() > self.memory.raw.size
+        {
+            return Err(err!(
+                Buffer,
+                "{op}: {name} is bound as a uniform of {} bytes at byte {} of a buffer of {}; uniforms begin at \
+                 multiples of {} bytes and are whole vec4s",
+                self.uniform_bytes(),
+                self.start(),
+                self.memory.raw.size,
+                limits.uniform_alignment
             ));
         }
         Ok(())

@@ -6,6 +6,7 @@
 //! | [`own_kernel`] | write a WGSL kernel and build it from the library's fragments |
 //! | [`precision`] | choose between speed, accuracy and the same bits in every run |
 //! | [`device_counts`] | launch work on a count that only the device knows |
+//! | [`training`] | train a network, with a schedule of rates and checkpoints |
 //! | [`profiling`] | find the slow op, and the fastest variant for your device |
 //! | [`larger_than_memory`] | process more data than the device holds |
 //! | [`cuda`] | run ops on an NVIDIA card through CUDA, beside wgpu or alone |
@@ -32,3 +33,5 @@ pub mod precision {}
 pub mod profiling {}
 #[doc = include_str!("testing_kernels.md")]
 pub mod testing_kernels {}
+#[doc = include_str!("training.md")]
+pub mod training {}

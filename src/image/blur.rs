@@ -3,7 +3,7 @@
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
 use crate::analysis::Axis;
-use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams};
+use crate::conv::{Boundary, FilterLines, LinesForm, LinesParams, source, target};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
@@ -12,6 +12,7 @@ use crate::program::{
     Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
+use half::f16;
 
 /// The divisor of the sum of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -65,9 +66,9 @@ impl Divide {
 /// two must be different wgpu buffers.
 ///
 /// # Types, precision and determinism
-/// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32:
-/// sums in f32, in an order that depends on the variant, divided by the same number of pixels; the same device
-/// gives the same bits. Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out pixels
+/// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32
+/// and f16: sums in f32, in an order that depends on the variant, divided by the same number of pixels; f16 is
+/// rounded once, to nearest, ties to even. The same device gives the same bits. Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out pixels
 /// outside the image. NaN and infinities propagate as in f32 arithmetic, to the results they are a term of.
 ///
 /// # Cost
@@ -86,7 +87,7 @@ impl Divide {
 ///   unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
 ///   1448, whose sums do not fit 32 bits.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
 ///   does not fit this image or radius.
 ///
 /// # Algorithm
@@ -201,9 +202,7 @@ impl Blur {
             }
             "register" => self.lines(dtype).missing(LinesForm::Register, dtype, profile),
             "fused" => self.lines(dtype).missing(LinesForm::Tiled, dtype, profile),
-            "separable" if dtype == DType::F32 => {
-                self.lines(dtype).missing(LinesForm::Passes, dtype, profile)
-            }
+            "separable" if dtype != DType::U8 => self.lines(dtype).missing(LinesForm::Passes, dtype, profile),
             "separable" if self.scratch() > binding => {
                 Some(format!("{} bytes of scratch in one binding (at most {binding})", self.scratch()))
             }
@@ -220,14 +219,8 @@ impl Blur {
 
     /// Returns a kernel of this family.
     fn kernel(&self, file: &'static str, entry: &'static str, dtype: DType) -> Kernel {
-        let bytes = dtype == DType::U8;
-        let fragment =
-            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
-        let spec = self
-            .mean(Spec::new(), dtype)
-            .flag("VECTORS", self.image.extents()[2].is_multiple_of(4))
-            .slot("source", fragment("conv/stencil_bytes_in", "conv/lines_floats_in"))
-            .slot("target", fragment("conv/stencil_bytes_out", "conv/lines_floats_out"));
+        let whole = self.image.extents()[2].is_multiple_of(4);
+        let spec = source(target(self.mean(Spec::new(), dtype), dtype, whole), dtype);
         Kernel::library(file, entry, spec)
     }
 
@@ -373,6 +366,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         let blur = Blur::new(image, 2).divide(divide).variant(variant);
         programs.push(Op::<u8>::lower(&blur, profile)?);
         programs.push(Op::<f32>::lower(&blur, profile)?);
+        programs.push(Op::<f16>::lower(&blur, profile)?);
     }
     Ok(programs)
 }

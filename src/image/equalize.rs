@@ -1,6 +1,6 @@
 //! Histogram equalisation.
 
-use super::layout::{self, INPUT, LAYOUT, TYPES};
+use super::layout::{self, INPUT, LAYOUT};
 use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -184,6 +184,9 @@ impl<T: Element> Op<T> for Equalize {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let (dtype, image) = (T::DTYPE, &self.image);
         let name = format!("equalize of {}", image.name());
+        if dtype == DType::F16 {
+            return Err(err!(Unsupported, "{name}: elements of {dtype}; convert the image to u8 or f32"));
+        }
         let operands = image.operands(&name, dtype, image.channels, profile)?;
         let (lo, hi) = self.range;
         if dtype == DType::F32 && !((lo as f32) < hi as f32 && lo.is_finite() && hi.is_finite()) {
@@ -218,7 +221,7 @@ pub(super) const INFO: Operation = Operation {
     about: "spreads the values of each channel over their whole range",
     inputs: &[INPUT],
     outputs: &[("output", "as input")],
-    types: TYPES,
+    types: &[DType::U8, DType::F32],
     options: &[Setting::number("lo", "0"), Setting::number("hi", "1"), LAYOUT],
     domains: &[("input", Domain::Bits)],
     make: Some(make),

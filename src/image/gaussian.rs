@@ -10,6 +10,7 @@ use crate::program::{
     Asked, Comparison, Cost, DeviceProfile, Form, Op, Operation, Program, Setting, Variant, choose, operands,
 };
 use crate::shader::Spec;
+use half::f16;
 
 /// Blurs an image by a Gaussian: `output[y, x] = sum over j, i of input[y + j, x + i] g(j) g(i)`, each channel by
 /// itself, where `g(i)` is `exp(-i^2 / (2 sigma^2))`, scaled to the sum 1, and `|i|, |j| <= radius`.
@@ -39,8 +40,8 @@ use crate::shader::Spec;
 /// this radius.
 ///
 /// # Types, precision and determinism
-/// f32 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, without rounding
-/// to u8 between (`naive`: by rows). u8 is rounded at the end, to nearest, ties to even. The same device gives the
+/// f32, f16 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, without rounding
+/// to u8 between (`naive`: by rows). u8 and f16 are rounded at the end, to nearest, ties to even. The same device gives the
 /// same bits, for each variant. NaN and infinities propagate as in f32 arithmetic, to the results they are a term
 /// of.
 ///
@@ -55,10 +56,10 @@ use crate::shader::Spec;
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels with
-///   more than 4 channels or none, a window larger than the image under [`Boundary::Wrap`], or an unknown variant.
+///   more than 4 channels or none, or an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a radius above
 ///   1022.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
 ///   does not fit the image.
 ///
 /// # Algorithm
@@ -132,21 +133,12 @@ impl Gaussian {
                 "{name}: sigma is not above 0 and finite; give the standard deviation in pixels"
             ));
         }
-        let (reach, image) = (self.reach(), &self.image);
+        let reach = self.reach();
         if reach > MAX_RADIUS {
             return Err(err!(
                 TooLarge,
                 "{name}: the radius {reach} is above {MAX_RADIUS}, the maximum whose weights fit a uniform; blur a \
                  smaller image, or twice by sigma / sqrt(2)"
-            ));
-        }
-        if self.boundary == Boundary::Wrap && 2 * reach + 1 > image.h.min(image.w) && image.h.min(image.w) > 0
-        {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: the window of {0} x {0} is larger than the image, which wraps around only once; use a smaller \
-                 radius, or the boundary clamp",
-                2 * reach + 1
             ));
         }
         Ok(())
@@ -269,6 +261,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     for (image, boundary) in forms {
         let op = Gaussian::new(image, 0.5).boundary(boundary).variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);
+        programs.push(Op::<f16>::lower(&op, profile)?);
         programs.push(Op::<u8>::lower(&op, profile)?);
     }
     Ok(programs)

@@ -9,6 +9,7 @@ use crate::program::{
     Program, Setting, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
+use half::f16;
 
 /// The weights of red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -62,8 +63,8 @@ impl GreyWeights {
 /// different wgpu buffers.
 ///
 /// # Types, precision and determinism
-/// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 by the same
-/// weights, in f32; the same device gives the same bits. NaN and infinities propagate as in f32 arithmetic.
+/// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 and
+/// f16 by the same weights, in f32; f16 is rounded once. The same device gives the same bits. NaN and infinities propagate as in f32 arithmetic.
 ///
 /// # Cost
 /// 5 operations a pixel. One dispatch, no scratch.
@@ -74,11 +75,11 @@ impl GreyWeights {
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels without 3 or 4 channels, or an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
 ///
 /// # Algorithm
 /// `shaders/image/grey_naive.wgsl`, byte by byte; `grey_packed.wgsl`, three words to one; `grey_floats.wgsl`, one
-/// or four pixels a thread.
+/// or four words a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grey {
     pub(crate) image: Image,
@@ -90,11 +91,11 @@ kernel_params! { struct GreyParams { pixels: u32, words: u32, step: u32, colour:
 
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "reads each colour of each pixel by itself"),
-    Variant::portable("packed", "turns the words of four pixels into one; four floats a thread"),
+    Variant::portable("packed", "turns the words of four pixels into one; four words of floats a thread"),
 ];
 
 const WORKGROUP_SIZE: usize = 256;
-/// f32 pixels of a thread of `packed`.
+/// Words of floats of a thread of `packed`.
 const ITEMS: usize = 4;
 
 impl Grey {
@@ -145,12 +146,10 @@ impl<T: Element> Op<T> for Grey {
             let planar = image.layout == Layout::Planar;
             let spec = Spec::new().flag("SOURCE", self.weights == GreyWeights::Source);
             let (kernel, each) = match (dtype, variant.name) {
-                (DType::F32, "naive") => {
-                    (Kernel::of_file("image/grey_floats", spec.constant("ITEMS", 1u32)), 1)
-                }
-                (DType::F32, _) => {
-                    let spec = spec.constant("ITEMS", ITEMS as u32);
-                    (Kernel::of_file("image/grey_floats", spec), ITEMS)
+                (DType::F32 | DType::F16, name) => {
+                    let (items, halves) = (if name == "naive" { 1 } else { ITEMS }, dtype == DType::F16);
+                    let spec = spec.constant("ITEMS", items as u32).flag("HALVES", halves);
+                    (Kernel::of_file("image/grey_floats", spec), items * if halves { 2 } else { 1 })
                 }
                 (_, "naive") => (Kernel::of_file("image/grey_naive", spec), 4),
                 _ => {
@@ -203,6 +202,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             let grey = Grey::new(image).weights(weights).variant(variant);
             programs.push(Op::<u8>::lower(&grey, profile)?);
             programs.push(Op::<f32>::lower(&grey, profile)?);
+            programs.push(Op::<f16>::lower(&grey, profile)?);
         }
     }
     Ok(programs)

@@ -5,6 +5,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Role, Setting, by_type};
 use crate::shape::elements;
+use half::f16;
 
 /// The order of channels in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -120,8 +121,11 @@ impl Image {
         channels: usize,
         profile: &DeviceProfile,
     ) -> Result<Vec<Operand>> {
-        if !matches!(dtype, DType::U8 | DType::F32) {
-            return Err(err!(Unsupported, "{name}: elements of {dtype}; convert the image to u8 or f32"));
+        if !TYPES.contains(&dtype) {
+            return Err(err!(
+                Unsupported,
+                "{name}: elements of {dtype}; convert the image to u8, f16 or f32"
+            ));
         }
         if !(1..=4).contains(&self.channels) {
             return Err(err!(
@@ -145,7 +149,7 @@ impl Image {
 pub(super) const INPUT: Input = Input::new("input", "(h, w) or (h, w, c); (c, h, w) with layout planar");
 
 /// Element types.
-pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32];
+pub(super) const TYPES: &[DType] = &[DType::U8, DType::F32, DType::F16];
 
 /// The option `layout`.
 pub(super) const LAYOUT: Setting = Setting::word("layout", || Layout::ALL.map(Layout::name).to_vec());
@@ -173,13 +177,13 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
 /// Returns the op on an image, with an output of this shape.
 pub(super) fn form(
     asked: &Asked<'_>,
-    op: impl Op<f32> + Op<u8> + 'static,
+    op: impl Op<f32> + Op<f16> + Op<u8> + 'static,
     input: HostArray,
     output: Vec<usize>,
 ) -> Result<Form> {
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(output)];
-    by_type!(asked, dtype, [f32, u8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, u8], T => Ok(Form::new::<T>(op, operands)))
 }
 
 /// Creates an image of one channel.

@@ -3,7 +3,7 @@
 use super::Image;
 use super::gaussian::boundaries;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
-use crate::conv::{Boundary, LinesParams};
+use crate::conv::{Boundary, LinesParams, source, target};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
@@ -12,6 +12,7 @@ use crate::program::{
     Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
+use half::f16;
 
 /// Takes the median of each neighbourhood: `output[y, x] = median of input[y + j, x + i]` over `|i|, |j| <= size /
 /// 2`, the middle value of the sorted window of `size` x `size` pixels, each channel by itself. `size` is odd.
@@ -39,12 +40,12 @@ use crate::shader::{Fragment, Spec};
 /// is that of `median_filter` of SciPy with `mode="nearest"`, and of `medianBlur` of OpenCV.
 ///
 /// # Types, precision and determinism
-/// u8 and f32. Values are selected, not computed: every variant and device gives the same bits, for subnormal
-/// numbers too. f32 is sorted as -inf ... -0, +0 ... +inf, NaN: -0 lies below +0, and every NaN above all numbers.
+/// u8, f16 and f32. Values are selected, not computed: every variant and device gives the same bits, for subnormal
+/// numbers too. Floats are sorted as -inf ... -0, +0 ... +inf, NaN: -0 lies below +0, and every NaN above all numbers.
 /// If the median is NaN, the output is a NaN of undefined sign and payload.
 ///
 /// # Cost
-/// `naive` and `tiled`: `2 bits size^2` operations an element, where `bits` is 8 for u8 and 32 for f32. `network`:
+/// `naive` and `tiled`: `2 bits size^2` operations an element, where `bits` is 8 for u8 and 32 for floats. `network`:
 /// 24 minima and maxima an element for size 3, 140 for size 5, slightly more if channels are interleaved. One
 /// dispatch, no scratch.
 ///
@@ -55,10 +56,10 @@ use crate::shader::{Fragment, Spec};
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an even size, pixels with more than 4 channels or
-///   none, a window larger than the image under [`Boundary::Wrap`], or an unknown variant.
+///   none, or an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer, or a size above 89
-///   (u8) or 43 (f32), for which some drivers end loops too early.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32, or a variant that
+///   (u8) or 43 (floats), for which some drivers end loops too early.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32, or a variant that
 ///   does not fit the size or the device.
 ///
 /// # Algorithm
@@ -137,14 +138,6 @@ impl Median {
                 "{name}: the maximum size for {dtype} is {max}; use a smaller window on a smaller image"
             ));
         }
-        let least = self.image.h.min(self.image.w);
-        if self.boundary == Boundary::Wrap && size > least && least > 0 {
-            return Err(err!(
-                InvalidArgument,
-                "{name}: the window is larger than the image, which wraps around only once; use a smaller size, or the \
-                 boundary clamp"
-            ));
-        }
         Ok(())
     }
 
@@ -179,22 +172,15 @@ impl Median {
         match (variant, self.size) {
             ("network", 3) => 12 + 6 * self.groups(),
             ("network", _) => 104 + 18 * self.groups(),
-            (_, size) => 2 * 8 * dtype.size() * size * size,
+            (_, size) => 2 * if dtype == DType::U8 { 8 } else { 32 } * size * size,
         }
     }
 
     fn dispatch(&self, dtype: DType, program: &mut Program) {
         let extents @ [d, h, w] = self.image.extents();
-        let (bytes, step, radius) = (dtype == DType::U8, self.image.step(), self.radius() as u32);
-        let fragment =
-            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
-        let spec = Spec::new()
-            .flag("BYTES", bytes)
-            .flag("VECTORS", w.is_multiple_of(4))
-            .flag("ZERO", self.boundary == Boundary::Zero)
-            .flag("WRAP", self.boundary == Boundary::Wrap)
-            .slot("source", fragment("conv/stencil_bytes_in", "conv/lines_floats_in"))
-            .slot("target", fragment("conv/stencil_bytes_out", "conv/lines_floats_out"));
+        let (step, radius) = (self.image.step(), self.radius() as u32);
+        let spec = self.boundary.add_to(Spec::new(), self.size > h.min(w / step));
+        let spec = source(target(spec, dtype, w.is_multiple_of(4)), dtype).flag("BYTES", dtype == DType::U8);
         let work = w.div_ceil(4) * h * d;
         let params = LinesParams {
             tiles: work as u32,
@@ -313,6 +299,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         let median = Median::new(image, size).boundary(boundary).variant(variant);
         programs.push(Op::<u8>::lower(&median, profile)?);
         programs.push(Op::<f32>::lower(&median, profile)?);
+        programs.push(Op::<f16>::lower(&median, profile)?);
     }
     Ok(programs)
 }

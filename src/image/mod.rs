@@ -1,4 +1,4 @@
-//! Images of `u8` and `f32`, with 1 to 4 interleaved or planar channels: [`Image`].
+//! Images of `u8`, `f16` and `f32` ([`Equalize`] not of `f16`), with 1 to 4 interleaved or planar channels: [`Image`].
 //!
 //! | to compute | use |
 //! |---|---|

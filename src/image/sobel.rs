@@ -2,7 +2,7 @@
 
 use super::Image;
 use super::layout::{self, INPUT, LAYOUT, TYPES};
-use crate::conv::LinesParams;
+use crate::conv::{LinesParams, source, target};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
@@ -10,6 +10,7 @@ use crate::program::{
     Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
+use half::f16;
 
 /// The gradient to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -70,7 +71,7 @@ impl Gradient {
 ///
 /// # Types, precision and determinism
 /// u8: exact, rounded to the nearest whole number and saturated to 255; [`Gradient::X`] and `Y` lose their sign.
-/// Every variant and device gives the same bytes. f32: sums in f32, and a root that WGSL lets err by a few units in
+/// Every variant and device gives the same bytes. f32 and f16 (rounded once, at the end): sums in f32, and a root that WGSL lets err by a few units in
 /// the last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The same device gives the same
 /// bits. Pixels on the axis are no terms of a gradient, even if they are NaN.
 ///
@@ -85,7 +86,7 @@ impl Gradient {
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): pixels with more than 4 channels or none, or an
 ///   unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an image above the largest binding or buffer.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8 and f32.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): elements of another type than u8, f16 and f32.
 ///
 /// # Algorithm
 /// I. Sobel and G. Feldman, 1968. Both windows are products of lines and share the sums along x:
@@ -124,21 +125,16 @@ impl Sobel {
 
     fn dispatch(&self, dtype: DType, program: &mut Program) {
         let extents @ [d, h, w] = self.image.extents();
-        let (bytes, whole) = (dtype == DType::U8, w.is_multiple_of(4));
+        let whole = w.is_multiple_of(4);
         let rows = program.variant() == "rows";
-        let fragment =
-            |of: &'static str, else_: &'static str| Fragment::Library(if bytes { of } else { else_ });
-        let mut spec = Spec::new()
-            .flag("BYTES", bytes)
+        let mut spec = source(target(Spec::new(), dtype, whole), dtype)
+            .flag("BYTES", dtype == DType::U8)
             .flag("ALONG_X", self.gradient == Gradient::X)
             .flag("ALONG_Y", self.gradient == Gradient::Y)
-            .flag("VECTORS", whole)
-            .constant("STEP", self.image.step() as u32)
-            .slot("source", fragment("conv/stencil_bytes_in", "conv/lines_floats_in"))
-            .slot("target", fragment("conv/stencil_bytes_out", "conv/lines_floats_out"));
+            .constant("STEP", self.image.step() as u32);
         if rows && whole {
             spec = spec.slot("row", Fragment::Library("image/sobel_group"));
-            if !bytes {
+            if dtype == DType::F32 {
                 spec = spec.flag("GROUPS", true);
             }
         }
@@ -215,6 +211,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         let sobel = Sobel::new(image).gradient(gradient).variant(variant);
         programs.push(Op::<u8>::lower(&sobel, profile)?);
         programs.push(Op::<f32>::lower(&sobel, profile)?);
+        programs.push(Op::<f16>::lower(&sobel, profile)?);
     }
     Ok(programs)
 }

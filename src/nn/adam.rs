@@ -1,6 +1,6 @@
 //! Adam.
 
-use super::sgd::check_factor;
+use super::sgd::{DEVICE_RATE, add_rate, check_factor, rate_spec};
 use crate::element::DType;
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
@@ -34,10 +34,13 @@ use crate::shader::Spec;
 /// Weight decay adds `decay p` to the gradient or, [`decoupled`](Self::decoupled) (AdamW), subtracts `rate decay p`
 /// from the parameter first.
 ///
+/// The rate may be an operand, as in [`Sgd`](super::Sgd): [`with_rate`](Self::with_rate).
+///
 /// # Shapes
 /// `parameters` (updated), `gradients`, and the moments `first` and `second` (updated) have n elements each. `fullness`
 /// (updated) holds the bias corrections `1 - beta1^t` and `1 - beta2^t`; each call advances them by one step. Start
-/// with zeros in the moments and in `fullness`. n may be 0. No two operands may share a wgpu buffer.
+/// with zeros in the moments and in `fullness`. `rate` has one element, which is not checked.
+/// n may be 0. No two operands may share a wgpu buffer.
 ///
 /// # Types
 /// f32.
@@ -70,6 +73,7 @@ pub struct Adam {
     eps: f32,
     decay: f32,
     decoupled: bool,
+    rated: bool,
     variant: String,
 }
 
@@ -85,7 +89,20 @@ impl Adam {
     /// Updates `n` parameters, each by about `rate` a step.
     pub fn new(n: usize, rate: f32) -> Self {
         let betas = [0.9, 0.999];
-        Self { n, rate, betas, eps: 1e-8, decay: 0.0, decoupled: false, variant: "auto".into() }
+        Self { n, rate, betas, eps: 1e-8, decay: 0.0, decoupled: false, rated: false, variant: "auto".into() }
+    }
+
+    /// Creates the step of a network, which knows how many parameters it has:
+    /// [`Sequential::train`](super::Sequential::train).
+    pub fn for_network(rate: f32) -> Self {
+        Self::new(0, rate)
+    }
+
+    /// Reads the rate from an operand `rate` of one element, which plans take by `with_rate`, instead of the one given.
+    #[must_use]
+    pub fn with_rate(mut self) -> Self {
+        self.rated = true;
+        self
     }
 
     /// Sets the decay rates of the moments. The defaults are 0.9 and 0.999.
@@ -118,6 +135,16 @@ impl Adam {
 
     crate::program::variants!(variant);
 
+    /// Tells whether the rate is an operand.
+    pub(super) fn is_rated(&self) -> bool {
+        self.rated
+    }
+
+    /// Returns the same step at another rate.
+    pub(crate) fn at_rate(&self, rate: f32) -> Self {
+        Self { rate, ..self.clone() }
+    }
+
     /// Returns the same step for `n` parameters.
     pub(super) fn of(&self, n: usize) -> Self {
         Self { n, ..self.clone() }
@@ -132,6 +159,8 @@ impl Adam {
 operands! {
     impl[] Adam, f32 {
         fn record(parameters: f32, gradients: f32, first: f32, second: f32, fullness: f32);
+        /// Takes the rate, one element.
+        optional with_rate(rate: f32);
     }
 }
 
@@ -139,7 +168,7 @@ impl Op<f32> for Adam {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let Self { rate, betas, eps, decay, decoupled, .. } = *self;
+        let Self { rate, betas, eps, decay, decoupled, rated, .. } = *self;
         check_factor("adam", "rate", rate)?;
         check_factor("adam", "eps", eps)?;
         check_factor("adam", "decay", decay)?;
@@ -159,7 +188,7 @@ impl Op<f32> for Adam {
                 ("first", Access::ReadWrite),
                 ("second", Access::ReadWrite),
             ],
-            spec: Spec::new().flag("DECOUPLED", decoupled),
+            spec: rate_spec(rated, 6).flag("DECOUPLED", decoupled),
             flop_per_element: 14.0,
         };
         let sweep = sweep.lower(profile, |n| AdamParams { n, rate, rest1, rest2, eps, decay })?;
@@ -175,6 +204,7 @@ impl Op<f32> for Adam {
         for dispatch in &mut program.dispatches[1..] {
             dispatch.bindings.push(fullness);
         }
+        add_rate(&mut program, rated, 1);
         Ok(program)
     }
 }
@@ -198,13 +228,18 @@ pub(super) const INFO: Operation = Operation {
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.001"),
+        DEVICE_RATE,
         Setting::number("beta1", "0.9"),
         Setting::number("beta2", "0.999"),
         Setting::number("eps", "1e-8"),
         Setting::number("decay", "0"),
         Setting::flag("decoupled"),
     ],
-    domains: &[("second", Domain::NotNegative), ("fullness", Domain::Shares)],
+    domains: &[
+        ("second", Domain::NotNegative),
+        ("fullness", Domain::Shares),
+        ("device-rate", Domain::Shares),
+    ],
     make: Some(make),
     variants: Adam::variants,
     samples,
@@ -216,24 +251,29 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let parameters = asked.any("parameters")?;
     asked.check_type(&parameters)?;
-    let op = Adam::new(parameters.len(), settings.number("rate")?)
+    let mut op = Adam::new(parameters.len(), settings.number("rate")?)
         .betas(settings.number("beta1")?, settings.number("beta2")?)
         .eps(settings.number("eps")?)
         .decay(settings.number("decay")?)
         .when(settings.has("decoupled"), |op| op.decoupled())
         .variant(asked.variant());
     let shape = parameters.shape().to_vec();
-    let operands = vec![
+    let mut operands = vec![
         Role::Updated(parameters),
         Role::Given(asked.like("gradients", &shape)?),
         Role::Updated(asked.like("first", &shape)?),
         Role::Updated(asked.like("second", &shape)?),
         Role::Updated(asked.like("fullness", &[2])?),
     ];
+    if let Some(rate) = asked.named("device-rate", &[1])? {
+        op = op.with_rate();
+        operands.push(Role::Given(rate));
+    }
     Ok(Form::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Adam::new(1001, 0.1).decay(0.01).variant(variant);
-    Ok(vec![op.lower(profile)?, op.decoupled().lower(profile)?])
+    let all = [op.clone(), op.clone().with_rate(), op.clone().decoupled(), op.decoupled().with_rate()];
+    all.into_iter().map(|op| op.lower(profile)).collect()
 }

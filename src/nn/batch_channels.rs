@@ -75,13 +75,13 @@ impl BatchChannels<'_> {
         self.profile.check_row(self.op, image, self.image_bytes(), "take fewer channels at a time")
     }
 
-    /// Finds mean and variance of each channel of `x`. With `running`, the old and the new running mean and variance,
-    /// updates those too.
+    /// Finds mean and variance of each channel of `x`. Updates the running mean and variance `running` in place or, if
+    /// there are four, writes the last two.
     pub(super) fn statistics(
         &self,
         program: &mut Program,
         x: Resource,
-        running: Option<[Binding; 4]>,
+        running: &[Binding],
     ) -> ChannelStatistics {
         let [mean, variance] = [(); 2].map(|()| program.scratch(4 * self.channels()));
         self.join(program, &[x], None, [mean, variance], running);
@@ -96,7 +96,7 @@ impl BatchChannels<'_> {
         statistics: ChannelStatistics,
         [dbeta, dgamma]: [Binding; 2],
     ) {
-        self.join(program, &[x, dy], Some(statistics), [dbeta, dgamma], None);
+        self.join(program, &[x, dy], Some(statistics), [dbeta, dgamma], &[]);
     }
 
     /// Writes the states of parts to scratch, and what they add up to to `results`.
@@ -106,7 +106,7 @@ impl BatchChannels<'_> {
         images: &[Resource],
         statistics: Option<ChannelStatistics>,
         results: [Binding; 2],
-        running: Option<[Binding; 4]>,
+        running: &[Binding],
     ) {
         let (channels, plane) = (self.channels(), self.plane());
         let items = plane / if self.vectors() { 4 } else { 1 };
@@ -156,10 +156,9 @@ impl BatchChannels<'_> {
             program.dispatch(kernel, &params, bindings, Grid::fold(channels * parts));
         }
         let entry = "batch_norm_train_join";
-        let kernel =
-            Kernel::library("nn/batch_norm_train_join", entry, spec.flag("RUNNING", running.is_some()));
-        let kernel = program.kernel(kernel);
-        let bindings = [partials].into_iter().chain(results).chain(running.into_iter().flatten()).collect();
+        let spec = spec.flag("RUNNING", !running.is_empty()).flag("IN_PLACE", running.len() == 2);
+        let kernel = program.kernel(Kernel::library("nn/batch_norm_train_join", entry, spec));
+        let bindings = [partials].into_iter().chain(results).chain(running.iter().copied()).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(channels));
     }
 }

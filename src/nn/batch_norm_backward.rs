@@ -110,7 +110,7 @@ impl Op<f32> for BatchNormBackward {
         index_u32(INFO.name, "planes", n * c)?;
         let [x, dy, dx] = [0, 2, 3].map(Resource::Operand);
         let [gamma, dgamma, dbeta] = [1, 4, 5].map(|i| Binding::operand(i, &program.operands));
-        let found = channels.statistics(&mut program, x, None);
+        let found = channels.statistics(&mut program, x, &[]);
         channels.gradients(&mut program, [x, dy], found, [dbeta, dgamma]);
         let spec = Spec::new().flag("VECTORS", channels.vectors());
         let kernel = program.kernel(Kernel::library("nn/batch_norm_backward", "batch_norm_backward", spec));

@@ -4,11 +4,12 @@ use super::BatchNorm;
 use super::batch_channels::BatchChannels;
 use super::batch_program::{begin, form};
 use super::form::EPS;
+use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Binding, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Resource, Setting,
-    Variant, operands,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Resource,
+    Setting, Variant, operands,
 };
 
 /// Batch norm with the statistics of the batch, as in training:
@@ -36,7 +37,8 @@ use crate::program::{
 ///
 /// The running statistics, which [`BatchNorm`] takes in inference, become
 /// `(1 - momentum) running + momentum of_the_batch`. The variance of the batch is the unbiased one there, over one
-/// element less, as in PyTorch; with [`population`](BatchNormTrain::population) the biased one, as in ONNX.
+/// element less, as in PyTorch; with [`population`](BatchNormTrain::population) the biased one, as in ONNX. With
+/// [`in_place`](BatchNormTrain::in_place) they are updated in place, and plans are recorded by `record_in_place`.
 ///
 /// # Shapes
 /// `x` and `y` are N x C x H x W; the others have C elements. No extent may be 0. Every output must be a wgpu buffer of
@@ -71,10 +73,22 @@ use crate::program::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchNormTrain {
     shape: [usize; 4],
-    eps: f32,
+    pub(super) eps: f32,
     momentum: f32,
     population: bool,
+    running: RunningStatistics,
+    activation: Activation,
     variant: String,
+}
+
+/// What becomes of the running statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunningStatistics {
+    /// The new ones are operands of their own.
+    Apart,
+    InPlace,
+    /// There are none.
+    Absent,
 }
 
 pub(super) const VARIANTS: &[Variant] =
@@ -83,7 +97,15 @@ pub(super) const VARIANTS: &[Variant] =
 impl BatchNormTrain {
     /// Normalises `x` of this shape (N, C, H, W), with an epsilon of 1e-5 and a momentum of 0.1.
     pub fn new(shape: [usize; 4]) -> Self {
-        Self { shape, eps: 1e-5, momentum: 0.1, population: false, variant: "auto".into() }
+        Self {
+            shape,
+            eps: 1e-5,
+            momentum: 0.1,
+            population: false,
+            running: RunningStatistics::Apart,
+            activation: Activation::None,
+            variant: "auto".into(),
+        }
     }
 
     /// Sets the number added to the variance. The default is 1e-5.
@@ -107,7 +129,24 @@ impl BatchNormTrain {
         self
     }
 
+    /// Updates `running_mean` and `running_variance` in place: there are no operands for the new ones.
+    #[must_use]
+    pub fn in_place(mut self) -> Self {
+        self.running = RunningStatistics::InPlace;
+        self
+    }
+
     crate::program::variants!(variant);
+
+    /// Returns the same norm as a layer of a network.
+    pub(super) fn within(
+        &self,
+        shape: [usize; 4],
+        running: RunningStatistics,
+        activation: Activation,
+    ) -> Self {
+        Self { shape, running, activation, ..self.clone() }
+    }
 
     /// Shape, epsilon, momentum, and the factor from the variance to the one that is averaged.
     pub(crate) fn parts(&self) -> ([usize; 4], f32, f32, f64) {
@@ -130,6 +169,14 @@ operands! {
             new_running_mean: f32,
             new_running_variance: f32,
         );
+        fn record_in_place(
+            x: f32,
+            gamma: f32,
+            beta: f32,
+            running_mean: f32,
+            running_variance: f32,
+            y: f32,
+        );
     }
 }
 
@@ -146,7 +193,11 @@ impl Op<f32> for BatchNormTrain {
                 self.momentum
             ));
         }
-        if program.operands[0].len == self.shape[1] && !self.population {
+        let running = self.running;
+        if program.operands[0].len == self.shape[1]
+            && !self.population
+            && running != RunningStatistics::Absent
+        {
             return Err(err!(
                 Shape,
                 "{op}: x of {:?} has one element a channel, which has no unbiased variance; take more, or `population`",
@@ -163,10 +214,25 @@ impl Op<f32> for BatchNormTrain {
             profile,
         };
         channels.check(&program.operands[0])?;
-        let running = [3, 4, 6, 7].map(|i| Binding::operand(i, &program.operands));
-        let found = channels.statistics(&mut program, Resource::Operand(0), Some(running));
-        let normalise = BatchNorm::new(self.shape).eps(self.eps).lower(profile)?;
-        let [x, gamma, beta, y] = [0, 1, 2, 5].map(Resource::Operand);
+        let given = match running {
+            RunningStatistics::Apart => &[3, 4, 6, 7][..],
+            RunningStatistics::InPlace => {
+                program.operands.truncate(6);
+                program.operands[3..5].iter_mut().for_each(|o| o.access = Access::ReadWrite);
+                &[3, 4]
+            }
+            RunningStatistics::Absent => {
+                program.operands.truncate(6);
+                program.operands.drain(3..5);
+                &[]
+            }
+        };
+        let bound: Vec<_> = given.iter().map(|&i| Binding::operand(i, &program.operands)).collect();
+        let found = channels.statistics(&mut program, Resource::Operand(0), &bound);
+        let normalise =
+            BatchNorm::new(self.shape).eps(self.eps).activation(self.activation).lower(profile)?;
+        let y = if running == RunningStatistics::Absent { 3 } else { 5 };
+        let [x, gamma, beta, y] = [0, 1, 2, y].map(Resource::Operand);
         program.append(normalise, &[x, found.mean.resource, found.variance.resource, gamma, beta, y]);
         Ok(program)
     }
@@ -209,5 +275,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 pub(super) const SAMPLES: [[usize; 4]; 4] = [[2, 3, 4, 4], [2, 3, 3, 5], [3, 2, 64, 64], [5, 2, 51, 63]];
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
-    SAMPLES.into_iter().map(|shape| BatchNormTrain::new(shape).variant(variant).lower(profile)).collect()
+    let apart = |shape| BatchNormTrain::new(shape).variant(variant);
+    let all = SAMPLES.into_iter().flat_map(|shape| [apart(shape), apart(shape).in_place()]);
+    all.map(|op| op.lower(profile)).collect()
 }

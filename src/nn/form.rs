@@ -99,15 +99,20 @@ where
 pub(super) fn pooling(asked: &Asked<'_>, shape: [usize; 4]) -> Result<(PoolKind, Windows)> {
     let settings = asked.settings();
     let (kind, kernel) = kind_and_kernel(asked)?;
+    let padding_counts = settings.has("count-include-pad");
+    Ok((kind, Windows { padding_counts, ..windows(asked, shape, kernel)? }))
+}
+
+/// Reads the options of windows of `kernel` over planes of `shape`.
+pub(super) fn windows(asked: &Asked<'_>, shape: [usize; 4], kernel: [usize; 2]) -> Result<Windows> {
+    let settings = asked.settings();
     let [h, w] = settings.pair("pad")?;
-    let windows = Windows {
+    Ok(Windows {
         stride: settings.pair_or("stride", kernel)?,
         pads: [h, w, h, w],
         dilation: settings.pair("dilation")?,
-        padding_counts: settings.has("count-include-pad"),
         ..Windows::new(asked.name(), shape, kernel)
-    };
-    Ok((kind, windows))
+    })
 }
 
 /// Reads the kind of pooling and the extents of its windows; weights determine the extents.

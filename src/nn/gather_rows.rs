@@ -35,7 +35,8 @@ use half::f16;
 ///
 /// # Shapes
 /// `table` is rows x n, row-major, `indices` (u32) has any length, `output` has n elements for each index. Any extent
-/// may be 0. Indices may repeat. An index of `rows` or more gives a row of zeros. `output` must not share a wgpu buffer with the others.
+/// may be 0. Indices may repeat. An index of `rows` or more gives a row of zeros. `output` must not share a wgpu buffer
+/// with the others.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8, i8.

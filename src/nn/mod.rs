@@ -6,10 +6,10 @@
 //! | normalise rows | [`LayerNorm`], [`RmsNorm`] |
 //! | normalise channels by given means and variances, or by those of the batch | [`BatchNorm`], [`BatchNormTrain`] |
 //! | rotary position embedding | [`Rope`] |
-//! | pool windows of images; its gradient | [`Pool2d`]; [`Pool2dBackward`] |
+//! | pool windows of images; its gradients | [`Pool2d`]; [`Pool2dBackward`], [`Pool2dBackwardWeights`] |
 //! | look up embeddings, rows of a table by index | [`GatherRows`] |
 //! | average the tokens of each sequence | [`MeanPool`] |
-//! | the loss of a classifier or a regression, with its gradient | [`CrossEntropy`], [`SquaredError`] |
+//! | the loss of a classifier, of yes-or-no answers or a regression, with its gradient | [`CrossEntropy`], [`BinaryCrossEntropy`], [`SquaredError`] |
 //! | gradients of activations and biases | [`ActivationBackward`], [`BiasBackward`] |
 //! | gradients of softmax | [`SoftmaxBackward`], [`LogSoftmaxBackward`] |
 //! | gradients of norms | [`LayerNormBackward`], [`RmsNormBackward`], [`BatchNormBackward`] |
@@ -26,6 +26,7 @@ mod batch_norm_backward;
 mod batch_norm_train;
 mod batch_program;
 mod bias_backward;
+mod binary_cross_entropy;
 mod columns;
 mod cross_entropy;
 mod form;
@@ -34,9 +35,11 @@ mod layer_norm;
 mod layer_norm_backward;
 mod log_softmax;
 mod log_softmax_backward;
+mod mean_loss;
 mod mean_pool;
 mod pool;
 mod pool_backward;
+mod pool_backward_weights;
 mod rms_norm;
 mod rms_norm_backward;
 mod rope;
@@ -55,6 +58,7 @@ pub use batch_norm::BatchNorm;
 pub use batch_norm_backward::BatchNormBackward;
 pub use batch_norm_train::BatchNormTrain;
 pub use bias_backward::BiasBackward;
+pub use binary_cross_entropy::BinaryCrossEntropy;
 pub use cross_entropy::CrossEntropy;
 pub use gather_rows::GatherRows;
 pub use layer_norm::LayerNorm;
@@ -64,10 +68,11 @@ pub use log_softmax_backward::LogSoftmaxBackward;
 pub use mean_pool::MeanPool;
 pub use pool::{Pool2d, PoolKind};
 pub use pool_backward::Pool2dBackward;
+pub use pool_backward_weights::Pool2dBackwardWeights;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_backward::RmsNormBackward;
 pub use rope::Rope;
-pub use sequential::{Forward, Gradient, Optimizer, Parameter, Sequential, Train};
+pub use sequential::{Forward, Gradient, Loss, Optimizer, Parameter, Sequential, Train};
 pub use sgd::Sgd;
 pub use softmax::Softmax;
 pub use softmax_backward::SoftmaxBackward;
@@ -85,10 +90,12 @@ pub const OPS: &[Operation] = &[
     rope::INFO,
     pool::INFO,
     pool_backward::INFO,
+    pool_backward_weights::INFO,
     batch_norm::INFO,
     batch_norm_train::INFO,
     cross_entropy::INFO,
     squared_error::INFO,
+    binary_cross_entropy::INFO,
     activation_backward::INFO,
     bias_backward::INFO,
     softmax_backward::INFO,

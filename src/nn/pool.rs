@@ -3,6 +3,7 @@
 use super::form::pooling;
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
+use crate::array::HostArray;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -54,12 +55,27 @@ impl PoolKind {
         }
     }
 
-    /// Adds the weights, if any, as a constant of the program.
-    pub(super) fn weights(&self, program: &mut Program) -> Option<Binding> {
-        match self {
-            Self::Weighted(weights) => Some(program.constant(bytemuck::cast_slice(weights).to_vec())),
+    /// Adds the weights of a program of this op, if any, and returns their binding: the operand `given` or a constant.
+    pub(super) fn weights(&self, program: &mut Program, given: Option<usize>) -> Option<Binding> {
+        match (self, given) {
+            (Self::Weighted(_), Some(operand)) => Some(Binding::operand(operand, &program.operands)),
+            (Self::Weighted(weights), None) => Some(program.constant(bytemuck::cast_slice(weights).to_vec())),
             _ => None,
         }
+    }
+
+    /// Returns the operand `weights`, for windows of these extents.
+    ///
+    /// Fails for a kind that has no weights.
+    pub(super) fn weights_operand(&self, op: &str, [r, s]: [usize; 2]) -> Result<Operand> {
+        if !matches!(self, Self::Weighted(_)) {
+            return Err(err!(
+                InvalidArgument,
+                "{op}: {} takes no weights; leave out `with_weights`, or take PoolKind::Weighted",
+                self.name()
+            ));
+        }
+        Ok(Operand { name: "weights", dtype: DType::F32, len: r * s, access: Access::Read })
     }
 
     /// Adds the flag of this kind to `spec`.
@@ -90,8 +106,9 @@ impl PoolKind {
 ///
 /// # Shapes
 /// `x` is N x C x H x W, `output` N x C x P x Q. For windows of R x S, `P = (H + pads - dilation (R - 1) - 1) /
-/// stride + 1`, rounded down, and Q likewise. [`with_bias`](Self::with_bias) adds `bias`, C elements. Every extent is
-/// at least 1. `output` must not share a wgpu buffer with the others.
+/// stride + 1`, rounded down, and Q likewise. [`with_bias`](Self::with_bias) adds `bias`, C elements;
+/// [`with_weights`](Self::with_weights) adds `weights`, R x S. Every extent is at least 1. `output`
+/// must not share a wgpu buffer with the others.
 ///
 /// # Types
 /// f32 and f16; f16 is computed in f32. Weights are f32.
@@ -114,17 +131,19 @@ impl PoolKind {
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): windows that the variant does not support.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, a plane above the largest binding,
 ///   windows too large for the loops of `large`.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `units` outside 1 to 16, an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `units` outside 1 to 16,
+///   [`with_weights`](Self::with_weights) for a kind without weights, an unknown variant.
 ///
 /// # Algorithm
 /// `shaders/nn/pool_direct.wgsl`; `pool_large.wgsl`, which reduces a window in a tree; `pool_pairs.wgsl`, which reads
 /// each vec4 once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool2d {
-    kind: PoolKind,
-    windows: Windows,
+    pub(super) kind: PoolKind,
+    pub(super) windows: Windows,
     activation: Activation,
-    bias: bool,
+    pub(super) bias: bool,
+    pub(super) weights: bool,
     variant: String,
     units: u32,
 }
@@ -142,7 +161,15 @@ impl Pool2d {
     /// Takes the shape of `x` (N, C, H, W) and of the windows (R, S). The default stride makes windows adjacent.
     pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
         let windows = Windows::new("pool", shape, kernel);
-        Self { kind, windows, activation: Activation::None, bias: false, variant: "auto".into(), units: 4 }
+        Self {
+            kind,
+            windows,
+            activation: Activation::None,
+            bias: false,
+            weights: false,
+            variant: "auto".into(),
+            units: 4,
+        }
     }
 
     window_methods!();
@@ -165,6 +192,15 @@ impl Pool2d {
     #[must_use]
     pub fn with_bias(mut self) -> Self {
         self.bias = true;
+        self
+    }
+
+    /// Reads the weights of [`Weighted`](PoolKind::Weighted) from an operand `weights` of R x S elements of f32, which
+    /// plans take by `with_weights`, instead of those given. [`Pool2dBackwardWeights`](super::Pool2dBackwardWeights) is
+    /// their gradient.
+    #[must_use]
+    pub fn with_weights(mut self) -> Self {
+        self.weights = true;
         self
     }
 
@@ -255,27 +291,32 @@ impl Pool2d {
         if biased {
             program.operands.push(Operand { name: "bias", dtype, len: c, access: Access::Read });
         }
+        let given = self.weights.then_some(program.operands.len());
+        if given.is_some() {
+            program.operands.push(self.kind.weights_operand("pool", windows.kernel)?);
+        }
+        let output = program.operands.len();
         program.operands.push(Operand { name: "output", dtype, len: narrow, access: Access::Write });
         program.cost = Cost::of(narrow as f64 * (r * s) as f64, &program.operands);
         windows.check_sizes(&program, profile)?;
-        let output = program.operands.len() as u32;
+        let output_binding = 2 + u32::from(biased);
         let weighted = matches!(self.kind, PoolKind::Weighted(_));
         let mut spec = self
             .kind
             .flagged(spec)
             .slot("element", element_fragment(dtype))
             .slot("activation", Fragment::Library(self.activation.fragment()))
-            .constant("OUTPUT_BINDING", output)
+            .constant("OUTPUT_BINDING", output_binding)
             .flag("HALVES", dtype == DType::F16)
             .flag("BIASED", biased)
             .flag("WEIGHTED", weighted);
         if weighted {
-            spec = spec.constant("WEIGHTS_BINDING", output + 1);
+            spec = spec.constant("WEIGHTS_BINDING", output_binding + 1);
         }
         let kernel = program.kernel(Kernel::of_file(file, spec));
-        let more = self.kind.weights(&mut program);
+        let more = self.kind.weights(&mut program, given);
         let plane = (p * q) as u64;
-        let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[output as usize - 1], profile };
+        let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[output], profile };
         windows.each_chunk(&mut program, &operands, |program, params: WindowsParams, wide, narrow| {
             let mut bindings = vec![wide[0]];
             if biased {
@@ -288,6 +329,11 @@ impl Pool2d {
             let grid = Grid::fold(numbers.div_ceil(per_workgroup));
             program.dispatch(kernel, &params, bindings, grid);
         });
+        if variant.name != "pairs" {
+            // Overlapping windows load a cell again.
+            let loads = (narrow as f64 * (r * s) as f64 - wide as f64).max(0.0) * dtype.size() as f64;
+            program.traffic = program.requested().map(|bytes| bytes + loads);
+        }
         Ok(program)
     }
 }
@@ -297,6 +343,8 @@ operands! {
         fn record(x: T, output: T);
         /// Takes the bias of each channel.
         optional with_bias(bias: T);
+        /// Takes the weights of a window.
+        optional with_weights(weights: f32);
     }
 }
 
@@ -360,6 +408,12 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_bias();
         operands.push(Role::Given(bias));
     }
+    if let PoolKind::Weighted(weights) = &op.kind {
+        // As an operand, in a program that serves every weights of these extents.
+        let weights = HostArray::new(&op.windows.kernel, weights.clone())?;
+        op = op.with_weights();
+        operands.push(Role::Given(weights));
+    }
     operands.push(output);
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
@@ -376,6 +430,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             Op::<f32>::lower(&counted.with_bias(), profile)?,
             Op::<f16>::lower(&op.with_bias(), profile)?,
         ]);
+    }
+    let weighted = Pool2d::new(PoolKind::Weighted(vec![0.25; 4]), [2, 3, 8, 8], [2, 2]).variant(variant);
+    for op in [weighted.clone().with_weights(), weighted.with_weights().with_bias()] {
+        programs.push(Op::<f32>::lower(&op, profile)?);
     }
     Ok(programs)
 }

@@ -1,8 +1,9 @@
 //! The gradient of pooling.
 
 use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
-use super::pool::PoolKind;
+use super::pool::{Pool2d, PoolKind};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, window_methods};
+use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
@@ -67,6 +68,7 @@ use half::f16;
 pub struct Pool2dBackward {
     kind: PoolKind,
     windows: Windows,
+    weights: bool,
     variant: String,
 }
 
@@ -81,10 +83,29 @@ const UNITS: u32 = 2;
 impl Pool2dBackward {
     /// Takes the shape of `x` (N, C, H, W) and of the windows (R, S). The default stride makes windows adjacent.
     pub fn new(kind: PoolKind, shape: [usize; 4], kernel: [usize; 2]) -> Self {
-        Self { kind, windows: Windows::new("pool-backward", shape, kernel), variant: "auto".into() }
+        Self {
+            kind,
+            windows: Windows::new("pool-backward", shape, kernel),
+            weights: false,
+            variant: "auto".into(),
+        }
+    }
+
+    /// Creates the gradient of a layer. Its bias and activation do not enter.
+    pub(super) fn of(pool: &Pool2d) -> Self {
+        let windows = Windows { op: INFO.name, ..pool.windows.clone() };
+        Self { kind: pool.kind.clone(), windows, weights: pool.weights, variant: "auto".into() }
     }
 
     window_methods!();
+
+    /// Reads the weights of [`Weighted`](PoolKind::Weighted) from an operand `weights`, as
+    /// [`Pool2d::with_weights`](super::Pool2d::with_weights).
+    #[must_use]
+    pub fn with_weights(mut self) -> Self {
+        self.weights = true;
+        self
+    }
 
     crate::program::variants!(variant);
 
@@ -144,6 +165,10 @@ impl Pool2dBackward {
             Operand { name: "dy", dtype, len: narrow, access: Access::Read },
             Operand { name: "dx", dtype, len: wide, access: Access::Write },
         ];
+        if self.weights {
+            program.operands.insert(2, self.kind.weights_operand("pool-backward", windows.kernel)?);
+        }
+        let dx = program.operands.len() - 1;
         program.cost =
             Cost::of(narrow as f64 * (windows.kernel[0] * windows.kernel[1]) as f64, &program.operands);
         windows.check_sizes(&program, profile)?;
@@ -162,7 +187,7 @@ impl Pool2dBackward {
         if weighted {
             spec = spec.constant("WEIGHTS_BINDING", 3u32);
         }
-        let weights = self.kind.weights(&mut program);
+        let weights = self.kind.weights(&mut program, self.weights.then_some(2));
         let kernel = if fast {
             Kernel::library("nn/pool_backward_pairs", "pool_backward_pairs", spec.constant("UNITS", UNITS))
         } else {
@@ -170,7 +195,7 @@ impl Pool2dBackward {
             Kernel::library("nn/pool_backward_direct", "pool_backward_direct", spec)
         };
         let kernel = program.kernel(kernel);
-        let operands = ChunkedOperands { dtype, wide: &[0, 2], narrow: &[1], profile };
+        let operands = ChunkedOperands { dtype, wide: &[0, dx], narrow: &[1], profile };
         windows.each_chunk(&mut program, &operands, |program, params, wide, narrow| {
             let cells = u64::from(params.planes) * (h * w) as u64 + if dtype == DType::F16 { 2 } else { 0 };
             let per_workgroup = if fast { 256 * 8 * u64::from(UNITS) } else { 256 * 4 / dtype.size() as u64 };
@@ -186,6 +211,8 @@ impl Pool2dBackward {
 operands! {
     impl[T: Element,] Pool2dBackward, T {
         fn record(x: T, dy: T, dx: T);
+        /// Takes the weights of a window.
+        optional with_weights(weights: f32);
     }
 }
 
@@ -211,9 +238,14 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check_type(&x)?;
     let (kind, windows) = pooling(asked, shape)?;
     let dy = asked.like("dy", &windows.output_shape()?)?;
-    let op = Pool2dBackward { kind, windows, variant: asked.variant().to_owned() };
-    let (dtype, dx) = (x.dtype(), Role::Result(shape.to_vec()));
-    let operands = vec![Role::Given(x), Role::Given(dy), dx];
+    let mut op = Pool2dBackward { kind, windows, weights: false, variant: asked.variant().to_owned() };
+    let dtype = x.dtype();
+    let mut operands = vec![Role::Given(x), Role::Given(dy)];
+    if let PoolKind::Weighted(weights) = &op.kind {
+        operands.push(Role::Given(HostArray::new(&op.windows.kernel, weights.clone())?));
+        op = op.with_weights();
+    }
+    operands.push(Role::Result(shape.to_vec()));
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -227,5 +259,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
         }
     }
+    let weighted = Pool2dBackward::new(PoolKind::Weighted(vec![0.25; 4]), [2, 3, 8, 8], [2, 2]);
+    programs.push(Op::<f32>::lower(&weighted.with_weights().variant(variant), profile)?);
     Ok(programs)
 }

@@ -5,8 +5,8 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, DeviceProfile, Example, Form, Input, Op, Operation, Program, Role, Setting, kernel_params,
-    operands,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Input, Op, Operand, Operation, Program,
+    Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
 
@@ -32,9 +32,13 @@ use crate::shader::Spec;
 /// [`nesterov`](Self::nesterov) also, `p -= rate (g + decay p + momentum v)`. This is PyTorch's definition, without
 /// dampening.
 ///
+/// The rate may be an operand: [`with_rate`](Self::with_rate). A schedule then writes it, or takes another element of a
+/// buffer of rates in each step, without a new plan.
+///
 /// # Shapes
 /// `parameters` (updated) and `gradients` have n elements each, and so has `velocity` (updated; zeros before the first
-/// step), which momentum adds. n may be 0. No two operands may share a wgpu buffer.
+/// step), which momentum adds. `rate` has one element, which is not checked.
+/// n may be 0. No two operands may share a wgpu buffer.
 ///
 /// # Types
 /// f32.
@@ -66,6 +70,7 @@ pub struct Sgd {
     momentum: Option<f32>,
     decay: f32,
     nesterov: bool,
+    rated: bool,
     variant: String,
 }
 
@@ -81,10 +86,41 @@ pub(super) fn check_factor(op: &str, name: &str, value: f32) -> Result<()> {
     Err(err!(InvalidArgument, "{op}: {name} is {value:?}; it must be a finite number that is not negative"))
 }
 
+/// The settings of a kernel that may read the rate from a binding.
+pub(super) fn rate_spec(rated: bool, binding: u32) -> Spec {
+    let spec = Spec::new().flag("RATED", rated);
+    if rated { spec.constant("RATE_BINDING", binding) } else { spec }
+}
+
+/// Adds the operand `rate` to a program, and to its dispatches from the `first` on.
+pub(super) fn add_rate(program: &mut Program, rated: bool, first: usize) {
+    if rated {
+        program.operands.push(Operand { name: "rate", dtype: DType::F32, len: 1, access: Access::Read });
+        let rate = Binding::operand(program.operands.len() - 1, &program.operands);
+        program.dispatches[first..].iter_mut().for_each(|dispatch| dispatch.bindings.push(rate));
+    }
+}
+
+/// The option that gives the operand `rate`.
+pub(super) const DEVICE_RATE: Setting = Setting::array("device-rate", "(1)");
+
 impl Sgd {
     /// Updates `n` parameters by `rate` times the gradient.
     pub fn new(n: usize, rate: f32) -> Self {
-        Self { n, rate, momentum: None, decay: 0.0, nesterov: false, variant: "auto".into() }
+        Self { n, rate, momentum: None, decay: 0.0, nesterov: false, rated: false, variant: "auto".into() }
+    }
+
+    /// Creates the step of a network, which knows how many parameters it has:
+    /// [`Sequential::train`](super::Sequential::train).
+    pub fn for_network(rate: f32) -> Self {
+        Self::new(0, rate)
+    }
+
+    /// Reads the rate from an operand `rate` of one element, which plans take by `with_rate`, instead of the one given.
+    #[must_use]
+    pub fn with_rate(mut self) -> Self {
+        self.rated = true;
+        self
     }
 
     /// Sets the weight decay, the multiple of a parameter that is added to its gradient. The default is 0.
@@ -115,6 +151,16 @@ impl Sgd {
         (self.rate, self.momentum.unwrap_or(0.0), self.decay, self.nesterov)
     }
 
+    /// Tells whether the rate is an operand.
+    pub(super) fn is_rated(&self) -> bool {
+        self.rated
+    }
+
+    /// Returns the same step at another rate.
+    pub(crate) fn at_rate(&self, rate: f32) -> Self {
+        Self { rate, ..self.clone() }
+    }
+
     /// Returns the same step for `n` parameters, with a velocity.
     pub(super) fn of(&self, n: usize) -> Self {
         Self { n, momentum: Some(self.momentum.unwrap_or(0.0)), ..self.clone() }
@@ -126,6 +172,8 @@ operands! {
         fn record(parameters: f32, gradients: f32);
         /// Takes the velocity, which is updated.
         optional with_velocity(velocity: f32);
+        /// Takes the rate, one element.
+        optional with_rate(rate: f32);
     }
 }
 
@@ -139,17 +187,22 @@ impl Op<f32> for Sgd {
         check_factor("sgd", "decay", self.decay)?;
         let operands =
             [("parameters", Access::ReadWrite), ("gradients", Access::Read), ("velocity", Access::ReadWrite)];
-        Sweep {
+        let sweep = Sweep {
             op: "sgd",
             shader: "nn/sgd",
             variant: &self.variant,
             dtype: DType::F32,
             n: self.n,
             operands: &operands[..if with_velocity { 3 } else { 2 }],
-            spec: Spec::new().flag("MOMENTUM", with_velocity).flag("NESTEROV", self.nesterov),
+            spec: rate_spec(self.rated, if with_velocity { 4 } else { 3 })
+                .flag("MOMENTUM", with_velocity)
+                .flag("NESTEROV", self.nesterov),
             flop_per_element: if with_velocity { 6.0 } else { 4.0 },
-        }
-        .lower(profile, |n| SgdParams { n, rate: self.rate, momentum, decay: self.decay })
+        };
+        let mut program =
+            sweep.lower(profile, |n| SgdParams { n, rate: self.rate, momentum, decay: self.decay })?;
+        add_rate(&mut program, self.rated, 0);
+        Ok(program)
     }
 }
 
@@ -165,10 +218,12 @@ pub(super) const INFO: Operation = Operation {
     types: &[DType::F32],
     options: &[
         Setting::number("rate", "0.01"),
+        DEVICE_RATE,
         Setting::number("momentum", "0"),
         Setting::number("decay", "0"),
         Setting::flag("nesterov"),
     ],
+    domains: &[("device-rate", Domain::Shares)],
     make: Some(make),
     variants: Sgd::variants,
     samples,
@@ -193,11 +248,19 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     } else if momentum != 0.0 {
         return Err(err!(InvalidArgument, "sgd: --momentum {momentum} needs velocity, the third input"));
     }
+    if let Some(rate) = asked.named("device-rate", &[1])? {
+        op = op.with_rate();
+        operands.push(Role::Given(rate));
+    }
     Ok(Form::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Sgd::new(1001, 0.1).variant(variant);
     let ahead = op.clone().nesterov().with_momentum(0.9);
-    Ok(vec![op.lower(profile)?, op.with_momentum(0.9).lower(profile)?, ahead.lower(profile)?])
+    let mut programs = Vec::new();
+    for op in [op.clone(), op.with_momentum(0.9), ahead] {
+        programs.extend([op.lower(profile)?, op.with_rate().lower(profile)?]);
+    }
+    Ok(programs)
 }

@@ -1,14 +1,10 @@
 //! The mean squared error.
 
-use super::columns::mean;
+use super::mean_loss::{MeanLoss, form};
 use crate::element::DType;
-use crate::elementwise::{Sweep, VARIANTS};
-use crate::error::{Result, err};
-use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Resource, Role,
-    kernel_params, operands,
-};
-use crate::shader::Spec;
+use crate::elementwise::VARIANTS;
+use crate::error::Result;
+use crate::program::{DeviceProfile, Input, Op, Operation, Program, operands};
 
 /// Computes the loss of a regression, `mean = sum over i of (x[i] - target[i])^2 / n`, and its gradient on request.
 ///
@@ -61,10 +57,6 @@ pub struct SquaredError {
     variant: String,
 }
 
-kernel_params! {
-    struct SquaredErrorParams { n: u32, factor: f32 }
-}
-
 impl SquaredError {
     /// Takes `n` elements.
     pub fn new(n: usize) -> Self {
@@ -94,37 +86,16 @@ impl Op<f32> for SquaredError {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let Self { n, gradient, .. } = *self;
-        if n == 0 {
-            return Err(err!(Shape, "squared-error: n is 0; it must be at least 1, for a mean to exist"));
-        }
-        let operands = [
-            ("x", Access::Read),
-            ("target", Access::Read),
-            ("squares", Access::Write),
-            ("dx", Access::Write),
-        ];
-        let sweep = Sweep {
-            op: "squared-error",
+        let loss = MeanLoss {
+            op: INFO.name,
             shader: "nn/squared_error",
-            variant: &self.variant,
-            dtype: DType::F32,
-            n,
-            operands: &operands[..if gradient { 4 } else { 3 }],
-            spec: Spec::new().flag("GRADIENT", gradient),
+            n: self.n,
+            gradient: self.gradient,
+            factor: 2.0,
             flop_per_element: 3.0,
+            variant: &self.variant,
         };
-        let sweep = sweep
-            .lower(profile, |elements| SquaredErrorParams { n: elements, factor: (2.0 / n as f64) as f32 })?;
-        let mut program = Program::new("squared-error", sweep.decision.clone());
-        program.operands = sweep.operands.clone();
-        program.operands[2] = Operand { name: "mean", dtype: DType::F32, len: 1, access: Access::Write };
-        program.cost = Cost::of(sweep.cost.flop, &program.operands);
-        let squares = program.scratch(4 * n as u64).resource;
-        let places = [Resource::Operand(0), Resource::Operand(1), squares, Resource::Operand(3)];
-        program.append(sweep, &places);
-        mean(&mut program, squares, n, Resource::Operand(2), profile)?;
-        Ok(program)
+        loss.lower(profile)
     }
 }
 
@@ -134,22 +105,14 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "any shape"), Input::new("target", "as x")],
     outputs: &[("loss", "()"), ("gradient", "as x")],
     types: &[DType::F32],
-    make: Some(make),
+    make: Some(|asked| {
+        let op = SquaredError::new(0).variant(asked.variant()).with_gradient();
+        form(asked, |n| SquaredError { n, ..op })
+    }),
     variants: SquaredError::variants,
     samples,
     ..Operation::UNDECLARED
 };
-
-/// Forms the op with the gradient.
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let x = asked.any("x")?;
-    asked.check_type(&x)?;
-    let (n, shape) = (x.len(), x.shape().to_vec());
-    let target = asked.like("target", &shape)?;
-    let op = SquaredError::new(n).variant(asked.variant()).with_gradient();
-    let operands = vec![Role::Given(x), Role::Given(target), Role::Result(vec![]), Role::Result(shape)];
-    Ok(Form::new::<f32>(op, operands))
-}
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     // 1001 is not a multiple of 4, so `vec4` has a rest.

@@ -13,6 +13,17 @@ pub(super) const MAX_STEPS: usize = LOOP_ROUNDS as usize / 2;
 /// Writes the options of windows that pooling and its gradient share.
 macro_rules! window_methods {
     () => {
+        window_methods!(weighted);
+
+        /// [`Average`](PoolKind::Average) divides by all cells of a window, padding included. By default it divides by
+        /// the cells inside the image.
+        #[must_use]
+        pub fn count_include_pad(mut self) -> Self {
+            self.windows.padding_counts = true;
+            self
+        }
+    };
+    (weighted) => {
         /// Sets the distance between windows, down and across. The default is the extent of a window.
         #[must_use]
         pub fn stride(mut self, stride: [usize; 2]) -> Self {
@@ -31,14 +42,6 @@ macro_rules! window_methods {
         #[must_use]
         pub fn dilation(mut self, dilation: [usize; 2]) -> Self {
             self.windows.dilation = dilation;
-            self
-        }
-
-        /// [`Average`](PoolKind::Average) divides by all cells of a window, padding included. By default it divides by
-        /// the cells inside the image.
-        #[must_use]
-        pub fn count_include_pad(mut self) -> Self {
-            self.windows.padding_counts = true;
             self
         }
     };
@@ -78,6 +81,8 @@ kernel_params! {
         dilation_w: u32,
         wide: u32,
         narrow: u32,
+        block: u32,
+        first_part: u32,
     }
 }
 
@@ -150,7 +155,7 @@ impl Windows {
         let [n, c, ..] = self.shape;
         profile.check_buffers(self.op, &program.operands, "use fewer images at a time")?;
         for o in &program.operands {
-            let planes = if o.name == "bias" { 1 } else { (n * c).max(1) as u64 };
+            let planes = if ["bias", "weights"].contains(&o.name) { 1 } else { (n * c).max(1) as u64 };
             let plane = format_args!("a plane of {}", o.name);
             profile.check_row(self.op, plane, o.bytes() / planes, "split the images")?;
         }
@@ -162,7 +167,7 @@ impl Windows {
         &self,
         program: &mut Program,
         operands: &ChunkedOperands<'_>,
-        record: impl Fn(&mut Program, WindowsParams, &[Binding], &[Binding]),
+        mut record: impl FnMut(&mut Program, WindowsParams, &[Binding], &[Binding]),
     ) {
         let Self { shape: [n, c, h, w], kernel: [r, s], stride, pads, dilation, .. } = *self;
         let Ok([.., p, q]) = self.output_shape() else { return };
@@ -191,6 +196,8 @@ impl Windows {
                 dilation_w: dilation[1] as u32,
                 wide: origin(wide),
                 narrow: origin(narrow),
+                block: 0,
+                first_part: 0,
             };
             record(program, params, &bind(operands.wide, wide), &bind(operands.narrow, narrow));
         }

@@ -1,7 +1,6 @@
 //! Plans on CUDA.
 
-use super::{Plans, Report};
-use crate::analysis::Multiprocessor;
+use super::{KernelReport, Plans, Report};
 use crate::cuda::{CudaExecutable, CudaGpu, CudaOp};
 use crate::element::Element;
 use crate::error::Result;
@@ -24,7 +23,8 @@ impl<T: Element, D: CudaOp<T>> Plans<D, T> for CudaGpu {
 }
 
 impl<D, T> CudaPlan<D, T> {
-    /// Reports on the plan, without predicted times: nothing measures a CUDA device's ceilings.
+    /// Reports on the plan: registers and shared memory of each kernel as the driver compiled it, occupancy, and the time
+    /// predicted from this device's ceilings. Measures the ceilings if that was not done before.
     pub fn report(&self) -> Report {
         Report::of_cuda(&self.executor)
     }
@@ -38,23 +38,32 @@ impl Report {
             let [x, y, z] = launch.grid;
             (program.kernels[launch.kernel].label(), format!("{x} x {y} x {z}"))
         });
+        // A lost device has neither resources nor ceilings.
+        let resources = executable.resources().unwrap_or_default();
+        let kernels = program.kernels.iter().zip(resources).filter_map(|(kernel, resources)| {
+            let resources = resources?;
+            Some(KernelReport {
+                label: kernel.label(),
+                workgroup_size: [resources.threads, 1, 1],
+                workgroup_bytes: resources.shared_bytes,
+                barriers: 0,
+                barriers_in_loops: 0,
+                registers: Some(resources.registers),
+            })
+        });
         Self {
             op: program.op,
             adapter: profile.name.clone(),
             decision: program.decision.clone(),
             cost: program.cost,
+            requested: None,
             scratch: program.scratch_bytes(),
             dispatches: dispatches.collect(),
             determinism: program.determinism,
-            ceilings: None,
+            ceilings: executable.gpu().ceilings().ok(),
             operands: program.operands.iter().map(|o| (o.name, o.dtype, o.len)).collect(),
-            kernels: Vec::new(),
-            multiprocessor: Multiprocessor {
-                threads: Some(profile.max_threads_per_multiprocessor),
-                shared_bytes: Some(profile.shared_per_multiprocessor),
-                registers: Some(profile.registers),
-                ..Multiprocessor::default()
-            },
+            kernels: kernels.collect(),
+            multiprocessor: profile.multiprocessor(),
             facts: Vec::new(),
         }
     }

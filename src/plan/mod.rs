@@ -1,5 +1,7 @@
 //! Plans and reports: a lowered op with its resources on a device, and a description of it.
 
+#[cfg(feature = "sim")]
+mod count;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod facts;
@@ -8,7 +10,7 @@ pub use crate::program::Fact;
 #[cfg(feature = "cuda")]
 pub use cuda::CudaPlan;
 
-use crate::analysis::{Block, Multiprocessor, Occupancy, Roofline, occupancy};
+use crate::analysis::{Block, Multiprocessor, Occupancy, Roofline, occupancy, registers_of_block};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::gpu::{Executable, Gpu};
@@ -93,6 +95,9 @@ pub struct Report {
     pub decision: Decision,
     /// Operations and minimum bytes.
     pub cost: Cost,
+    /// Bytes that the workgroups of this variant load and store, caches or not: see
+    /// [`Program::requested`](crate::program::Program::requested). `None` if only the device knows.
+    pub requested: Option<f64>,
     /// Bytes of scratch.
     pub scratch: u64,
     /// Label and grid of each dispatch.
@@ -126,12 +131,14 @@ pub struct KernelReport {
     pub barriers: u32,
     /// How many of them are in loops, and may run many times.
     pub barriers_in_loops: u32,
+    /// Registers of a thread, as the driver compiled it: known on CUDA.
+    pub registers: Option<u32>,
 }
 
 impl KernelReport {
     fn new(label: String, interface: &Interface) -> Self {
         let &Interface { workgroup_size, workgroup_bytes, barriers, barriers_in_loops, .. } = interface;
-        Self { label, workgroup_size, workgroup_bytes, barriers, barriers_in_loops }
+        Self { label, workgroup_size, workgroup_bytes, barriers, barriers_in_loops, registers: None }
     }
 
     /// Returns the threads of a workgroup.
@@ -139,11 +146,12 @@ impl KernelReport {
         self.workgroup_size.iter().product()
     }
 
-    /// Returns how many workgroups a multiprocessor holds, ignoring registers. Drivers do not say how many registers
-    /// a kernel uses; a kernel that uses many fits fewer workgroups.
+    /// Returns how many workgroups a multiprocessor holds. Without [`registers`](Self::registers), which only CUDA's
+    /// driver tells, a kernel that uses many may fit fewer.
     pub fn occupancy(&self, multiprocessor: &Multiprocessor) -> Occupancy {
-        let block = Block { threads: self.invocations(), shared_bytes: self.workgroup_bytes, registers: 0 };
-        occupancy(multiprocessor, &block)
+        let threads = self.invocations();
+        let registers = self.registers.map_or(0, |each| registers_of_block(threads, each));
+        occupancy(multiprocessor, &Block { threads, shared_bytes: self.workgroup_bytes, registers })
     }
 }
 
@@ -171,6 +179,7 @@ impl Report {
             adapter: profile.name.clone(),
             decision: program.decision.clone(),
             cost: program.cost,
+            requested: program.requested(),
             scratch: program.scratch_bytes(),
             dispatches: dispatches.collect(),
             determinism: program.determinism,
@@ -194,13 +203,20 @@ impl Report {
         self.ceilings.map(|c| Roofline { bandwidth: c.copy_bytes_per_second, peak: c.fma_flop_per_second })
     }
 
-    /// Returns the minimum seconds on this device: the larger of bytes over copy bandwidth and operations over the
-    /// multiply-add rate.
-    pub fn predicted_seconds(&self) -> Option<f64> {
+    /// Returns the minimum seconds on this device: the larger of minimum bytes over copy bandwidth and operations over
+    /// the multiply-add rate. It is the same for all variants.
+    pub fn minimum_seconds(&self) -> Option<f64> {
         self.roofline().map(|roof| roof.seconds(self.cost.flop, self.cost.bytes))
     }
 
-    /// Returns what bounds the work: memory or arithmetic.
+    /// Returns the predicted seconds of this variant: as [`minimum_seconds`](Self::minimum_seconds), but with the bytes
+    /// that it [requests](Self::requested), where these are known. Caches that serve some of them make it faster.
+    pub fn predicted_seconds(&self) -> Option<f64> {
+        let bytes = self.requested.map_or(self.cost.bytes, |bytes| bytes.max(self.cost.bytes));
+        self.roofline().map(|roof| roof.seconds(self.cost.flop, bytes))
+    }
+
+    /// Returns what bounds the minimum time: memory or arithmetic.
     pub fn bound(&self) -> Option<&'static str> {
         self.roofline().map(|roof| {
             let memory = self.cost.bytes / roof.bandwidth;
@@ -210,7 +226,7 @@ impl Report {
 
     /// Returns the percentage of the roofline that a run of `seconds` reached.
     pub fn percent_of_roofline(&self, seconds: f64) -> Option<f64> {
-        self.predicted_seconds().map(|p| 100.0 * p / seconds)
+        self.minimum_seconds().map(|least| 100.0 * least / seconds)
     }
 }
 
@@ -233,9 +249,10 @@ impl fmt::Display for Report {
         writeln!(f, "{} on {}", self.op, self.adapter)?;
         writeln!(f, "  operands    {}", operands.join(", "))?;
         writeln!(f, "  variant     {} ({})", self.decision.variant, self.decision.why)?;
+        let requested = self.requested.map(|bytes| format!(", {bytes:.3e} requested")).unwrap_or_default();
         writeln!(
             f,
-            "  work        {:.3e} operations, {:.3e} bytes minimum",
+            "  work        {:.3e} operations, {:.3e} bytes minimum{requested}",
             self.cost.flop, self.cost.bytes
         )?;
         if let Some(intensity) = self.intensity() {
@@ -255,12 +272,17 @@ impl fmt::Display for Report {
                 0 => String::new(),
                 n => format!(", {n} in loops"),
             };
+            // A kernel whose registers are known comes from a driver, which does not count barriers.
+            let registers = kernel.registers.map(|n| format!(" of {n} registers")).unwrap_or_default();
+            let barriers = match (kernel.registers, kernel.barriers) {
+                (Some(_), _) => String::new(),
+                (None, 1) => format!(", 1 barrier{loops}"),
+                (None, n) => format!(", {n} barriers{loops}"),
+            };
             writeln!(
                 f,
-                "  {head:<11} {of}{x} x {y} x {z} threads, {} bytes of workgroup memory, {} barrier{}{loops}; {}",
+                "  {head:<11} {of}{x} x {y} x {z} threads{registers}, {} bytes of workgroup memory{barriers}; {}",
                 kernel.workgroup_bytes,
-                kernel.barriers,
-                if kernel.barriers == 1 { "" } else { "s" },
                 held(&kernel.occupancy(&self.multiprocessor))
             )?;
         }
@@ -273,11 +295,12 @@ impl fmt::Display for Report {
             Determinism::RoundingVaries => "rounding varies from run to run",
         };
         writeln!(f, "  determinism {bits}")?;
-        match (self.predicted_seconds(), self.bound(), self.ceilings) {
-            (Some(s), Some(bound), Some(c)) => write!(
+        match (self.predicted_seconds(), self.minimum_seconds(), self.bound(), self.ceilings) {
+            (Some(s), Some(least), Some(bound), Some(c)) => write!(
                 f,
-                "  predicted   {:.3} us minimum, bound by {bound} (ceilings: {:.0} GB/s, {:.0} GFLOP/s)",
+                "  predicted   {:.3} us, {:.3} us minimum, bound by {bound} (ceilings: {:.0} GB/s, {:.0} GFLOP/s)",
                 s * 1e6,
+                least * 1e6,
                 c.copy_bytes_per_second * 1e-9,
                 c.fma_flop_per_second * 1e-9
             ),

@@ -93,6 +93,19 @@ pub(super) struct Compacted {
     scatter: &'static str,
 }
 
+/// The variant that `auto` takes for `n` elements, and why.
+pub(super) fn policy(n: usize, one_pass: bool, profile: &DeviceProfile) -> (&'static str, String) {
+    if one_pass && !profile.quirks.waiting_starves {
+        ("lookback", "reads every element once, and never waits forever for another workgroup".into())
+    } else if profile.features.subgroups && n < 1 << 22 {
+        // Partition of 2^20 u32 on an H100 (Vulkan, driver 580.159.04): 19.7 us against 21.4; of 2^28 1593 us
+        // against 1419.
+        ("subgroup", "ballots rank a subgroup of elements at once".into())
+    } else {
+        ("hierarchical", "bit masks in workgroup memory need no subgroups".into())
+    }
+}
+
 /// Threads of a workgroup of `lookback`, and elements of a thread: up to 32.
 fn sweep_tile(profile: &DeviceProfile, n: u64, keep: &Keep) -> (u32, u32) {
     if profile.quirks.serial_workgroups {
@@ -118,17 +131,8 @@ impl Compaction<'_> {
         }
         let n32 = index_u32(op, "n", n)?;
         let one_pass = self.variants.contains(&LOOKBACK);
-        let (variant, decision) = choose(op, self.variant, self.variants, profile, || {
-            if one_pass && !profile.quirks.waiting_starves {
-                ("lookback", "reads every element once, and never waits forever for another workgroup".into())
-            } else if profile.features.subgroups && n < 1 << 22 {
-                // Partition of 2^20 u32 on an H100 (Vulkan, driver 580.159.04): 19.7 us against 21.4; of 2^28 1593 us
-                // against 1419.
-                ("subgroup", "ballots rank a subgroup of elements at once".into())
-            } else {
-                ("hierarchical", "bit masks in workgroup memory need no subgroups".into())
-            }
-        })?;
+        let (variant, decision) =
+            choose(op, self.variant, self.variants, profile, || policy(n, one_pass, profile))?;
         let once = variant.name == "lookback";
         let subgroups = variant.requires.subgroups || once && profile.features.subgroups;
         let (workgroup_size, items) = if once { sweep_tile(profile, n as u64, self.keep) } else { (256, 16) };

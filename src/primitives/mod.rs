@@ -14,15 +14,20 @@
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`] |
+//! | work lists, level by level, without a count on the host | [`Frontier`] |
+//! | a tree over points, or a grid that is fine where a field varies | [`Quadtree`], [`AdaptiveGrid`] |
 //!
 //! The number of results stays on the device. [`RadixSort::counted`] and [`Select::counted`] read it there, and so
 //! does your own kernel: [`OwnKernel::record_counted`](crate::gpu::OwnKernel::record_counted).
 
+mod adaptive_grid;
 mod compact;
+mod frontier;
 mod histogram;
 mod lookback;
 mod operator;
 mod partition;
+mod quadtree;
 mod reduce;
 mod reduce_by_key;
 mod run_length;
@@ -36,12 +41,15 @@ mod state;
 mod top_k;
 mod unique;
 
+pub use adaptive_grid::AdaptiveGrid;
 pub use compact::Predicate;
+pub use frontier::Frontier;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
 pub(crate) use lookback::clear_words;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::Partition;
+pub use quadtree::Quadtree;
 pub use reduce::Reduce;
 pub use reduce_by_key::ReduceByKey;
 pub use run_length::RunLength;
@@ -77,4 +85,7 @@ pub const OPS: &[Operation] = &[
     segmented_reduce::INFO,
     sort::INFO,
     top_k::INFO,
+    frontier::INFO,
+    quadtree::INFO,
+    adaptive_grid::INFO,
 ];

@@ -258,7 +258,7 @@ pub(super) fn asked_row(asked: &mut Asked<'_>, name: &str) -> Result<(AskedEleme
 
 /// The output of as many results as the device counts.
 pub(super) fn counted_results(each: &[usize]) -> Role {
-    each.first().map_or(Role::Counted, |numbers| Role::CountedEach(*numbers))
+    each.first().map_or(Role::Counted, |numbers| Role::CountedRows(*numbers))
 }
 
 /// As [`asked_row`], for values of a type of their own, `n` of them.
@@ -266,7 +266,7 @@ pub(super) fn asked_values(asked: &mut Asked<'_>, name: &str, n: usize) -> Resul
     let (inputs, outputs) = asked_numbers(asked)?;
     let shape = if inputs > 1 { vec![n, inputs] } else { vec![n] };
     let values = asked.of_own_type(name, &shape)?;
-    Ok((values, if outputs > 1 { Role::CountedEach(outputs) } else { Role::Counted }))
+    Ok((values, if outputs > 1 { Role::CountedRows(outputs) } else { Role::Counted }))
 }
 
 impl Operator {

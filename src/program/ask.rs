@@ -357,23 +357,23 @@ pub enum Role {
     Result(Vec<usize>),
     /// An output of which only the first elements count. [`Count`](Self::Count) holds their number.
     Counted,
-    /// As [`Counted`](Self::Counted), of elements that have as many numbers each.
-    CountedEach(usize),
-    /// The number of elements of a [`Counted`](Self::Counted) output. It is no output itself.
+    /// As [`Counted`](Self::Counted), in rows of this many elements.
+    CountedRows(usize),
+    /// The number of elements, or rows, of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
 }
 
 impl Role {
     /// Whether the operand is an output.
     pub fn is_output(&self) -> bool {
-        matches!(self, Self::Updated(_) | Self::Result(_) | Self::Counted | Self::CountedEach(_))
+        !matches!(self, Self::Given(_) | Self::Count)
     }
 
     /// Returns the contents before the op runs.
     pub fn input(&self) -> Option<&HostArray> {
         match self {
             Self::Given(array) | Self::Updated(array) => Some(array),
-            Self::Result(_) | Self::Counted | Self::CountedEach(_) | Self::Count => None,
+            Self::Result(_) | Self::Counted | Self::CountedRows(_) | Self::Count => None,
         }
     }
 }
@@ -425,11 +425,12 @@ impl Form {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
             Role::Result(shape) => shape.clone(),
-            Role::Given(_) | Role::Counted | Role::CountedEach(_) | Role::Count => Vec::new(),
+            Role::Given(_) | Role::Counted | Role::CountedRows(_) | Role::Count => Vec::new(),
         })
     }
 
-    /// Returns the shapes of the outputs by the formulas of [`Operation::outputs`]; `None` where a formula has no value.
+    /// Returns the shapes of the outputs by the formulas of [`Operation::outputs`]; `None` where a formula has no
+    /// value.
     pub fn declared_outputs(&self) -> &[Option<Vec<usize>>] {
         &self.declared
     }

@@ -180,7 +180,7 @@ impl Operation {
         let outputs = roles.into_iter().zip(form.outputs()).zip(self.outputs);
         let declared = outputs.map(|((role, shape), (name, formula))| {
             let wanted = match role {
-                Role::Counted | Role::CountedEach(_) => Some(Vec::new()),
+                Role::Counted | Role::CountedRows(_) => Some(Vec::new()),
                 _ => extents.shape(settings, formula),
             };
             match wanted {

@@ -67,9 +67,9 @@ impl Subject<'_> {
         format!("segments of {SEGMENT} bytes for an access of {} threads", self.subgroup)
     }
 
+    /// The bytes that workgroups request, as a multiple of the minimum.
     pub(crate) fn asked(&self) -> Option<Fact> {
-        let Program { cost, traffic, .. } = self.program;
-        let times = (*traffic)? / cost.bytes;
+        let times = self.program.requested()? / self.program.cost.bytes;
         times.is_finite().then(|| fact("asked", times, "times the minimum bytes, from memory and its caches"))
     }
 }

@@ -483,6 +483,18 @@ impl Program {
         Binding { resource: Resource::Constant(self.constants.len() - 1), offset: 0, size }
     }
 
+    /// Returns the bytes that the workgroups load and store: [`traffic`](Self::traffic), or else every bound range once
+    /// in each dispatch. `None` if the device counts the workgroups of a dispatch.
+    pub fn requested(&self) -> Option<f64> {
+        self.traffic.or_else(|| {
+            let bytes = |d: &Dispatch| match d.grid {
+                Grid::Direct(_) => Some(d.bindings.iter().map(|b| b.size as f64).sum::<f64>()),
+                Grid::Indirect { .. } => None,
+            };
+            self.dispatches.iter().map(bytes).sum()
+        })
+    }
+
     /// Returns the total bytes of scratch.
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))

@@ -1,14 +1,16 @@
 //! Adam.
 
 use super::Number;
-use super::judge::{Wanted, descriptor, each_output, input};
+use super::judge::{Wanted, descriptor, each_output, input, named};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::Adam;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Adam>(form)?;
+    let rate = named::<f32>(form, "device-rate")?;
+    let op =
+        &rate.into_iter().flatten().fold(descriptor::<Adam>(form)?.clone(), |op, rate| op.at_rate(*rate));
     let operands: [&[f32]; 5] =
         [input(form, 0)?, input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
     each_output(form, adam(op, operands), adam_bound(op, operands))

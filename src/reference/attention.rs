@@ -151,7 +151,7 @@ fn rows<T: Number, K: Number, R>(
 }
 
 /// Tells whether query i sees key j of `len`.
-fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
+pub(super) fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
     let place = i as i64 + len as i64 - op.queries as i64;
     let away = place - j as i64;
     (!op.causal || away >= 0) && op.window.is_none_or(|w| away.unsigned_abs() < w as u64)

@@ -1,14 +1,17 @@
 //! `y[i] = alpha x[i] + y[i]`.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, option, output_shape};
+use super::judge::{Wanted, by_input, input, option, output_shape, settings};
 use super::number::{readings, rounding, spread};
 use crate::error::{Result, err};
 use crate::program::Form;
 use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let alpha = option(form, "alpha")?;
+    let mut alpha = option(form, "alpha")?;
+    if let Some(given) = settings(form)?.array("device-alpha") {
+        alpha = given.data().to_f64()[0];
+    }
     by_input!(form, 0, [f32, f16, i32, u32], T => {
         let (x, mut y) = (input::<T>(form, 0)?, input::<T>(form, 1)?.to_vec());
         let bound = axpy_bound(alpha, x, &y)?;

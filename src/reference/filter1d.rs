@@ -1,18 +1,17 @@
 //! Filters along a line.
 
-use super::filter3d::{stencil, stencil_bound};
-use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::filter3d::{judge_stencil, stencil, stencil_bound};
+use super::judge::{Wanted, descriptor};
 use crate::conv::Filter1d;
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, x) = (descriptor::<Filter1d>(form)?, input::<f32>(form, 0)?);
-    Ok(vec![unrounded(&output_shape(form, 0), &filter1d(op, x), &filter1d_bound(op, x))?])
+    judge_stencil(form, descriptor::<Filter1d>(form)?.stencil())
 }
 
-/// Filters `input` in f64. Results are not rounded to f32.
+/// Filters `input` in f64. Results are not rounded. The filter must be one of the host's.
 pub fn filter1d<T: Element + Into<f64>>(op: &Filter1d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

@@ -1,32 +1,17 @@
 //! Filters over an image.
 
-use super::filter3d::{stencil, stencil_bound};
-use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::filter3d::{judge_stencil, stencil, stencil_bound};
+use super::judge::{Wanted, descriptor};
 use crate::conv::Filter2d;
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, shape) = (descriptor::<Filter2d>(form)?, output_shape(form, 0));
-    let wanted = if let Ok(x) = input::<u8>(form, 0) {
-        bytes(&shape, &filter2d(op, x), &filter2d_bound(op, x))
-    } else {
-        let x = input::<f32>(form, 0)?;
-        unrounded(&shape, &filter2d(op, x), &filter2d_bound(op, x))
-    };
-    Ok(vec![wanted?])
+    judge_stencil(form, descriptor::<Filter2d>(form)?.stencil())
 }
 
-/// Bytes rounded from numbers within `bound` of `exact`.
-fn bytes(shape: &[usize], exact: &[f64], bound: &[f64]) -> Result<Wanted> {
-    let byte = |x: f64| x.round_ties_even().clamp(0.0, 255.0);
-    let farthest = |(x, bound): (&f64, &f64)| (byte(x + bound) - byte(*x)).max(byte(*x) - byte(x - bound));
-    let bound = exact.iter().zip(bound).map(farthest).collect();
-    Wanted::near(shape, exact.iter().map(|x| byte(*x) as u8).collect(), bound)
-}
-
-/// Filters `input` in f64, unrounded. The kernels round `u8` to nearest, ties to even, and clamp to 0 to 255.
+/// Filters `input` in f64, unrounded. The filter must be one of the host's. The kernels round `u8` to nearest, ties to even, and clamp to 0 to 255.
 pub fn filter2d<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

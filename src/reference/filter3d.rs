@@ -1,14 +1,28 @@
 //! Filters along one, two and three axes: the general one.
 
-use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
+use super::judge::{Wanted, by_input, descriptor, input, output_shape, unrounded};
 use crate::conv::{Boundary, Filter3d, Stencil};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::Form;
+use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, x) = (descriptor::<Filter3d>(form)?, input::<f32>(form, 0)?);
-    Ok(vec![unrounded(&output_shape(form, 0), &filter3d(op, x), &filter3d_bound(op, x))?])
+    judge_stencil(form, descriptor::<Filter3d>(form)?.stencil())
+}
+
+/// The expected output of a filter, whose weights are those of its second input if it has none.
+pub(super) fn judge_stencil(form: &Form, op: &Stencil) -> Result<Vec<Wanted>> {
+    let with_input = input::<f32>(form, 1).ok().filter(|_| op.weights.is_none()).map(|w| op.holding(w));
+    let (op, shape) = (with_input.as_ref().unwrap_or(op), output_shape(form, 0));
+    by_input!(form, 0, [f32, f16, u8], T => {
+        let x = input::<T>(form, 0)?;
+        let (want, bound) = (stencil(op, x), stencil_bound(op, x));
+        Ok(vec![match T::DTYPE {
+            DType::F32 => unrounded(&shape, &want, &bound)?,
+            dtype => Wanted::rounded(dtype, &shape, &want, &bound)?,
+        }])
+    })
 }
 
 /// The place that coordinate `i` of an axis of `n` elements reads; `None` reads 0.
@@ -42,7 +56,7 @@ fn sums<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<(f64, f64
         for y in 0..h as isize {
             for x in 0..w as isize {
                 let (mut sum, mut size) = (0.0, 0.0);
-                let mut weights = stencil.weights.iter();
+                let mut weights = stencil.weights.iter().flatten();
                 for k in 0..fd as isize {
                     for j in 0..fh as isize {
                         for i in 0..fw as isize {
@@ -72,7 +86,7 @@ pub(super) fn stencil<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) ->
 
 /// Bounds the error of fused multiply-adds in f32, in any order, with subnormal numbers flushed.
 pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[T]) -> Vec<f64> {
-    let terms = stencil.weights.len() as f64;
+    let terms = stencil.taps() as f64;
     // One rounding of the sum for each term; a product may also be rounded by itself.
     let gamma = (terms + 1.0) * 2f64.powi(-23);
     let flush = 2.0 * terms * f64::from(f32::MIN_POSITIVE);
@@ -85,7 +99,7 @@ pub(super) fn stencil_bound<T: Element + Into<f64>>(stencil: &Stencil, input: &[
         .collect()
 }
 
-/// Filters `input` in f64. Results are not rounded to f32.
+/// Filters `input` in f64. Results are not rounded. The filter must be one of the host's.
 pub fn filter3d<T: Element + Into<f64>>(op: &Filter3d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

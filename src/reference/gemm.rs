@@ -20,10 +20,20 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         }
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
     }
-    let op = descriptor::<Gemm>(form)?;
+    let op = &Gemm { product: with_scalars(form, &descriptor::<Gemm>(form)?.product)? };
     by_input!(form, 0, [f32, f16], T => {
         if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
     })
+}
+
+/// Returns the product with the alpha and beta of its operand, if it has one.
+pub(super) fn with_scalars(form: &Form, product: &Product) -> Result<Product> {
+    let mut product = product.clone();
+    if product.scalars {
+        let [alpha, beta] = [0, 1].map(|i| input::<f32>(form, 2).map(|scalars| scalars[i]));
+        (product.alpha, product.beta) = (alpha?, beta?);
+    }
+    Ok(product)
 }
 
 /// Says if a device may compute the product on cooperative matrices.
@@ -46,8 +56,9 @@ pub(super) struct ProductOperands<'a, T, R> {
 impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
     /// Reads the operands of a form of `op`.
     pub(super) fn of(form: &'a Form, op: &Product) -> Result<Self> {
-        let bias = op.bias.then(|| input(form, 2)).transpose()?;
-        let at = 2 + usize::from(op.bias);
+        let first = 2 + usize::from(op.scalars);
+        let bias = op.bias.then(|| input(form, first)).transpose()?;
+        let at = first + usize::from(op.bias);
         let c = if form.inputs().count() > at {
             input(form, at)?.to_vec()
         } else {

@@ -1,7 +1,7 @@
 //! The batched product, one matrix after the other in f64.
 
 use super::Number;
-use super::gemm::{ProductOperands, may_run_on_matrices, on_matrices};
+use super::gemm::{ProductOperands, may_run_on_matrices, on_matrices, with_scalars};
 use super::judge::{Wanted, by_input, descriptor, output_shape};
 use super::{gemm, gemm_bound};
 use crate::dense::{BatchLayout, DenseLayout, Gemm, GemmBatched, Product};
@@ -26,7 +26,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         };
         Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
     }
-    let op = descriptor::<GemmBatched>(form)?;
+    let op = &GemmBatched { product: with_scalars(form, &descriptor::<GemmBatched>(form)?.product)? };
     by_input!(form, 0, [f32, f16], T => {
         if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
     })

@@ -7,8 +7,12 @@ mod activation;
 mod activation_backward;
 #[cfg(feature = "nn")]
 mod adam;
+#[cfg(feature = "primitives")]
+mod adaptive_grid;
 #[cfg(feature = "attention")]
 mod attention;
+#[cfg(feature = "attention")]
+mod attention_backward;
 mod axpy;
 #[cfg(feature = "nn")]
 mod batch_norm;
@@ -18,6 +22,8 @@ mod batch_norm_backward;
 mod batch_norm_train;
 #[cfg(feature = "nn")]
 mod bias_backward;
+#[cfg(feature = "nn")]
+mod binary_cross_entropy;
 #[cfg(feature = "image")]
 mod blur;
 #[cfg(feature = "quantize")]
@@ -44,6 +50,8 @@ mod filter1d;
 mod filter2d;
 #[cfg(feature = "conv")]
 mod filter3d;
+#[cfg(feature = "primitives")]
+mod frontier;
 #[cfg(feature = "nn")]
 mod gather_rows;
 #[cfg(feature = "image")]
@@ -83,8 +91,12 @@ mod partition;
 mod pool;
 #[cfg(feature = "nn")]
 mod pool_backward;
+#[cfg(feature = "nn")]
+mod pool_backward_weights;
 #[cfg(feature = "sparse")]
 mod power;
+#[cfg(feature = "primitives")]
+mod quadtree;
 #[cfg(feature = "quantize")]
 mod quantize;
 #[cfg(feature = "primitives")]
@@ -141,8 +153,12 @@ pub use activation::activate;
 pub use activation_backward::{activation_backward, activation_backward_bound};
 #[cfg(feature = "nn")]
 pub use adam::{adam, adam_bound};
+#[cfg(feature = "primitives")]
+pub use adaptive_grid::{adaptive_grid, adaptive_grid_bound, adaptive_grid_pixel};
 #[cfg(feature = "attention")]
 pub use attention::{AttentionInputs, attention, attention_bound};
+#[cfg(feature = "attention")]
+pub use attention_backward::{attention_backward, attention_backward_bound};
 pub use axpy::{axpy, axpy_bound};
 #[cfg(feature = "nn")]
 pub use batch_norm::{batch_norm, batch_norm_bound};
@@ -152,6 +168,8 @@ pub use batch_norm_backward::{batch_norm_backward, batch_norm_backward_bound};
 pub use batch_norm_train::{batch_norm_train, batch_norm_train_bound};
 #[cfg(feature = "nn")]
 pub use bias_backward::{bias_backward, bias_backward_bound};
+#[cfg(feature = "nn")]
+pub use binary_cross_entropy::{binary_cross_entropy, binary_cross_entropy_bound};
 #[cfg(feature = "image")]
 pub use blur::{blur, blur_bound};
 #[cfg(feature = "quantize")]
@@ -180,6 +198,8 @@ pub use filter1d::{filter1d, filter1d_bound};
 pub use filter2d::{filter2d, filter2d_bound};
 #[cfg(feature = "conv")]
 pub use filter3d::{filter3d, filter3d_bound};
+#[cfg(feature = "primitives")]
+pub use frontier::frontier;
 #[cfg(feature = "nn")]
 pub use gather_rows::gather_rows;
 #[cfg(feature = "image")]
@@ -219,8 +239,12 @@ pub use partition::partition;
 pub use pool::{pool, pool_bound};
 #[cfg(feature = "nn")]
 pub use pool_backward::{pool_backward, pool_backward_bound};
+#[cfg(feature = "nn")]
+pub use pool_backward_weights::{pool_backward_weights, pool_backward_weights_bound};
 #[cfg(feature = "sparse")]
 pub use power::{page_rank, power_iteration};
+#[cfg(feature = "primitives")]
+pub use quadtree::{quadtree, quadtree_square};
 #[cfg(feature = "quantize")]
 pub use quantize::{code, quantize, quantize_by};
 #[cfg(feature = "primitives")]

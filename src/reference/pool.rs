@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::activation::{activate, activation_errors};
-use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_shape};
+use super::judge::{Wanted, by_input, descriptor, input, named, output_shape};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::{Pool2d, PoolKind, Windows};
@@ -12,7 +12,7 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Pool2d>(form)?;
     by_input!(form, 0, [f32, f16], T => {
-        let (x, bias) = (input::<T>(form, 0)?, optional_input(form, 1)?);
+        let (x, bias) = (input::<T>(form, 0)?, named(form, "bias")?);
         let bound = pool_bound(op, x, bias)?;
         Ok(vec![Wanted::near(&output_shape(form, 0), pool(op, x, bias)?, bound)?])
     })

@@ -1,17 +1,21 @@
 //! Stochastic gradient descent.
 
 use super::Number;
-use super::judge::{Wanted, descriptor, each_output, input, optional_input};
+use super::judge::{Wanted, descriptor, each_output, input, named};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::Sgd;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, parameters, gradients) = (descriptor::<Sgd>(form)?, input::<f32>(form, 0)?, input(form, 1)?);
+    let (parameters, gradients) = (input::<f32>(form, 0)?, input(form, 1)?);
+    let rate = named::<f32>(form, "device-rate")?;
+    let op = &rate.into_iter().flatten().fold(descriptor::<Sgd>(form)?.clone(), |op, rate| op.at_rate(*rate));
     let still = vec![0.0; parameters.len()];
-    let velocity = optional_input(form, 2)?.unwrap_or(&still);
-    // Without a velocity the form has one output, and the second result is dropped.
+    // Without a velocity the form has one output.
+    let moves = form.outputs().count() > 1;
+    let velocity = if moves { input(form, 2)? } else { &still };
+    // Without a velocity the second result is dropped.
     each_output(
         form,
         sgd(op, parameters, gradients, velocity),

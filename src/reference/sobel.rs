@@ -8,10 +8,11 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::image::{Gradient, Sobel};
 use crate::program::Form;
+use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let op = descriptor::<Sobel>(form)?;
-    by_input!(form, 0, [u8, f32], T => {
+    by_input!(form, 0, [u8, f16, f32], T => {
         let x = input::<T>(form, 0)?;
         let (mut want, mut bound) = (sobel(op, x), sobel_bound(op, x));
         if T::DTYPE == DType::U8 {

@@ -20,7 +20,8 @@ impl Area<'_> {
             Area::Given(bytes) => bytes.len(),
             Area::Scratch(n) => *n as usize,
         };
-        let mut bytes = filled(op, len.max(4).next_multiple_of(4), 0)?;
+        // A uniform is whole vec4s.
+        let mut bytes = filled(op, len.max(4).next_multiple_of(16), 0)?;
         match self {
             Area::Given(given) => bytes[..len].copy_from_slice(given),
             Area::Scratch(_) => bytes[..len].fill(options.scratch_byte),
@@ -81,8 +82,9 @@ impl SimLaunch {
             ));
         }
         let mut bound = vec![None; code.memories.len()];
-        for ((at, _), binding) in wanted.iter().skip(params).zip(&dispatch.bindings) {
-            let size = binding.size.max(4).saturating_add(3) / 4 * 4;
+        for ((at, memory), binding) in wanted.iter().skip(params).zip(&dispatch.bindings) {
+            let unit = if matches!(memory, DeclaredMemory::Binding { uniform: true, .. }) { 16 } else { 4 };
+            let size = binding.size.max(4).saturating_add(unit - 1) / unit * unit;
             bound[*at] = Some(Bind { area: area(binding.resource)?, offset: binding.offset, size });
         }
         let grid = match dispatch.grid {

@@ -23,7 +23,8 @@ const SHARED_ROW: f64 = 3e-12;
 impl Statistics {
     /// Predicts the seconds of [`Spmv`] by the formats `csr`, `ell`, `jds`, `coo` and `hybrid`, in this order: the
     /// larger of the time to read what the format stores, padding included, and the time of the thread with the longest
-    /// walk, and the dispatches. The constants are those of an H100. Gathers of `x`, alike in all formats, are left out.
+    /// walk, and the dispatches. The constants are those of an H100. Gathers of `x`, alike in all formats, are left
+    /// out.
     ///
     /// ```
     /// use tilework::program::DeviceProfile;

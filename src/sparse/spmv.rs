@@ -314,7 +314,11 @@ impl Op<f32> for Spmv {
         }
         let mut lowering = SpmvLowering { spmv: self, matrix: self.matrix, profile, policy, program };
         lowering.lower(product)?;
-        Ok(lowering.program)
+        let mut program = lowering.program;
+        // An entry loads its element of x.
+        let gathered = if product { self.matrix.entries.saturating_sub(self.matrix.cols) } else { 0 };
+        program.traffic = program.requested().map(|bytes| bytes + 4.0 * gathered as f64);
+        Ok(program)
     }
 }
 

@@ -57,6 +57,34 @@ fn conv_matches_reference_for_every_layer() {
 }
 
 #[test]
+fn implicit_adds_slices_of_its_sums() {
+    for device in devices() {
+        for (number, op) in layers(device) {
+            let [x, w, _] = lengths(&op, shape(number));
+            let mut random = Random::new(number);
+            let (x, w) = (random.elements::<f32>(x), random.elements::<f32>(w));
+            let bias = random.elements::<f32>(op.weights_shape()[0]);
+            let bias = (number % 2 == 0).then_some(&bias[..]);
+            let op =
+                op.activation(Activation::Tanh).variant("implicit").slices([2, 3, 2000][number as usize % 3]);
+            let (want, bound) = (conv(&op, &x, &w, bias).unwrap(), conv_bound(&op, &x, &w, bias).unwrap());
+            let got = run(device, &op, &x, &w, bias).unwrap();
+            assert_close(&format!("{}: {op:?}", device.label), &numbers(&got), &numbers(&want), &bound);
+        }
+    }
+}
+
+#[test]
+fn a_layer_of_few_outputs_is_cut_into_slices_on_a_card() {
+    let lowered = |op: &Conv2d| Op::<f32>::lower(op, &DeviceProfile::h100()).unwrap();
+    let few = lowered(&Conv2d::new([1, 2048, 7, 7], 512, [1, 1]));
+    assert_eq!((few.variant(), few.dispatches.len()), ("implicit", 2), "{}", few.decision.why);
+    assert!(few.scratch_bytes() > 0);
+    let many = lowered(&Conv2d::new([32, 3, 224, 224], 64, [7, 7]).stride([2, 2]).pad([3, 3]));
+    assert_eq!((many.variant(), many.dispatches.len(), many.scratch_bytes()), ("implicit", 1, 0));
+}
+
+#[test]
 fn conv_applies_activations_after_the_bias() {
     for device in devices() {
         let mut random = Random::new(5);

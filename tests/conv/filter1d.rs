@@ -83,7 +83,6 @@ fn filter1d_rejects_invalid_arguments() {
     let kind = |op: Filter1d| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Filter1d::new(9, &[])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter1d::new(9, &[1.0; 4])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Filter1d::new(2, &[1.0; 3])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter1d::new(9, &[f32::NAN])), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter1d::new(9, &[1.0]).variant("fastest")), ErrorKind::InvalidArgument);
     assert_eq!(

@@ -182,13 +182,6 @@ fn filter2d_rejects_invalid_arguments() {
         let e = error(Filter2d::new([9, 9], f, &ones[..f[0] * f[1]]));
         assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("odd"), "{e}");
     }
-    for (h, w, f) in [(1, 9, [3, 3]), (9, 1, [3, 3]), (1, 1, [3, 1]), (4, 9, [5, 5])] {
-        let e = error(Filter2d::new([h, w], f, &ones[..f[0] * f[1]]));
-        assert!(
-            e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("larger than the input"),
-            "{e}"
-        );
-    }
     assert_eq!(error(Filter2d::new([9, 9], [3, 3], &ones)).kind(), ErrorKind::Shape);
     assert_eq!(error(Filter2d::new([9, 9], [1, 1], &[f32::INFINITY])).kind(), ErrorKind::InvalidArgument);
     assert_eq!(

@@ -92,7 +92,6 @@ fn filter3d_rejects_invalid_arguments() {
     let kind = |op: Filter3d| op.plan::<f32>(gpu).unwrap_err().kind();
     let ones = [1.0; 27];
     assert_eq!(kind(Filter3d::new([9, 9, 9], [2, 3, 3], &ones[..18])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(Filter3d::new([1, 9, 9], [3, 3, 3], &ones)), ErrorKind::InvalidArgument);
     assert_eq!(kind(Filter3d::new([9, 9, 9], [3, 3, 1], &ones)), ErrorKind::Shape);
     assert_eq!(kind(Filter3d::new([9, 9, 9], [usize::MAX, 3, 1], &ones)), ErrorKind::TooLarge);
     assert_eq!(kind(Filter3d::new([1 << 12, 1 << 12, 1 << 12], [1, 1, 1], &[1.0])), ErrorKind::TooLarge);

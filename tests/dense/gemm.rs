@@ -101,7 +101,7 @@ where
 }
 
 /// Variants with short kernels: they run the long lists.
-const SHORT: [&str; 5] = ["auto", "naive", "tiled", "coarsened", "register-direct"];
+const SHORT: [&str; 6] = ["auto", "naive", "tiled", "coarsened", "register-direct", "register-staged"];
 /// Variants with unrolled inner loops, each form of which compiles slowly.
 const LONG: [&str; 4] = ["register", "double", "split-k", "split-k-atomic"];
 
@@ -230,6 +230,21 @@ fn register_tiles_of_any_size_match_reference() {
 }
 
 #[test]
+fn rows_of_any_width_match_reference_rolled_and_unrolled() {
+    let Some(device) = devices().first() else { return };
+    let tiles = [([16, 4, 4], 4), ([8, 16, 5], 16), ([64, 24, 1], 24), ([40, 64, 7], 64)];
+    for (i, ([m, n, k], columns)) in tiles.into_iter().enumerate() {
+        for shape in Shape::all(53, 60 + i, 39 + i) {
+            let tile = shape.op(0).tile(ProductTile { m, n, k });
+            let by_thread = shape.op(0).thread_tile(ThreadTile { rows: 1, columns });
+            for op in [tile.clone().rolled(), tile.unrolled(), by_thread] {
+                check_in::<f32>(device, &SHORT[4..], &op, &Data::random(i as u64, shape, 0, true));
+            }
+        }
+    }
+}
+
+#[test]
 fn slices_of_k_match_reference() {
     let Some(device) = devices().first() else { return };
     for (k, slices) in [(1, 1), (7, 100), (64, 3), (1001, 7), (1001, 1)] {
@@ -280,6 +295,42 @@ fn run_biased(gpu: &Gpu, op: Gemm, data: &Data<f32>, halves: Option<[&[f16]; 2]>
     }
     rec.submit().unwrap();
     c.read().unwrap()
+}
+
+#[test]
+fn alpha_and_beta_of_an_operand_match_reference_in_every_variant() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (i, (m, n, k)) in [(37, 20, 24), (21, 18, 13), (5, 6, 0)].into_iter().enumerate() {
+            let shape = Shape { m, n, k, trans_a: i == 1, trans_b: false };
+            for variant in names().filter(|v| device.main || SHORT[..2].contains(v)) {
+                let given = shape.op(4).alpha(7.0).variant(variant).with_scalars().with_bias();
+                let plan = given.plan::<f32>(gpu).unwrap();
+                for [alpha, beta] in [[-2.5, 0.5], [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]] {
+                    let mut data = Data::<f32>::random(i as u64, shape, 4, true);
+                    // A NaN that a factor of 0 must stop.
+                    if alpha == 0.0 {
+                        data.a.fill(f32::NAN);
+                    }
+                    if beta == 0.0 {
+                        data.c.fill(f32::NAN);
+                    }
+                    let op = shape.op(4).alpha(alpha).beta(beta).with_bias();
+                    let bias = Some(&data.bias[..]);
+                    let want = gemm(&op, &data.a, &data.b, bias, &data.c).unwrap();
+                    let bound = gemm_bound(&op, &data.a, &data.b, bias, &data.c).unwrap();
+                    let [a, b, c, bias] =
+                        [&data.a, &data.b, &data.c, &data.bias].map(|x| gpu.upload(x).unwrap());
+                    let scalars = gpu.upload(&[alpha, beta]).unwrap();
+                    let mut rec = gpu.recorder();
+                    plan.with_scalars(&scalars).with_bias(&bias).record(&mut rec, &a, &b, &c).unwrap();
+                    rec.submit().unwrap();
+                    let what = format!("{}: {alpha} {beta} {given:?}", device.label);
+                    assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -460,7 +511,15 @@ fn rejects_invalid_arguments() {
     };
     assert_eq!(tiled("tiled", [16, 16, 16], [1, 2]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("coarsened", [16, 16, 16], [1, 3]), ErrorKind::InvalidArgument);
-    assert_eq!(tiled("register-direct", [16, 32, 4], [1, 16]), ErrorKind::InvalidArgument);
+    for variant in ["register-direct", "register-staged"] {
+        assert_eq!(tiled(variant, [16, 32, 4], [1, 16]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [16, 18, 4], [1, 18]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [64, 68, 4], [1, 68]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [15, 32, 4], [1, 32]), ErrorKind::InvalidArgument);
+        assert_eq!(tiled(variant, [16, 16, 4], [2, 16]), ErrorKind::InvalidArgument);
+        let long = Gemm::new(4, 4, 4).variant(variant).tile(ProductTile { m: 32, n: 64, k: 65 });
+        assert_eq!(kind(long.unrolled()), ErrorKind::InvalidArgument);
+    }
     assert_eq!(tiled("register", [16, 16, 4], [4, 6]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("double", [18, 16, 4], [4, 4]), ErrorKind::InvalidArgument);
     assert_eq!(tiled("split-k", [16, 16, 5], [4, 4]), ErrorKind::InvalidArgument);

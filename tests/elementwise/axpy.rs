@@ -4,7 +4,7 @@ use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::prelude::*;
 use tilework::reference::{axpy, axpy_bound};
-use tilework::{Element, ErrorKind, Result};
+use tilework::{DType, Element, ErrorKind, Result};
 
 fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Axpy::variants().iter().map(|v| v.name))
@@ -14,6 +14,20 @@ fn run<T: Element>(gpu: &Gpu, op: &Axpy, x: &[T], y: &[T]) -> Result<Vec<T>> {
     let (x, y) = (gpu.upload(x)?, gpu.upload(y)?);
     let mut rec = gpu.recorder();
     op.plan::<T>(gpu)?.record(&mut rec, &x, &y)?;
+    rec.submit()?;
+    y.read()
+}
+
+/// Takes alpha from an operand, of f32 for the floats.
+fn run_given<T: Element>(gpu: &Gpu, variant: &str, alpha: f64, x: &[T], y: &[T]) -> Result<Vec<T>> {
+    let (x, y) = (gpu.upload(x)?, gpu.upload(y)?);
+    let plan = Axpy::new(x.len(), 1.0).with_alpha().variant(variant).plan::<T>(gpu)?;
+    let mut rec = gpu.recorder();
+    match T::DTYPE {
+        DType::I32 => plan.with_alpha(&gpu.upload(&[alpha as i32])?).record(&mut rec, &x, &y)?,
+        DType::U32 => plan.with_alpha(&gpu.upload(&[alpha as u32])?).record(&mut rec, &x, &y)?,
+        _ => plan.with_alpha(&gpu.upload(&[alpha as f32])?).record(&mut rec, &x, &y)?,
+    }
     rec.submit()?;
     y.read()
 }
@@ -35,6 +49,8 @@ fn check_factors<T: Sample>(seed: u64, factors: &[f64]) {
         for (device, variant) in devices().iter().flat_map(|d| names().map(move |v| (d, v))) {
             let what = format!("{}: {alpha} x + y of {} {}, {variant}", device.label, x.len(), T::DTYPE);
             let got = run(&device.gpu, &Axpy::new(x.len(), alpha).variant(variant), &x, &y).unwrap();
+            assert_close(&what, &numbers(&got), &numbers(&want), &bound);
+            let got = run_given(&device.gpu, variant, alpha, &x, &y).unwrap();
             assert_close(&what, &numbers(&got), &numbers(&want), &bound);
         }
     }

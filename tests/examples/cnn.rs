@@ -2,6 +2,7 @@
 
 use super::program::{Example, Folder, path};
 use crate::support::{Random, gpu};
+use parts::models::{Model, Progress};
 use parts::{cli, learn, weights};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,9 @@ mod parts {
     use super::super::common;
 
     pub(super) mod cli;
+    pub(super) mod curve;
     pub(super) mod learn;
+    pub(super) mod models;
     pub(super) mod weights;
 }
 
@@ -55,28 +58,81 @@ fn folder(name: &str) -> Folder {
 const PROGRAM: Example = Example("cnn", cli::run);
 
 #[test]
-fn cnn_learns_a_small_set_and_reaches_its_loss() {
+fn cnn_learns_a_small_set_with_each_model_and_goes_on_with_the_same_bits() {
     let Some(gpu) = gpu() else { return };
     let data = pictures(100, 1);
-    let net = learn::network(8, 8);
-    let run = |epochs: usize| {
-        let how = learn::Training { epochs, batch: 20, rate: 6e-3, seed: 3 };
-        let (mut losses, mut seen) = (Vec::new(), 0);
-        let done = |epoch: &learn::Epoch| {
-            assert!(epoch.images_per_second > 0.0);
-            losses.push(epoch.loss);
-            Ok(())
+    for model in Model::ALL {
+        // A perceptron needs no small steps.
+        let rate = if model == Model::Perceptron { 0.1 } else { 6e-3 };
+        let (batch, schedule) = (20, learn::Schedule::Constant);
+        let how = |epochs| learn::Training { model, epochs, batch, rate, schedule, seed: 3 };
+        let (net, optimizer) = (model.network(8, 8), model.optimizer());
+        let run = |how: &learn::Training, from: Progress| {
+            let (mut losses, mut seen, begin) = (Vec::new(), 0, from.epochs);
+            let done = |epoch: &learn::Epoch, now: &Progress| {
+                assert!(epoch.images_per_second > 0.0);
+                losses.push(epoch.loss);
+                assert_eq!(now.epochs, begin + losses.len());
+                Ok(())
+            };
+            let (end, all) = learn::train(gpu, how, &data, from, |n, _| seen += n, done).unwrap();
+            assert_eq!((seen, all.len()), ((how.epochs - begin) * 100, (how.epochs - begin) * 5));
+            (losses, end)
         };
-        let parameters = learn::train(gpu, &net, &data, &how, |n, _| seen += n, done).unwrap();
-        assert_eq!(seen, epochs * 100);
-        (losses, parameters)
+        let start = || Progress::start(&net, &optimizer, 3).unwrap();
+        let (losses, end) = run(&how(6), start());
+        assert!(losses[0] > 0.25 && losses[5] < 0.1 * losses[0], "{model:?}: {losses:?}");
+        let (confusion, _) = learn::test(gpu, model, &end.parameters, &pictures(50, 2)).unwrap();
+        // A perceptron needs more than these 30 steps.
+        let least = if model == Model::Perceptron { 0.75 } else { 1.0 };
+        assert!(confusion.accuracy() >= least, "{model:?}: {}", confusion.accuracy());
+        // From the middle on, the same bits.
+        let (_, middle) = run(&how(2), start());
+        assert!(run(&how(6), middle).1 == end, "{model:?}");
+    }
+}
+
+#[test]
+fn cnn_goes_on_from_a_checkpoint_and_draws_its_losses() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = folder("resumes");
+    let [kept, curve, other] = ["k.safetensors", "loss.svg", "o.safetensors"].map(|name| folder.0.join(name));
+    let base = ["train", "--data", path(&folder.0), "--batch", "40", "--model", "mlp"];
+    let run = |more: &[&str]| PROGRAM.succeeds(&[&base, more].concat());
+    let whole = run(&["--epochs", "2", "--checkpoint", path(&kept), "--curve", path(&curve)]);
+    assert!(fs::read_to_string(&curve).unwrap().contains("Loss of mlp"));
+    // After the last epoch there is nothing to do but test: the same table.
+    let again = run(&["--epochs", "2", "--checkpoint", path(&kept), "--resume"]);
+    let table = |out: &str| out[out.find("class").unwrap()..].rsplit_once(',').unwrap().0.to_owned();
+    assert_eq!(table(&whole), table(&again));
+    assert!(!again.contains("epoch") && whole.contains("epoch 2"), "{again}");
+    let refused = |more: &[&str], text: &str| {
+        assert_eq!(PROGRAM.rejects(&[&base, more].concat(), text), "");
     };
-    let (losses, parameters) = run(6);
-    assert!(losses[0] > 0.5 && losses[5] < 0.1, "{losses:?}");
-    let (confusion, _) = learn::test(gpu, &net, &parameters, &pictures(50, 2)).unwrap();
-    assert_eq!(confusion.accuracy(), 1.0);
-    // The same initial weights, bit for bit.
-    assert_eq!(run(1).0[0].to_bits(), losses[0].to_bits());
+    refused(&["--resume"], "--resume needs --checkpoint");
+    refused(
+        &["--checkpoint", path(&kept), "--resume", "--epochs", "3"],
+        "was written with --model mlp --epochs 2",
+    );
+    refused(&["--checkpoint", path(&other), "--resume"], "o.safetensors");
+    let net = Model::Mlp.network(8, 8);
+    weights::save(&other, &net, &net.initial(1).unwrap()).unwrap();
+    refused(&["--checkpoint", path(&other), "--resume"], "is no checkpoint");
+    refused(&["--curve", "loss.gif"], "must end with .svg or .png");
+    refused(&["--schedule", "linear"], "--schedule linear: must be one of constant, cosine, steps");
+}
+
+#[test]
+fn cnn_schedules_fall_as_they_say() {
+    use learn::Schedule::{Constant, Cosine, Steps};
+    let of = |schedule: learn::Schedule| [0, 45, 89].map(|step| schedule.share(step, 90));
+    assert_eq!(of(Constant), [1.0; 3]);
+    let [first, middle, last] = of(Cosine);
+    assert!(first == 1.0 && (middle - 0.5).abs() < 1e-12 && last < 1e-3);
+    let [first, middle, last] = of(Steps);
+    assert!(first == 1.0 && (middle - 0.1).abs() < 1e-12 && (last - 0.01).abs() < 1e-12);
 }
 
 #[test]
@@ -118,10 +174,11 @@ fn cnn_rejects_invalid_data_and_weights() {
     refused(&["train", "--batch", "0"], "--batch 0");
     refused(&["train", "--seed", "1", "--seed", "1"], "--seed is given twice");
     refused(&["train", "--batch", "161"], "the number of images, 160");
-    refused(&["train", "--rate", "-1"], "rate is -1");
+    refused(&["train", "--rate", "-1"], "--rate -1: must be");
+    refused(&["train", "--model", "vgg"], "--model vgg: must be one of cnn, lenet, mlp, perceptron");
 
     // Tensors of another network: one misshapen, one missing, one too many.
-    let net = learn::network(8, 8);
+    let net = Model::Cnn.network(8, 8);
     let other = tilework::nn::Sequential::new([1, 8, 8]).conv(16, [3, 3], [1, 1], [1, 1]);
     weights::save(&file, &other, &other.initial(1).unwrap()).unwrap();
     refused(&test, "`0.weight` is [16, 1, 3, 3] of F32; the network needs [32, 1, 3, 3]");
@@ -150,7 +207,7 @@ fn cnn_rejects_invalid_data_and_weights() {
 
 #[test]
 fn weights_survive_a_round_trip() {
-    let net = learn::network(8, 8);
+    let net = Model::Cnn.network(8, 8);
     let values = net.initial(9).unwrap();
     let folder = Folder::new("weights");
     let file = folder.0.join("w.safetensors");
@@ -173,9 +230,9 @@ fn published_weights_classify_real_digits() {
         data.images = some.iter().flat_map(|&i| data.images[784 * i..784 * (i + 1)].to_vec()).collect();
         data.shape[0] = some.len();
     }
-    let net = learn::network(28, 28);
+    let net = Model::Cnn.network(28, 28);
     let parameters = weights::load(&folder.join("weights.safetensors"), &net).unwrap();
-    let (confusion, _) = learn::test(gpu, &net, &parameters, &data).unwrap();
+    let (confusion, _) = learn::test(gpu, Model::Cnn, &parameters, &data).unwrap();
     // 99.85 % was published, on all of them.
     assert!(confusion.accuracy() > 0.998, "{}", confusion.accuracy());
 }

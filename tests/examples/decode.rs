@@ -1,10 +1,11 @@
 //! The `decode` example: the decoder against f64 and against itself token by token, its head, and its errors.
 
+use super::common::Random;
 use super::common::network::exact::{Heads, add, attention, linear};
 use super::common::network::layers::{Linear, Storage};
 use super::program::{Example, Folder, path};
 use crate::support::gpu;
-use parts::{cli, model, text, weights};
+use parts::{cli, model, text, train, transformer, weights};
 use tilework::Activation;
 use tilework::attention::KvType;
 use tilework::reference::activate;
@@ -17,6 +18,8 @@ mod parts {
     mod head;
     pub(super) mod model;
     pub(super) mod text;
+    pub(super) mod train;
+    pub(super) mod transformer;
     pub(super) mod weights;
 }
 
@@ -166,4 +169,66 @@ fn counting_predicts_repeated_text() {
     assert_eq!((text.fitted.len(), text.judged.len()), (3, 1));
     let [single, pairs] = text.by_counting();
     assert!((2.0..2.4).contains(&single) && (1.0..1.3).contains(&pairs), "{single} {pairs}");
+}
+
+#[test]
+fn gradients_of_the_transformer_match_differences_of_its_loss() {
+    let Some(gpu) = gpu() else { return };
+    let shape = weights::Shape { layers: 2, width: 32, heads: 4, kv_heads: 2, context: 6 };
+    let symbols = train::Symbols::of(b"abcabdabeabf, abc");
+    let tensors = transformer::Tensors::new(&shape, symbols.count());
+    let start = tensors.initial(3);
+    let parameters = gpu.upload(&start).unwrap();
+    let forward = transformer::Forward::new(gpu, shape, 3, symbols.count(), &parameters).unwrap();
+    let trainer = transformer::Trainer::new(forward, 0.01).unwrap();
+    let [ids, next] = symbols.draw(&mut Random::new(1), 3, shape.context);
+    trainer.differentiate(&ids, &next).unwrap();
+    let gradients = trainer.gradients.read().unwrap();
+    for tensor in &tensors.all {
+        // Along the tensor's gradient the loss grows by its square.
+        let own = &gradients[tensor.at..][..tensor.len()];
+        let square: f32 = own.iter().map(|x| x * x).sum();
+        assert!(square > 0.0, "{tensor:?}");
+        let step = 0.005 / square.sqrt();
+        let loss = |by: f32| {
+            let mut moved = start.clone();
+            moved[tensor.at..][..tensor.len()].iter_mut().zip(own).for_each(|(x, g)| *x += by * g);
+            parameters.slice(..).unwrap().write(&moved).unwrap();
+            trainer.differentiate(&ids, &next).unwrap()
+        };
+        let slope = (loss(step) - loss(-step)) / (2.0 * step);
+        assert!((slope / square - 1.0).abs() < 0.01, "{tensor:?}: {slope}, {square}");
+    }
+}
+
+#[test]
+fn train_learns_a_text_and_writes_a_line() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("train");
+    let file = folder.file("a.txt", "the cat sat on the mat. ".repeat(20).as_bytes());
+    let (program, name, picture) = (Example("decode", cli::run), path(&file), folder.0.join("loss.svg"));
+    let small = ["--width", "32", "--heads", "4", "--context", "24", "--rate", "0.01", "--steps", "60"];
+    let more = ["--batch", "4", "--length", "24", "--picture", path(&picture)];
+    let out = program.succeeds(&[&["train", name], &small[..], &more].concat());
+    let losses: Vec<f32> = (out.lines().filter(|line| line.starts_with("step ")))
+        .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+        .collect();
+    // There are 11 kinds of characters, and ln 11 is 2.4.
+    assert!(losses.len() == 10 && losses[0] > 1.5 && losses[9] < 0.3, "{out}");
+    let line = out.lines().last().unwrap();
+    assert!(line.len() == 24 && line.contains(" the "), "{out}");
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("Loss of"), "{out}");
+
+    program.rejects_early(&[
+        (&["train"], "no text is named"),
+        (&["train", name, "--epochs", "3"], "--epochs: not used with `train`"),
+        (&[name, "--steps", "3"], "--steps: needs `train`"),
+        (&["train", name, "--context", "480"], "480 bytes of 11 kinds are too few"),
+        (&["train", name, "--steps", "0"], "--steps 0"),
+        (&["train", name, "--rate", "-1"], "rate"),
+        (&["train", name, "--picture", "loss.txt"], ".svg or .png"),
+        (&["train", "nowhere.txt"], "nowhere.txt"),
+    ]);
 }

@@ -49,6 +49,25 @@ fn occupancy_of_a_workgroup_is_calculated() {
         of(&format!("{block} {small}")),
         "1 at a time, 9 of 32 warps: occupancy 28.1 %, bound by shared memory"
     );
+    // The best of four blocks is 14 warps of 32.
+    for (block, warps) in [
+        ("--threads 160 --shared 7K --registers 1K", "10 of 32 warps: occupancy 31.2 %"),
+        ("--threads 224 --shared 8K --registers 6K", "14 of 32 warps: occupancy 43.8 %"),
+        ("--threads 96 --shared 4K --registers 2K", "12 of 32 warps: occupancy 37.5 %"),
+    ] {
+        let line = of(&format!("{block} {small}"));
+        assert!(line.contains(warps), "{line}");
+    }
+    // 10 registers a thread fill 1536 threads, 12 leave room for 5 blocks, and 8 blocks are the most.
+    for (block, held) in [
+        ("--threads 256 --registers 2560", "6 at a time, 48 of 48"),
+        ("--threads 256 --registers 3K", "5 at a time, 40 of 48"),
+        ("--threads 512 --registers 5632", "2 at a time, 32 of 48"),
+        ("--threads 128", "8 at a time, 32 of 48"),
+    ] {
+        let line = of(&format!("{block} --limits 1536,8,16K,16K"));
+        assert!(line.starts_with(held), "{line}");
+    }
     // 100 threads take 4 warps.
     assert_eq!(
         of("--threads 100 --limits 1024,16,16K,16K"),
@@ -102,6 +121,10 @@ fn explain_compares_variants_with_the_roofline() {
     let analysis = &out[out.find("\nanalysis").unwrap()..];
     assert_eq!(line(analysis, "naive")[2], "1", "the definition loads each element for each use: {out}");
     assert!(line(analysis, "tiled")[2].parse::<f64>().unwrap() > 1.0, "{out}");
+    assert!(out.contains("coalescing: % used of the 32-byte sectors"), "{out}");
+    // Predictions differ by variant: each requests other bytes.
+    let predicted = |variant| line(&out, variant).iter().rev().nth(3).unwrap().parse::<f64>().unwrap();
+    assert!(predicted("naive") > predicted("tiled"), "{out}");
     let svg = fs::read_to_string(&path).unwrap();
     for part in
         ["<svg", "GFLOP/s", "operations per byte requested by workgroups", "GB/s", "naive (", "register ("]

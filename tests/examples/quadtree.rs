@@ -2,9 +2,8 @@
 
 use super::program::{Example, Folder};
 use crate::support::{devices, gpu};
-use parts::builder::Builder;
 use parts::points::{Point, Shape};
-use parts::tree::{Cell, Rule, Square, Tree};
+use parts::tree::{Builder, Rule, Tree};
 use parts::{cli, points};
 use std::fs;
 use std::path::Path;
@@ -14,7 +13,6 @@ use tilework::Gpu;
 mod parts {
     use super::super::common;
 
-    pub(super) mod builder;
     pub(super) mod cli;
     mod picture;
     pub(super) mod points;
@@ -22,132 +20,55 @@ mod parts {
     pub(super) mod tree;
 }
 
-/// Builds a tree in one submission and compares it with the CPU's.
-fn build(
-    gpu: &Gpu,
-    points: &[Point],
-    (leaf, deepest): (u32, u32),
-    limit: usize,
-) -> (Tree, Result<(), String>) {
-    let (square, rule) = (Square::around(points), Rule { leaf, deepest });
-    let builder = Builder::new(gpu, points, &square, rule, limit).unwrap();
+/// Builds a tree and compares it with the reference.
+fn build(gpu: &Gpu, points: &[Point], rule: Rule) -> (Tree, Result<(), String>) {
+    let (builder, rule) = Builder::new(gpu, points, rule).unwrap();
     let mut rec = gpu.recorder();
-    (0..builder.stages()).try_for_each(|stage| builder.record(&mut rec, stage)).unwrap();
+    builder.record(&mut rec).unwrap();
     rec.submit().unwrap();
     let tree = builder.read().unwrap();
-    let checked = tree.check(points, &square, rule, &builder.room);
+    let checked = tree.check(points, rule);
     (tree, checked)
 }
 
-/// Cells of each level.
-fn sizes(tree: &Tree) -> Vec<usize> {
-    tree.levels.iter().map(|(summary, _)| summary.cells).collect()
-}
-
 #[test]
-fn quadtrees_match_the_cpu() {
+fn quadtrees_of_generated_points_match_the_reference() {
     for device in devices() {
-        let sizes: &[usize] = if device.main { &[0, 1, 2, 17, 1000, 30_000] } else { &[1000] };
-        for &n in sizes {
-            for (shape, rule) in [
-                (Shape::Uniform, (16, 5)),
-                (Shape::Clusters, (1, 16)),
-                (Shape::Spiral, (3, 9)),
-                (Shape::Spiral, (1, 0)),
-                (Shape::Uniform, (2000, 12)),
-            ] {
-                let points = points::generate(shape, n, n as u64).unwrap();
-                let (tree, checked) = build(&device.gpu, &points, rule, usize::MAX);
-                assert_eq!(checked, Ok(()), "{}: {n} {shape:?} {rule:?}", device.label);
-                assert!(tree.levels.iter().all(|(s, _)| s.wanted == s.split));
-                assert_eq!(tree.leaves().map(|(_, cell)| cell.count as usize).sum::<usize>(), n);
-            }
+        for (shape, leaf, deepest, limit) in [
+            (Shape::Uniform, 16, 5, usize::MAX),
+            (Shape::Clusters, 1, 16, usize::MAX),
+            (Shape::Spiral, 3, 9, 100),
+        ] {
+            let points = points::generate(shape, 1000, 7).unwrap();
+            let rule = Rule { leaf, deepest, limit };
+            let (tree, checked) = build(&device.gpu, &points, rule);
+            assert_eq!(checked, Ok(()), "{}: {shape:?}", device.label);
+            assert_eq!(tree.leaves().map(|cell| cell.count).sum::<u32>(), 1000);
+            let full = tree.levels(rule).iter().find(|s| s.split < s.wanted).copied();
+            assert_eq!(full.is_some(), limit < usize::MAX, "{shape:?}");
+            assert!(full.is_none_or(|s| s.to_string().contains("there is room for the children of")));
         }
     }
 }
 
 #[test]
-fn a_small_quadtree_matches_a_known_one() {
-    // One point in each lower quarter, none in the upper left one, and three in the upper right one, two of
-    // which separate later.
+fn the_tree_check_finds_errors() {
+    let Some(gpu) = gpu() else { return };
     let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
-    for device in devices() {
-        let (tree, checked) = build(&device.gpu, &points, (1, 16), usize::MAX);
-        assert_eq!(checked, Ok(()), "{}", device.label);
-        assert_eq!(sizes(&tree), [1, 4, 4, 4], "{}", device.label);
-        let cell = |path, first, count, child| Cell { path, first, count, child };
-        let quarters =
-            [cell(0, 0, 1, None), cell(1, 1, 1, None), cell(2, 2, 0, None), cell(3, 2, 3, Some(0))];
-        assert_eq!(tree.levels[0].1, [cell(0, 0, 5, Some(0))]);
-        assert_eq!(tree.levels[1].1, quarters);
-        assert_eq!(tree.order[..2], [0, 2]);
-        // The check finds errors.
-        let square = Square::around(&points);
-        let rule = Rule { leaf: 1, deepest: 16 };
-        let room = [1, 8, 8, 8, 8];
-        let wrong = |change: &dyn Fn(&mut Tree)| {
-            let levels = tree.levels.clone();
-            let mut tree = Tree { levels, order: tree.order.clone() };
-            change(&mut tree);
-            tree.check(&points, &square, rule, &room).unwrap_err()
-        };
-        assert!(wrong(&|t| t.order.swap(0, 1)).contains("other points"));
-        assert!(wrong(&|t| t.levels[1].1[1].count = 2).contains("has 1 points"));
-        assert!(wrong(&|t| t.levels[1].1[3].child = None).contains("children"));
-        assert!(wrong(&|t| t.levels.truncate(3)).contains("level 3 has 4 cells; the device says 0"));
-    }
-}
-
-#[test]
-fn quadtrees_stop_at_inseparable_points() {
-    let corner = |i: u32| [(i % 9) as f32 / 8.0, (i / 9) as f32 / 8.0];
-    let cases: Vec<(&str, Vec<Point>)> = vec![
-        ("all in one place", vec![[3.5, -2.0]; 1000]),
-        ("two places far apart", (0..100).map(|i| [[-1e36, 0.0], [1e36, 9e35]][i % 2]).collect()),
-        ("two neighbours and one far away", vec![[0.0, 0.0], [1e-7, 0.0], [1.0, 1.0]]),
-        ("on the borders of cells", (0..81).map(corner).collect()),
-        ("on one line", (0..500).map(|i| [i as f32, 7.0]).collect()),
-        ("subnormal numbers apart", vec![[1e-40, 0.0], [0.0, 1e-42], [0.0, 0.0]]),
-        ("near the limit of what is taken", vec![[9e36, 9e36], [-9e36, -9e36], [9e36, -9e36]]),
-    ];
-    for device in devices() {
-        for (what, points) in &cases {
-            for deepest in [1, 7, 16] {
-                let (tree, checked) = build(&device.gpu, points, (2, deepest), usize::MAX);
-                assert_eq!(checked, Ok(()), "{}: {what}, {deepest}", device.label);
-                if points.len() == 1000 {
-                    let mut wanted = vec![4; deepest as usize + 1];
-                    wanted[0] = 1;
-                    assert_eq!(sizes(&tree), wanted, "{}: {what}", device.label);
-                }
-            }
-        }
-    }
-    // A point on a border belongs to the cell that begins there; on the last border, to the cell that ends there.
-    let square = Square::around(&[[0.0, 0.0], [8.0, 8.0]]);
-    assert_eq!(square.place([4.0, 8.0]), [32_768, 65_535]);
-    assert_eq!(square.place([3.999, 0.0]), [32_759, 0]);
+    let rule = Rule { leaf: 1, deepest: 16, limit: usize::MAX };
+    let (tree, checked) = build(gpu, &points, rule);
+    assert_eq!((checked, tree.cells.len()), (Ok(()), 13));
+    let wrong = |change: &dyn Fn(&mut Tree)| {
+        let mut tree = tree.clone();
+        change(&mut tree);
+        tree.check(&points, rule).unwrap_err()
+    };
+    assert!(wrong(&|t| t.order.swap(0, 1)).contains("point 0 of the order is Some(0)"));
+    assert!(wrong(&|t| t.cells[2].count = 2).contains("cell 2 is"));
+    assert!(wrong(&|t| t.cells.truncate(9)).contains("the device says None"));
     // Non-finite points are skipped.
-    let mixed =
-        vec![[0.0, 1.0], [f32::NAN, 0.0], [0.0, f32::INFINITY], [f32::NEG_INFINITY, 0.0], [-2e37, 0.0]];
+    let mixed = vec![[f32::NAN, 0.0], [0.0, 1.0], [f32::INFINITY, 0.0], [0.0, -1e38], [1e37, 0.0]];
     assert_eq!(points::finite(mixed), (vec![[0.0, 1.0]], 4));
-}
-
-#[test]
-fn a_full_level_stops_splitting_and_reports_it() {
-    for device in devices() {
-        let points = points::generate(Shape::Uniform, 5000, 3).unwrap();
-        for (limit, level) in [(4, 1), (7, 1), (16, 2), (100, 3)] {
-            let (tree, checked) = build(&device.gpu, &points, (4, 10), limit);
-            assert_eq!(checked, Ok(()), "{}: {limit}", device.label);
-            assert!(sizes(&tree).iter().all(|cells| *cells <= limit.max(1)), "{:?}", sizes(&tree));
-            let (summary, cells) = &tree.levels[level];
-            assert!(summary.wanted > summary.split, "{limit}: {summary:?}");
-            assert_eq!(cells.iter().filter(|cell| cell.child.is_some()).count(), summary.split);
-            assert!(summary.to_string().contains("there is room for the children of"));
-            assert_eq!(tree.leaves().map(|(_, cell)| cell.count).sum::<u32>(), 5000);
-        }
-    }
 }
 
 const PROGRAM: Example = Example("quadtree", cli::run);
@@ -191,13 +112,13 @@ fn quadtree_reads_points_and_writes_trees() {
     }
     let tree: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     assert_eq!(tree["cells"].as_array().unwrap().len(), 21);
-    assert_eq!(tree["cells"][0], serde_json::json!([0, 0, 0, 0, 4, 0]));
+    assert_eq!(tree["cells"][0], serde_json::json!([0, 0, 0, 0, 4, 1]));
     assert_eq!(tree["order"].as_array().unwrap().len(), 4);
     assert_eq!(tree["square"], serde_json::json!({ "low": [0.0, 0.0], "side": 1.0 }));
     let bytes = fs::read(&npy).unwrap();
     let cells = npyz::NpyFile::new(&bytes[..]).unwrap();
     assert_eq!(cells.shape(), [21, 6]);
-    assert_eq!(cells.into_vec::<i64>().unwrap()[..6], [0, 0, 0, 0, 4, 0]);
+    assert_eq!(cells.into_vec::<i64>().unwrap()[..6], [0, 0, 0, 0, 4, 1]);
 
     // No points, one, and all in one place.
     let empty = folder.file("empty.txt", b"# nothing\n");
@@ -209,7 +130,7 @@ fn quadtree_reads_points_and_writes_trees() {
     let (code, out, _) = PROGRAM.run(&[&name(&same), "--max-depth", "16", "--no-check"]);
     assert!(code == 0 && out.contains("65 cells, 49 of them leaves") && !out.contains("checked"), "{out}");
     let (code, out, _) = PROGRAM.run(&["--points", "3000", "--capacity", "8"]);
-    assert!(code == 0 && out.contains("want to split, and there is room for the children of 2"), "{out}");
+    assert!(code == 0 && out.contains("want to split, and there is room for the children of 0"), "{out}");
 }
 
 #[test]

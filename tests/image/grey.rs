@@ -2,9 +2,10 @@
 
 use super::pixels::check;
 use crate::support::{Device, Random, Sample, devices, gpu};
-use tilework::ErrorKind;
 use tilework::prelude::*;
+use tilework::program::{Ask, Settings};
 use tilework::reference::{grey, grey_bound};
+use tilework::{ErrorKind, HostArray};
 
 fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once("auto").chain(Grey::variants().iter().map(|v| v.name))
@@ -56,4 +57,14 @@ fn grey_rejects_invalid_arguments() {
     let mut rec = gpu.recorder();
     assert_eq!(plan.record(&mut rec, &rgb, &pixels).unwrap_err().kind(), ErrorKind::Shape);
     assert_eq!(plan.record(&mut rec, &rgb, rgb.slice(..4).unwrap()).unwrap_err().kind(), ErrorKind::Aliasing);
+}
+
+#[test]
+fn a_reference_refuses_what_grey_refuses() {
+    let op = tilework::operations().find(|op| op.name == "grey").unwrap();
+    let settings = Settings::new(op);
+    let image = HostArray::new(&[4, 4, 1], vec![7u8; 16]).unwrap();
+    let form = op.form(Ask::new(&settings).input(image)).unwrap();
+    let e = tilework::reference::wanted(op, &form).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument), "{e}");
 }

@@ -19,6 +19,9 @@ fn adam_matches_reference_with_both_kinds_of_decay() {
                     let given: [&[f32]; 5] = [&p, &g, m, v, &full];
                     let (want, bound) = (adam(&op, given), adam_bound(&op, given));
                     check(device, &format!("{n} {variant} {full:?}"), &op, &given, &want, &bound);
+                    let rated = Adam::new(n, 0.5).decay(0.1).when(decoupled, |op| op.decoupled());
+                    let given: [&[f32]; 6] = [&p, &g, m, v, &full, &[0.01]];
+                    check(device, &format!("{n} {variant}"), &rated.with_rate(), &given, &want, &bound);
                 }
             }
         }

@@ -34,6 +34,11 @@ fn batch_norm_train_matches_reference_for_every_shape() {
                 for variant in names(BatchNormTrain::variants()) {
                     let given: [&[f32]; 5] = [&x, &gamma, &beta, &mean, &variance];
                     check(device, &format!("{op:?}"), &op.clone().variant(variant), &given, &want, &bound);
+                    // In place the running statistics come first.
+                    let ([y, mean, variance], [of_y, of_mean, of_variance]) = (want.clone(), bound.clone());
+                    let (want, bound) = ([mean, variance, y], [of_mean, of_variance, of_y]);
+                    let op = op.clone().variant(variant).in_place();
+                    check(device, &format!("{op:?}"), &op, &given, &want, &bound);
                 }
             }
         }

@@ -101,6 +101,48 @@ fn pool_applies_activations() {
 }
 
 #[test]
+fn pool_takes_weights_from_an_operand() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (shape, kernel) in [([2, 3, 8, 8], [2, 2]), ([1, 2, 7, 9], [3, 2]), ([1, 1, 40, 30], [40, 30])] {
+            let (len, cells) = (shape.iter().product(), kernel[0] * kernel[1]);
+            let (x, bias) = (Random::new(1).elements::<f32>(len), Random::new(2).elements::<f32>(shape[1]));
+            let halves = Random::new(1).elements::<f16>(len);
+            let weights = Random::new(3).elements::<f32>(cells);
+            let of = |weights| {
+                Pool2d::new(PoolKind::Weighted(weights), shape, kernel).activation(Activation::Tanh)
+            };
+            let ([dx, db, dw], dh) =
+                ([&x, &bias, &weights].map(|v| gpu.upload(v).unwrap()), gpu.upload(&halves));
+            let (wanted, given) = (of(weights), of(vec![0.0; cells]).with_weights().with_bias());
+            for variant in ["auto", "direct", "large"] {
+                let given = given.clone().variant(variant);
+                let y = gpu.alloc::<f32>(wanted.output_shape().unwrap().iter().product()).unwrap();
+                let mut rec = gpu.recorder();
+                let plan = given.plan::<f32>(gpu).unwrap();
+                plan.with_weights(&dw).with_bias(&db).record(&mut rec, &dx, &y).unwrap();
+                rec.submit().unwrap();
+                let want = pool(&wanted, &x, Some(&bias)).unwrap();
+                let bound = pool_bound(&wanted, &x, Some(&bias)).unwrap();
+                let (got, what) = (y.read().unwrap(), format!("{}: {given:?}", device.label));
+                assert_close(&what, &numbers(&got), &numbers(&want), &bound);
+            }
+            let y = gpu.alloc::<f16>(wanted.output_shape().unwrap().iter().product()).unwrap();
+            let mut rec = gpu.recorder();
+            let plan = of(vec![0.0; cells]).with_weights().plan::<f16>(gpu).unwrap();
+            plan.with_weights(&dw).record(&mut rec, dh.as_ref().unwrap(), &y).unwrap();
+            rec.submit().unwrap();
+            let want = numbers(&pool(&wanted, &halves, None).unwrap());
+            let bound = pool_bound(&wanted, &halves, None).unwrap();
+            assert_close(&device.label, &numbers(&y.read().unwrap()), &want, &bound);
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    let e = Pool2d::new(PoolKind::Max, [1, 1, 4, 4], [2, 2]).with_weights().plan::<f32>(gpu).unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("max takes no weights"), "{e}");
+}
+
+#[test]
 fn pool_propagates_nan_and_infinities() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     for device in devices() {

@@ -49,6 +49,33 @@ fn check_random(
 }
 
 #[test]
+fn pool_backward_takes_weights_from_an_operand() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (shape, kernel) in [([2, 3, 8, 8], [2, 2]), ([1, 2, 7, 9], [3, 2])] {
+            let cells = kernel[0] * kernel[1];
+            let weights = Random::new(3).elements::<f32>(cells);
+            let of = |weights| Pool2dBackward::new(PoolKind::Weighted(weights), shape, kernel);
+            let (wanted, given) = (of(weights.clone()), of(vec![0.0; cells]).with_weights());
+            let x = Random::new(1).elements::<f32>(shape.iter().product());
+            let dy = Random::new(2).elements::<f32>(wanted.dy_shape().unwrap().iter().product());
+            let [input, gradient, dw] = [&x, &dy, &weights].map(|v| gpu.upload(v).unwrap());
+            let dx = gpu.alloc::<f32>(x.len()).unwrap();
+            let mut rec = gpu.recorder();
+            let plan = given.plan::<f32>(gpu).unwrap();
+            plan.with_weights(&dw).record(&mut rec, &input, &gradient, &dx).unwrap();
+            rec.submit().unwrap();
+            let (want, bound) =
+                (pool_backward(&wanted, &x, &dy).unwrap(), pool_backward_bound(&wanted, &x, &dy).unwrap());
+            assert_close(&device.label, &numbers(&dx.read().unwrap()), &numbers(&want), &bound);
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    let max = Pool2dBackward::new(PoolKind::Max, [1, 1, 4, 4], [2, 2]).with_weights();
+    assert_eq!(max.plan::<f32>(gpu).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
 fn pool_backward_matches_reference_for_every_window() {
     for device in devices() {
         check_random(device, [2, 3, 8, 8], [2, 2], |op| op);

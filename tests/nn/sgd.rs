@@ -17,6 +17,13 @@ fn sgd_matches_reference_with_and_without_momentum() {
                 let still = vec![0.0; n];
                 let ([want, _], [bound, _]) = (sgd(&op, &p, &g, &still), sgd_bound(&op, &p, &g, &still));
                 check(device, &format!("{n} {variant}"), &op, &[&p, &g], &[want], &[bound]);
+                for rate in [0.0f32, 0.25] {
+                    let rated = Sgd::new(n, rate).decay(0.01);
+                    let ([want, _], [bound, _]) =
+                        (sgd(&rated, &p, &g, &still), sgd_bound(&rated, &p, &g, &still));
+                    let op = op.clone().with_rate();
+                    check(device, &format!("{n} {variant}"), &op, &[&p, &g, &[rate]], &[want], &[bound]);
+                }
                 for ahead in [false, true] {
                     let op = op.clone().when(ahead, |op| op.nesterov()).with_momentum(0.9);
                     let (want, bound) = (sgd(&op, &p, &g, &v), sgd_bound(&op, &p, &g, &v));

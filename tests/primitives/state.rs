@@ -406,7 +406,11 @@ fn segments_and_runs_match_reference() {
     for device in devices() {
         for (n, every) in [(1, 1), (700, 3), (20_003, 40), (20_003, 3000), (0, 1)] {
             let heads: Vec<u32> = (0..n).map(|i| u32::from(i % every == every / 2)).collect();
-            let keys: Vec<u32> = (0..n).map(|i| ((i + every / 2) / every) as u32).collect();
+            let begun = |last: &mut u32, head: &u32| {
+                *last += head;
+                Some(*last)
+            };
+            let keys: Vec<u32> = heads.iter().scan(0, begun).collect();
             for variant in ["hierarchical", "lookback"] {
                 each_operator!(op => {
                     let operator = Reducer::<f32>::operator(&op);

@@ -6,7 +6,7 @@ use crate::support::Sample;
 use half::f16;
 use tilework::Element;
 use tilework::attention::Paging;
-use tilework::attention::{Attention, KvAppend, KvType};
+use tilework::attention::{Attention, AttentionBackward, KvAppend, KvType};
 use tilework::program::Op;
 use tilework::reference::{self, AttentionInputs};
 
@@ -93,6 +93,32 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
     }
     let forms: [fn(&mut Draw) -> Case; 3] = [of::<f32, f32>, of::<f16, f16>, of::<f32, f16>];
     draw.option(&forms)(draw)
+}
+
+pub(super) fn attention_backward(draw: &mut Draw) -> Case {
+    fn of<T: Sample>(draw: &mut Draw) -> Case
+    where
+        AttentionBackward: Op<T>,
+    {
+        let variant = draw.variant(AttentionBackward::variants());
+        let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(1, 70), draw.length(1, 70));
+        let h = g * draw.option(&[1, 2, 3]);
+        let d = draw.option(&[16, 40, 64]);
+        let mut op = AttentionBackward::new([b, h, t, d], [g, s]).variant(variant);
+        if draw.option(&[false, true]) {
+            op = op.causal();
+        }
+        if draw.option(&[false, false, true]) {
+            op = op.window(draw.pick(&[9, 1, 50]));
+        }
+        let [q, dy] = [(); 2].map(|()| draw.special::<T>(b * h * t * d));
+        let [k, v] = [(); 2].map(|()| draw.special::<T>(b * g * s * d));
+        let want = reference::attention_backward(&op, &q, &k, &v, &dy);
+        let bound = reference::attention_backward_bound(&op, &q, &k, &v, &dy);
+        let case = Case::new::<T>(op).given(&q).given(&k).given(&v).given(&dy);
+        want.iter().zip(bound).fold(case, |case, (want, bound)| case.close(want, bound))
+    }
+    typed!(draw, of, [f32, f16])
 }
 
 pub(super) fn kv_append(draw: &mut Draw) -> Case {

@@ -132,10 +132,12 @@ impl Case {
                     let bytes = vec![UNWRITTEN; size_of::<u32>()];
                     Operand::of(DType::U32, bytes, Want::Bits(bytes_of(&[count])))
                 }
-                Role::Updated(_) | Role::Result(_) | Role::Counted | Role::CountedEach(_) => {
+                Role::Updated(_) | Role::Result(_) | Role::Counted | Role::CountedRows(_) => {
                     let Wanted { array, bound } =
                         wanted.next().expect("a judge has said what each output is");
-                    count = array.shape().first().copied().unwrap_or(1) as u32;
+                    if let Role::Counted | Role::CountedRows(_) = role {
+                        count = array.shape()[0] as u32;
+                    }
                     // Nothing is written past the count.
                     let len = lengths.get(i).map_or(array.len(), |len| *len.max(&array.len()));
                     let mut after = array.data().bytes().to_vec();

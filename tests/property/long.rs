@@ -4,24 +4,25 @@
 //! gives a result that is too small. All data is ones, so the result is known.
 
 use super::guarded::{Case, wide};
-use crate::support::coverage::{all, sample};
+use crate::support::coverage::sample;
 use crate::support::{Device, devices};
 use std::iter::once;
-use tilework::attention::{Attention, KvAppend};
-use tilework::conv::{Boundary, Filter1d, Filter2d, Filter3d};
+use tilework::attention::{Attention, AttentionBackward, KvAppend};
 use tilework::nn::{
-    BatchNorm, BiasBackward, CrossEntropy, GatherRows, LayerNormBackward, LogSoftmaxBackward, MeanPool,
-    PoolKind, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
+    BatchNorm, BatchNormBackward, BatchNormTrain, BiasBackward, BinaryCrossEntropy, CrossEntropy, GatherRows,
+    LayerNormBackward, LogSoftmaxBackward, MeanPool, RmsNormBackward, Rope, SoftmaxBackward, SquaredError,
 };
 use tilework::prelude::*;
 use tilework::program::Variant;
 use tilework::quantize::{Dequantize, GemmInt8, Quantize, Scales};
 use tilework::reference;
 use tilework::sparse::{Csr, HostMatrix, List, SparseMatrix, Target};
-use tilework::{Conv2dBackwardData, Conv2dBackwardWeights, Pool2dBackward};
 
 /// Above the loop limit of a thread.
 const EXTENT: usize = 70_000;
+
+/// Lengths of lists and lines: above that limit, and about three times as long.
+pub(super) const LENGTHS: [usize; 2] = [EXTENT, 200_000];
 
 /// Far above it, for ops with few elements.
 const FAR: usize = 1_000_003;
@@ -40,7 +41,7 @@ fn names(variants: &'static [Variant]) -> impl Iterator<Item = &'static str> {
 }
 
 /// Runs the cases of all variants on all devices and reports all failures together.
-fn check(variants: &'static [Variant], case: impl Fn(&'static str) -> Case) {
+pub(super) fn check(variants: &'static [Variant], case: impl Fn(&'static str) -> Case) {
     check_names(names(variants), case);
 }
 
@@ -62,7 +63,7 @@ fn check_names(names: impl Iterator<Item = &'static str>, case: impl Fn(&'static
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn ones(n: usize) -> Vec<f32> {
+pub(super) fn ones(n: usize) -> Vec<f32> {
     vec![1.0; n]
 }
 
@@ -72,119 +73,9 @@ fn exact(case: Case, want: &[f32]) -> Case {
 }
 
 /// A result within five thousandths, which the rounding of `winograd` stays within; a loop that ends early misses more.
-fn near(case: Case, want: &[f32]) -> Case {
+pub(super) fn near(case: Case, want: &[f32]) -> Case {
     let bound = want.iter().map(|w| f64::from(w.abs()) * 5e-3 + 1e-6).collect();
     case.near::<f32>(wide(want), bound)
-}
-
-/// Shape, filters, window, groups of layers with one long extent: channels, window, batch, filters, groups, outputs.
-const LAYERS: [([usize; 4], usize, [usize; 2], usize); 13] = [
-    ([1, 60_000, 3, 3], 1, [3, 3], 1),
-    ([1, 70_000, 1, 1], 1, [1, 1], 1),
-    ([1, 1000, 8, 8], 1, [7, 7], 1),
-    ([1, 200_000, 1, 4], 2, [1, 1], 1),
-    ([1, 131_072, 1, 2], 2, [1, 1], 1),
-    ([1, 1, 300, 300], 2, [300, 300], 1),
-    ([1, 8000, 3, 3], 1, [3, 3], 1),
-    ([70_000, 1, 1, 1], 1, [1, 1], 1),
-    ([1, 1, 1, 1], 70_000, [1, 1], 1),
-    ([1, 3, 260, 270], 2, [1, 1], 1),
-    ([1, 2, 260, 270], 2, [3, 3], 1),
-    ([1, 70_000, 1, 1], 70_000, [1, 1], 70_000),
-    ([1, 2, 11, 6400], 2, [11, 6400], 2),
-];
-
-/// The layers, with the long extent on the side of x or of the output.
-fn layers(from_output: bool) -> impl Iterator<Item = ([usize; 4], Conv2d)> {
-    sample(&LAYERS, 2).iter().map(move |&([n, c, h, w], filters, kernel, groups)| {
-        let (c, filters) = if from_output { (filters, c) } else { (c, filters) };
-        ([n, c, h, w], Conv2d::new([n, c, h, w], filters, kernel).groups(groups))
-    })
-}
-
-fn is_large([_, _, r, s]: [usize; 4]) -> bool {
-    r * s > 1000
-}
-
-fn ones_of(shape: [usize; 4]) -> Vec<f32> {
-    ones(shape.iter().product())
-}
-
-#[test]
-fn long_extents_of_conv() {
-    for (shape, layer) in layers(false) {
-        let (x, w) = (ones_of(shape), ones_of(layer.weights_shape()));
-        let terms = (w.len() / layer.weights_shape()[0]) as f32;
-        let want = vec![terms; layer.output_shape().unwrap().iter().product()];
-        check(Conv2d::variants(), |name| {
-            near(Case::new::<f32>(layer.clone().variant(name)).given(&x).given(&w), &want)
-        });
-    }
-}
-
-#[test]
-fn long_extents_of_conv_backward() {
-    // Each cell of a large window sums few terms, but there are many cells.
-    for (_, layer) in layers(true).filter(|(_, layer)| !is_large(layer.weights_shape())) {
-        let (dy, w) = (ones_of(layer.output_shape().unwrap()), ones_of(layer.weights_shape()));
-        let op = Conv2dBackwardData::new(&layer);
-        let want = reference::conv_backward_data(&op, &dy, &w).unwrap();
-        check(Conv2dBackwardData::variants(), |name| {
-            near(Case::new::<f32>(op.clone().variant(name)).given(&dy).given(&w), &want)
-        });
-    }
-    let wide = [([1, 1, 1, 70_000], Conv2d::new([1, 1, 1, 70_000], 1, [1, 1]))];
-    for (shape, layer) in layers(false).chain(wide.into_iter().filter(|_| all())) {
-        let (x, dy) = (ones_of(shape), ones_of(layer.output_shape().unwrap()));
-        let [n, _, p, q] = layer.output_shape().unwrap();
-        let op = Conv2dBackwardWeights::new(&layer);
-        let want = vec![(n * p * q) as f32; layer.weights_shape().iter().product()];
-        let of_bias = vec![(n * p * q) as f32; layer.weights_shape()[0]];
-        check(Conv2dBackwardWeights::variants(), |name| {
-            let case = Case::new::<f32>(op.clone().variant(name).with_bias()).given(&x).given(&dy);
-            near(near(case, &want), &of_bias)
-        });
-    }
-}
-
-#[test]
-fn long_extents_of_conv_transpose() {
-    for &([n, c, h, w], filters, kernel, groups) in sample(&LAYERS, 2) {
-        let op = ConvTranspose2d::new([n, c, h, w], filters, kernel).groups(groups);
-        if is_large(op.weights_shape()) {
-            continue;
-        }
-        let (x, weights) = (ones_of([n, c, h, w]), ones_of(op.weights_shape()));
-        let want = reference::conv_transpose(&op, &x, &weights, None).unwrap();
-        check(ConvTranspose2d::variants(), |name| {
-            near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&weights), &want)
-        });
-    }
-}
-
-#[test]
-fn long_filters() {
-    // A filter as long as the signal; with zeros outside, each output sums some of the ones.
-    let filtered = |n: usize| (0..n).map(|i| (n - i.abs_diff(n / 2)) as f32).collect::<Vec<_>>();
-    for &n in sample(&[20_001, 70_001], 1) {
-        let (x, want) = (ones(n), filtered(n));
-        check(Filter1d::variants(), |name| {
-            let op = Filter1d::new(n, &x).boundary(Boundary::Zero).variant(name);
-            near(Case::new::<f32>(op).given(&x), &want)
-        });
-    }
-    let n = 70_001;
-    let (x, want) = (ones(n), filtered(n));
-    for &[h, w] in sample(&[[1, n], [n, 1]], 1) {
-        check(Filter2d::variants(), |name| {
-            let op = Filter2d::new([h, w], [h, w], &x).boundary(Boundary::Zero).variant(name);
-            near(Case::new::<f32>(op).given(&x), &want)
-        });
-    }
-    check(Filter3d::variants(), |name| {
-        let op = Filter3d::new([n, 1, 1], [n, 1, 1], &x).boundary(Boundary::Zero).variant(name);
-        near(Case::new::<f32>(op).given(&x), &want)
-    });
 }
 
 #[test]
@@ -287,7 +178,7 @@ fn with_lists(case: Case, matrix: &HostMatrix) -> Case {
 
 #[test]
 fn long_rows_of_sparse_matrices() {
-    for csr in long_row(EXTENT) {
+    for csr in sample(&LENGTHS, 1).iter().flat_map(|&n| long_row(n)) {
         for &target in sample(&TARGETS, 4) {
             let host = reference::spconvert(&HostMatrix::Csr(csr.clone()), target).unwrap();
             let layout = host.layout().unwrap();
@@ -333,7 +224,7 @@ fn long_rows_of_sparse_matrices() {
 }
 
 /// Long rows, and many.
-const ROWS: [[usize; 2]; 3] = [[2, EXTENT], [1, FAR], [70_001, 2]];
+const ROWS: [[usize; 2]; 4] = [[2, EXTENT], [1, FAR], [70_001, 2], [2, 200_000]];
 
 #[test]
 fn long_rows_of_networks() {
@@ -420,12 +311,15 @@ fn loose(case: Case, want: &[f32], terms: usize) -> Case {
 
 #[test]
 fn long_extents_of_networks() {
-    {
-        let n = EXTENT;
+    for &n in sample(&LENGTHS, 1) {
         let x = ones(n);
         check(SquaredError::variants(), |name| {
             let op = SquaredError::new(n).variant(name);
             near(Case::new::<f32>(op).given(&x).given(&vec![0.0f32; n]), &[1.0])
+        });
+        check(BinaryCrossEntropy::variants(), |name| {
+            let op = BinaryCrossEntropy::new(n).variant(name);
+            near(Case::new::<f32>(op).given(&vec![0.0f32; n]).given(&x), &[2f32.ln()])
         });
         for &[count, channels, plane] in sample(&[[n, 1, 1], [1, n, 1], [1, 1, FAR], [n, 4, 1]], 1) {
             let dy = ones(count * channels * plane);
@@ -443,6 +337,28 @@ fn long_extents_of_networks() {
             check(BatchNorm::variants(), |name| {
                 let case = Case::new::<f32>(op.clone().variant(name)).given(&x);
                 near(lists.iter().fold(case, |case, list| case.given(list)), &vec![5.0; n])
+            });
+        }
+        // Half of a channel are 0, half 2.
+        for &shape in sample(&[[n, 1, 1, 1], [1, 2, 1, n], [2, n, 1, 1], [1, 1, n / 4, 4]], 1) {
+            let plane = shape[2] * shape[3];
+            let uneven: Vec<f32> = (0..shape.iter().product())
+                .map(|i| if (i / (shape[1] * plane) + i % plane) % 2 == 1 { 2.0 } else { 0.0 })
+                .collect();
+            let lists = [2.0, 1.0, 0.0, 1.0].map(|value: f32| vec![value; shape[1]]);
+            let op = BatchNormTrain::new(shape);
+            let want = reference::batch_norm_train(&op, &uneven, lists.each_ref().map(|list| &list[..]));
+            check(BatchNormTrain::variants(), |name| {
+                let case = Case::new::<f32>(op.clone().variant(name)).given(&uneven);
+                let case = lists.iter().fold(case, |case, list| case.given(list));
+                want.iter().fold(case, |case, want| near(case, want))
+            });
+            let (op, dy) = (BatchNormBackward::new(shape), ones(uneven.len()));
+            let want = reference::batch_norm_backward(&op, &uneven, &lists[0], &dy);
+            check(BatchNormBackward::variants(), |name| {
+                let case =
+                    Case::new::<f32>(op.clone().variant(name)).given(&uneven).given(&lists[0]).given(&dy);
+                want.iter().fold(case, |case, want| loose(case, want, dy.len()))
             });
         }
         for &[batch, tokens, width] in sample(&[[1, n, 4], [1, FAR, 1], [1, 1, n], [n, 1, 1]], 1) {
@@ -477,40 +393,15 @@ fn long_extents_of_networks() {
 }
 
 #[test]
-fn long_windows_of_pools() {
-    let kinds = [PoolKind::Max, PoolKind::Average, PoolKind::L2];
-    let windows = [
-        ([1, 2, 300, 300], [300, 300]),
-        ([1, 1, 1, 70_000], [1, 70_000]),
-        ([1, 1, 1000, 1001], [1000, 1001]),
-        ([1, 70_000, 2, 2], [2, 2]),
-        ([1, 1, 100, 100], [50, 50]),
-    ];
-    for &(shape, kernel) in sample(&windows, 1) {
-        let weighted = PoolKind::Weighted(ones(kernel[0] * kernel[1]));
-        for kind in kinds.clone().into_iter().chain([weighted]) {
-            let stride = if kernel == [2, 2] { [2, 2] } else { [60, 60] };
-            let op = Pool2d::new(kind.clone(), shape, kernel).stride(stride);
-            let x = ones_of(shape);
-            let want = reference::pool(&op, &x, None).unwrap();
-            check(Pool2d::variants(), |name| {
-                near(Case::new::<f32>(op.clone().variant(name)).given(&x), &want)
-            });
-            let op = Pool2dBackward::new(kind, shape, kernel).stride(stride);
-            let dy = ones_of(op.dy_shape().unwrap());
-            let want = reference::pool_backward(&op, &x, &dy).unwrap();
-            check(Pool2dBackward::variants(), |name| {
-                near(Case::new::<f32>(op.clone().variant(name)).given(&x).given(&dy), &want)
-            });
-        }
-    }
-}
-
-#[test]
 fn long_extents_of_attention() {
     // Equal scores give the mean of the visible values.
-    let shapes =
-        [[1, 16, 1, 1, EXTENT, 16], [1, 1, 1, 1, FAR, 8], [1, 1, 1, 20, EXTENT, 8], [EXTENT, 1, 1, 1, 2, 8]];
+    let shapes = [
+        [1, 16, 1, 1, EXTENT, 16],
+        [1, 1, 1, 1, FAR, 8],
+        [1, 1, 1, 20, EXTENT, 8],
+        [1, 2, 1, 4, 200_000, 8],
+        [EXTENT, 1, 1, 1, 2, 8],
+    ];
     for &[b, h, g, t, s, d] in sample(&shapes, 1) {
         let op = Attention::new([b, h, t, d], [g, s]);
         let (q, k, v) = (ones(b * h * t * d), ones(b * g * s * d), ones(b * g * s * d));
@@ -519,12 +410,23 @@ fn long_extents_of_attention() {
             near(Case::new::<f32>(op.clone().variant(name)).given(&q).given(&k).given(&v), &want)
         });
     }
+    // Their gradient: each query gives each of n keys that it sees 1/n of dy.
+    for &[h, t, s] in sample(&[[1, EXTENT, 1], [1, 1, EXTENT], [3, EXTENT / 2, 1]], 1) {
+        let (q, k) = (ones(h * t * 8), ones(s * 8));
+        check(AttentionBackward::variants(), |name| {
+            let op = AttentionBackward::new([1, h, t, 8], [1, s]).variant(name);
+            let case = Case::new::<f32>(op).given(&q).given(&k).given(&k).given(&q);
+            let zero = |len: usize| (vec![0.0; len], vec![1e-3; len]);
+            let ((dq, of_q), (dk, of_k)) = (zero(q.len()), zero(k.len()));
+            let case = case.near::<f32>(dq, of_q).near::<f32>(dk, of_k);
+            near(case, &vec![(h * t) as f32 / s as f32; k.len()])
+        });
+    }
 }
 
 #[test]
 fn long_lists_of_primitives() {
-    {
-        let n = EXTENT;
+    for &n in sample(&LENGTHS, 1) {
         let x = vec![1u32; n];
         let count = n as u32;
         let counted: Vec<u32> = (1..=count).collect();
@@ -550,6 +452,10 @@ fn long_lists_of_primitives() {
         check(SegmentedReduce::<Sum>::variants(), |name| {
             let case = Case::new::<u32>(SegmentedReduce::new(Sum, n).variant(name)).given(&x).given(&heads);
             case.front_of(n, &[count]).exactly(&[1u32])
+        });
+        check(ReduceByKey::<Sum>::variants(), |name| {
+            let case = Case::new::<u32>(ReduceByKey::new(Sum, n).variant(name)).given(&x).given(&x);
+            case.front_of(n, &[1u32]).front_of(n, &[count]).exactly(&[1u32])
         });
         check(RunLength::variants(), |name| {
             let case = Case::new::<u32>(RunLength::new(n).variant(name)).given(&x);
@@ -580,7 +486,7 @@ fn long_lists_of_primitives() {
                 case.exactly(&falling[..k]).exactly(&places)
             });
         }
-        for &bins in sample(&[256, 1, 70_000], 1) {
+        for &bins in sample(&[256, 1, 70_000, 200_000], 1) {
             let op = Histogram::new(n, bins).range(0.0, bins as f64);
             let want = reference::histogram(&op, &vec![0u32; n]).unwrap();
             check(Histogram::variants(), |name| {
@@ -590,38 +496,6 @@ fn long_lists_of_primitives() {
             let op = Histogram::with_edges(n, edges);
             check(Histogram::variants(), |name| {
                 Case::new::<u32>(op.clone().variant(name)).given(&vec![0u32; n]).exactly(&want)
-            });
-        }
-    }
-}
-
-#[test]
-fn long_lines_of_images() {
-    {
-        let n = EXTENT;
-        let images =
-            [Image::grey([1, n]), Image::grey([n, 1]), Image::grey([8, n / 8]), Image::grey([n / 8, 8])];
-        for &image in sample(&images, 1) {
-            let x = ones(image.h * image.w);
-            for &radius in sample(&[127, 1], 1) {
-                check(Blur::variants(), |name| {
-                    near(Case::new::<f32>(Blur::new(image, radius).variant(name)).given(&x), &x)
-                });
-            }
-            check(Gaussian::variants(), |name| {
-                near(Case::new::<f32>(Gaussian::new(image, 1.0).variant(name)).given(&x), &x)
-            });
-            check(Sobel::variants(), |name| {
-                near(Case::new::<f32>(Sobel::new(image).variant(name)).given(&x), &vec![0.0; x.len()])
-            });
-            let steps: Vec<u8> = (0..x.len()).map(|i| (i % 2) as u8).collect();
-            let op = Equalize::new(image);
-            let want = reference::equalize(&op, &steps).unwrap();
-            let bound = vec![0.0; want.len()];
-            check(Equalize::variants(), |name| {
-                Case::new::<u8>(Equalize::new(image).variant(name))
-                    .given(&steps)
-                    .near::<u8>(want.clone(), bound.clone())
             });
         }
     }

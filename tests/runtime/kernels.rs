@@ -81,7 +81,25 @@ fn rejects_wrong_arguments() {
     refused(result, Shape, &["apply", "2 arguments", "3 bindings", "scale, input, output"]);
     refused(kernel.record(&mut rec, &[s, a, b, b], one), Shape, &["4 arguments"]);
     refused(kernel.record(&mut rec, &[], one), Shape, &[]);
-    refused(kernel.record(&mut rec, &[a, s, b], one), Shape, &["scale", "Uniform"]);
+    refused(kernel.record(&mut rec, &[a, s, b], one), Shape, &["input", "Read"]);
+    refused(kernel.record(&mut rec, &[b, a, b], one), Aliasing, &["scale", "output"]);
+    let raw = |size| {
+        let usage = tilework::wgpu::BufferUsages::STORAGE;
+        let desc = tilework::wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false };
+        gpu.wrap::<f32>(gpu.device().create_buffer(&desc)).unwrap()
+    };
+    refused(kernel.record(&mut rec, &[(&raw(16)).into(), a, b], one), Wrong, &["scale", "UNIFORM"]);
+    let most = gpu.profile().limits.max_uniform_binding as usize / 4;
+    refused(gpu.uniform(&vec![0f32; most + 1]), TooLarge, &["largest uniform"]);
+    let whole = gpu.uniform(&vec![0f32; most]).unwrap();
+    kernel.record(&mut gpu.recorder(), &[(&whole).into(), a, b], one).unwrap();
+    let more = gpu.upload(&vec![0f32; most + 1]).unwrap();
+    refused(kernel.record(&mut rec, &[(&more).into(), a, b], one), TooLarge, &["scale", "largest uniform"]);
+    refused(
+        kernel.record(&mut rec, &[(&gpu.uniform::<f32>(&[]).unwrap()).into(), a, b], one),
+        Shape,
+        &["scale", "0 bytes"],
+    );
     refused(kernel.record(&mut rec, &[s, s, b], one), Shape, &["input", "Read"]);
     refused(kernel.record(&mut rec, &[Arg::uniform(&1.0f32), a, b], one), Shape, &["scale", "4 bytes", "8"]);
     refused(kernel.record(&mut rec, &[Arg::Uniform(&[]), a, b], one), Shape, &["0 bytes"]);

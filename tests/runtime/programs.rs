@@ -254,12 +254,15 @@ fn a_report_says_what_runs_and_why() {
     assert!(!report.decision.why.is_empty() && report.adapter == gpu.profile().name);
     assert_eq!(report.cost, Cost { flop: ((1 << 20) - 1) as f64, bytes: (4 * ((1 << 20) + 1)) as f64 });
     assert!(report.scratch > 0 && report.dispatches.len() == 2);
-    let seconds = report.predicted_seconds().unwrap();
-    assert!(seconds > 0.0 && seconds < 1.0, "{seconds}");
+    let (seconds, predicted) = (report.minimum_seconds().unwrap(), report.predicted_seconds().unwrap());
+    assert!(seconds > 0.0 && seconds < predicted && predicted < 1.0, "{seconds} and {predicted}");
     assert_eq!(report.bound(), Some("memory"));
     let (intensity, ridge) = (report.intensity().unwrap(), report.roofline().unwrap().ridge());
     assert!((intensity - 0.25).abs() < 1e-5 && ridge > 0.0, "{intensity} and {ridge}");
-    assert_eq!(report.facts[0].to_string(), "joins 1048575 (at the least)");
+    // Partial results are written and read once more.
+    assert_eq!(report.facts[0].name, "asked");
+    assert!(report.facts[0].value > 1.0 && report.facts[0].value < 1.1, "{:?}", report.facts);
+    assert_eq!(report.facts[1].to_string(), "joins 1048575 (at the least)");
     // Two kernels, the second of which combines the results of the first.
     assert_eq!(report.kernels.len(), 2);
     for kernel in &report.kernels {
@@ -279,7 +282,7 @@ fn a_report_says_what_runs_and_why() {
         "workgroups  primitives/reduce_coarsened:",
         "bytes of workgroup memory",
         "on a multiprocessor, 100 % of its warps, by threads",
-        "analysis    joins 1048575 (at the least)",
+        "joins 1048575 (at the least)",
         "reduce on",
         "variant     coarsened (",
         "operations",

@@ -26,7 +26,8 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The bound of a product of `T`: four times as wide where cooperative matrices, which truncate sums, may compute it.
+    /// The bound of a product of `T`: four times as wide where cooperative matrices, which truncate sums, may compute
+    /// it.
     pub(crate) fn product_bound<T: Element>(&self, bound: Vec<f64>) -> Vec<f64> {
         let matrices = T::DTYPE == DType::F16 && self.gpu.profile().cooperative_side().is_some();
         bound.into_iter().map(|b| if matrices { 4.0 * b } else { b }).collect()
@@ -60,8 +61,8 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
 pub(crate) fn devices() -> &'static [Device] {
     static SETS: [OnceLock<Vec<Device>>; 2] = [const { OnceLock::new() }; 2];
     let first = SETS[0].get_or_init(open_devices);
-    // Software drivers compile on the one thread of a device's queue, so that tests of one device use one core: tests on
-    // other threads get the same device opened again. The complete run has several devices anyway.
+    // Software drivers compile on the one thread of a device's queue, so that tests of one device use one core: tests
+    // on other threads get the same device opened again. The complete run has several devices anyway.
     let slow =
         |d: &Device| ["llvmpipe", "SwiftShader"].iter().any(|name| d.gpu.profile().name.contains(name));
     if coverage::all() || !first.iter().any(slow) {

@@ -1,5 +1,6 @@
 //! Pictures of measurements as SVG and PNG, with their own font.
 
+pub(crate) mod curve;
 mod png;
 pub(crate) mod roofline;
 

@@ -1,6 +1,6 @@
 //! Attention, and appending to a key-value cache.
 
-use crate::attention::{Attention, KvAppend};
+use crate::attention::{Attention, AttentionBackward, KvAppend};
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
@@ -37,6 +37,32 @@ impl Gpu {
     {
         let given = [("q", q.into().untyped()), ("k", k.into().untyped()), ("v", v.into().untyped())];
         self.call::<T, _>(attention, &given)?.output("output")
+    }
+
+    /// Computes the gradients of [`attention`](Gpu::attention) with respect to `q`, `k` and `v` from that of its output,
+    /// `dy`, into new buffers: see [`AttentionBackward`].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`AttentionBackward`] and
+    /// [`Gpu::alloc`].
+    pub fn attention_backward<'a, T: Element>(
+        &self,
+        attention: &AttentionBackward,
+        q: impl Into<Slice<'a, T>>,
+        k: impl Into<Slice<'a, T>>,
+        v: impl Into<Slice<'a, T>>,
+        dy: impl Into<Slice<'a, T>>,
+    ) -> Result<(Buffer<T>, Buffer<T>, Buffer<T>)>
+    where
+        AttentionBackward: Op<T>,
+    {
+        let given = [
+            ("q", q.into().untyped()),
+            ("k", k.into().untyped()),
+            ("v", v.into().untyped()),
+            ("dy", dy.into().untyped()),
+        ];
+        self.call::<T, _>(attention, &given)?.three_outputs(["dq", "dk", "dv"])
     }
 
     /// Appends the keys and values of new tokens to a cache in place, after the `lengths[b]` tokens of each sequence

@@ -9,7 +9,8 @@ use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::Op;
 
 impl Gpu {
-    /// Filters `input` with a filter of odd length, zeros outside, into a new buffer: [`Filter1d`].
+    /// Filters `input`, elements of `f32` or `f16`, with a filter of odd length, zeros outside, into a new buffer:
+    /// [`Filter1d`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -21,13 +22,17 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of [`Filter1d`] and [`Gpu::alloc`].
-    pub fn filter1d<'a>(&self, input: impl Into<Slice<'a, f32>>, filter: &[f32]) -> Result<Buffer<f32>> {
+    pub fn filter1d<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        filter: &[f32],
+    ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.call::<f32, _>(&Filter1d::new(input.len(), filter), &[("input", input.untyped())])?
+        self.call::<T, _>(&Filter1d::new(input.len(), filter), &[("input", input.untyped())])?
             .output("output")
     }
 
-    /// Filters an image of `h` x `w` elements of `f32` or `u8` with a filter of odd extents, zeros outside, into a
+    /// Filters an image of `h` x `w` elements of `f32`, `f16` or `u8` with a filter of odd extents, zeros outside, into a
     /// new buffer: [`Filter2d`].
     ///
     /// ```
@@ -52,7 +57,7 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.into().untyped())])?.output("output")
     }
 
-    /// Filters a volume with a filter of odd extents, zeros outside, into a new buffer: [`Filter3d`].
+    /// Filters a volume of `f32` or `f16` with a filter of odd extents, zeros outside, into a new buffer: [`Filter3d`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -65,15 +70,15 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if `input` has the wrong length; those of [`Filter3d`] and [`Gpu::alloc`].
-    pub fn filter3d<'a>(
+    pub fn filter3d<'a, T: Element>(
         &self,
-        input: impl Into<Slice<'a, f32>>,
+        input: impl Into<Slice<'a, T>>,
         extents: [usize; 3],
         shape: [usize; 3],
         filter: &[f32],
-    ) -> Result<Buffer<f32>> {
+    ) -> Result<Buffer<T>> {
         let op = Filter3d::new(extents, shape, filter);
-        self.call::<f32, _>(&op, &[("input", input.into().untyped())])?.output("output")
+        self.call::<T, _>(&op, &[("input", input.into().untyped())])?.output("output")
     }
 
     /// Computes a convolution layer of images `x` with weights `w` into a new buffer: [`Conv2d`] has the formula, the

@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
-    BatchNorm, CrossEntropy, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, RmsNorm, Rope, Softmax,
-    SquaredError,
+    BatchNorm, BinaryCrossEntropy, CrossEntropy, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d,
+    RmsNorm, Rope, Softmax, SquaredError,
 };
 use crate::program::Op;
 
@@ -307,5 +307,28 @@ impl Gpu {
         let x = x.into();
         let given = [("x", x.untyped()), ("target", target.into().untyped())];
         self.call::<f32, _>(&SquaredError::new(x.len()), &given)?.output("mean")
+    }
+
+    /// Computes the mean cross-entropy of logits `x` with probabilities `target` into a new buffer:
+    /// [`BinaryCrossEntropy`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, target) = (gpu.upload(&[0.0f32, 0.0])?, gpu.upload(&[1.0f32, 0.0])?);
+    /// assert!((gpu.binary_cross_entropy(&x, &target)?.read()?[0] - 2f32.ln()).abs() < 1e-5);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`BinaryCrossEntropy`] and [`Gpu::alloc`].
+    pub fn binary_cross_entropy<'a>(
+        &self,
+        x: impl Into<Slice<'a, f32>>,
+        target: impl Into<Slice<'a, f32>>,
+    ) -> Result<Buffer<f32>> {
+        let x = x.into();
+        let given = [("x", x.untyped()), ("target", target.into().untyped())];
+        self.call::<f32, _>(&BinaryCrossEntropy::new(x.len()), &given)?.output("mean")
     }
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::nn::{
     ActivationBackward, Adam, BiasBackward, LayerNormBackward, LogSoftmaxBackward, Pool2dBackward,
-    RmsNormBackward, Sgd, SoftmaxBackward,
+    Pool2dBackwardWeights, RmsNormBackward, Sgd, SoftmaxBackward,
 };
 use crate::program::Op;
 
@@ -150,8 +150,8 @@ impl Gpu {
         self.call::<f32, _>(bias, &[("dy", dy.into().untyped())])?.output("db")
     }
 
-    /// Computes the gradient with respect to the images of a pooling layer, from the images and the result's gradient `dy`,
-    /// into a new buffer: [`Pool2dBackward`].
+    /// Computes the gradient with respect to the images of a pooling layer, from the images and the result's gradient
+    /// `dy`, into a new buffer: [`Pool2dBackward`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -178,6 +178,36 @@ impl Gpu {
     {
         let given = [("x", x.into().untyped()), ("dy", dy.into().untyped())];
         self.call::<T, _>(pool, &given)?.output("dx")
+    }
+
+    /// Computes the gradient with respect to the weights of a weighted pool, from the images and the result's gradient
+    /// `dy`, into a new buffer: [`Pool2dBackwardWeights`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, nn::Pool2dBackwardWeights};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, dy) = (gpu.upload(&[1.0f32, 4.0, 3.0, 2.0])?, gpu.upload(&[2.0f32])?);
+    /// let pool = Pool2dBackwardWeights::new([1, 1, 2, 2], [2, 2]);
+    /// assert_eq!(gpu.pool_backward_weights(&pool, &x, &dy)?.read()?, [2.0, 8.0, 6.0, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `x` or `dy` has the wrong length; those of [`Pool2dBackwardWeights`] and
+    /// [`Gpu::alloc`].
+    pub fn pool_backward_weights<'a, T: Element>(
+        &self,
+        pool: &Pool2dBackwardWeights,
+        x: impl Into<Slice<'a, T>>,
+        dy: impl Into<Slice<'a, T>>,
+    ) -> Result<Buffer<f32>>
+    where
+        Pool2dBackwardWeights: Op<T>,
+    {
+        let given = [("x", x.into().untyped()), ("dy", dy.into().untyped())];
+        self.call::<T, _>(pool, &given)?.output("dw")
     }
 
     /// Takes a step of gradient descent, `p -= rate (g + decay p)`, in place: [`Sgd`], without momentum.

@@ -32,11 +32,9 @@ impl Gpu {
     /// use tilework::Gpu;
     /// use tilework::sparse::Coo;
     ///
-    /// let entry = |row, col, value| Coo { rows: 2, cols: 2, row_idxs: vec![row], col_idxs: vec![col], values: vec![value] };
-    /// let gpu = Gpu::new()?;
-    /// let mut a = gpu.upload_matrix(&entry(1, 1, 2.0))?;
-    /// gpu.insert_entries(&mut a, &gpu.upload_matrix(&entry(0, 1, 3.0))?)?;
-    /// assert_eq!(a.layout().entries, 2);
+    /// let entry = |row, col, value| Coo { rows: 2, cols: 2, row_idxs: vec![row], col_idxs: vec![col], values:
+    /// vec![value] }; let gpu = Gpu::new()?; let mut a = gpu.upload_matrix(&entry(1, 1, 2.0))?; gpu.insert_entries(&mut
+    /// a, &gpu.upload_matrix(&entry(0, 1, 3.0))?)?; assert_eq!(a.layout().entries, 2);
     /// assert_eq!(a.read()?.to_csr()?.values, [3.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
     /// ```

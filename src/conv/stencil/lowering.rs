@@ -1,6 +1,6 @@
 //! The kernels of each variant with their tiles, parameters and dispatches, and the texts of their reports.
 
-use super::{Boundary, MAX_CONSTANT, MAX_TERMS, Stencil, halo_bytes};
+use super::{MAX_CONSTANT, MAX_TERMS, Stencil, halo_bytes};
 use crate::analysis::{Axis, divergence, reads_from_shared};
 use crate::conv::lines::{self, FilterLines};
 use crate::conv::register::Registers;
@@ -70,13 +70,18 @@ pub(super) struct StencilLowering<'a> {
 }
 
 impl StencilLowering<'_> {
-    fn bytes(&self) -> bool {
-        self.dtype == DType::U8
+    /// Says if words hold several elements, so that a thread computes four.
+    fn packed(&self) -> bool {
+        self.dtype != DType::F32
     }
 
-    /// Says if the weights go to the uniform.
+    /// Says if the weights are in a uniform: that of the parameters, or with `constant` one of the caller's.
     fn uniform(&self) -> bool {
-        self.way != StencilWay::Naive && self.stencil.taps() <= MAX_CONSTANT
+        let wanted = match self.stencil.weights {
+            Some(_) => self.way != StencilWay::Naive,
+            None => self.way == StencilWay::Constant,
+        };
+        wanted && self.stencil.taps() <= MAX_CONSTANT
     }
 
     fn unsupported(&self, needs: &str) -> crate::Error {
@@ -108,8 +113,8 @@ impl StencilLowering<'_> {
 
     /// Dispatches the kernel of a file, over tiles or over groups of outputs.
     fn plain(&mut self, file: &'static str, tile: Option<[usize; 3]>) {
-        let bytes = self.bytes();
-        let spec = self.spec(tile, self.whole_groups() && bytes).flag("BYTES", bytes);
+        let packed = self.packed();
+        let spec = self.spec(tile, self.whole_groups() && packed).flag("PACKED", packed);
         self.launch(Kernel::of_file(file, spec), tile, false);
     }
 
@@ -148,7 +153,7 @@ impl StencilLowering<'_> {
         let (stencil, limits) = (self.stencil, &self.profile.limits);
         let most = (limits.max_invocations as usize).min(limits.max_workgroup_bytes as usize / 4);
         let Some(tile) = stencil.inner_tile(self.dtype, most) else {
-            let least = halo_bytes([1, 1, if self.bytes() { 4 } else { 1 }], stencil.filter) / 4;
+            let least = halo_bytes([1, 1, if self.packed() { 4 } else { 1 }], stencil.filter) / 4;
             return Err(self.unsupported(&format!(
                 "{least} threads in a workgroup for one output and its halo (there are {most})"
             )));
@@ -177,7 +182,15 @@ impl StencilLowering<'_> {
 
     fn separable(&mut self) -> Result<()> {
         let stencil = self.stencil;
-        let lines = lines::factors(stencil.filter, &stencil.weights).map_err(|(place, off)| {
+        let Some(weights) = &stencil.weights else {
+            return Err(err!(
+                Unsupported,
+                "{}: the variant `separable` finds the lines of a filter when it is planned; this filter is an \
+                 operand: use `auto`, or a filter for each line",
+                self.name
+            ));
+        };
+        let lines = lines::factors(stencil.filter, weights).map_err(|(place, off)| {
             err!(
                 Unsupported,
                 "{}: the variant `separable` needs a filter that is a product of lines; weight {place} is {off:.1e} \
@@ -197,7 +210,7 @@ impl StencilLowering<'_> {
             return Err(self.unsupported("a uniform that holds the longest line, and scratch for its sums"));
         };
         self.program.decision.because(format_args!("{why}"));
-        self.program.cost.flop = lines.flop() * self.program.operands[1].len as f64;
+        self.program.cost.flop = lines.flop() * self.program.operands[0].len as f64;
         lines.dispatch(form, self.profile, &mut self.program);
         Ok(())
     }
@@ -206,7 +219,7 @@ impl StencilLowering<'_> {
         let (stencil, whole_groups) = (self.stencil, self.whole_groups());
         let mut registers = Registers {
             filter: stencil.filter,
-            bytes: self.bytes(),
+            packed: self.packed(),
             vectors: whole_groups,
             rows: 1,
             planes: 1,
@@ -253,7 +266,7 @@ impl StencilLowering<'_> {
         let cells = own.iter().product::<usize>() as f64;
         self.traffic((halo_bytes(own, stencil.filter) / 4) as f64 / cells);
         let kernel = registers.kernel(self.spec(Some(tile), whole_groups));
-        self.launch(kernel, Some(tile), whole_groups && !self.bytes());
+        self.launch(kernel, Some(tile), whole_groups);
         Ok(())
     }
 
@@ -264,25 +277,29 @@ impl StencilLowering<'_> {
 
     /// Notes the traffic: each output requests `inputs` inputs from memory.
     fn traffic(&mut self, inputs: f64) {
-        let [input, output] = [0, 1].map(|i| self.program.operands[i].bytes() as f64);
-        self.program.traffic = Some(input * inputs + output);
+        let image = self.program.operands[0].bytes() as f64;
+        self.program.traffic = Some(image * inputs + image);
     }
 
     fn spec(&self, tile: Option<[usize; 3]>, vectors: bool) -> Spec {
         let stencil = self.stencil;
         let [z, y, x] = stencil.filter.map(|f| f as u32);
-        let element = if self.bytes() { "conv/stencil_bytes" } else { "conv/stencil_floats" };
-        let mut spec = Spec::new()
+        let mut spec = stencil
+            .boundary
+            .add_to(Spec::new(), stencil.far())
             .constant("FILTER_X", x)
             .constant("FILTER_Y", y)
             .constant("FILTER_Z", z)
-            .flag("ZERO", stencil.boundary == Boundary::Zero)
-            .flag("WRAP", stencil.boundary == Boundary::Wrap)
             .flag("UNIFORM", self.uniform())
+            .flag("OPERAND", stencil.weights.is_none())
             .flag("VECTORS", vectors)
-            .slot("element", Fragment::Library(element));
+            .slot("element", Fragment::Library(element_fragments(self.dtype)));
         if self.uniform() {
-            spec = spec.constant("WEIGHT_VECTORS", weight_vectors(stencil.taps()) as u32);
+            let vectors = match stencil.weights {
+                Some(_) => weight_vectors(stencil.taps()),
+                None => stencil.taps().div_ceil(4),
+            };
+            spec = spec.constant("WEIGHT_VECTORS", vectors as u32);
         }
         let Some([z, y, x]) = tile.map(|t| t.map(|n| n as u32)) else { return spec };
         let fragment = ["conv/filter1d_tile", "conv/filter2d_tile", "conv/filter3d_tile"][stencil.axes - 1];
@@ -295,7 +312,7 @@ impl StencilLowering<'_> {
     /// Dispatches the kernel, over tiles or over groups of outputs.
     fn launch(&mut self, kernel: Kernel, tile: Option<[usize; 3]>, vectors: bool) {
         let [d, h, w] = self.stencil.extents;
-        let group = if self.bytes() || vectors { 4 } else { 1 };
+        let group = if self.packed() || vectors { 4 } else { 1 };
         let groups = w.div_ceil(group);
         let (tiles, workgroups) = match tile {
             Some([z, y, x]) => {
@@ -314,8 +331,14 @@ impl StencilLowering<'_> {
             rows: (h * d) as u32,
         };
         let kernel = self.program.kernel(kernel);
-        let mut bindings: Vec<_> = (0..2).map(|i| Binding::operand(i, &self.program.operands)).collect();
-        let (grid, weights) = (Grid::fold(workgroups as u64), &self.stencil.weights);
+        let operand = |i| Binding::operand(i, &self.program.operands);
+        let mut bindings = vec![operand(0), operand(self.program.operands.len() - 1)];
+        let grid = Grid::fold(workgroups as u64);
+        let Some(weights) = &self.stencil.weights else {
+            bindings.push(operand(1));
+            self.program.dispatch(kernel, &params, bindings, grid);
+            return;
+        };
         if !self.uniform() {
             bindings.push(self.program.constant(bytemuck::cast_slice(weights).to_vec()));
             self.program.dispatch(kernel, &params, bindings, grid);
@@ -338,6 +361,15 @@ impl StencilLowering<'_> {
     }
 }
 
+/// The fragment with which a filter reads and writes elements.
+pub(in crate::conv) fn element_fragments(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "conv/stencil_bytes",
+        DType::F16 => "conv/stencil_halves",
+        _ => "conv/stencil_floats",
+    }
+}
+
 /// Vec4s of the uniform that holds `taps` weights: few sizes, so that kernels are few.
 fn weight_vectors(taps: usize) -> usize {
     match taps {
@@ -354,8 +386,8 @@ pub(crate) fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
     let filter = ["FILTER_X", "FILTER_Y", "FILTER_Z"].map(|name| spec.number(name));
     let [x, y, z] = [filter[0]?, filter[1]?, filter[2]?];
     let taps = u64::from(x) * u64::from(y) * u64::from(z);
-    let [input, output] = [0, 1].map(|i| subject.program.operands.get(i).map_or(0.0, |o| o.bytes() as f64));
-    let loaded = (subject.program.traffic? - output) / input;
+    let image = subject.program.operands.first()?.bytes() as f64;
+    let loaded = subject.program.traffic? / image - 1.0;
     let mut facts = vec![fact("reuse", taps as f64 / loaded, "uses of an element loaded")];
     if subject.program.kernels.first()?.entry == "stencil_strategy2" {
         // Threads cover the tile with its halo; only those of the tile compute.

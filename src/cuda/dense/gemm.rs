@@ -64,6 +64,12 @@ impl CudaProduct<'_> {
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let (name, product) = (&self.name, self.product);
         let Product { m, n, k, .. } = *product;
+        if product.scalars {
+            return Err(err!(
+                Unsupported,
+                "{name}: CUDA's kernels take alpha and beta from the plan; leave out `with_scalars`"
+            ));
+        }
         for (extent, value) in [("m", m), ("n", n), ("k", k)] {
             if value > i32::MAX as usize - 1024 {
                 return Err(err!(

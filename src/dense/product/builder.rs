@@ -18,6 +18,15 @@ macro_rules! product_descriptor {
                 self
             }
 
+            /// Reads alpha and beta from an operand `scalars` of two f32, `plan.with_scalars(&scalars)`, instead of
+            /// those given: they change without a new plan. With an alpha of 0 the factors do not reach the result,
+            /// with a beta of 0 the old `c` does not.
+            #[must_use]
+            pub fn with_scalars(mut self) -> Self {
+                self.product.scalars = true;
+                self
+            }
+
             /// Reads `a` transposed, stored as k x m.
             #[must_use]
             pub fn trans_a(mut self) -> Self {

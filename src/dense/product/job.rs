@@ -102,11 +102,12 @@ impl ProductJob<'_> {
         Spec::new().alias("T", if f16 { "f16" } else { "f32" }).flag("F16", f16)
     }
 
-    /// The spec of a kernel that ends in C. Its bias or C is bound at `next`, then come C and, with `carry`, the
-    /// carried sums.
+    /// The spec of a kernel that ends in C. Its scalars, bias or C are bound at `next`, then come the others of them
+    /// and, with `carry`, the carried sums.
     pub(super) fn end_spec(&self, next: u32, carry: bool) -> Spec {
         let product = self.product;
-        let c = next + u32::from(product.bias);
+        let bias = next + u32::from(product.scalars);
+        let c = bias + u32::from(product.bias);
         let spec = self
             .type_spec()
             .alias("R", if self.types.result == DType::F16 { "f16" } else { "f32" })
@@ -114,11 +115,12 @@ impl ProductJob<'_> {
             .flag("ROW_BIAS", product.bias && product.row_bias)
             .flag("CARRY", carry)
             .flag("READ_C", product.beta != 0.0)
-            .constant("BIAS_BINDING", next)
+            .constant("BIAS_BINDING", bias)
             .constant("C_BINDING", c)
             .constant("PARTIAL_BINDING", c + 1)
             .slot("activation", Fragment::Library(product.activation.fragment()));
-        if product.batched { spec.flag("BATCHED", true) } else { spec }
+        let spec = if product.batched { spec.flag("BATCHED", true) } else { spec };
+        if product.scalars { spec.flag("SCALARS", true).constant("SCALARS_BINDING", next) } else { spec }
     }
 
     /// The parameters of all dispatches over `k` in a grid of `tile`.

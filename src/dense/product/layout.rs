@@ -108,7 +108,7 @@ impl Product {
         if self.row_bias { self.m } else { self.n }
     }
 
-    /// The operands: a, b, the bias if there is one, and c.
+    /// The operands: a, b, the scalars and the bias if there are any, and c.
     pub(crate) fn operands(
         &self,
         name: &str,
@@ -125,9 +125,12 @@ impl Product {
             };
             Ok(Operand { name: operand, dtype, len, access })
         };
-        let mut operands = Vec::with_capacity(4);
+        let mut operands = Vec::with_capacity(5);
         operands.push(matrices(0, "a", factors, Access::Read)?);
         operands.push(matrices(1, "b", factors, Access::Read)?);
+        if self.scalars {
+            operands.push(Operand { name: "scalars", dtype: DType::F32, len: 2, access: Access::Read });
+        }
         if self.bias {
             operands.push(Operand {
                 name: "bias",
@@ -153,7 +156,7 @@ impl Product {
                 (true, "bias") => "take fewer rows or columns in a call",
                 (true, _) => "take fewer products in a call",
             };
-            if self.batched && operand.name != "bias" {
+            if self.batched && !["bias", "scalars"].contains(&operand.name) {
                 let end = operand.len.saturating_add(BEHIND);
                 index_u32(name, &format!("the end of {} and a tile", operand.name), end)?;
             }

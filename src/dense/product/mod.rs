@@ -16,7 +16,7 @@ pub(super) mod options;
 mod packing;
 mod plain;
 mod policy;
-mod predict;
+pub(crate) mod predict;
 mod register;
 pub(super) mod samples;
 mod small;
@@ -28,7 +28,7 @@ pub(crate) use self::division::{Division, register_sides};
 pub use self::division::{ProductTile, ThreadTile};
 pub(crate) use self::job::{ProductParams, dispatch_chunks, dispatch_flop, tiles};
 pub(crate) use self::layout::{BatchLayout, DenseLayout};
-pub(crate) use self::policy::rows_of;
+pub(crate) use self::policy::{batch_seconds, rows_of};
 pub(crate) use self::register::{RegisterForm, StepCount, WalkedKernel};
 pub(super) use self::way::{BATCHED_VARIANTS, VARIANTS};
 
@@ -51,6 +51,8 @@ pub(crate) struct Product {
     pub(crate) k: usize,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
+    /// Alpha and beta are an operand.
+    pub(crate) scalars: bool,
     pub(crate) trans_a: bool,
     pub(crate) trans_b: bool,
     pub(crate) activation: Activation,
@@ -71,8 +73,8 @@ pub(crate) struct Product {
     pub(crate) slices: Option<u32>,
     /// Products of a workgroup of `small`.
     pub(crate) products: Option<u32>,
-    /// Kernels with sums in registers have the steps of k in a tile written out.
-    pub(crate) unrolled: bool,
+    /// Kernels with sums in registers have the steps of k in a tile written out; by default those that compute blocks.
+    pub(crate) unrolled: Option<bool>,
     /// Their workgroup memory is made of vec4s.
     pub(crate) vectors: Option<bool>,
     pub(crate) precision: Precision,
@@ -113,7 +115,6 @@ impl Product {
             k,
             alpha: 1.0,
             strides: Some([0; 3]),
-            unrolled: true,
             variant: "auto".into(),
             ..Self::default()
         }
@@ -248,6 +249,10 @@ impl Product {
     }
 
     pub(super) fn lower_as(&self, types: ProductTypes, profile: &DeviceProfile) -> Result<Program> {
+        if self.scalars && [self.alpha, self.beta] != [1.0; 2] {
+            // Any may come, so everything is read.
+            return Self { alpha: 1.0, beta: 1.0, ..self.clone() }.lower_as(types, profile);
+        }
         let name = &self.name();
         layout::check_type(name, types.factors, profile)?;
         let layouts = self.layouts(name)?;

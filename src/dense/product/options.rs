@@ -17,6 +17,7 @@ pub(in super::super) const INPUTS: &[Input] = &[
 pub(in super::super) const OPTIONS: &[Setting] = &[
     ALPHA,
     BETA,
+    SCALARS,
     TRANS_A,
     TRANS_B,
     BIAS,
@@ -40,6 +41,7 @@ pub(in super::super) const BATCHED_INPUTS: &[Input] = &[
 pub(in super::super) const BATCHED_OPTIONS: &[Setting] = &[
     ALPHA,
     BETA,
+    SCALARS,
     TRANS_A,
     TRANS_B,
     BIAS,
@@ -53,6 +55,8 @@ pub(in super::super) const BATCHED_OPTIONS: &[Setting] = &[
 
 pub(in super::super) const ALPHA: Setting = Setting::number("alpha", "1");
 pub(in super::super) const BETA: Setting = Setting::number("beta", "0");
+/// Alpha and beta as an operand.
+const SCALARS: Setting = Setting::array("scalars", "(2)");
 const TRANS_A: Setting = Setting::flag("trans-a");
 const TRANS_B: Setting = Setting::flag("trans-b");
 const BIAS: Setting = Setting::array("bias", "(n)");
@@ -60,7 +64,7 @@ const ROW_BIAS: Setting = Setting::array("row-bias", "(m)");
 const MIXED: Setting = Setting::flag("mixed-precision");
 const TILE: Setting = Setting::text("tile", "M,N,K", "");
 const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
-const UNROLLED: Setting = Setting::word("unrolled", || vec!["true", "false"]);
+const UNROLLED: Setting = Setting::word("unrolled", || vec!["auto", "true", "false"]);
 
 /// Swaps the last two extents if `swap` is set.
 fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
@@ -74,6 +78,7 @@ fn turned<const N: usize>(swap: bool, mut dims: [usize; N]) -> [usize; N] {
 struct AskedArrays {
     a: HostArray,
     b: HostArray,
+    scalars: Option<HostArray>,
     bias: Option<HostArray>,
     c: Role,
 }
@@ -104,7 +109,11 @@ impl AskedArrays {
         let mut shape = of_a;
         shape[N - 1] = n;
         let beta = settings.number(BETA.name)?;
-        let c = if asked.has_more() {
+        let scalars = settings.array(SCALARS.name).cloned();
+        if let Some(array) = &scalars {
+            asked.check(SCALARS.name, array, &[2], DType::F32)?;
+        }
+        let c = if asked.has_more() || scalars.is_some() {
             Role::Updated(asked.of("c", &shape, of_sums)?)
         } else if beta != 0.0 {
             return Err(err!(InvalidArgument, "{op}: --beta {beta} needs c, the third input"));
@@ -115,6 +124,7 @@ impl AskedArrays {
         let product = Product {
             alpha: settings.number(ALPHA.name)?,
             beta,
+            scalars: scalars.is_some(),
             trans_a,
             trans_b,
             activation: Activation::asked(settings)?,
@@ -124,11 +134,12 @@ impl AskedArrays {
             variant: asked.variant().to_owned(),
             ..of
         };
-        Ok((product, Self { a, b, bias, c }))
+        Ok((product, Self { a, b, scalars, bias, c }))
     }
 
     fn form<T: Element>(self, op: impl Op<T> + 'static) -> Form {
         let mut operands = vec![Role::Given(self.a), Role::Given(self.b)];
+        operands.extend(self.scalars.map(Role::Given));
         operands.extend(self.bias.map(Role::Given));
         operands.push(self.c);
         Form::new::<T>(op, operands)
@@ -157,7 +168,10 @@ pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (mut product, arrays) = AskedArrays::of::<2>(asked)?;
     let settings = asked.settings();
     product.precision = Precision::asked(settings)?;
-    product.unrolled = settings.choice(UNROLLED.name)? == "true";
+    product.unrolled = match settings.choice(UNROLLED.name)? {
+        "auto" => None,
+        choice => Some(choice == "true"),
+    };
     product.tile = settings.given_numbers(&TILE)?.map(|[m, n, k]| ProductTile { m, n, k });
     product.thread = settings.given_numbers(&THREAD_TILE)?;
     product.slices = settings.maybe("slices")?;

@@ -15,7 +15,12 @@ pub(super) const ELEMENT: Division = Division::new([1, 1, 1], [1, 1]);
 /// The tile that every WebGPU device runs.
 pub(super) const TILED: Division = Division::new([16, 16, 16], [1, 1]);
 const COARSENED: Division = Division::new([16, 64, 16], [1, 4]);
-const REGISTER_DIRECT: Division = Division::new([64, 16, 4], [1, 16]);
+const REGISTER_ROW: Division = Division::new([64, 16, 4], [1, 16]);
+
+/// Maximum of columns of C that a thread of the kernels with a row each computes.
+const MAX_COLUMNS: u32 = 64;
+/// Maximum of multiply-adds of such a kernel that are written out.
+const MAX_WRITTEN: u64 = 4096;
 
 /// The tile of passes that only end a product: one element of C for each thread.
 pub(super) const END_TILE: ProductTile = ProductTile { m: 16, n: 16, k: 1 };
@@ -28,36 +33,57 @@ pub(super) enum PlainKernel {
     Tiled,
     Coarsened,
     RegisterDirect,
+    RegisterStaged,
 }
 
 impl PlainKernel {
+    /// Says if a thread computes a row of the tile, with its sums in registers.
+    fn has_rows(self) -> bool {
+        matches!(self, Self::RegisterDirect | Self::RegisterStaged)
+    }
+
     /// Returns the requested division, or one that suits.
     pub(super) fn check(self, variant: &str, job: &ProductJob<'_>) -> Result<Division> {
         let (suits, has) = match self {
             Self::Naive | Self::Tiled => (TILED, "1 x 1"),
             Self::Coarsened => (COARSENED, "1 x 2 or 1 x 4"),
-            Self::RegisterDirect => (REGISTER_DIRECT, "1 x 16"),
+            _ => (REGISTER_ROW, "1 x 4 to 1 x 64, in multiples of 4"),
         };
-        let division = job.product.division(suits, |tile| match self {
+        let mut division = job.product.division(suits, |tile| match self {
             Self::Coarsened => [1, if tile.n.is_multiple_of(4) { 4 } else { 2 }],
+            Self::RegisterDirect | Self::RegisterStaged => [1, tile.n],
             _ => suits.thread,
         });
+        if self.has_rows() && job.product.tile.is_none() {
+            division.tile.n = division.thread[1];
+        }
         let Division { tile: ProductTile { m, n, k }, thread: [rows, columns], .. } = division;
         let right = match self {
             Self::Coarsened => rows == 1 && (columns == 2 || columns == 4),
-            _ => [rows, columns] == suits.thread,
+            Self::Naive | Self::Tiled => [rows, columns] == suits.thread,
+            _ => rows == 1 && columns.is_multiple_of(4) && (4..=MAX_COLUMNS).contains(&columns),
         };
         division.check_sides(job.name, variant, right, has)?;
         // Fewer rows would load too much of B each: see `slice_k`.
-        if self == Self::RegisterDirect && (n != columns || m % 8 != 0) {
+        if self.has_rows() && (n != columns || m < n / 2) {
             return Err(err!(
                 InvalidArgument,
-                "{} does not suit `{variant}`; take 16 columns and a multiple of 8 rows",
+                "{} does not suit `{variant}`; take as many columns as a thread computes, {columns}, and at least \
+                 half as many rows",
+                division.text(job.name)
+            ));
+        }
+        let written = u64::from(n) * u64::from(k);
+        if self.has_rows() && job.product.unrolled == Some(true) && written > MAX_WRITTEN {
+            return Err(err!(
+                InvalidArgument,
+                "{}: {written} multiply-adds of a thread are too many to write out (at most {MAX_WRITTEN}); take a \
+                 smaller k of the tile, or loops",
                 division.text(job.name)
             ));
         }
         let workgroup = match self {
-            Self::RegisterDirect => [division.threads(), 1],
+            Self::RegisterDirect | Self::RegisterStaged => [division.threads(), 1],
             _ => [u64::from(n / columns), u64::from(m)],
         };
         let [m, n, k] = [m, n, k].map(u64::from);
@@ -65,6 +91,7 @@ impl PlainKernel {
             Self::Naive => 0,
             Self::Tiled | Self::Coarsened => 4 * k * (m + if job.product.trans_b { n | 1 } else { n }),
             Self::RegisterDirect => 4 * k * n,
+            Self::RegisterStaged => (k * n).saturating_add(m.saturating_mul(k | 1)).saturating_mul(4),
         };
         division.check_limits(job.name, workgroup, bytes, job.profile)?;
         Ok(division)
@@ -81,14 +108,14 @@ impl PlainKernel {
         let spec = spec.flag("TRANS_A", product.trans_a).flag("TRANS_B", product.trans_b);
         let spec = spec.constant("TILE_M", tile.m).constant("TILE_N", tile.n);
         let spec = if self == Self::Naive { spec } else { spec.constant("TILE_K", tile.k) };
+        let written = |spec: Spec| spec.flag("UNROLLED", product.unrolled == Some(true));
         let kernel = match self {
-            Self::Naive => Kernel::library("dense/gemm_naive", "gemm_naive", spec),
-            Self::Tiled => Kernel::library("dense/gemm_tiled", "gemm_tiled", spec),
-            Self::Coarsened => {
-                Kernel::library("dense/gemm_coarsened", "gemm_coarsened", spec.flag("FOUR", thread[1] == 4))
-            }
-            Self::RegisterDirect => {
-                Kernel::library("dense/gemm_register_direct", "gemm_register_direct", spec)
+            Self::Naive => Kernel::of_file("dense/gemm_naive", spec),
+            Self::Tiled => Kernel::of_file("dense/gemm_tiled", spec),
+            Self::Coarsened => Kernel::of_file("dense/gemm_coarsened", spec.flag("FOUR", thread[1] == 4)),
+            Self::RegisterDirect => Kernel::of_file("dense/gemm_register_direct", written(spec)),
+            Self::RegisterStaged => {
+                Kernel::of_file("dense/gemm_register_staged", written(spec.flag("STAGED", true)))
             }
         };
         let kernel = program.kernel(kernel);

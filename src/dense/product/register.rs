@@ -106,7 +106,7 @@ impl RegisterForm {
         let any = Self::of(division);
         Self {
             double,
-            unrolled: product.unrolled,
+            unrolled: product.unrolled.unwrap_or(true),
             vectors: product.vectors.unwrap_or(!job.profile.quirks.stores_whole_vectors),
             trans_a: product.trans_a,
             trans_b: product.trans_b,

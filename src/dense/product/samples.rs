@@ -36,7 +36,7 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
         "coarsened" => {
             gemm.tile(ProductTile { m: 8, n: 12, k: 5 }).thread_tile(ThreadTile { rows: 1, columns: 2 })
         }
-        "register-direct" => gemm.tile(ProductTile { m: 8, n: 16, k: 8 }),
+        "register-direct" | "register-staged" => gemm.tile(ProductTile { m: 8, n: 16, k: 8 }),
         _ => gemm.tile(ProductTile { m: 8, n: 16, k: 4 }).thread_tile(ThreadTile { rows: 4, columns: 8 }),
     };
     let new = |m, n, k| Gemm::new(m, n, k).variant(variant);
@@ -56,7 +56,14 @@ pub(in super::super) fn samples(profile: &DeviceProfile, variant: &'static str) 
     let ends = [odd(0).beta(1.0), tiled(new(3, 2, long)), tiled(new(3, 4, long))].map(biased);
     samples.extend(ends.iter().map(|[without, _]| without.clone()));
     samples.extend(ends.into_iter().map(|[_, with]| with));
-    samples.extend([odd(40).with_row_bias(), even.with_row_bias()]);
+    samples.extend([odd(40).with_row_bias(), even.clone().with_row_bias()]);
+    samples.extend([odd(40).with_scalars().with_bias(), even.with_scalars(), odd(0).with_scalars()]);
+    if matches!(variant, "register-direct" | "register-staged") {
+        for n in [4, 24] {
+            let gemm = new(33, 21, 41).tile(ProductTile { m: 16, n, k: 6 });
+            samples.extend([gemm.clone().unrolled(), gemm.clone().trans_a().unrolled(), gemm.rolled()]);
+        }
+    }
     let mut programs = Vec::new();
     for types in types(profile) {
         for gemm in &samples {
@@ -98,6 +105,7 @@ fn coop_samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
         let [[end, biased_end], [long, biased_long]] =
             [new(16, 16, 0).beta(1.0), new(3, 2, slice_k(profile) + 1)].map(biased);
         samples.extend([end, long, biased_end, biased_long, new(33, 21, 40).with_row_bias()]);
+        samples.extend([new(64, 64, 64), new(33, 21, 300).slices(2)].map(|op| op.with_scalars()));
         // Kernels of the size that the device gets by default.
         samples.extend([1 << 10, 1 << 11, 1 << 12].map(|side| new(side, side, 64)));
         for gemm in samples {
@@ -122,7 +130,7 @@ pub(in super::super) fn batched_samples(
     samples.push(new(2, 4, 4, 0).beta(1.0).with_bias());
     samples.extend([3, 4].map(|n| new(2, 3, n, slice_k(profile) + 1)));
     for op in [new(2, 12, 20, 16), new(2, 13, 21, 16)] {
-        samples.extend([op.clone().with_bias(), op.with_row_bias()]);
+        samples.extend([op.clone().with_scalars(), op.clone().with_bias(), op.with_row_bias()]);
     }
     samples.extend(Activation::ALL.map(|activation| new(2, 12, 20, 16).activation(activation)));
     let mut programs = Vec::new();

@@ -22,7 +22,11 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
         "register-direct",
         "sums in registers, A read straight into one: loads of A do not coalesce, the baseline of what follows",
     ),
-    Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
+    Variant::portable(
+        "register-staged",
+        "the same with A staged through workgroup memory: all else equal, both loads coalesce",
+    ),
+    Variant::portable("register", "a block of sums in registers, tiles of both factors staged"),
     Variant::portable(
         "double",
         "the same with two tiles in workgroup memory, the next one loading meanwhile",
@@ -82,6 +86,7 @@ impl Way {
             ("tiled", _) => plain(PlainKernel::Tiled),
             ("coarsened", _) => plain(PlainKernel::Coarsened),
             ("register-direct", _) => plain(PlainKernel::RegisterDirect),
+            ("register-staged", _) => plain(PlainKernel::RegisterStaged),
             ("split-k", _) => SplitK::check(variant, false, job).map(|(way, of)| (Self::SplitK(way), of)),
             ("split-k-atomic", _) => {
                 SplitK::check(variant, true, job).map(|(way, of)| (Self::SplitK(way), of))
@@ -143,6 +148,7 @@ mod tests {
             "gemm_tiled",
             "gemm_coarsened",
             "gemm_register_direct",
+            "gemm_register_staged",
             "gemm_register",
             "gemm_double",
             "gemm_slabs",

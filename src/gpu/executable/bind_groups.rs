@@ -1,6 +1,6 @@
 //! Bind groups: made once for each choice of buffers, and remembered.
 
-use super::Executable;
+use super::{Executable, binds_uniform};
 use crate::element::DType;
 use crate::error::Result;
 use crate::gpu::pool::Raw;
@@ -172,7 +172,8 @@ impl Executable {
                 Resource::Scratch(s) => (&scratch[s], 0),
                 Resource::Constant(c) => (&self.constants[c], 0),
             };
-            (i as u32 + 1, range(&raw.buffer, base + b.offset, round_up(b.size, 4).max(4)))
+            let unit = if binds_uniform(pipeline, i) { 16 } else { 4 };
+            (i as u32 + 1, range(&raw.buffer, base + b.offset, round_up(b.size, unit).max(unit)))
         });
         let entries: Vec<_> = params
             .chain(buffers)

@@ -50,10 +50,10 @@ impl Gpu {
                 ));
             }
         }
-        // Bytes available for a binding.
-        let there = |resource| match resource {
+        // Bytes available for a binding. Operands in a uniform are whole vec4s.
+        let there = |resource, unit: u64| match resource {
             Resource::Operand(o) => {
-                program.operands.get(o).map(|o| o.bytes().max(4).saturating_add(3) / 4 * 4)
+                program.operands.get(o).map(|o| o.bytes().max(4).saturating_add(unit - 1) / unit * unit)
             }
             Resource::Scratch(s) => {
                 program.scratch.get(s).map(|bytes| bytes.max(&4).saturating_add(3) / 4 * 4)
@@ -63,26 +63,31 @@ impl Gpu {
             }
         };
         for (b, w) in dispatch.bindings.iter().zip(storage) {
-            let (name, size) = (&w.name, b.size.max(4).saturating_add(3) / 4 * 4);
-            if size > limits.max_storage_binding {
+            let operand = matches!(b.resource, Resource::Operand(_));
+            let uniform = w.kind == BindingKind::Uniform;
+            let unit = if uniform { 16 } else { 4 };
+            let (name, size) = (&w.name, b.size.max(4).saturating_add(unit - 1) / unit * unit);
+            if size > if uniform { limits.max_uniform_binding } else { limits.max_storage_binding } {
                 return Err(err!(
                     TooLarge,
-                    "{name} of {kernel} binds {size} bytes; the largest binding of {} has {}; split the work",
+                    "{name} of {kernel} binds {size} bytes; the largest binding of {} has {}, the largest uniform {}; \
+                     split the work",
                     self.profile().name,
-                    limits.max_storage_binding
+                    limits.max_storage_binding,
+                    limits.max_uniform_binding
                 ));
             }
-            let fits = there(b.resource)
+            let fits = there(b.resource, unit)
                 .is_some_and(|bytes| b.offset.checked_add(size).is_some_and(|end| end <= bytes));
             let aligned = b.offset % u64::from(limits.storage_alignment) == 0;
-            if !fits || !aligned || size < w.min_size || w.kind == BindingKind::Uniform {
+            if !fits || !aligned || size < w.min_size || uniform && (!operand || b.offset > 0) {
                 return Err(err!(
                     InvalidArgument,
                     "{name} of {kernel} binds {size} bytes at {} of {:?} ({:?} bytes); it is {:?} of at least {} bytes, at \
                      multiples of {}",
                     b.offset,
                     b.resource,
-                    there(b.resource).unwrap_or(0),
+                    there(b.resource, unit).unwrap_or(0),
                     w.kind,
                     w.min_size,
                     limits.storage_alignment
@@ -94,7 +99,7 @@ impl Gpu {
                 .any(|(b, w)| b.resource == resource && w.kind == BindingKind::ReadWrite)
         };
         for (b, w) in dispatch.bindings.iter().zip(storage) {
-            if w.kind == BindingKind::Read && writes(b.resource) {
+            if w.kind != BindingKind::ReadWrite && writes(b.resource) {
                 return Err(err!(
                     InvalidArgument,
                     "{kernel} reads {} from {:?} and writes to it as well; use two buffers",
@@ -135,7 +140,7 @@ impl Gpu {
                 ));
             }
             Grid::Indirect { resource, offset } => {
-                let fits = there(resource)
+                let fits = there(resource, 4)
                     .is_some_and(|bytes| offset.checked_add(12).is_some_and(|end| end <= bytes));
                 if !fits || offset % 4 != 0 || writes(resource) {
                     return Err(err!(
@@ -166,6 +171,9 @@ impl Executable {
                     given.memory.raw.size
                 ));
             }
+        }
+        for (given, want) in self.uniforms.iter().map(|&i| (&operands[i], &wanted[i])) {
+            given.check_uniform(op, want.name)?;
         }
         for (given, want) in self.counts.iter().map(|&i| (&operands[i], &wanted[i])) {
             let usage = given.memory.raw.buffer.usage();

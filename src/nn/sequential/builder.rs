@@ -1,12 +1,12 @@
-//! Builds one program of all layers: the ops in order, and the gradients in reverse.
+//! Builds one program of all layers: the ops in order.
 
-use super::{Parameter, Sequential, SequentialLayer, conv, pool};
-use crate::conv::{Conv2dBackwardData, Conv2dBackwardWeights};
+use super::{Loss, Parameter, Sequential, SequentialLayer, images, pool_at};
 use crate::dense::{Activation, Gemm};
 use crate::element::DType;
 use crate::elementwise::{Map, MapFn};
 use crate::error::{Result, err};
-use crate::nn::{ActivationBackward, BiasBackward, CrossEntropy, Pool2dBackward, Softmax};
+use crate::nn::batch_norm_train::RunningStatistics;
+use crate::nn::{BatchNorm, Softmax};
 use crate::program::{Access, Cost, Decision, DeviceProfile, Op, Operand, Program, Resource};
 use crate::shape::elements;
 
@@ -24,13 +24,29 @@ pub(super) struct FusedLayer {
     pub(super) to: [usize; 3],
 }
 
-impl FusedLayer {
-    fn has_parameters(&self) -> bool {
-        matches!(self.layer, SequentialLayer::Conv { .. } | SequentialLayer::Linear { .. })
+impl SequentialLayer {
+    /// Tells whether the layer's op can apply an activation.
+    fn fuses(&self) -> bool {
+        matches!(self, Self::Conv(_) | Self::Pool(_) | Self::Linear { .. } | Self::BatchNorm(_))
     }
 }
 
 impl Sequential {
+    /// Tells whether training takes this layer, the last but for flattening, as part of the loss.
+    fn is_of_loss(&self, index: usize) -> Result<bool> {
+        let last = self.layers.iter().rposition(|layer| *layer != SequentialLayer::Flatten) == Some(index);
+        match (&self.layers[index], self.loss) {
+            (SequentialLayer::Softmax, Loss::BinaryCrossEntropy) => Err(err!(
+                InvalidArgument,
+                "sequential: layer {index} is a softmax, and the loss is binary cross-entropy, which takes logits; end \
+                 with a sigmoid, or take Loss::CrossEntropy"
+            )),
+            (SequentialLayer::Softmax, Loss::CrossEntropy) => Ok(last),
+            (SequentialLayer::Activation(Activation::Sigmoid), Loss::BinaryCrossEntropy) => Ok(last),
+            _ => Ok(false),
+        }
+    }
+
     /// Returns the layers that compute, with fused activations; in training only those whose slope follows from the
     /// result.
     pub(super) fn stages(&self, training: bool) -> Result<Vec<FusedLayer>> {
@@ -38,13 +54,15 @@ impl Sequential {
         let mut stages: Vec<FusedLayer> = Vec::new();
         for (index, layer) in self.layers.iter().enumerate() {
             let (from, to) = (if index == 0 { self.input } else { shapes[index - 1] }, shapes[index]);
+            if training && self.is_of_loss(index)? {
+                continue;
+            }
             match (layer, stages.last_mut()) {
                 (SequentialLayer::Flatten, Some(last)) => last.to = to,
                 (SequentialLayer::Flatten, None) | (SequentialLayer::Activation(Activation::None), _) => {}
-                (SequentialLayer::Softmax, _) if training => {}
                 (SequentialLayer::Activation(activation), Some(last))
                     if last.activation == Activation::None
-                        && !matches!(last.layer, SequentialLayer::Activation(_))
+                        && last.layer.fuses()
                         && !(training && *activation == Activation::Gelu) =>
                 {
                     last.activation = *activation;
@@ -73,15 +91,17 @@ fn function(activation: Activation) -> MapFn {
 
 /// A program under construction.
 pub(super) struct SequentialBuilder<'a> {
-    net: &'a Sequential,
+    pub(super) net: &'a Sequential,
     parameters: Vec<Parameter>,
-    batch: usize,
+    pub(super) batch: usize,
     profile: &'a DeviceProfile,
     pub(super) program: Program,
     /// The scratch areas that the ops share.
     shared: Vec<usize>,
     /// The buffer of all parameters.
-    values: Resource,
+    pub(super) values: Resource,
+    /// Whether batch norms take statistics of the batch, and what becomes of the running ones.
+    pub(super) statistics: Option<RunningStatistics>,
 }
 
 impl<'a> SequentialBuilder<'a> {
@@ -97,15 +117,15 @@ impl<'a> SequentialBuilder<'a> {
         }
         let why = format!("{} layers for a batch of {batch}, in one plan", net.layers.len());
         let program = Program::new(op, Decision::policy("fused", why));
-        Ok(Self { net, parameters: net.parameters()?, batch, profile, program, shared: Vec::new(), values })
+        let (parameters, shared) = (net.parameters()?, Vec::new());
+        Ok(Self { net, parameters, batch, profile, program, shared, values, statistics: None })
     }
 
     pub(super) fn operand(&mut self, name: &'static str, dtype: DType, len: usize, access: Access) {
         self.program.operands.push(Operand { name, dtype, len, access });
     }
 
-    pub(super) fn samples(&self, shape: [usize; 3]) -> Result<usize> {
-        let [c, h, w] = shape;
+    pub(super) fn samples(&self, [c, h, w]: [usize; 3]) -> Result<usize> {
         elements("sequential", "a batch", &[self.batch, c, h, w])
     }
 
@@ -125,131 +145,60 @@ impl<'a> SequentialBuilder<'a> {
         Ok(())
     }
 
-    /// Returns the places of weights and bias of a layer in an array laid out like the parameters.
-    fn tensors(&self, index: usize, all: Resource) -> [ArrayPlace; 2] {
-        ["weight", "bias"].map(|part| {
+    /// Returns the places of parts of a layer in an array laid out like the parameters, those that exist.
+    pub(super) fn tensors(&self, index: usize, parts: &[&str], all: Resource) -> Vec<ArrayPlace> {
+        let place = |part: &&str| {
             let name = format!("{index}.{part}");
-            let at = self.parameters.iter().find(|p| p.name == name).map_or(0, |p| p.offset);
-            (all, 4 * at as u64)
-        })
+            let parameter = self.parameters.iter().find(|p| p.name == name)?;
+            Some((all, 4 * parameter.offset as u64))
+        };
+        parts.iter().filter_map(place).collect()
     }
 
     /// Appends the forward op of a layer.
     pub(super) fn forward(&mut self, stage: &FusedLayer, from: ArrayPlace, to: ArrayPlace) -> Result<()> {
         let FusedLayer { index, activation, from: shape, .. } = *stage;
-        let [weights, bias] = self.tensors(index, self.values);
+        let (batch, len) = (self.batch, shape.iter().product());
+        let values = |parts: &[&str]| self.tensors(index, parts, self.values);
+        let between = |middle: Vec<ArrayPlace>| [&[from], &middle[..], &[to]].concat();
         match &stage.layer {
-            SequentialLayer::Conv { filters, kernel, stride, pad } => {
-                let op = conv(self.batch, shape, *filters, [*kernel, *stride, *pad]).activation(activation);
-                self.add(index, &op.with_bias(), &[from, weights, bias, to])
+            SequentialLayer::Conv(conv) => {
+                let operands = between(values(&["weight", "bias"]));
+                self.add(index, &conv.with_bias_at(images(batch, shape)).activation(activation), &operands)
             }
-            SequentialLayer::Pool { kind, kernel, stride } => {
-                let op = pool(self.batch, shape, kind, [*kernel, *stride]).activation(activation);
-                self.add(index, &op, &[from, to])
+            SequentialLayer::Pool(pool) => {
+                let operands = between(values(&["bias", "weight"]));
+                self.add(index, &pool_at(pool, batch, shape).activation(activation), &operands)
             }
             SequentialLayer::Linear { outputs } => {
-                let gemm = Gemm::new(self.batch, *outputs, shape.iter().product()).trans_b();
-                self.add(index, &gemm.activation(activation).with_bias(), &[from, weights, bias, to])
+                let gemm = Gemm::new(batch, *outputs, len).trans_b().activation(activation);
+                let operands = between(values(&["weight", "bias"]));
+                self.add(index, &gemm.with_bias(), &operands)
             }
-            SequentialLayer::Softmax => {
-                self.add(index, &Softmax::new(self.batch, shape.iter().product()), &[from, to])
+            SequentialLayer::BatchNorm(norm) => match self.statistics {
+                Some(running) => {
+                    let mut operands = between(values(&["weight", "bias", "running_mean", "running_var"]));
+                    if running == RunningStatistics::Absent {
+                        operands.drain(3..5);
+                    }
+                    let op = norm.within(images(batch, shape), running, activation);
+                    self.add(index, &op, &operands)
+                }
+                None => {
+                    let op = BatchNorm::new(images(batch, shape)).eps(norm.eps).activation(activation);
+                    let operands = between(values(&["running_mean", "running_var", "weight", "bias"]));
+                    self.add(index, &op, &operands)
+                }
+            },
+            SequentialLayer::Softmax => self.add(index, &Softmax::new(batch, len), &[from, to]),
+            SequentialLayer::Sign => {
+                let n = self.samples(shape)?;
+                self.add(index, &Map::new(MapFn::Sign, n), &[from, to])
             }
             SequentialLayer::Activation(_) | SequentialLayer::Flatten => {
                 let n = self.samples(shape)?;
                 self.add(index, &Map::new(function(activation), n), &[from, to])
             }
-        }
-    }
-
-    /// Appends the loss and the gradients; `x` and `labels` are operands 0 and 1.
-    pub(super) fn gradients(&mut self, loss: Resource, gradients: Resource) -> Result<()> {
-        let stages = self.net.stages(true)?;
-        let Some(first) = stages.iter().position(FusedLayer::has_parameters) else {
-            return Err(err!(
-                Shape,
-                "sequential: no layer of the network has parameters; there is nothing to train"
-            ));
-        };
-        let gap = |pair: &[Parameter]| pair[0].offset + pair[0].len() < pair[1].offset;
-        if self.parameters.windows(2).any(gap) {
-            // Zeros the gaps between tensors, which no other op writes: sums of no rows are 0.
-            let n = self.net.parameter_len()?;
-            let nothing = (gradients, 0);
-            self.add(self.net.layers.len(), &BiasBackward::new([0, n, 1]), &[nothing, (gradients, 0)])?;
-        }
-        let mut places = vec![(Resource::Operand(0), 0)];
-        for stage in &stages {
-            let to = self.samples(stage.to)?;
-            let to = self.area(to);
-            let from = places[places.len() - 1];
-            self.forward(stage, from, to)?;
-            places.push(to);
-        }
-        let classes = self.net.output_shape()?.iter().product();
-        let widest = stages.iter().map(|s| self.samples(s.from).and_then(|n| Ok(n.max(self.samples(s.to)?))));
-        let widest = widest.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0);
-        let (mut dy, mut other) = (self.area(widest), self.area(widest));
-        let losses = self.area(self.batch);
-        let logits = places[stages.len()];
-        let operands = [logits, (Resource::Operand(1), 0), losses, (loss, 0), dy];
-        let entropy = CrossEntropy::new(self.batch, classes).with_gradient();
-        self.add(self.net.layers.len(), &entropy, &operands)?;
-        for (i, stage) in stages.iter().enumerate().skip(first).rev() {
-            let (x, y) = (places[i], places[i + 1]);
-            if stage.activation != Activation::None {
-                let value = if stage.activation == Activation::Gelu { x } else { y };
-                let op = ActivationBackward::new(stage.activation, self.samples(stage.to)?);
-                self.add(stage.index, &op, &[value, dy, other])?;
-                (dy, other) = (other, dy);
-            }
-            if self.backward(stage, x, dy, gradients, (i > first).then_some(other))? {
-                (dy, other) = (other, dy);
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends the gradients of a layer with respect to its parameters and, if `dx` is given, its input. Returns
-    /// whether it wrote `dx`.
-    fn backward(
-        &mut self,
-        stage: &FusedLayer,
-        x: ArrayPlace,
-        dy: ArrayPlace,
-        gradients: Resource,
-        dx: Option<ArrayPlace>,
-    ) -> Result<bool> {
-        let FusedLayer { index, from: shape, .. } = *stage;
-        let [weights, _] = self.tensors(index, self.values);
-        let [of_weights, of_bias] = self.tensors(index, gradients);
-        match (&stage.layer, dx) {
-            (SequentialLayer::Conv { filters, kernel, stride, pad }, dx) => {
-                let layer = conv(self.batch, shape, *filters, [*kernel, *stride, *pad]);
-                let op = Conv2dBackwardWeights::new(&layer).with_bias();
-                self.add(index, &op, &[x, dy, of_weights, of_bias])?;
-                if let Some(dx) = dx {
-                    self.add(index, &Conv2dBackwardData::new(&layer), &[dy, weights, dx])?;
-                }
-                Ok(dx.is_some())
-            }
-            (SequentialLayer::Linear { outputs }, dx) => {
-                let (batch, inputs) = (self.batch, shape.iter().product());
-                self.add(index, &Gemm::new(*outputs, inputs, batch).trans_a(), &[dy, x, of_weights])?;
-                self.add(index, &BiasBackward::new([batch, *outputs, 1]), &[dy, of_bias])?;
-                if let Some(dx) = dx {
-                    self.add(index, &Gemm::new(batch, inputs, *outputs), &[dy, weights, dx])?;
-                }
-                Ok(dx.is_some())
-            }
-            (SequentialLayer::Pool { kind, kernel, stride }, Some(dx)) => {
-                let [c, h, w] = shape;
-                let of = [self.batch, c, h, w];
-                let op = Pool2dBackward::new(kind.clone(), of, *kernel).stride(*stride);
-                self.add(index, &op, &[x, dy, dx])?;
-                Ok(true)
-            }
-            // Activations are done.
-            _ => Ok(false),
         }
     }
 }

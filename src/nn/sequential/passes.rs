@@ -1,10 +1,11 @@
 //! The three plans of a network: results, gradients, or a training step.
 
 use super::builder::{ArrayPlace, FusedLayer, SequentialBuilder};
-use super::{Optimizer, STEP, Sequential, SequentialLayer};
+use super::{Loss, Optimizer, Sequential, SequentialLayer};
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
+use crate::nn::batch_norm_train::RunningStatistics;
 use crate::program::{Access, DeviceProfile, Op, Program, Resource, operands};
 
 /// The forward pass of a network, from [`Sequential::forward`]. Operands are `x`, `parameters`, `output`.
@@ -14,7 +15,7 @@ pub struct Forward {
     pub(super) batch: usize,
 }
 
-/// Loss and gradients of a network, from [`Sequential::gradient`]. Operands are `x`, `labels`, `parameters`, `loss`,
+/// Loss and gradients of a network, from [`Sequential::gradient`]. Operands are `x`, `target`, `parameters`, `loss`,
 /// `gradients`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradient {
@@ -22,7 +23,7 @@ pub struct Gradient {
     pub(super) batch: usize,
 }
 
-/// A training step of a network, from [`Sequential::train`]. Operands are `x`, `labels`, `parameters`, `state`, `loss`.
+/// A training step of a network, from [`Sequential::train`]. Operands are `x`, `target`, `parameters`, `state`, `loss`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Train {
     pub(super) net: Sequential,
@@ -35,10 +36,27 @@ operands! {
         fn record(x: f32, parameters: f32, output: f32);
     }
     impl[] Gradient, f32 {
-        fn record(x: f32, labels: u32, parameters: f32, loss: f32, gradients: f32);
+        fn record<L>(x: f32, target: L, parameters: f32, loss: f32, gradients: f32);
     }
     impl[] Train, f32 {
-        fn record(x: f32, labels: u32, parameters: f32, state: f32, loss: f32);
+        fn record<L>(x: f32, target: L, parameters: f32, state: f32, loss: f32);
+        /// Takes the learning rate, one element.
+        optional with_rate(rate: f32);
+    }
+}
+
+impl SequentialBuilder<'_> {
+    /// Adds the operands `x` and `target`.
+    fn sample_operands(&mut self) -> Result<()> {
+        let (inputs, outputs) = (self.samples(self.net.input)?, self.samples(self.net.output_shape()?)?);
+        self.operand("x", DType::F32, inputs, Access::Read);
+        match self.net.loss {
+            Loss::CrossEntropy => self.operand("target", DType::U32, self.batch, Access::Read),
+            Loss::BinaryCrossEntropy | Loss::SquaredError => {
+                self.operand("target", DType::F32, outputs, Access::Read);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -81,12 +99,11 @@ impl Op<f32> for Gradient {
         let Self { net, batch } = self;
         let mut b =
             SequentialBuilder::new(net, *batch, Resource::Operand(2), profile, "sequential-gradient")?;
-        let (inputs, n) = (b.samples(net.input)?, net.parameter_len()?);
-        b.operand("x", DType::F32, inputs, Access::Read);
-        b.operand("labels", DType::U32, *batch, Access::Read);
-        b.operand("parameters", DType::F32, n, Access::Read);
+        b.statistics = Some(RunningStatistics::Absent);
+        b.sample_operands()?;
+        b.operand("parameters", DType::F32, net.parameter_len()?, Access::Read);
         b.operand("loss", DType::F32, 1, Access::Write);
-        b.operand("gradients", DType::F32, n, Access::Write);
+        b.operand("gradients", DType::F32, net.trained_len()?, Access::Write);
         b.gradients(Resource::Operand(3), Resource::Operand(4))?;
         Ok(b.program)
     }
@@ -98,23 +115,34 @@ impl Op<f32> for Train {
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { net, batch, optimizer } = self;
         let mut b = SequentialBuilder::new(net, *batch, Resource::Operand(2), profile, "sequential-train")?;
-        let (inputs, n) = (b.samples(net.input)?, net.parameter_len()?);
-        b.operand("x", DType::F32, inputs, Access::Read);
-        b.operand("labels", DType::U32, *batch, Access::Read);
-        b.operand("parameters", DType::F32, n, Access::ReadWrite);
+        b.statistics = Some(RunningStatistics::InPlace);
+        b.sample_operands()?;
+        b.operand("parameters", DType::F32, net.parameter_len()?, Access::ReadWrite);
         b.operand("state", DType::F32, net.state_len(optimizer)?, Access::ReadWrite);
+        let rated = match optimizer {
+            Optimizer::Sgd(sgd) => sgd.is_rated(),
+            Optimizer::Adam(adam) => adam.is_rated(),
+        };
+        if rated {
+            b.operand("rate", DType::F32, 1, Access::Read);
+        }
+        let loss = Resource::Operand(b.program.operands.len());
         b.operand("loss", DType::F32, 1, Access::Write);
+        let n = net.trained_len()?;
         let gradients = b.area(n);
-        b.gradients(Resource::Operand(4), gradients.0)?;
+        b.gradients(loss, gradients.0)?;
         let state = |elements: usize| (Resource::Operand(3), 4 * elements as u64);
-        let values = (Resource::Operand(2), 0);
+        let ([second, fullness, _], rate) = (net.state_places(optimizer)?, (Resource::Operand(4), 0));
+        let mut operands = vec![(Resource::Operand(2), 0), gradients, state(0)];
         let end = net.layers.len();
         match optimizer {
-            Optimizer::Sgd(sgd) => b.add(end, &sgd.of(n), &[values, gradients, state(0)])?,
+            Optimizer::Sgd(sgd) => {
+                operands.push(rate);
+                b.add(end, &sgd.of(n), &operands)?;
+            }
             Optimizer::Adam(adam) => {
-                let second = n.next_multiple_of(STEP);
-                let parts = [state(0), state(second), state(2 * second)];
-                b.add(end, &adam.of(n), &[values, gradients, parts[0], parts[1], parts[2]])?;
+                operands.extend([state(second), state(fullness), rate]);
+                b.add(end, &adam.of(n), &operands)?;
             }
         }
         Ok(b.program)

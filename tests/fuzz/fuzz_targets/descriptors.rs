@@ -2,7 +2,7 @@
 
 use super::draw::{Draw, Lowered};
 use super::forms;
-use tilework::nn::{Adam, Optimizer, Sequential, Sgd};
+use tilework::nn::{Adam, Loss, Optimizer, Sequential, Sgd};
 use tilework::operations;
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
@@ -36,22 +36,33 @@ fn small(draw: &mut Draw<'_>) -> [usize; 2] {
 fn network(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
     let mut net = Sequential::new(draw.sizes());
     for _ in 0..draw.below(6) {
-        net = match draw.below(6) {
+        net = match draw.below(9) {
             0 => net.conv(draw.size(), small(draw), small(draw), small(draw)),
             1 => {
                 let kernel = small(draw);
                 let weights = draw.floats(kernel[0].saturating_mul(kernel[1]).min(64));
                 let kind = draw.pick(&[PoolKind::Max, PoolKind::Average, PoolKind::Weighted(weights)]);
-                net.pool(kind, kernel, small(draw))
+                let (stride, learnt) = (small(draw), draw.rarely(2));
+                net.pool_with(kind, kernel, |pool| {
+                    let pool = pool.stride(stride).with_bias();
+                    if learnt { pool.with_weights() } else { pool }
+                })
             }
             2 => net.linear(draw.size()),
             3 => net.activation(draw.pick(&Activation::ALL)),
             4 => net.flatten(),
+            5 => net.batch_norm_with(|norm| norm.eps(draw.float() as f32)),
+            6 => net.sign(),
+            7 => {
+                let (groups, dilation) = (draw.below(4), small(draw));
+                net.conv_with(draw.size(), small(draw), |conv| conv.groups(groups).dilation(dilation))
+            }
             _ => net.softmax(),
         };
     }
     let batch = draw.size();
-    let _ = (net.input_len(), net.output_shape(), net.parameters(), net.parameter_len());
+    let _ = (net.input_len(), net.output_shape(), net.parameters(), net.parameter_len(), net.trained_len());
+    let net = net.loss(draw.pick(&[Loss::CrossEntropy, Loss::BinaryCrossEntropy, Loss::SquaredError]));
     match draw.below(3) {
         0 => Op::<f32>::lower(&net.forward(batch), profile),
         1 => Op::<f32>::lower(&net.gradient(batch), profile),
@@ -62,7 +73,7 @@ fn network(draw: &mut Draw<'_>, profile: &DeviceProfile) -> Lowered {
                 1 => Sgd::new(n, draw.float() as f32).with_momentum(0.5).into(),
                 _ => Adam::new(n, draw.float() as f32).into(),
             };
-            let _ = net.state_len(&optimizer);
+            let _ = (net.state_len(&optimizer), net.state(&optimizer));
             Op::<f32>::lower(&net.train(batch, optimizer), profile)
         }
     }

@@ -1,5 +1,5 @@
-//! Random text with directives, and what its expansion must hold to. For the target `expander` and for its short twin in
-//! the test suite.
+//! Random text with directives, and what its expansion must hold to. For the target `expander` and for its short twin
+//! in the test suite.
 
 use tilework::shader::{Spec, Target, expand_text, names};
 

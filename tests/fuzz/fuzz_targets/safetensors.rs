@@ -9,6 +9,8 @@ mod common;
 #[path = "../../../examples/encoder/weights.rs"]
 mod encoder;
 mod file;
+#[path = "../../../examples/cnn/models.rs"]
+mod models;
 
 use libfuzzer_sys::fuzz_target;
 use tilework::nn::Sequential;

@@ -1,0 +1,250 @@
+//! The gradients of attention.
+
+use super::attention::Attention;
+use super::backward_coop;
+use super::backward_flash::{self, GradientTile};
+use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
+use super::form;
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{
+    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Translation,
+    Variant, choose, lowered_as, operands,
+};
+use crate::shape::elements;
+use half::f16;
+
+/// Computes the gradients of [`Attention`] with respect to q, k and v, from the gradient `dy` of its output: of each
+/// head, with `P = softmax(scale Q K^T)` and `S = P (dY V^T - rowsum(P dY V^T))` by elements, `dQ = scale S K`,
+/// `dK = scale S^T Q` and `dV = P^T dY`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::AttentionBackward;
+/// use tilework::prelude::*;
+///
+/// // Two queries and two keys of equal score: the second query sees both.
+/// let gpu = Gpu::new()?;
+/// let (q, k) = (gpu.upload(&[0.0f32; 16])?, gpu.upload(&[0.0f32; 16])?);
+/// let v = gpu.upload(&[[1.0f32; 8], [3.0; 8]].concat())?;
+/// let dy = gpu.upload(&[[1.0f32; 8], [2.0; 8]].concat())?;
+/// let (dq, dk, dv) = (gpu.alloc::<f32>(16)?, gpu.alloc::<f32>(16)?, gpu.alloc::<f32>(16)?);
+/// let plan = AttentionBackward::new([1, 1, 2, 8], [1, 2]).causal().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &q, &k, &v, &dy, &dq, &dk, &dv)?;
+/// rec.submit()?;
+/// assert_eq!(dv.read()?, [[2.0; 8], [1.0; 8]].concat());
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `q`, `dy` and `dq` are (batch, heads, queries, head size); `k`, `v`, `dk` and `dv` are (batch, kv heads, keys, head
+/// size), as for [`Attention`]: dense and row-major, with every extent at least 1. If heads share a kv head, its
+/// gradients are the sums over them. Outputs must not share wgpu buffers with other operands.
+///
+/// # Visible keys
+/// As for [`Attention`], by [`causal`](Self::causal) and [`window`](Self::window). A query that sees no key, or only
+/// scores of -infinity, has the gradient 0 and adds nothing to others.
+///
+/// # Types
+/// f32 or f16, all operands alike. Only `coop` needs a device feature.
+///
+/// # Precision and determinism
+/// Scores are computed again; nothing of the forward pass is needed. All sums are f32, and results are rounded once.
+/// [`reference::attention_backward_bound`](crate::reference::attention_backward_bound) bounds the error. `coop`, which
+/// `auto` takes for f16 where it can, rounds the elements of P and S to f16 before it multiplies them: elements of S
+/// above 65,504 become infinite, and the bound is wider. The same device, inputs and variant give the same bits: no
+/// atomics.
+///
+/// NaN and infinities propagate as in f32 arithmetic. Besides, they may make any gradient of the heads that share keys
+/// with them NaN, since a kernel may multiply them by a weight of 0.
+///
+/// # Cost
+/// 10 heads x queries x keys x head size flop for each sequence, half of that if causal; the kernels compute 1.6 times
+/// as many (`coop` 1.8 times), since they compute scores again. Two dispatches (`coop` three), and 8 bytes of scratch for
+/// each query.
+///
+/// # Variants
+/// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes head
+/// sizes that are multiples of 4 up to 256. `coop` does the same on cooperative matrices, for f16 and head sizes that are
+/// multiples of 16 up to 128. `auto`, the default, takes `coop` where it can, then `flash`.
+///
+/// # Errors
+/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are not a multiple of kv heads.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a head size that [`Attention`] or the variant does not take; operands
+///   or a device that `coop` cannot use.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, an unknown
+///   variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, the heads that share keys above the
+///   largest binding, or more queries or keys than the loops of a software driver can take.
+///
+/// # Algorithm
+/// Dao, *FlashAttention-2*, 2023, without atomics: a kernel of queries writes dq and the statistics of each row, then a
+/// kernel of keys writes dk and dv. `shaders/attention/attention_backward_naive.wgsl`, `attention_backward_flash.wgsl`,
+/// `attention_backward_coop.wgsl`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttentionBackward {
+    pub(crate) forward: Attention,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("naive", "a workgroup for each row of a gradient, which computes its scores again"),
+    Variant::portable("flash", "tiles of scores in registers, once over queries and once over keys"),
+    Variant {
+        name: "coop",
+        about: "`flash` on cooperative matrices, for f16: weights and slopes are rounded to f16, sums are f32",
+        requires: Requires { subgroups: true, f16: true, cooperative: true },
+        // naga translates matrices of 16 x 16 to SPIR-V only; Tint and standard WGSL have none.
+        translations: &[Translation::SpirV],
+        any_order: false,
+    },
+];
+
+/// How the backward pass runs.
+enum BackwardWay {
+    Naive,
+    Flash(GradientTile),
+    Coop,
+}
+
+impl AttentionBackward {
+    /// Takes the shape of `q`, (batch, heads, queries, head size). `k` and `v` are (batch, `kv_heads`, `keys`, head
+    /// size). `heads` must be a multiple of `kv_heads`.
+    pub fn new(q: [usize; 4], [kv_heads, keys]: [usize; 2]) -> Self {
+        Self { forward: Attention::new(q, [kv_heads, keys]), variant: "auto".into() }
+    }
+
+    /// Hides keys after i + keys - queries from query i: the last query is aligned with the last key.
+    #[must_use]
+    pub fn causal(mut self) -> Self {
+        self.forward = self.forward.causal();
+        self
+    }
+
+    /// Hides keys at a distance of `window` or more; with [`causal`](Self::causal) a query sees the last `window` keys.
+    #[must_use]
+    pub fn window(mut self, window: usize) -> Self {
+        self.forward = self.forward.window(window);
+        self
+    }
+
+    /// Sets the factor of the products of q and k. The default is 1 / sqrt(head size).
+    #[must_use]
+    pub fn scale(mut self, scale: f32) -> Self {
+        self.forward = self.forward.scale(scale);
+        self
+    }
+
+    crate::program::variants!(variant);
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let of = &self.forward;
+        let name = of.name("attention-backward");
+        of.check(&name)?;
+        let q = elements(&name, "q", &[of.batch, of.heads, of.queries, of.head_size])?;
+        let k = elements(&name, "k", &[of.batch, of.kv_heads, of.keys, of.head_size])?;
+        let operand = |(name, len, access)| Operand { name, dtype, len, access };
+        let operands: Vec<Operand> = [
+            ("q", q, Access::Read),
+            ("k", k, Access::Read),
+            ("v", k, Access::Read),
+            ("dy", q, Access::Read),
+            ("dq", q, Access::Write),
+            ("dk", k, Access::Write),
+            ("dv", k, Access::Write),
+        ]
+        .map(operand)
+        .into();
+        profile.check_buffers(&name, &operands, "split the batch or the heads")?;
+        let lowering = GradientLowering { op: self, name, dtype, profile };
+        let (variant, decision) =
+            choose("attention-backward", &self.variant, VARIANTS, profile, || policy(&lowering))?;
+        let way = BackwardWay::of(variant.name, &lowering)?;
+        let mut program = Program::new("attention-backward", decision);
+        program.cost = Cost::of(10.0 * (of.batch * of.heads * of.head_size) as f64 * of.pairs(), &operands);
+        program.operands = operands;
+        match way {
+            BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
+            BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
+            BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
+        }
+        Ok(program)
+    }
+}
+
+impl BackwardWay {
+    fn of(variant: &str, of: &GradientLowering<'_>) -> Result<Self> {
+        match variant {
+            "naive" => Ok(Self::Naive),
+            "coop" => backward_coop::check(of).map(|()| Self::Coop),
+            _ => backward_flash::check(of).map(Self::Flash),
+        }
+    }
+}
+
+/// Tells whether a device may run a backward pass of f16 on cooperative matrices, which round weights and slopes.
+pub(crate) fn may_differentiate_on_matrices(op: &AttentionBackward) -> bool {
+    op.variant == "coop" || op.variant == "auto" && backward_coop::takes_heads(op)
+}
+
+/// Chooses a variant, with the reason.
+fn policy(of: &GradientLowering<'_>) -> (&'static str, String) {
+    match backward_flash::check(of) {
+        _ if backward_coop::check(of).is_ok() => {
+            ("coop", "the device multiplies f16 on cooperative matrices".into())
+        }
+        Err(_) if of.profile.runs_rounds(naive_rounds(of)) => ("naive", "`flash` cannot run".into()),
+        _ => ("flash", "scores stay in registers".into()),
+    }
+}
+
+operands! {
+    impl[T: Element,] AttentionBackward, T {
+        fn record(q: T, k: T, v: T, dy: T, dq: T, dk: T, dv: T);
+    }
+}
+
+lowered_as!(AttentionBackward: f32, f16);
+
+pub(super) const INFO: Operation = Operation {
+    name: "attention-backward",
+    about: "the gradients of attention: of q, k and v",
+    inputs: form::BACKWARD_INPUTS,
+    outputs: &[("dq", "as q"), ("dk", "as k"), ("dv", "as k")],
+    types: &[DType::F32, DType::F16],
+    options: form::BACKWARD_OPTIONS,
+    make: Some(form::make_backward),
+    variants: AttentionBackward::variants,
+    samples,
+    comparison: Some(Comparison::Sums),
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let new = AttentionBackward::new;
+    let mut programs = Vec::new();
+    if variant == "coop" {
+        for op in [
+            new([1, 4, 70, 64], [2, 70]).causal(),
+            new([1, 2, 30, 80], [1, 64]).window(9),
+            new([2, 2, 150, 128], [2, 40]),
+        ] {
+            programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
+        }
+        return Ok(programs);
+    }
+    for op in [
+        new([2, 4, 5, 32], [2, 40]),
+        new([1, 4, 70, 64], [4, 70]).causal(),
+        new([1, 2, 37, 72], [1, 40]).window(9),
+        new([1, 2, 40, 128], [2, 33]).causal().window(9),
+        new([1, 1, 3, 256], [1, 5]),
+    ] {
+        let op = op.variant(variant);
+        programs.push(Op::<f32>::lower(&op, profile)?);
+        programs.push(Op::<f16>::lower(&op, profile)?);
+    }
+    Ok(programs)
+}

@@ -1,0 +1,139 @@
+//! The variant `coop` of attention's backward pass, on cooperative matrices of f16:
+//! `shaders/attention/attention_backward_coop.wgsl`.
+
+use super::attention_backward::AttentionBackward;
+use super::backward_layout::{GradientLowering, GradientPass};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::Program;
+use crate::shader::Spec;
+
+/// The rows and columns of a cooperative matrix.
+const SIDE: u32 = 16;
+/// Threads in a subgroup.
+const LANES: u32 = 32;
+
+/// The tile of a pass: subgroups, own rows of each, and walked rows.
+#[derive(Debug, Clone, Copy)]
+struct MatrixTile {
+    teams: u32,
+    rows: u32,
+    walk: u32,
+}
+
+impl MatrixTile {
+    const fn new(teams: u32, rows: u32, walk: u32) -> Self {
+        Self { teams, rows, walk }
+    }
+
+    /// The tiles of the three passes, statistics, dq, and dk with dv, and their workgroup memory. They follow from
+    /// registers and workgroup memory: a subgroup holds its rows of two operands and of its results in registers, and 48
+    /// KiB hold the rest. Devices with less run fewer subgroups.
+    fn of_passes(head_size: usize, max_bytes: u32) -> [(Self, u32); 3] {
+        let queries = if head_size <= 64 { Self::new(4, 32, 16) } else { Self::new(8, 16, 16) };
+        let tiles = [(Self::new(4, 32, 16), true), (queries, true), (Self::new(4, 16, 32), false)];
+        tiles.map(|(mut tile, of_queries)| {
+            let bytes = |tile: Self| tile.workgroup_bytes(head_size as u32, of_queries);
+            while bytes(tile) > max_bytes && tile.teams > 1 {
+                tile.teams /= 2;
+            }
+            (tile, bytes(tile))
+        })
+    }
+
+    /// Returns the workgroup memory for heads of `dims` elements, as in the kernel.
+    fn workgroup_bytes(self, dims: u32, of_queries: bool) -> u32 {
+        let own = self.teams * self.rows;
+        let strips = 2 * own * (self.walk + 8);
+        let walked = 2 * 2 * self.walk * (dims + 8);
+        let scores = 2 * 4 * own * (self.walk + 4);
+        walked + scores + if of_queries { strips } else { 2 * strips + 8 * self.walk }
+    }
+}
+
+/// Tells whether `coop` takes the head size of `op`.
+pub(super) fn takes_heads(op: &AttentionBackward) -> bool {
+    let head_size = op.forward.head_size;
+    head_size.is_multiple_of(SIDE as usize) && head_size <= 128
+}
+
+/// Returns what `coop` needs and the operands or the device do not meet, if anything.
+fn missing(of: &GradientLowering<'_>) -> Option<String> {
+    let (profile, head_size) = (of.profile, of.op.forward.head_size);
+    if of.dtype != DType::F16 {
+        return Some(format!("operands of f16, not {}", of.dtype));
+    }
+    if !takes_heads(of.op) {
+        return Some(format!("a head size that is a multiple of 16 up to 128, not {head_size}"));
+    }
+    if profile.subgroup_sizes != (LANES, LANES) || profile.cooperative_side() != Some(SIDE) {
+        return Some(format!(
+            "cooperative matrices of 16 x 16 and subgroups of 32 threads; {} has subgroups of {} to {}",
+            profile.name, profile.subgroup_sizes.0, profile.subgroup_sizes.1
+        ));
+    }
+    let max = profile.limits.max_workgroup_bytes;
+    let [a, b, c] = MatrixTile::of_passes(head_size, max).map(|(_, bytes)| bytes);
+    let bytes = Some(a.max(b).max(c)).filter(|bytes| *bytes > max)?;
+    Some(format!("{bytes} bytes of workgroup memory; {} has fewer", profile.name))
+}
+
+/// Rejects what `coop` or the device cannot run.
+pub(super) fn check(of: &GradientLowering<'_>) -> Result<()> {
+    match missing(of) {
+        None => Ok(()),
+        Some(missing) => {
+            Err(err!(Unsupported, "{}: the variant `coop` needs {missing}; use `auto`", of.name))
+        }
+    }
+}
+
+pub(super) fn lower(of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
+    let tiles = MatrixTile::of_passes(of.op.forward.head_size, of.profile.limits.max_workgroup_bytes);
+    let pass = |entry, (tile, _): (MatrixTile, u32), of_queries, outputs: &'static [usize]| GradientPass {
+        entry,
+        spec: Spec::new()
+            .constant("TEAMS", tile.teams)
+            .constant("TEAM_ROWS", tile.rows)
+            .constant("WALK", tile.walk)
+            .flag("STATISTICS", outputs.is_empty())
+            .flag("STATISTICS_ALONE", outputs.is_empty()),
+        rows: (tile.teams * tile.rows) as usize,
+        of_queries,
+        outputs,
+    };
+    let passes = [
+        pass("attention_backward_coop_statistics", tiles[0], true, &[]),
+        pass("attention_backward_coop_queries", tiles[1], true, &[4]),
+        pass("attention_backward_coop_keys", tiles[2], false, &[5, 6]),
+    ];
+    of.dispatch("attention/attention_backward_coop", &passes, program)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::program::{DeviceProfile, Op};
+    use crate::shader::Target;
+    use half::f16;
+
+    #[test]
+    fn kernels_use_the_memory_of_their_tiles() {
+        for (head_size, max) in
+            [(16, 48 << 10), (64, 48 << 10), (80, 32 << 10), (128, 48 << 10), (128, 32 << 10)]
+        {
+            let op = AttentionBackward::new([1, 2, 70, head_size], [2, 70]).variant("coop");
+            let mut profile = DeviceProfile::h100();
+            profile.limits.max_workgroup_bytes = max;
+            let program = Op::<f16>::lower(&op, &profile).unwrap();
+            for (kernel, (tile, bytes)) in program.kernels.iter().zip(MatrixTile::of_passes(head_size, max)) {
+                let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
+                let interface = module.interface(kernel.entry).unwrap();
+                assert!(bytes <= max);
+                assert_eq!(interface.workgroup_size, [tile.teams * LANES, 1, 1], "{tile:?}");
+                assert_eq!(interface.workgroup_bytes, bytes, "{tile:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The parameters, bindings and chunks of the kernels of attention's backward pass, and the variant `naive`.
+
+use super::attention_backward::AttentionBackward;
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::fit::{BoundChunk, BoundSpan};
+use crate::program::{DeviceProfile, Grid, Kernel, Program, Resource, element_fragment, kernel_params};
+use crate::shader::Spec;
+
+kernel_params! {
+    /// The parameters of every kernel of the backward pass.
+    pub(super) struct GradientParams {
+        queries: u32,
+        keys: u32,
+        group: u32,
+        window: u32,
+        tiles: u32,
+        workgroups: u32,
+        base_q: u32,
+        base_k: u32,
+        scale: f32,
+    }
+}
+
+/// A checked backward pass, ready to lower.
+pub(super) struct GradientLowering<'a> {
+    pub(super) op: &'a AttentionBackward,
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) profile: &'a DeviceProfile,
+}
+
+/// A kernel of a variant, which owns queries or keys.
+pub(super) struct GradientPass {
+    pub(super) entry: &'static str,
+    pub(super) spec: Spec,
+    /// Own rows of a workgroup.
+    pub(super) rows: usize,
+    pub(super) of_queries: bool,
+    /// Operands that it writes: 4 is dq, 5 is dk, 6 is dv.
+    pub(super) outputs: &'static [usize],
+}
+
+impl GradientLowering<'_> {
+    /// Dispatches the passes of a shader over as few chunks of (sequence, kv head) pairs as bindings allow.
+    pub(super) fn dispatch(
+        &self,
+        file: &'static str,
+        passes: &[GradientPass],
+        program: &mut Program,
+    ) -> Result<()> {
+        let of = &self.op.forward;
+        let (queries, keys, d, size) = (of.queries, of.keys, of.head_size, self.dtype.size());
+        let (pairs, rows) = (of.batch * of.kv_heads, of.group() * queries);
+        let bytes_of = |rows: usize| (rows * d * size) as u64;
+        // Statistics take 8 bytes for each query.
+        let [q, k, statistics] = [bytes_of(rows), bytes_of(keys), 8 * rows as u64];
+        let most = q.max(k).max(statistics);
+        if !self.profile.binds_all(pairs as u64, most) {
+            self.profile.check_row(
+                &self.name,
+                format_args!("a kv head with the heads that share it"),
+                most,
+                "use fewer queries or keys at a time",
+            )?;
+        }
+        let chunks: Vec<BoundChunk> = self.profile.chunks(pairs as u64, most).collect();
+        let most_pairs = chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
+        let statistics = program.scratch(statistics * most_pairs);
+        let kernel = |pass: &GradientPass| {
+            let spec = pass.spec.clone();
+            let spec = spec
+                .constant("HEAD", d as u32)
+                .flag("CAUSAL", of.causal)
+                .flag("WINDOWED", of.window.is_some())
+                .flag("QUERIES", pass.of_queries)
+                .slot("element", element_fragment(self.dtype));
+            Kernel::library(file, pass.entry, spec)
+        };
+        let kernels: Vec<usize> = passes.iter().map(|pass| program.kernel(kernel(pass))).collect();
+        for chunk in chunks {
+            let [q, k] = [chunk.span(q), chunk.span(k)];
+            let base = |span: BoundSpan| (span.before / size as u64) as u32;
+            let mut params = GradientParams {
+                queries: queries as u32,
+                keys: keys as u32,
+                group: of.group() as u32,
+                window: of.window.map_or(0, |w| w.min(1 << 30)) as u32,
+                tiles: 0,
+                workgroups: 0,
+                base_q: base(q),
+                base_k: base(k),
+                scale: of.factor(),
+            };
+            // Operands: q, k, v, dy, dq, dk, dv.
+            let operand = |at: usize| if [0, 3, 4].contains(&at) { q } else { k }.of(Resource::Operand(at));
+            let pairs = chunk.count as usize;
+            for (pass, &kernel) in passes.iter().zip(&kernels) {
+                let (extent, heads) =
+                    if pass.of_queries { (queries, pairs * of.group()) } else { (keys, pairs) };
+                let tiles = extent.div_ceil(pass.rows);
+                let workgroups = (heads * tiles) as u64;
+                (params.tiles, params.workgroups) = (tiles as u32, workgroups as u32);
+                let outputs = pass.outputs.iter().map(|&at| operand(at));
+                let bindings = (0..4).map(operand).chain([statistics]).chain(outputs).collect();
+                program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects loops of more than the device's rounds.
+    pub(super) fn check_rounds(&self, variant: &str, rounds: u64) -> Result<()> {
+        if self.profile.runs_rounds(rounds) {
+            return Ok(());
+        }
+        Err(err!(
+            TooLarge,
+            "{}: the loops of `{variant}` take {rounds} rounds; {} ends loops after {}; use fewer queries or keys",
+            self.name,
+            self.profile.name,
+            self.profile.max_rounds()
+        ))
+    }
+}
+
+/// Threads in a workgroup of `naive`.
+const WORKGROUP_SIZE: u32 = 64;
+
+/// Returns the most rounds of a thread of `naive`: of its two kernels.
+pub(super) fn naive_rounds(of: &GradientLowering<'_>) -> u64 {
+    let forward = &of.op.forward;
+    let size = u64::from(WORKGROUP_SIZE);
+    let words = (forward.head_size * of.dtype.size() / 4) as u64;
+    let of_words = words.div_ceil(size);
+    let (queries, keys) = (forward.queries as u64, forward.keys as u64);
+    let tiles = |n: u64| n.div_ceil(size);
+    let passes = of_words + 2;
+    let of_queries =
+        passes * tiles(keys) * (words + 2) + of_words * (keys + 1) + 3 * u64::from(size.ilog2() + 1);
+    let of_keys = of_words * (1 + forward.group() as u64 * (1 + tiles(queries) * (words + 2) + queries));
+    of_queries.max(of_keys)
+}
+
+/// Lowers the variant `naive`: a workgroup for each row.
+pub(super) fn lower_naive(of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
+    of.check_rounds("naive", naive_rounds(of))?;
+    let pass = |entry, of_queries, outputs| GradientPass {
+        entry,
+        spec: Spec::new()
+            .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
+            .constant("LANES", WORKGROUP_SIZE)
+            .constant("SLOTS", 3u32)
+            .flag("STATISTICS", of_queries),
+        rows: 1,
+        of_queries,
+        outputs,
+    };
+    let passes = [
+        pass("attention_backward_naive_queries", true, &[4][..]),
+        pass("attention_backward_naive_keys", false, &[5, 6]),
+    ];
+    of.dispatch("attention/attention_backward_naive", &passes, program)
+}

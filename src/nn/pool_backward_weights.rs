@@ -1,0 +1,202 @@
+//! The gradient of weighted pooling with respect to its weights.
+
+use super::columns::Columns;
+use super::form::{DILATION, FLOATS, KERNEL, PAD, STRIDE, windows};
+use super::pool::Pool2d;
+use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Asked, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Resource, Role, Variant, by_type, element_fragment, lowered_as, operands,
+};
+use crate::shader::Spec;
+use half::f16;
+
+/// Computes the gradient of a weighted [`Pool2d`](super::Pool2d) with respect to its weights: `dw[a, b] = sum over n,
+/// c, i, j of dy[n, c, i, j] x[n, c, i stride - pad + a dilation, j stride - pad + b dilation]`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::nn::Pool2dBackwardWeights;
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?; // 2 windows of 1 x 2
+/// let (dy, dw) = (gpu.upload(&[1.0f32, 10.0])?, gpu.alloc::<f32>(2)?);
+/// let plan = Pool2dBackwardWeights::new([1, 1, 1, 4], [1, 2]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &dy, &dw)?;
+/// rec.submit()?;
+/// assert_eq!(dw.read()?, [31.0, 42.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// With a fused bias or activation, apply [`ActivationBackward`](super::ActivationBackward) and
+/// [`BiasBackward`](super::BiasBackward) first.
+///
+/// # Shapes
+/// As [`Pool2d`](super::Pool2d): `x` is N x C x H x W, `dy` N x C x P x Q; `dw` is R x S. Cells of the padding add
+/// nothing. `dw` must not share a wgpu buffer with the others.
+///
+/// # Types
+/// f32 and f16 for `x` and `dy`; `dw` is f32, as are all sums.
+///
+/// # Precision and determinism
+/// Sums over the windows of a part by each thread, then in a tree, then over parts, all in a fixed order.
+/// [`reference::pool_backward_weights_bound`](crate::reference::pool_backward_weights_bound) bounds the error. The same
+/// device and inputs give the same bits. NaN and infinities propagate as in f32 arithmetic.
+///
+/// # Cost
+/// Two flop for each cell of each window. Up to 16 weights are summed at a time; each time reads `dy`, and the cells of
+/// `x` under those weights, once. Two or three dispatches, and scratch of 4 R S bytes for each of at most about 2048
+/// parts.
+///
+/// # Variants
+/// `parts`.
+///
+/// # Errors
+/// Those of [`Pool2d`](super::Pool2d), and [`Unsupported`](crate::ErrorKind::Unsupported) for windows of more than
+/// 32767 cells.
+///
+/// # Algorithm
+/// `shaders/nn/pool_backward_weights.wgsl`, then the sums of `bias_backward.wgsl`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool2dBackwardWeights {
+    windows: Windows,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] =
+    &[Variant::portable("parts", "parts of all windows, several weights at a time, then their sums")];
+
+const WORKGROUP: u64 = 256;
+
+/// Maximum weights that a workgroup sums.
+const MAX_CELLS: u64 = 16;
+
+impl Pool2dBackwardWeights {
+    /// Takes the shape of `x` (N, C, H, W) and of the windows (R, S). The default stride makes windows adjacent.
+    pub fn new(shape: [usize; 4], kernel: [usize; 2]) -> Self {
+        Self { windows: Windows::new(INFO.name, shape, kernel), variant: "auto".into() }
+    }
+
+    /// Creates the gradient of a layer. Its bias and activation do not enter.
+    pub(super) fn of(pool: &Pool2d) -> Self {
+        Self { windows: Windows { op: INFO.name, ..pool.windows.clone() }, variant: "auto".into() }
+    }
+
+    window_methods!(weighted);
+
+    crate::program::variants!(variant);
+
+    /// Returns the shape of `dy`: N, C, P, Q.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+    pub fn dy_shape(&self) -> Result<[usize; 4]> {
+        self.windows.output_shape()
+    }
+
+    /// Returns the windows.
+    pub(crate) fn parts(&self) -> &Windows {
+        &self.windows
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let (windows, op) = (&self.windows, INFO.name);
+        let (wide, narrow) = windows.lengths()?;
+        let [r, s] = windows.kernel;
+        if r * s > MAX_STEPS {
+            return Err(err!(
+                Unsupported,
+                "{op}: windows of {r} x {s} have more than {MAX_STEPS} weights; use smaller windows"
+            ));
+        }
+        let mut program = Program::of_only_variant(op, &self.variant, VARIANTS, profile)?;
+        let (all, [.., p, q]) = ((r * s) as u64, windows.output_shape()?);
+        program.operands = vec![
+            Operand { name: "x", dtype, len: wide, access: Access::Read },
+            Operand { name: "dy", dtype, len: narrow, access: Access::Read },
+        ];
+        windows.check_sizes(&program, profile)?;
+        program.operands.push(Operand { name: "dw", dtype: DType::F32, len: r * s, access: Access::Write });
+        program.cost = Cost::of(2.0 * narrow as f64 * all as f64, &program.operands);
+
+        let groups = all.div_ceil(MAX_CELLS);
+        let cells = all.div_ceil(groups);
+        let spec = Spec::new()
+            .slot("element", element_fragment(dtype))
+            .constant("CELLS", cells as u32)
+            .constant("GROUPS", groups as u32);
+        let kernel = program.kernel(Kernel::of_file("nn/pool_backward_weights", spec));
+        let operands = ChunkedOperands { dtype, wide: &[0], narrow: &[1], profile };
+        // Enough workgroups to fill a card, of at least four windows a thread.
+        let wanted = (if profile.quirks.few_cores { 16 } else { 2048 } / groups).max(1);
+        let most = WORKGROUP * profile.loop_steps(2, 1 << 20);
+        let block = (narrow as u64).div_ceil(wanted).max(4 * WORKGROUP).min(most);
+        let parts_of = |params: &WindowsParams| (u64::from(params.planes) * (p * q) as u64).div_ceil(block);
+        let mut chunks = Vec::new();
+        windows.each_chunk(&mut program, &operands, |_, params, wide, narrow| {
+            chunks.push((params, wide[0], narrow[0]));
+        });
+        let parts: u64 = chunks.iter().map(|(params, ..)| parts_of(params)).sum();
+        let partials = program.scratch(4 * all * parts);
+        let mut first_part = 0;
+        for (params, x, dy) in chunks {
+            let params = WindowsParams { block: block as u32, first_part, ..params };
+            let parts = parts_of(&params);
+            first_part += parts as u32;
+            program.dispatch(kernel, &params, vec![x, dy, partials], Grid::fold(parts * groups));
+        }
+        let gradients = partials.resource;
+        let sums = Columns { rows: parts, n: all, gradients, normed: None, factor: 1.0, profile };
+        sums.sum(&mut program, Some(Resource::Operand(2)), None);
+        Ok(program)
+    }
+}
+
+operands! {
+    impl[T: Element,] Pool2dBackwardWeights, T {
+        fn record(x: T, dy: T, dw: f32);
+    }
+}
+
+lowered_as!(Pool2dBackwardWeights: f32, f16);
+
+pub(super) const INFO: Operation = Operation {
+    name: "pool-backward-weights",
+    about: "the gradient of weighted pooling with respect to its weights",
+    inputs: &[Input::new("x", "(N, C, H, W)"), Input::new("dy", "(N, C, P, Q)")],
+    outputs: &[("dw", "(kernel)")],
+    types: &FLOATS,
+    options: &[KERNEL, STRIDE, PAD, DILATION],
+    make: Some(make),
+    variants: Pool2dBackwardWeights::variants,
+    samples,
+    comparison: Some(Comparison::Sums),
+    example: Example { shape: &[1, 4, 8, 8], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (x, shape) = asked.array("x")?;
+    asked.check_type(&x)?;
+    let windows = windows(asked, shape, asked.settings().pair("kernel")?)?;
+    let dy = asked.like("dy", &windows.output_shape()?)?;
+    let kernel = windows.kernel;
+    asked.set("kernel", &kernel);
+    let op = Pool2dBackwardWeights { windows, variant: asked.variant().to_owned() };
+    let dtype = x.dtype();
+    let operands = vec![Role::Given(x), Role::Given(dy), Role::Result(kernel.to_vec())];
+    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for (shape, kernel) in [([2, 3, 8, 8], [2, 2]), ([1, 1, 12, 12], [5, 5]), ([4, 8, 64, 64], [1, 1])] {
+        let op = Pool2dBackwardWeights::new(shape, kernel).variant(variant);
+        programs.extend([Op::<f32>::lower(&op, profile)?, Op::<f16>::lower(&op, profile)?]);
+    }
+    Ok(programs)
+}

@@ -1,0 +1,274 @@
+//! The gradients of attention.
+
+use super::Number;
+use super::attention::sees;
+use super::judge::{Wanted, by_input, descriptor, each_output, input};
+use super::number::{LEAST_NORMAL, exp_ulps, spread, ulp};
+use crate::attention::{AttentionBackward, may_differentiate_on_matrices};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<AttentionBackward>(form)?;
+    by_input!(form, 0, [f32, f16], T => {
+        let (q, k, v, dy) = (input::<T>(form, 0)?, input(form, 1)?, input(form, 2)?, input(form, 3)?);
+        let bound = attention_backward_bound(op, q, k, v, dy);
+        each_output(form, attention_backward(op, q, k, v, dy), bound)
+    })
+}
+
+/// Computes the gradients with respect to q, k and v in f64.
+pub fn attention_backward<T: Number>(
+    op: &AttentionBackward,
+    q: &[T],
+    k: &[T],
+    v: &[T],
+    dy: &[T],
+) -> [Vec<T>; 3] {
+    differentiate(op, q, k, v, dy).map(|part| part.into_iter().map(|(exact, _)| T::from_f64(exact)).collect())
+}
+
+/// Bounds the error of each element computed in f32: rounding of scores, exponentials, their sum, the products with the
+/// values, and the sums over keys and queries; for f16 and a variant that may run on cooperative matrices, also rounding of
+/// weights and slopes to f16, to either neighbour, and hardware that truncates sums. Unbounded if an operand of the heads that share the element's keys holds
+/// NaN or an infinity, and the gradient is not NaN.
+pub fn attention_backward_bound<T: Number>(
+    op: &AttentionBackward,
+    q: &[T],
+    k: &[T],
+    v: &[T],
+    dy: &[T],
+) -> [Vec<f64>; 3] {
+    let bound = |(exact, error): (f64, f64)| match exact.is_nan() {
+        true => 0.0,
+        false if error.is_nan() => f64::INFINITY,
+        false => spread(T::from_f64(exact), exact, error),
+    };
+    differentiate(op, q, k, v, dy).map(|part| part.into_iter().map(bound).collect())
+}
+
+/// The longest chain of f32 additions over `n` queries or keys: within a tile, and over tiles.
+fn additions(n: usize) -> f64 {
+    n.min(256 + n / 16) as f64
+}
+
+/// What a query and a key that it sees give the gradients.
+struct PairTerms {
+    key: usize,
+    /// Its weight in the softmax, and the error of that, relative.
+    weight: f64,
+    relative: f64,
+    /// The gradient of its score, and the error of that.
+    slope: f64,
+    error: f64,
+}
+
+/// Returns dq, dk and dv with error bounds.
+fn differentiate<T: Number>(
+    op: &AttentionBackward,
+    q: &[T],
+    k: &[T],
+    v: &[T],
+    dy: &[T],
+) -> [Vec<(f64, f64)>; 3] {
+    let of = &op.forward;
+    let (d, u, scale) = (of.head_size, ulp(1.0), f64::from(of.factor()));
+    let numbers = |x: &[T]| x.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
+    let (q, k, v, dy) = (numbers(q), numbers(k), numbers(v), numbers(dy));
+    let none = |x: &[f64]| vec![(0.0, LEAST_NORMAL); x.len()];
+    let (mut dq, mut dk, mut dv) = (none(&q), none(&k), none(&v));
+    let chain = additions(of.keys.max(of.queries.saturating_mul(of.group())));
+    let halves = T::DTYPE == DType::F16 && may_differentiate_on_matrices(op);
+    let widened = |value: f64, error: f64| match halves {
+        true => 4.0 * error + value.abs() / 1000.0 + 1.0 / f64::from(1 << 22),
+        false => error,
+    };
+    for row in 0..of.batch * of.heads * of.queries {
+        let (head, query) = (row / of.queries, row % of.queries);
+        let first_key = head / of.group() * of.keys;
+        for seen in row_terms(op, query, first_key, &q[row * d..][..d], &dy[row * d..][..d], &k, &v) {
+            for i in 0..d {
+                let [at, key_at] = [row * d + i, seen.key * d + i];
+                let term = |to: &mut (f64, f64), value: f64, error: f64, by: f64| {
+                    let least = LEAST_NORMAL * (1.0 + by.abs());
+                    let error = widened(value, error + (chain + 4.0) * u * value.abs());
+                    *to = (to.0 + value * by, to.1 + error * by.abs() + least);
+                };
+                term(&mut dq[at], seen.slope * scale, seen.error * scale.abs(), k[key_at]);
+                term(&mut dk[key_at], seen.slope * scale, seen.error * scale.abs(), q[at]);
+                term(&mut dv[key_at], seen.weight, seen.weight * seen.relative, dy[at]);
+            }
+        }
+    }
+    // A kernel may multiply NaN and infinities of one row by the weight 0 of another.
+    let is_finite = |x: &[f64], pair: usize| {
+        let each = x.len() / (of.batch * of.kv_heads);
+        x[pair * each..][..each].iter().all(|x| x.is_finite())
+    };
+    for pair in 0..of.batch * of.kv_heads {
+        if ![&q, &k, &v, &dy].into_iter().all(|x| is_finite(x, pair)) {
+            for part in [&mut dq, &mut dk, &mut dv] {
+                let each = part.len() / (of.batch * of.kv_heads);
+                part[pair * each..][..each].iter_mut().for_each(|x| x.1 = f64::NAN);
+            }
+        }
+    }
+    [dq, dk, dv]
+}
+
+/// Computes the terms of a query, for each key that it sees.
+fn row_terms(
+    op: &AttentionBackward,
+    query: usize,
+    first_key: usize,
+    q: &[f64],
+    dy: &[f64],
+    k: &[f64],
+    v: &[f64],
+) -> Vec<PairTerms> {
+    let of = &op.forward;
+    let (d, u, scale) = (of.head_size, ulp(1.0), f64::from(of.factor()));
+    let keys: Vec<usize> = (0..of.keys).filter(|&key| sees(of, query, key, of.keys)).collect();
+    let product = |a: &[f64], b: &[f64], key: usize| {
+        let terms = a.iter().zip(&b[(first_key + key) * d..][..d]).map(|(a, b)| a * b);
+        terms.fold((0.0, 0.0), |(sum, size): (f64, f64), x: f64| (sum + x, size + x.abs()))
+    };
+    // Scores with their errors, and products of the output's gradient and the values with theirs.
+    let scores: Vec<(f64, f64)> = (keys.iter())
+        .map(|&key| product(q, k, key))
+        .map(|(sum, size)| (sum * scale, ((d as f64 + 8.0) * size + 2.0 * sum.abs()) * scale.abs() * u))
+        .collect();
+    let slopes: Vec<(f64, f64)> = (keys.iter())
+        .map(|&key| product(dy, v, key))
+        .map(|(sum, size)| (sum, (d as f64 + 2.0) * size * u))
+        .collect();
+    let largest = scores.iter().map(|s| s.0).fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY && !scores.iter().any(|s| s.0.is_nan()) {
+        return Vec::new();
+    }
+    let weights: Vec<f64> = scores.iter().map(|s| (s.0 - largest).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let weights: Vec<f64> = weights.into_iter().map(|w| w / total).collect();
+    let chain = additions(keys.len());
+    // Errors of the exponentials, of the sum's logarithm, and of the mean of the slopes.
+    let rounded = |s: &(f64, f64)| {
+        let away = if s.0 == f64::NEG_INFINITY { 0.0 } else { s.0 - largest };
+        s.1 + (exp_ulps(away) + 8.0 + largest.abs()) * u
+    };
+    let mean = |of: &dyn Fn(usize) -> f64| -> f64 {
+        weights.iter().enumerate().filter(|(_, w)| **w > 0.0).map(|(i, w)| w * of(i)).sum()
+    };
+    let of_sum = mean(&|i| rounded(&scores[i])) + (2.0 * chain + 8.0 + total.ln().abs()) * u;
+    let delta: f64 = weights.iter().zip(&slopes).map(|(w, slope)| w * slope.0).sum();
+    let of_delta = mean(&|i| (rounded(&scores[i]) + of_sum) * (slopes[i].0 - delta).abs() + slopes[i].1)
+        + 2.0 * (chain + 4.0) * u * mean(&|i| slopes[i].0.abs());
+    (0..keys.len())
+        .map(|i| {
+            let (weight, (slope, of_slope)) = (weights[i], slopes[i]);
+            let relative = rounded(&scores[i]) + of_sum;
+            // dq may be the difference of two sums, of w slope k and delta w k.
+            let sums = (chain + 6.0) * u * (slope.abs() + delta.abs());
+            let error = relative * (slope - delta).abs() + of_slope + of_delta + sums;
+            PairTerms {
+                key: first_key + keys[i],
+                weight,
+                relative,
+                slope: weight * (slope - delta),
+                error: weight * error,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers between -1 and 1.
+    fn numbers(n: usize, seed: u64) -> Vec<f32> {
+        let mut state = seed;
+        let next = |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..n).map(next).collect()
+    }
+
+    /// The sum of the outputs, each times `dy`: dy is its gradient with respect to the output.
+    fn loss(op: &AttentionBackward, [q, k, v]: &[Vec<f64>; 3], dy: &[f32]) -> f64 {
+        let of = &op.forward;
+        let row = |x: &[f64], row: usize| x[row * of.head_size..][..of.head_size].to_vec();
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let of_row = |at: usize| {
+            let (head, query) = (at / of.queries, at % of.queries);
+            let dy: Vec<f64> =
+                dy[at * of.head_size..][..of.head_size].iter().map(|x| f64::from(*x)).collect();
+            let seen = (0..of.keys).filter(|&key| sees(of, query, key, of.keys));
+            let both = seen.map(|key| {
+                let at_key = head / of.group() * of.keys + key;
+                let score = f64::from(of.factor()) * product(&row(q, at), &row(k, at_key));
+                (score.exp(), score.exp() * product(&dy, &row(v, at_key)))
+            });
+            let (sum, weighted) = both.fold((0.0, 0.0), |all, both| (all.0 + both.0, all.1 + both.1));
+            if sum == 0.0 { 0.0 } else { weighted / sum }
+        };
+        (0..of.batch * of.heads * of.queries).map(of_row).sum()
+    }
+
+    #[test]
+    fn gradients_match_finite_differences() {
+        let new = AttentionBackward::new;
+        for op in [
+            new([2, 4, 3, 8], [2, 5]),
+            new([1, 2, 5, 8], [1, 3]).causal(),
+            new([1, 2, 4, 8], [2, 6]).causal().window(2).scale(0.7),
+            new([1, 3, 6, 8], [1, 4]).window(2),
+        ] {
+            let of = &op.forward;
+            let rows = [of.heads * of.queries, of.kv_heads * of.keys, of.kv_heads * of.keys];
+            let x = [0, 1, 2].map(|i| numbers(of.batch * rows[i] * of.head_size, i as u64));
+            let dy = numbers(x[0].len(), 4);
+            let got = attention_backward(&op, &x[0], &x[1], &x[2], &dy);
+            let x = x.map(|x| x.into_iter().map(f64::from).collect::<Vec<_>>());
+            for (part, got) in got.iter().enumerate() {
+                for (i, got) in got.iter().enumerate() {
+                    let step = 1e-4;
+                    let at = |by: f64| {
+                        let mut x = x.clone();
+                        x[part][i] += by;
+                        loss(&op, &x, &dy)
+                    };
+                    let want = (at(step) - at(-step)) / (2.0 * step);
+                    assert!((f64::from(*got) - want).abs() < 1e-6, "{op:?}: {part} {i}: {got} {want}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hidden_keys_get_zero_and_equal_scores_share() {
+        // Two keys of equal score: the second query sees both.
+        let op = AttentionBackward::new([1, 1, 2, 8], [1, 2]).causal();
+        let (q, k) = ([0.0f32; 16], [0.0f32; 16]);
+        let v = [[1.0f32; 8], [3.0; 8]].concat();
+        let dy = [[1.0f32; 8], [2.0; 8]].concat();
+        let [dq, dk, dv] = attention_backward(&op, &q, &k, &v, &dy);
+        assert_eq!((dq, dk), (vec![0.0; 16], vec![0.0; 16]));
+        assert_eq!(dv, [[2.0; 8], [1.0; 8]].concat());
+    }
+
+    #[test]
+    fn bounds_are_open_where_operands_are_not_finite() {
+        let op = AttentionBackward::new([1, 2, 2, 8], [2, 2]).causal();
+        let mut q = [0.5f32; 32];
+        q[0] = f32::NAN;
+        let x = [0.25f32; 32];
+        let [dq, dk, _] = attention_backward(&op, &q, &x, &x, &x);
+        let [bound, of_k, _] = attention_backward_bound(&op, &q, &x, &x, &x);
+        assert!(dq[0].is_nan() && dk[0].is_nan() && !dq[8].is_nan() && !dk[8].is_nan());
+        assert_eq!((bound[0], bound[8], of_k[8]), (0.0, f64::INFINITY, f64::INFINITY));
+        assert!(bound[16] < 1e-4);
+    }
+}

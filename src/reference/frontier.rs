@@ -1,0 +1,33 @@
+//! Work lists: the items that want children, and how many children there is room for.
+
+use super::judge::{Wanted, input, named, option};
+use super::select;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (items, flags) = (input::<u32>(form, 0)?, input::<u32>(form, 1)?);
+    let length = named::<u32>(form, "length")?.and_then(|length| length.first());
+    let there = length.map_or(items.len(), |length| items.len().min(*length as usize));
+    let (list, children) = frontier(&items[..there], flags, option(form, "children")?, option(form, "room")?);
+    Ok(vec![Wanted::exact(&[list.len()], list)?, Wanted::exact(&[1], vec![children])?])
+}
+
+/// Returns the items with a nonzero flag, and the number of their children, `each` for an item, in this room.
+pub fn frontier(items: &[u32], flags: &[u32], each: u32, room: u32) -> (Vec<u32>, u32) {
+    let list = select(items, flags);
+    let children = each * (list.len() as u32).min(room / each);
+    (list, children)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_come_in_whole_groups() {
+        let of = |room| frontier(&[7, 8, 9], &[1, 0, 5], 4, room);
+        assert_eq!([3, 4, 7, 8, 99].map(|room| of(room).1), [0, 4, 4, 8, 8]);
+        assert_eq!(of(3).0, [7, 9]);
+    }
+}

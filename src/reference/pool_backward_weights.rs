@@ -1,0 +1,88 @@
+//! The gradient of weighted pooling with respect to its weights.
+
+use super::Number;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::number::{LEAST_NORMAL, spread, ulp};
+use super::pool::each_window;
+use crate::error::Result;
+use crate::nn::Pool2dBackwardWeights;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Pool2dBackwardWeights>(form)?;
+    by_input!(form, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+        let bound = pool_backward_weights_bound(op, x, dy)?;
+        Ok(vec![Wanted::near(&output_shape(form, 0), pool_backward_weights(op, x, dy)?, bound)?])
+    })
+}
+
+/// Computes the gradient of weighted pooling with respect to the weights, row by row.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape) if the windows do not fit.
+pub fn pool_backward_weights<T: Number>(op: &Pool2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<f32>> {
+    Ok(sums(op, x, dy)?.iter().map(|[exact, _]| *exact as f32).collect())
+}
+
+/// Bounds the error of each element by its chain of additions: within a thread, a workgroup, and over parts.
+///
+/// # Errors
+/// As [`pool_backward_weights`].
+pub fn pool_backward_weights_bound<T: Number>(
+    op: &Pool2dBackwardWeights,
+    x: &[T],
+    dy: &[T],
+) -> Result<Vec<f64>> {
+    let chain = dy.len().min(100 + dy.len() / 256) as f64 + 2.0;
+    let of =
+        |[exact, size]: &[f64; 2]| spread(*exact as f32, *exact, chain * (ulp(1.0) * size + LEAST_NORMAL));
+    Ok(sums(op, x, dy)?.iter().map(of).collect())
+}
+
+/// Returns each sum, and the sum of magnitudes.
+fn sums<T: Number>(op: &Pool2dBackwardWeights, x: &[T], dy: &[T]) -> Result<Vec<[f64; 2]>> {
+    let windows = op.parts();
+    let mut sums = vec![[0.0; 2]; windows.kernel[0] * windows.kernel[1]];
+    let mut gradients = dy.iter().map(|dy| dy.to_f64());
+    each_window(windows, |_, window| {
+        let Some(gradient) = gradients.next() else { return };
+        for cell in window {
+            let term = gradient * x[cell.at].to_f64();
+            sums[cell.place][0] += term;
+            sums[cell.place][1] += term.abs();
+        }
+    })?;
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::{Pool2d, PoolKind};
+    use crate::reference::pool;
+
+    #[test]
+    fn gradient_matches_finite_differences_of_the_pool() {
+        let shape = [1, 2, 3, 4];
+        let (x, dy): (Vec<f32>, Vec<f32>) =
+            ((0..24).map(|i| (i as f32).sin()).collect(), (0..30).map(|i| 0.3 - 0.1 * i as f32).collect());
+        let op = Pool2dBackwardWeights::new(shape, [2, 1]).stride([1, 1]).pad([1, 0]).dilation([2, 1]);
+        let of = |weights: &[f32]| -> f64 {
+            let kind = PoolKind::Weighted(weights.to_vec());
+            let op = Pool2d::new(kind, shape, [2, 1]).stride([1, 1]).pad([1, 0]).dilation([2, 1]);
+            let y = pool(&op, &x, None).unwrap();
+            y.iter().zip(&dy).map(|(y, g)| f64::from(*y) * f64::from(*g)).sum()
+        };
+        let dy = &dy[..op.dy_shape().unwrap().iter().product()];
+        let dw = pool_backward_weights(&op, &x, dy).unwrap();
+        for (i, want) in dw.iter().enumerate() {
+            // The pool is linear in its weights.
+            let mut weights = [0.0; 2];
+            weights[i] = 1.0;
+            assert!((of(&weights) - f64::from(*want)).abs() < 1e-5, "{i}");
+        }
+        assert!(pool_backward_weights_bound(&op, &x, dy).unwrap().iter().all(|b| *b < 1e-4));
+    }
+}

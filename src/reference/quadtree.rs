@@ -1,0 +1,120 @@
+//! Quadtrees over points in the plane.
+
+use super::judge::{Wanted, input, option, settings};
+use crate::error::{Error, Result};
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let settings = settings(form)?;
+    let points: Vec<[f32; 2]> = input::<f32>(form, 0)?.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
+    let given = settings.has("square").then(|| settings.numbers("square", "X,Y,SIDE")).transpose()?;
+    let square = given.map_or_else(|| quadtree_square(&points), |[x, y, side]| ([x, y], side));
+    let limit = settings.maybe("limit")?.unwrap_or(usize::MAX);
+    let (nodes, order) = quadtree(&points, square, option(form, "capacity")?, option(form, "depth")?, limit);
+    let order = settings.has("order").then(|| Wanted::exact(&[points.len()], order));
+    let nodes = Wanted::exact(&[nodes.len(), 6], nodes.concat())?;
+    std::iter::once(Ok(nodes)).chain(order).collect::<Result<_, Error>>()
+}
+
+/// Whether a point belongs to a node.
+fn has_place(point: &[f32; 2]) -> bool {
+    // False for NaN.
+    point.iter().all(|x| x.abs() < 2f32.powi(126))
+}
+
+/// Returns the smallest square around the points that have a place, with its lower left corner at their least
+/// coordinates: the corner and the side.
+pub fn quadtree_square(points: &[[f32; 2]]) -> ([f32; 2], f32) {
+    let inside = || points.iter().filter(|point| has_place(point));
+    if inside().next().is_none() {
+        return ([0.0; 2], 1.0);
+    }
+    let low = [0, 1].map(|axis: usize| inside().fold(f32::INFINITY, |low, p| low.min(p[axis])));
+    let high = [0, 1].map(|axis: usize| inside().fold(f32::NEG_INFINITY, |high, p| high.max(p[axis])));
+    let side = (high[0] - low[0]).max(high[1] - low[1]);
+    (low, if side < 2f32.powi(-100) { 1.0 } else { side })
+}
+
+/// Returns the nodes of a tree, at most `limit`, and the order of the points.
+pub fn quadtree(
+    points: &[[f32; 2]],
+    (low, side): ([f32; 2], f32),
+    capacity: u32,
+    depth: u32,
+    limit: usize,
+) -> (Vec<[u32; 6]>, Vec<u32>) {
+    let scale = 65536.0 / side;
+    // Column or row of the finest level.
+    let place = |x: f32, low: f32| ((x - low).clamp(0.0, side) * scale).floor().min(65535.0) as u32;
+    let column_row = |point: &[f32; 2]| [place(point[0], low[0]), place(point[1], low[1])];
+    let code = |point: &[f32; 2]| {
+        let [x, y] = column_row(point).map(|at| at >> (16 - depth) << (16 - depth));
+        code_of(x, y)
+    };
+    let mut order: Vec<u32> = (0..points.len() as u32).collect();
+    order.sort_by_key(|i| {
+        let point = &points[*i as usize];
+        if has_place(point) { (false, code(point)) } else { (true, 0) }
+    });
+    let inside = points.iter().filter(|point| has_place(point)).count();
+    let codes: Vec<u32> = order[..inside].iter().map(|i| code(&points[*i as usize])).collect();
+    let mut nodes = vec![[u32::MAX, 0, inside as u32, 0, 0, 0]];
+    let mut next = 0;
+    while let Some(&[_, first, points, level, x, y]) = nodes.get(next) {
+        if points > capacity && level < depth && nodes.len() + 4 <= limit {
+            nodes[next][0] = nodes.len() as u32;
+            let mut begin = first;
+            for quarter in 0..4 {
+                let (level, x, y) = (level + 1, 2 * x + quarter % 2, 2 * y + quarter / 2);
+                let own = |code: &&u32| **code >> (32 - 2 * level) == code_of(x, y);
+                let members =
+                    codes[first as usize..(first + points) as usize].iter().filter(own).count() as u32;
+                nodes.push([u32::MAX, begin, members, level, x, y]);
+                begin += members;
+            }
+        }
+        next += 1;
+    }
+    (nodes, order)
+}
+
+/// The bits of column and row in turn.
+fn code_of(x: u32, y: u32) -> u32 {
+    (0..16).map(|bit| (x >> bit & 1 | (y >> bit & 1) << 1) << (2 * bit)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: u32 = u32::MAX;
+
+    #[test]
+    fn a_small_tree_matches_one_made_by_hand() {
+        // One point in each lower quarter, none in the upper left one, and three in the upper right one.
+        let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
+        let square = quadtree_square(&points);
+        assert_eq!(square, ([0.0; 2], 1.0));
+        let (nodes, order) = quadtree(&points, square, 1, 16, usize::MAX);
+        assert_eq!(nodes.len(), 1 + 4 + 4 + 4);
+        assert_eq!(nodes[0], [1, 0, 5, 0, 0, 0]);
+        let quarters =
+            [[NONE, 0, 1, 1, 0, 0], [NONE, 1, 1, 1, 1, 0], [NONE, 2, 0, 1, 0, 1], [5, 2, 3, 1, 1, 1]];
+        assert_eq!(nodes[1..5], quarters);
+        assert_eq!(order, [0, 2, 4, 3, 1]);
+        assert_eq!(quadtree(&points, square, 1, 1, usize::MAX).0.len(), 5);
+        assert_eq!(quadtree(&points, square, 1, 16, 8).0.len(), 5);
+    }
+
+    #[test]
+    fn points_without_a_place_come_last() {
+        let points = [[f32::NAN, 0.0], [3.0, 1.0], [f32::INFINITY, 0.0], [2.0, 2f32.powi(126)], [2.0, 0.0]];
+        let square = quadtree_square(&points);
+        assert_eq!(square, ([2.0, 0.0], 1.0));
+        assert_eq!(quadtree(&points, square, 4, 16, 1), (vec![[NONE, 0, 2, 0, 0, 0]], vec![4, 1, 0, 2, 3]));
+        assert_eq!(quadtree(&[], quadtree_square(&[]), 4, 16, 1).0, [[NONE, 0, 0, 0, 0, 0]]);
+        // Equal points: a chain of nodes, and one leaf.
+        let (nodes, _) = quadtree(&[[5.0; 2]; 3], quadtree_square(&[[5.0; 2]; 3]), 2, 3, usize::MAX);
+        assert_eq!((nodes.len(), nodes[9]), (13, [NONE, 0, 3, 3, 0, 0]));
+    }
+}

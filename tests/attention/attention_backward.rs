@@ -1,0 +1,223 @@
+//! Every variant of `AttentionBackward` against the reference.
+
+use crate::nn::training::{Given, check, names, random, run};
+use crate::support::coverage::sample;
+use crate::support::matrices::{with_matrices, without_matrices};
+use crate::support::{Device, Sample, assert_close, devices, gpu, numbers, spoil};
+use half::f16;
+use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
+use tilework::reference::{attention_backward, attention_backward_bound};
+use tilework::shader::Target;
+use tilework::{Arg, AttentionBackward, ErrorKind};
+
+/// Batch, heads, kv heads, queries, keys, head size.
+type Shape = [usize; 6];
+
+fn op_of([b, h, g, t, s, d]: Shape) -> AttentionBackward {
+    AttentionBackward::new([b, h, t, d], [g, s])
+}
+
+/// Returns q, k, v and dy.
+fn operands<T: Sample>([b, h, g, t, s, d]: Shape) -> [Vec<T>; 4] {
+    let [q, k] = [b * h * t * d, b * g * s * d];
+    let wide: Vec<T> = random::<T>(1, q).iter().map(|x| T::from_f64(3.0 * x.to_f64())).collect();
+    [wide, random(2, k), random(3, k), random(4, q)]
+}
+
+/// Compares every variant that takes the shape with the reference.
+fn compare<T: Sample>(device: &Device, op: &AttentionBackward, [q, k, v, dy]: &[Vec<T>; 4])
+where
+    AttentionBackward: Op<T>,
+{
+    let want = attention_backward(op, q, k, v, dy);
+    for variant in names(AttentionBackward::variants()) {
+        let op = op.clone().variant(variant);
+        let bound = attention_backward_bound(&op, q, k, v, dy);
+        match Op::<T>::lower(&op, device.gpu.profile()) {
+            // Only on cooperative matrices of f16.
+            Err(e) if variant == "coop" && e.kind() == ErrorKind::Unsupported => continue,
+            program => drop(program.unwrap()),
+        }
+        check(device, &format!("{} {op:?}", T::DTYPE), &op, &[q, k, v, dy], &want, &bound);
+    }
+}
+
+fn compare_all<T: Sample>(device: &Device, shape: Shape, with: fn(AttentionBackward) -> AttentionBackward)
+where
+    AttentionBackward: Op<T>,
+{
+    compare(device, &with(op_of(shape)), &operands::<T>(shape));
+}
+
+#[test]
+fn matches_reference_for_every_kind() {
+    for device in devices() {
+        compare_all::<f16>(device, [2, 4, 2, 37, 70, 64], |op| op.causal().window(40));
+        compare_all::<f32>(device, [1, 2, 1, 70, 37, 40], |op| op.causal());
+        if device.main {
+            compare_all::<f32>(device, [2, 4, 2, 5, 37, 32], |op| op);
+            compare_all::<f32>(device, [1, 2, 2, 66, 67, 64], |op| op.window(5).scale(0.5));
+            compare_all::<f16>(device, [1, 6, 2, 33, 40, 72], |op| op.window(50));
+        }
+    }
+}
+
+#[test]
+fn further_shapes_match_reference_on_the_first_device() {
+    let Some(device) = devices().first() else { return };
+    compare_all::<f32>(device, [1, 1, 1, 1, 1, 8], |op| op);
+    compare_all::<f32>(device, [1, 3, 3, 65, 129, 96], |op| op.causal());
+    compare_all::<f16>(device, [1, 1, 1, 40, 34, 128], |op| op.causal());
+    compare_all::<f32>(device, [1, 1, 1, 18, 20, 256], |op| op.window(1));
+    compare_all::<f32>(device, [3, 1, 1, 200, 3, 16], |op| op.causal().window(2));
+}
+
+#[test]
+fn special_numbers_spread_no_further_than_documented() {
+    for device in devices().iter().filter(|device| device.main) {
+        let shape @ [_, _, _, t, s, d] = [1, 4, 2, 20, 40, 16];
+        for (part, value) in [(0, f64::NAN), (1, f64::INFINITY), (2, f64::NAN), (3, f64::NEG_INFINITY)] {
+            let mut x = operands::<f32>(shape);
+            let row = [t, s, s, t][part] - 3;
+            spoil(&mut x[part], d, [row], value);
+            compare(device, &op_of(shape).causal(), &x);
+        }
+        // Scores of -infinity: no query adds anything.
+        let mut x = operands::<f32>(shape);
+        x[0].fill(1.0);
+        x[1].fill(f32::NEG_INFINITY);
+        let given = x.each_ref().map(|x| Given::Floats(x));
+        for variant in ["naive", "flash"] {
+            let got = run(&device.gpu, &op_of(shape).variant(variant), &given);
+            assert!(got[1..].iter().flatten().all(|x| *x == 0.0), "{variant}");
+        }
+    }
+}
+
+/// The text of `coop` with separate storage for own rows: emulated matrices lie in workgroup memory, and slopes replace
+/// own rows there.
+fn with_lasting_rows(text: &str) -> String {
+    let (head, rest) = text.split_once("for (var walk =").unwrap();
+    let place = head.lines().find(|line| line.starts_with("var<workgroup> wg_g:")).unwrap();
+    let (mut enabled, mut out, mut barriers) = (String::new(), String::new(), 0);
+    for line in head.lines() {
+        // `enable` directives come first. Two barriers follow each strip of rows.
+        let to = if line.starts_with("enable ") { &mut enabled } else { &mut out };
+        *to += &line.replace("wg_g[", &format!("wg_own{}[", barriers / 2));
+        to.push('\n');
+        barriers += usize::from(line.contains("workgroupBarrier()"));
+    }
+    let strips = (0..barriers / 2).map(|i| place.replace("wg_g", &format!("wg_own{i}")) + "\n");
+    format!("{enabled}{}{out}for (var walk ={rest}", strips.collect::<String>())
+}
+
+/// The kernels of `coop` on emulated matrices, with tiles that leave room for own rows.
+#[test]
+fn emulated_coop_matches_reference() {
+    let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
+    let whole: [(Shape, u32, fn(AttentionBackward) -> AttentionBackward); 4] = [
+        ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
+        ([2, 2, 2, 70, 90, 48], 15 << 10, |op| op.causal()),
+        ([1, 4, 2, 90, 130, 64], 17 << 10, |op| op.window(20)),
+        ([1, 1, 1, 40, 200, 32], 16 << 10, |op| op.causal().window(50).scale(0.5)),
+    ];
+    for &(shape, bytes, with) in sample(&whole, 2) {
+        let op = with(op_of(shape)).variant("coop");
+        let mut profile = with_matrices(gpu, 16);
+        profile.limits.max_workgroup_bytes = bytes;
+        let program = Op::<f16>::lower(&op, &profile).unwrap();
+        let [q, k, v, dy] = operands::<f16>(shape);
+        let mut held: Vec<_> = [&q, &k, &v, &dy].map(|x| gpu.upload(x).unwrap()).into();
+        held.extend([&q, &k, &v].map(|x| gpu.alloc::<f16>(x.len()).unwrap()));
+        let statistics = gpu.alloc::<u32>(program.scratch_bytes() as usize / 4).unwrap();
+        let mut rec = gpu.recorder();
+        for dispatch in &program.dispatches {
+            let kernel = &program.kernels[dispatch.kernel];
+            let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
+            let text = without_matrices(&with_lasting_rows(&text), 16);
+            let own = gpu.kernel("coop", &text, kernel.entry).unwrap();
+            let bound = dispatch.bindings.iter().map(|binding| match binding.resource {
+                Resource::Operand(i) => Arg::from(&held[i]),
+                _ => Arg::from(&statistics),
+            });
+            let args: Vec<_> = std::iter::once(Arg::Uniform(&dispatch.params)).chain(bound).collect();
+            let Grid::Direct(grid) = dispatch.grid else { panic!("known workgroups") };
+            own.record(&mut rec, &args, grid).unwrap();
+        }
+        rec.submit().unwrap();
+        let want = attention_backward(&op, &q, &k, &v, &dy);
+        let bound = attention_backward_bound(&op, &q, &k, &v, &dy);
+        for i in 0..3 {
+            let got = numbers(&held[4 + i].read().unwrap());
+            assert_close(&format!("emulated {op:?}, result {i}"), &got, &numbers(&want[i]), &bound[i]);
+        }
+    }
+}
+
+/// Every head size, on devices with cooperative matrices.
+#[test]
+fn coop_matches_reference_on_cooperative_matrices() {
+    for device in devices().iter().filter(|d| d.main && d.gpu.profile().cooperative_side() == Some(16)) {
+        for d in [16, 64, 80, 128] {
+            compare_all::<f16>(device, [1, 2, 1, 150, 170, d], |op| op);
+            compare_all::<f16>(device, [2, 2, 2, 129, 140, d], |op| op.causal());
+            compare_all::<f16>(device, [1, 4, 2, 70, 300, d], |op| op.window(33).scale(0.5));
+        }
+    }
+}
+
+#[test]
+fn scores_take_no_scratch() {
+    // 4 TiB of scores in f32.
+    let op = AttentionBackward::new([1, 1, 1 << 20, 8], [1, 1 << 20]);
+    for variant in ["naive", "flash"] {
+        let program = Op::<f32>::lower(&op.clone().variant(variant), &DeviceProfile::h100()).unwrap();
+        assert_eq!((program.scratch_bytes(), program.dispatches.len()), (8 << 20, 2), "{variant}");
+    }
+}
+
+/// The op on a device whose bindings hold 64 KiB.
+struct Chunked(AttentionBackward);
+
+impl Op<f32> for Chunked {
+    fn lower(&self, profile: &DeviceProfile) -> tilework::Result<Program> {
+        let mut small = profile.clone();
+        small.limits.max_storage_binding = 1 << 16;
+        Op::<f32>::lower(&self.0, &small)
+    }
+}
+
+#[test]
+fn large_batches_are_computed_in_chunks() {
+    let Some(device) = devices().first() else { return };
+    let shape = [3, 8, 4, 100, 50, 16];
+    let [q, k, v, dy] = operands::<f32>(shape);
+    for variant in ["naive", "flash"] {
+        let op = op_of(shape).variant(variant);
+        // A kv head has 12,800 bytes of q: four fit a binding wherever they start.
+        assert_eq!(Chunked(op.clone()).lower(device.gpu.profile()).unwrap().dispatches.len(), 6);
+        let want = attention_backward(&op, &q, &k, &v, &dy);
+        let bound = attention_backward_bound(&op, &q, &k, &v, &dy);
+        check(device, variant, &Chunked(op), &[&q, &k, &v, &dy], &want, &bound);
+    }
+    let e = Chunked(op_of([1, 8, 1, 3000, 50, 16])).lower(device.gpu.profile()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::TooLarge);
+}
+
+#[test]
+fn rejects_bad_requests() {
+    let Some(gpu) = gpu() else { return };
+    let new = AttentionBackward::new;
+    let rejects = |op: AttentionBackward, kind| {
+        use tilework::Plannable;
+        let e = op.plan::<f32>(gpu).unwrap_err();
+        assert_eq!(e.kind(), kind, "{e}");
+        assert!(e.to_string().starts_with("attention-backward"), "{e}");
+    };
+    rejects(new([1, 3, 4, 8], [2, 4]), ErrorKind::Shape);
+    rejects(new([1, 2, 0, 8], [2, 4]), ErrorKind::Shape);
+    rejects(new([1, 2, 4, 8], [2, 0]), ErrorKind::Shape);
+    rejects(new([1, 2, 4, 8], [2, 4]).window(0), ErrorKind::InvalidArgument);
+    rejects(new([1, 2, 4, 8], [2, 4]).scale(f32::NAN), ErrorKind::InvalidArgument);
+    rejects(new([1, 2, 4, 8], [2, 4]).variant("fast"), ErrorKind::InvalidArgument);
+}

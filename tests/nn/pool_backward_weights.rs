@@ -1,0 +1,74 @@
+//! Every variant of `Pool2dBackwardWeights` against the reference.
+
+use super::training::{names, random, refusal};
+use crate::support::{Device, Sample, assert_close, devices, gpu, numbers};
+use half::f16;
+use tilework::ErrorKind;
+use tilework::nn::Pool2dBackwardWeights;
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::reference::{pool_backward_weights, pool_backward_weights_bound};
+
+fn check<T: Sample>(device: &Device, op: &Pool2dBackwardWeights, x: &[T], dy: &[T])
+where
+    Pool2dBackwardWeights: Op<T>,
+{
+    let gpu = &device.gpu;
+    let (want, bound) =
+        (pool_backward_weights(op, x, dy).unwrap(), pool_backward_weights_bound(op, x, dy).unwrap());
+    let (x, dy) = (gpu.upload(x).unwrap(), gpu.upload(dy).unwrap());
+    for variant in names(Pool2dBackwardWeights::variants()) {
+        let dw = gpu.alloc::<f32>(want.len()).unwrap();
+        let mut rec = gpu.recorder();
+        op.clone().variant(variant).plan::<T>(gpu).unwrap().record(&mut rec, &x, &dy, &dw).unwrap();
+        rec.submit().unwrap();
+        let what = format!("{}: {} {op:?}", device.label, T::DTYPE);
+        assert_close(&what, &numbers(&dw.read().unwrap()), &numbers(&want), &bound);
+    }
+}
+
+fn check_random(
+    device: &Device,
+    shape: [usize; 4],
+    kernel: [usize; 2],
+    form: impl Fn(Pool2dBackwardWeights) -> Pool2dBackwardWeights,
+) {
+    let op = form(Pool2dBackwardWeights::new(shape, kernel));
+    let (cells, windows) = (shape.iter().product(), op.dy_shape().unwrap().iter().product());
+    check(device, &op, &random::<f32>(1, cells), &random::<f32>(2, windows));
+    check(device, &op, &random::<f16>(1, cells), &random::<f16>(2, windows));
+}
+
+#[test]
+fn pool_backward_weights_matches_reference_for_every_window() {
+    for device in devices() {
+        check_random(device, [2, 3, 8, 8], [2, 2], |op| op);
+        check_random(device, [1, 1, 1, 1], [1, 1], |op| op);
+        check_random(device, [1, 2, 7, 9], [3, 3], |op| op.stride([1, 2]).pad([1, 1]));
+        check_random(device, [3, 1, 9, 8], [2, 3], |op| op.stride([1, 2]).dilation([3, 2]).pad([2, 1]));
+        // More weights than a workgroup sums, and many parts.
+        check_random(device, [1, 2, 13, 11], [5, 7], |op| op.stride([1, 1]));
+        check_random(device, [5, 7, 60, 61], [2, 2], |op| op.stride([1, 1]));
+    }
+}
+
+#[test]
+fn nan_reaches_its_weight_only() {
+    for device in devices() {
+        let x = [1.0f32, f32::NAN, 3.0, 4.0];
+        let op = Pool2dBackwardWeights::new([1, 1, 2, 2], [1, 2]);
+        check(device, &op, &x, &[1.0, 2.0]);
+    }
+}
+
+#[test]
+fn pool_backward_weights_rejects_invalid_arguments() {
+    let Some(gpu) = gpu() else { return };
+    let of = Pool2dBackwardWeights::new;
+    assert_eq!(refusal::<f32>(gpu, &of([1, 1, 4, 4], [5, 1])), ErrorKind::Shape);
+    assert_eq!(refusal::<f32>(gpu, &of([1, 0, 4, 4], [2, 2])), ErrorKind::Shape);
+    assert_eq!(refusal::<f32>(gpu, &of([1, 1, 4, 4], [2, 2]).stride([0, 1])), ErrorKind::Shape);
+    assert_eq!(refusal::<f32>(gpu, &of([1, 1, 256, 256], [200, 200])), ErrorKind::Unsupported);
+    assert_eq!(refusal::<f32>(gpu, &of([1, 1, 4, 4], [2, 2]).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &of([usize::MAX, 1, 4, 4], [2, 2])), ErrorKind::TooLarge);
+}
