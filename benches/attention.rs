@@ -13,6 +13,7 @@ use support::{Bench, centred, half, random};
 use tilework::attention::{Attention, AttentionBackward, CoopTile, FlashTile};
 #[cfg(feature = "cuda")]
 use tilework::cuda::CudaOp;
+#[cfg(feature = "cuda")]
 use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::{Element, Result};
@@ -147,7 +148,7 @@ fn backward(bench: &mut Bench) -> Result<()> {
         let op = AttentionBackward::new([batch, heads, t, d], [heads, t]);
         let size = format!("B{batch} H{heads} T{t} D{d}");
         one::<f32>(bench, &size, std::slice::from_ref(&op), centred)?;
-        one::<f16>(bench, &size, &[op.clone()], half)?;
+        one::<f16>(bench, &size, std::slice::from_ref(&op), half)?;
         one::<f16>(bench, &format!("{size} causal"), &[op.causal()], half)?;
     }
     // `naive` takes minutes at full size.

@@ -107,31 +107,6 @@ fn compact(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Operators over a state: a copy of pairs has 16 bytes an element.
-fn states(bench: &mut Bench) -> Result<()> {
-    let gpu = bench.gpu.clone();
-    let n = bench.scale(1 << 27, 1 << 20);
-    let (x, y) = (random(&gpu, 2 * n, centred)?, gpu.alloc::<f32>(2 * n)?);
-    let (keys_out, count) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(1)?);
-    let keys = random(&gpu, n, |b| u32::from(b % 100 == 0))?;
-    macro_rules! each {
-        ($($op:expr),*) => {$({
-            let size = format!("{} {n}", Reducer::<f32>::operator(&$op).name());
-            bench.op::<f32>(&Reduce::new($op, n), &size, &[&x, &y])?;
-            for variant in ["hierarchical", "lookback"] {
-                bench.op::<f32>(&Scan::new($op, n).variant(variant), &size, &[&x, &y])?;
-                let segmented = SegmentedScan::new($op, n).variant(variant);
-                bench.op::<f32>(&segmented, format!("{size} segments of 100"), &[&x, &keys, &y])?;
-                let (by_heads, by_key) = (SegmentedReduce::new($op, n), ReduceByKey::new($op, n));
-                bench.op::<f32>(&by_heads.variant(variant), &size, &[&x, &keys, &y, &count])?;
-                bench.op::<f32>(&by_key.variant(variant), &size, &[&keys, &x, &keys_out, &y, &count])?;
-            }
-        })*};
-    }
-    each!(MinMax, MeanVariance::population(), LogSumExp, Affine::maps(), Affine::recurrence());
-    Ok(())
-}
-
 /// Work lists, and trees whose levels are made from them: points in 16 clusters, and a field with ripples.
 fn trees(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
@@ -165,6 +140,31 @@ fn trees(bench: &mut Bench) -> Result<()> {
         let (nodes, values) = (gpu.alloc::<u32>(4 * op.max_nodes())?, gpu.alloc::<f32>(2 * op.max_nodes())?);
         bench.op::<f32>(&op, format!("levels 3 to {depth}"), &[&nodes, &values, &wanted])?;
     }
+    Ok(())
+}
+
+/// Operators over a state: a copy of pairs has 16 bytes an element.
+fn states(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let n = bench.scale(1 << 27, 1 << 20);
+    let (x, y) = (random(&gpu, 2 * n, centred)?, gpu.alloc::<f32>(2 * n)?);
+    let (keys_out, count) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(1)?);
+    let keys = random(&gpu, n, |b| u32::from(b % 100 == 0))?;
+    macro_rules! each {
+        ($($op:expr),*) => {$({
+            let size = format!("{} {n}", Reducer::<f32>::operator(&$op).name());
+            bench.op::<f32>(&Reduce::new($op, n), &size, &[&x, &y])?;
+            for variant in ["hierarchical", "lookback"] {
+                bench.op::<f32>(&Scan::new($op, n).variant(variant), &size, &[&x, &y])?;
+                let segmented = SegmentedScan::new($op, n).variant(variant);
+                bench.op::<f32>(&segmented, format!("{size} segments of 100"), &[&x, &keys, &y])?;
+                let (by_heads, by_key) = (SegmentedReduce::new($op, n), ReduceByKey::new($op, n));
+                bench.op::<f32>(&by_heads.variant(variant), &size, &[&x, &keys, &y, &count])?;
+                bench.op::<f32>(&by_key.variant(variant), &size, &[&keys, &x, &keys_out, &y, &count])?;
+            }
+        })*};
+    }
+    each!(MinMax, MeanVariance::population(), LogSumExp, Affine::maps(), Affine::recurrence());
     Ok(())
 }
 

@@ -69,7 +69,7 @@
 //! | **networks** | |
 //! | run convolution layers, pooling, norms, softmax | [`Conv2d`], [`ConvTranspose2d`], [`Pool2d`], [`nn::BatchNorm`], [`LayerNorm`], [`RmsNorm`], [`Softmax`], [`LogSoftmax`] |
 //! | run transformers | [`Attention`], [`attention::KvAppend`], [`nn::Rope`], [`nn::MeanPool`] |
-//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`]; guide [`training`](guides::training) |
+//! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`], [`AttentionBackward`]; guide [`training`](guides::training) |
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
@@ -222,7 +222,9 @@ pub use api::{AnyBuffer, Formed};
 pub use api::{DeviceList, DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
 #[cfg(feature = "attention")]
-pub use attention::{Attention, AttentionBackward, KvAppend, KvType, Paging};
+pub use attention::{
+    Attention, AttentionBackward, KvAppend, KvType, PageMoves, PagePool, Paging, ScoreStage, SequenceId,
+};
 #[cfg(feature = "conv")]
 pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
@@ -288,7 +290,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
     #[cfg(feature = "attention")]
-    pub use crate::{Attention, KvAppend, KvType, Paging};
+    pub use crate::{Attention, KvAppend, KvType, PageMoves, PagePool, Paging, ScoreStage, SequenceId};
     #[cfg(feature = "nn")]
     pub use crate::{
         BatchNorm, GatherRows, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax,

@@ -12,7 +12,9 @@ mod attention {
     #[allow(clippy::module_inception, reason = "an op has a file of its name")]
     mod attention;
     mod attention_backward;
+    mod heads;
     mod kv_append;
+    mod page_pool;
 }
 mod block;
 mod catalogue;

@@ -103,6 +103,12 @@ for dtype, name in ((torch.float32, "f32"), (torch.float16, "f16")):
         rows.append(
             row("attention", name, size, lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal))
         )
+        inputs = [x.requires_grad_() for x in (q, k, v)]
+        y = F.scaled_dot_product_attention(*inputs, is_causal=causal)
+        dy = centred(4, 16, 4096, d).to(dtype)
+        rows.append(
+            row("attention-backward", name, size, lambda: torch.autograd.grad(y, inputs, dy, retain_graph=True))
+        )
 for batch, keys in ((16, 8192), (1, 131072)):
     q = centred(batch, 32, 1, 128).half()
     k, v = (centred(batch, 8, keys, 128).half() for _ in range(2))

@@ -128,9 +128,9 @@ impl Grid {
         }
         for (i, (want, got)) in want.0.iter().zip(&self.0).enumerate() {
             // False for NaN.
-            let far = |a: f32, b: f32, much: f64| !((f64::from(a) - f64::from(b)).abs() <= much);
-            let off = far(want.mean, got.mean, near / 2.0) || far(want.range, got.range, near);
-            if off || (want.level, want.place, want.child) != (got.level, got.place, got.child) {
+            let within = |a: f32, b: f32, most: f64| (f64::from(a) - f64::from(b)).abs() <= most;
+            let close = within(want.mean, got.mean, near / 2.0) && within(want.range, got.range, near);
+            if !close || (want.level, want.place, want.child) != (got.level, got.place, got.child) {
                 return Err(format!("cell {i} is {want:?}; the device says {got:?}"));
             }
         }

@@ -1,7 +1,7 @@
 //! The command line of `cnn`.
 
-use super::common::{self, Args, Failure, answer, open_gpu, pictures};
-use super::curve::CurvePicture;
+use super::common::pictures::{self, curve::CurvePicture};
+use super::common::{self, Args, Failure, answer, open_gpu};
 use super::learn::{Confusion, Schedule, Training, test, train};
 use super::models::{CLASSES, Model, Progress};
 use super::weights;
@@ -61,7 +61,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         match arg {
             Long("data") => data = Some(PathBuf::from(args.value()?)),
             Long("model") => {
-                training.model = named("model", &args.value()?.string()?, Model::ALL, Model::name)?
+                training.model = named("model", &args.value()?.string()?, Model::ALL, Model::name)?;
             }
             Long("weights") => weights = Some(PathBuf::from(args.value()?)),
             Long("checkpoint") => checkpoint = Some(PathBuf::from(args.value()?)),
@@ -204,8 +204,11 @@ fn learn(gpu: &Gpu, data: &Labelled, options: &Options, out: &mut dyn Write) -> 
     let (end, losses) = trained?;
     if let Some(path) = &options.curve {
         let title = format!("Loss of {} on {}", model.name(), gpu.profile().name);
-        pictures::save(path, &CurvePicture { title, losses, per_epoch: n / how.batch })
-            .map_err(Failure::bad_input)?;
+        pictures::save(
+            path,
+            &CurvePicture { title, losses, per_mean: n / how.batch, mean: "mean of an epoch" },
+        )
+        .map_err(Failure::bad_input)?;
     }
     Ok(end.parameters)
 }

@@ -14,7 +14,6 @@
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;
-mod curve;
 mod learn;
 mod models;
 mod weights;

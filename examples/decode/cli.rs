@@ -17,7 +17,7 @@ use tilework::attention::KvType;
 
 const USAGE: &str = "\
 usage: decode TEXT [--width N] [--layers N] [--heads N] [--kv-heads N] [--context N]...
-       decode train TEXT [--steps N] [--batch N] [--rate R] [--picture FILE]...
+       decode train TEXT [--steps N] [--batch N] [--rate R] [--curve FILE]...
 
   --width N            elements of a token's vector (128; 64 with train)
   --layers N           layers (2)
@@ -34,7 +34,7 @@ train:
   --batch N            pieces of the text in a step (8)
   --rate R             learning rate of Adam (0.003)
   --length N           characters to write at the end (80)
-  --picture FILE       draws the loss (.svg or .png)
+  --curve FILE         picture of the losses (.png or .svg) to write after training
 
 Without train, prints the perplexity of the last quarter of the text for each type of weights and of cached keys and values, and
 tokens per second. With train, prints the loss and a line that the model writes.
@@ -75,14 +75,14 @@ fn parse(args: lexopt::Parser) -> Result<Option<Task>, Failure> {
     let (mut text, mut bytes, mut epochs, mut seed, mut adapter) = (None, 1 << 14, 5, 1, None);
     let (mut trains, mut steps, mut batch, mut rate, mut length) = (false, 300, 8, 3e-3, 80);
     // Keys that only one task has.
-    let (mut picture, mut of_decode, mut of_train) = (None, None, None);
+    let (mut curve, mut of_decode, mut of_train) = (None, None, None);
     while let Some(arg) = args.next()? {
         match arg {
             Long("steps") => of_train = Some("--steps"),
             Long("batch") => of_train = Some("--batch"),
             Long("rate") => of_train = Some("--rate"),
             Long("length") => of_train = Some("--length"),
-            Long("picture") => of_train = Some("--picture"),
+            Long("curve") => of_train = Some("--curve"),
             Long("epochs") => of_decode = Some("--epochs"),
             _ => {}
         }
@@ -100,7 +100,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Task>, Failure> {
             Long("batch") => batch = args.number(1..=1 << 12)?,
             Long("rate") => rate = args.value()?.parse()?,
             Long("length") => length = args.number(0..=1 << 20)?,
-            Long("picture") => picture = Some(PathBuf::from(args.value()?)),
+            Long("curve") => curve = Some(PathBuf::from(args.value()?)),
             Short('h') | Long("help") => return Ok(None),
             Value(word) if text.is_none() && !trains && word == "train" => trains = true,
             Value(path) if text.is_none() => text = Some(PathBuf::from(path)),
@@ -122,7 +122,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Task>, Failure> {
     };
     shape.check()?;
     Ok(Some(if trains {
-        Task::Train(Training { text, shape, bytes, batch, steps, rate, seed, length, picture, adapter })
+        Task::Train(Training { text, shape, bytes, batch, steps, rate, seed, length, curve, adapter })
     } else {
         Task::Decode(Options { text, shape, bytes, epochs, seed, adapter })
     }))

@@ -4,7 +4,7 @@
 //! ```sh
 //! cargo run --release --example decode -- README.md
 //! cargo run --release --example decode -- book.txt --width 256 --layers 4 --bytes 200000
-//! cargo run --release --example decode -- train book.txt --picture loss.svg
+//! cargo run --release --example decode -- train book.txt --curve loss.svg
 //! ```
 //!
 //! The decoder reads bytes, with RMS norm, rotary positions, grouped heads and GELU. Its body is random, drawn from a

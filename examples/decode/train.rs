@@ -1,6 +1,6 @@
 //! `decode train`: a small transformer learns a text, character by character, and writes some.
 
-use super::common::pictures::{self, curve::Curve};
+use super::common::pictures::{self, curve::CurvePicture};
 use super::common::{Failure, Random, open_file, open_gpu, say};
 use super::transformer::{Forward, Tensors, Trainer};
 use super::weights::Shape;
@@ -8,6 +8,7 @@ use indicatif::ProgressBar;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tilework::io::check_outputs;
 
 /// Options of `decode train`.
 pub(crate) struct Training {
@@ -22,7 +23,7 @@ pub(crate) struct Training {
     pub(crate) seed: u64,
     /// Characters to write after training.
     pub(crate) length: usize,
-    pub(crate) picture: Option<PathBuf>,
+    pub(crate) curve: Option<PathBuf>,
     pub(crate) adapter: Option<String>,
 }
 
@@ -59,9 +60,10 @@ impl Symbols {
 
 /// Trains and reports.
 pub(crate) fn train(how: &Training, out: &mut dyn Write) -> Result<u8, Failure> {
-    if let Some(path) = &how.picture {
+    if let Some(path) = &how.curve {
         pictures::is_png(path).map_err(Failure::bad_input)?;
     }
+    check_outputs(&how.curve)?;
     let symbols = read(&how.text, how.bytes, how.shape.context)?;
     let gpu = open_gpu(how.adapter.clone())?;
     let tensors = Tensors::new(&how.shape, symbols.count());
@@ -90,10 +92,11 @@ pub(crate) fn train(how: &Training, out: &mut dyn Write) -> Result<u8, Failure> 
     bar.finish_and_clear();
     let tokens = (how.steps * how.batch * context) as f64 / start.elapsed().as_secs_f64();
     say(out, &format!("{tokens:.0} characters/s\n"))?;
-    if let Some(path) = &how.picture {
-        let title = format!("Loss of {} by steps", how.text.display());
-        pictures::save(path, &Curve { title, x: "step", y: "loss, nats", values: losses })
-            .map_err(Failure::bad_input)?;
+    if let Some(path) = &how.curve {
+        let title = format!("Loss of {}", how.text.display());
+        let picture =
+            CurvePicture { title, losses, per_mean: how.steps.div_ceil(20), mean: "mean of a twentieth" };
+        pictures::save(path, &picture).map_err(Failure::bad_input)?;
     }
     let writer = Forward::new(&gpu, how.shape, 1, symbols.count(), &parameters)?;
     let written = write(&writer, &symbols, context, how.length, &mut random)?;

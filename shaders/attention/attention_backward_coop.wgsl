@@ -92,8 +92,14 @@ var<workgroup> wg_statistics: array<vec2<f32>, WALK>;
 // Moves them to workgroup memory.
 #block stage()
 #for j in LOADS
-    wg_x[line_{j} * (X_PITCH / 4u) + column_{j}] = x_next_{j};
-    wg_y[line_{j} * (X_PITCH / 4u) + column_{j}] = y_next_{j};
+#if (j + 1) * THREADS > WALK * VEC4S
+    if local + {j * THREADS}u < WALK * VEC4S {
+#else
+    {
+#endif
+        wg_x[line_{j} * (X_PITCH / 4u) + column_{j}] = x_next_{j};
+        wg_y[line_{j} * (X_PITCH / 4u) + column_{j}] = y_next_{j};
+    }
 #end
 #if !QUERIES
     if local < WALK {
@@ -143,22 +149,7 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
     if index >= params.workgroups {
         return;
     }
-    // If causal, the last queries see the most keys, and the first keys are seen by the most queries: they run first.
-#if QUERIES
-    let tile = params.tiles - 1u - index % params.tiles;
-    let len = params.queries;
-#else
-    let tile = index % params.tiles;
-    let len = params.keys;
-#endif
-    // A head of queries, or of keys.
-    let own_head = index / params.tiles;
-    let first = tile * OWN;
-    let last = min(first + OWN, len) - 1u;
-    let first_own = own_head * len + first;
-    let last_own = own_head * len + last;
-    let visible_to_first = visible_to(first);
-    let visible_to_last = visible_to(last);
+#put own_tile()
     let team = local / LANES;
     let lane = local % LANES;
     // The own row of this thread, or the part of one.

@@ -8,9 +8,10 @@
 // and of delta w k. wg_vec4s holds two tiles, TILE_DIMS dimensions at a time; then, in the same place, weights and
 // TILE_VALUES walked rows. Rows are padded by a vec4, so that lanes hit different banks.
 //
-// SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 may drop NaN.
+// SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 and log2 may drop NaN.
 #import attention/attention_backward_params
 #import element/exp4
+#import attention/across_lanes
 
 const OWN: u32 = 32u;
 // A multiple of 4 * LANES.
@@ -74,6 +75,14 @@ fn power(x: vec4<f32>) -> vec4<f32> {
     return select(exp2(x), x, is_nan4(x));
 #else
     return exp2(x);
+#endif
+}
+
+fn logarithm(x: f32) -> f32 {
+#if CAREFUL
+    return select(log2(x), x, is_nan4(vec4(x)).x);
+#else
+    return log2(x);
 #endif
 }
 
@@ -189,39 +198,6 @@ fn power(x: vec4<f32>) -> vec4<f32> {
 #end
 #end
 
-// Reduces `name`_r over the lanes of each row: the largest, or the sum.
-#block across(name, is_largest)
-#if SUBGROUPS
-#for step in 1..11
-#if LANES >> step > 0
-#for r in THREAD_ROWS
-#if is_largest
-        {name}_{r} = max({name}_{r}, subgroupShuffleXor({name}_{r}, LANES >> {step}u));
-#else
-        {name}_{r} += subgroupShuffleXor({name}_{r}, LANES >> {step}u);
-#endif
-#end
-#endif
-#end
-#else
-        workgroupBarrier();
-#for r in THREAD_ROWS
-        wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + lane] = {name}_{r};
-#end
-        workgroupBarrier();
-#for r in THREAD_ROWS
-        {name}_{r} = wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES];
-#for l in 1..LANES
-#if is_largest
-        {name}_{r} = max({name}_{r}, wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + {l}u]);
-#else
-        {name}_{r} += wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + {l}u];
-#endif
-#end
-#end
-#endif
-#end
-
 // Stores a result, row by row, with the `value` of vec4 c of own row r.
 #block store(list, base, value)
 #for r in THREAD_ROWS
@@ -253,22 +229,7 @@ fn attention_backward_flash_keys(
     if index >= params.workgroups {
         return;
     }
-    // If causal, the last queries see the most keys, and the first keys are seen by the most queries: they run first.
-#if QUERIES
-    let tile = params.tiles - 1u - index % params.tiles;
-    let len = params.queries;
-#else
-    let tile = index % params.tiles;
-    let len = params.keys;
-#endif
-    // A head of queries, or of keys.
-    let own_head = index / params.tiles;
-    let first = tile * OWN;
-    let last = min(first + OWN, len) - 1u;
-    let first_own = own_head * len + first;
-    let last_own = own_head * len + last;
-    let visible_to_first = visible_to(first);
-    let visible_to_last = visible_to(last);
+#put own_tile()
     let lane = local % LANES;
     let group_row = local / LANES;
     let factor = params.scale * LOG2_E;
@@ -372,7 +333,7 @@ fn attention_backward_flash_keys(
     let by_{r} = select(1.0 / sum_{r}, 0.0, is_empty_{r});
     let delta_{r} = weighted_{r} * by_{r};
     if lane == 0u && group_row + {r}u * GROUPS <= last_own - first_own {
-        let sum = select(largest_{r} + log2(sum_{r}), -minus_infinity, is_empty_{r});
+        let sum = select(largest_{r} + logarithm(sum_{r}), -minus_infinity, is_empty_{r});
         statistics[first_own + group_row + {r}u * GROUPS] = vec2(sum, delta_{r});
     }
 #for c in COLUMNS

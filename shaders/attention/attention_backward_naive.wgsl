@@ -62,7 +62,8 @@ fn attention_backward_naive_queries(
     let total = row_total(vec4(sums.x, 0.0, 0.0, 0.0), false, 1u, local, 1u);
     let weighted = row_total(vec4(sums.y, 0.0, 0.0, 0.0), false, 2u, local, 1u);
     // Without weights the logarithm is infinite, so that later exponentials are 0.
-    let of_query = select(vec2(center + log(total), weighted / total), vec2(-bitcast<f32>(infinity_bits), 0.0), total == 0.0);
+    let logarithm = select(log(total), total, is_nan4(vec4(total)).x);
+    let of_query = select(vec2(center + logarithm, weighted / total), vec2(-bitcast<f32>(infinity_bits), 0.0), total == 0.0);
     if local == 0u {
         statistics[query] = of_query;
     }

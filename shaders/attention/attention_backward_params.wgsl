@@ -69,3 +69,23 @@ fn visible_to(own: u32) -> vec2<u32> {
 #endif
     return vec2(u32(first), u32(max(end, first)));
 }
+
+// The tile of OWN rows of workgroup `index`, and what its first and last rows see.
+#block own_tile()
+    // If causal, the last queries see the most keys, and the first keys are seen by the most queries: they run first.
+#if QUERIES
+    let tile = params.tiles - 1u - index % params.tiles;
+    let len = params.queries;
+#else
+    let tile = index % params.tiles;
+    let len = params.keys;
+#endif
+    // A head of queries, or of keys.
+    let own_head = index / params.tiles;
+    let first = tile * OWN;
+    let last = min(first + OWN, len) - 1u;
+    let first_own = own_head * len + first;
+    let last_own = own_head * len + last;
+    let visible_to_first = visible_to(first);
+    let visible_to_last = visible_to(last);
+#end

@@ -10,6 +10,9 @@
 // strips of TILE_KEYS dimensions, which reuse the memory of the scores.
 #import attention/attention_visible
 #import attention/attention_mask
+#if CAPPED
+#import attention/attention_cap
+#endif
 #import attention/attention_output
 #import attention/q_f16 as queries
 #import attention/kv_f16 as kv
@@ -204,7 +207,11 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
 
         // From scores to weights: hides keys, finds the largest score of each row, takes exponentials.
 #for j in SHARE
+#if CAPPED
+        var s_{j} = LOG2_E * capped(wg_s[row_at + {j}u] * params.scale);
+#else
         var s_{j} = wg_s[row_at + {j}u] * factor;
+#endif
 #end
         let first_at = key + part * (4u * SHARE);
 #if MASKED

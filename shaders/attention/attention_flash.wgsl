@@ -10,10 +10,14 @@
 // SUBGROUPS: the lanes of a row lie in one subgroup. CAREFUL: exp2 may drop NaN.
 #import attention/attention_visible
 #import attention/attention_mask
+#if CAPPED
+#import attention/attention_cap
+#endif
 #import attention/attention_output
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
 #import element/is_nan
+#import attention/across_lanes
 
 const TILE_ROWS: u32 = 64u;
 // A multiple of 4 * LANES.
@@ -37,14 +41,14 @@ const WORKGROUP_SIZE: u32 = GROUPS * LANES;
 // Vec4s of keys, of weights, and of output columns of a thread.
 const KEY_BLOCKS: u32 = TILE_KEYS / (4u * LANES);
 const WEIGHT_BLOCKS: u32 = TILE_WEIGHTS / (4u * LANES);
-const COLUMN_BLOCKS: u32 = (VEC4S + LANES - 1u) / LANES;
+const COLUMN_BLOCKS: u32 = (VALUE_VEC4S + LANES - 1u) / LANES;
 // Vec4s of a row of q and k staged at once, and of a row of weights.
 const CHUNK: u32 = TILE_DIMS / 4u;
 const WEIGHT_VEC4S: u32 = TILE_WEIGHTS / 4u;
 // Vec4s of q, k and v staged at once, and where k and v begin.
 const COUNT_Q: u32 = TILE_ROWS * CHUNK;
 const COUNT_K: u32 = TILE_KEYS * CHUNK;
-const COUNT_V: u32 = TILE_VALUES * VEC4S;
+const COUNT_V: u32 = TILE_VALUES * VALUE_VEC4S;
 const FIRST_K: u32 = COUNT_Q;
 const FIRST_V: u32 = TILE_ROWS * WEIGHT_VEC4S;
 // Every thread loads equally many vec4s.
@@ -105,17 +109,17 @@ var<workgroup> wg_vec4s: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 // hold hidden ones. Their values become 0, since an infinite or NaN value times a weight of 0 is NaN. If rows see
 // different keys, the vote below checks the values.
 #block load_V(key, begin)
-            let at = row_of(pair, min({key} + i / VEC4S, end_key - 1u));
+            let at = row_of(pair, min({key} + i / VALUE_VEC4S, end_key - 1u));
             var x = vec4<f32>();
 #if PAGED
             if at != NO_ROW {
 #endif
 #if HIDES_ENDS
-            if {key} + i / VEC4S < end_key {
-                x = value_vec4(at, i % VEC4S);
+            if {key} + i / VALUE_VEC4S < end_key {
+                x = value_vec4(at, i % VALUE_VEC4S);
             }
 #else
-            x = value_vec4(at, i % VEC4S);
+            x = value_vec4(at, i % VALUE_VEC4S);
 #endif
 #if PAGED
             }
@@ -174,40 +178,6 @@ var<workgroup> wg_vec4s: array<vec4<f32>, max(COUNT_Q + COUNT_K, FIRST_V + COUNT
 #put store_{of}()
         }
 #end
-#end
-
-// Reduces `name` over the lanes of each row: the maximum, or the sum. Lanes LANES / 2, LANES / 4, ..., 1 apart exchange
-// values; LANES is at most 1024.
-#block across(name, is_largest)
-#if SUBGROUPS
-#for step in 1..11
-#if LANES >> step > 0
-#for r in THREAD_ROWS
-#if is_largest
-        {name}_{r} = max({name}_{r}, subgroupShuffleXor({name}_{r}, LANES >> {step}u));
-#else
-        {name}_{r} = {name}_{r} + subgroupShuffleXor({name}_{r}, LANES >> {step}u);
-#endif
-#end
-#endif
-#end
-#else
-        workgroupBarrier();
-#for r in THREAD_ROWS
-        wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + lane] = {name}_{r};
-#end
-        workgroupBarrier();
-#for r in THREAD_ROWS
-        {name}_{r} = wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES];
-#for l in 1..LANES
-#if is_largest
-        {name}_{r} = max({name}_{r}, wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + {l}u]);
-#else
-        {name}_{r} = {name}_{r} + wg_rows[(group_row * THREAD_ROWS + {r}u) * LANES + {l}u];
-#endif
-#end
-#end
-#endif
 #end
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -299,7 +269,11 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         // From scores to weights: hides keys, finds the largest score of each row, takes exponentials.
 #for r in THREAD_ROWS
 #for b in KEY_BLOCKS
+#if CAPPED
+        s_{r}_{b} = 1.4426950408889634 * capped(s_{r}_{b} * params.scale);
+#else
         s_{r}_{b} *= factor;
+#endif
 #end
 #end
 #if MASKED
@@ -390,12 +364,12 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         if edge {
             // Bits without signs.
             var largest = vec4<u32>();
-            for (var i = local; i < TILE_KEYS * VEC4S; i += WORKGROUP_SIZE) {
-                let at = row_of(pair, min(key + i / VEC4S, end_key - 1u));
+            for (var i = local; i < TILE_KEYS * VALUE_VEC4S; i += WORKGROUP_SIZE) {
+                let at = row_of(pair, min(key + i / VALUE_VEC4S, end_key - 1u));
 #if PAGED
                 if at != NO_ROW {
 #endif
-                largest = max(largest, bitcast<vec4<u32>>(value_vec4(at, i % VEC4S)) & vec4(0x7fffffffu));
+                largest = max(largest, bitcast<vec4<u32>>(value_vec4(at, i % VALUE_VEC4S)) & vec4(0x7fffffffu));
 #if PAGED
                 }
 #endif
@@ -436,8 +410,8 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
                 if at_key < end_key {
 #endif
 #for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > VEC4S
-                    let v_{c} = value_vec4(at, min(lane + {c}u * LANES, VEC4S - 1u));
+#if (c + 1) * LANES > VALUE_VEC4S
+                    let v_{c} = value_vec4(at, min(lane + {c}u * LANES, VALUE_VEC4S - 1u));
 #else
                     let v_{c} = value_vec4(at, lane + {c}u * LANES);
 #endif
@@ -467,17 +441,17 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #put ahead_after({part * TILE_WEIGHTS + (step + 1) * TILE_VALUES})
         for (var j = 0u; j < TILE_VALUES / 4u; j++) {
             let p_at = group_row * WEIGHT_VEC4S + (({step * TILE_VALUES / 4}u + j) ^ swizzle_p);
-            let v_at = FIRST_V + j * (4u * VEC4S);
+            let v_at = FIRST_V + j * (4u * VALUE_VEC4S);
 #for r in THREAD_ROWS
             let p_{r} = wg_vec4s[p_at + {r}u * GROUPS * WEIGHT_VEC4S];
 #end
 #for n in 4
 #for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > VEC4S
+#if (c + 1) * LANES > VALUE_VEC4S
             // Columns past the end read the last vec4.
-            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VEC4S + min(lane + {c}u * LANES, VEC4S - 1u)];
+            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VALUE_VEC4S + min(lane + {c}u * LANES, VALUE_VEC4S - 1u)];
 #else
-            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VEC4S + lane + {c}u * LANES];
+            let v_{c}_{n} = wg_vec4s[v_at + {n}u * VALUE_VEC4S + lane + {c}u * LANES];
 #endif
 #for r in THREAD_ROWS
             o_{r}_{c} += p_{r}[{n}] * v_{c}_{n};
@@ -498,8 +472,8 @@ fn attention_flash(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     if first_query + group_row + {r}u * GROUPS <= last_query {
         let by = select(1.0 / sum_{r}, 0.0, sum_{r} == 0.0);
 #for c in COLUMN_BLOCKS
-#if (c + 1) * LANES > VEC4S
-        if lane + {c}u * LANES < VEC4S {
+#if (c + 1) * LANES > VALUE_VEC4S
+        if lane + {c}u * LANES < VALUE_VEC4S {
             store_vec4(head * params.queries + query_{r}, lane + {c}u * LANES, o_{r}_{c} * by);
         }
 #else

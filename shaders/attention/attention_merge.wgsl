@@ -23,20 +23,20 @@ fn attention_merge(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     if row >= params.rows {
         return;
     }
-    let base = row * params.parts * (VEC4S + 1u);
+    let base = row * params.parts * (VALUE_VEC4S + 1u);
     var least_bits = 0xff800000u;
     var largest = bitcast<f32>(least_bits);
     for (var part = local; part < params.parts; part += WORKGROUP_SIZE) {
-        largest = max(largest, partials[base + part * (VEC4S + 1u) + VEC4S].x);
+        largest = max(largest, partials[base + part * (VALUE_VEC4S + 1u) + VALUE_VEC4S].x);
     }
     let center = anchor(row_total(vec4(largest), true, 0u, local, 1u));
     let column = local % COLUMNS;
-    let read_column = min(column, VEC4S - 1u);
+    let read_column = min(column, VALUE_VEC4S - 1u);
     var sum = 0.0;
     var total = vec4<f32>();
     for (var part = local / COLUMNS; part < params.parts; part += TEAMS) {
-        let at = base + part * (VEC4S + 1u);
-        let statistics = partials[at + VEC4S];
+        let at = base + part * (VALUE_VEC4S + 1u);
+        let statistics = partials[at + VALUE_VEC4S];
         let weight = exp2(statistics.x - center);
         sum += weight * statistics.y;
         total += weight * partials[at + read_column];
@@ -44,7 +44,7 @@ fn attention_merge(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     wg_vec4s[local] = total;
     wg_sums[local] = sum;
     workgroupBarrier();
-    if local < VEC4S {
+    if local < VALUE_VEC4S {
         for (var team = 1u; team < TEAMS; team++) {
             total += wg_vec4s[team * COLUMNS + local];
             sum += wg_sums[team * COLUMNS + local];

@@ -1,10 +1,15 @@
 // The parameters of every kernel of attention. A pair is a (sequence, kv head); pairs are numbered over all sequences,
 // rows of q over all heads. A dispatch computes `pairs` pairs from first_pair on. Its bindings of q and k begin base_q
-// and base_kv vec4s after the start of the operand.
+// and base_kv vec4s after the start of the operand. GENERAL: those of v and the output begin elsewhere, and scores may
+// be capped.
 #import workgroup/index
 
-// Vec4s in a head.
-const VEC4S: u32 = 16u;
+// Elements of a row of q and k, and of a row of v and the output.
+const DIMS: u32 = 64u;
+const VALUE_DIMS: u32 = 64u;
+// Vec4s of each; the last may be partial.
+const VEC4S: u32 = (DIMS + 3u) / 4u;
+const VALUE_VEC4S: u32 = (VALUE_DIMS + 3u) / 4u;
 
 struct Params {
     heads: u32,
@@ -28,5 +33,11 @@ struct Params {
     part_keys: u32,
     row_tiles: u32,
     scale: f32,
+#if GENERAL
+    base_v: u32,
+    base_output: u32,
+    // 0 if scores are not capped.
+    cap: f32,
+#endif
 }
 @group(0) @binding(0) var<uniform> params: Params;

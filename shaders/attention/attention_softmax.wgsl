@@ -1,5 +1,5 @@
 // Replaces rows of scores with their softmax, or with zeros if all scores are -infinity.
-// A workgroup computes one row.
+// A workgroup computes one row. RESULT: the weights are a result, too.
 #import attention/attention_params
 #import element/exp4
 #import workgroup/reduce_rows
@@ -11,6 +11,9 @@ const SCORES_BINDING: u32 = 1u;
 const RUN: u32 = 256u;
 
 @group(0) @binding(SCORES_BINDING) var<storage, read_write> scores: array<f32>;
+#if RESULT
+@group(0) @binding(SCORES_BINDING + 1u) var<storage, read_write> result: array<f32>;
+#endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn attention_softmax(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -41,5 +44,8 @@ fn attention_softmax(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invoca
     let factor = select(1.0 / total, 0.0, total == 0.0);
     for (var key = local; key < params.keys; key += WORKGROUP_SIZE) {
         scores[base + key] *= factor;
+#if RESULT
+        result[(params.first_row + row) * params.keys + key] = scores[base + key];
+#endif
     }
 }

@@ -5,22 +5,26 @@
 // SUBGROUPS: a team lies in one subgroup. SINGLE: there is one query. CAREFUL: exp2 may drop NaN.
 #import attention/attention_visible
 #import attention/attention_mask
+#if CAPPED
+#import attention/attention_cap
+#endif
 #import attention/q_f32 as queries
 #import attention/kv_f32 as kv
 #import element/is_nan
 
 const WORKGROUP_SIZE: u32 = 64u;
-// Lanes of a team: the next power of two of VECTOR.
+// Lanes of a team: a power of two, at least VECTOR and VALUE_VECTOR.
 const LANES: u32 = 8u;
 const TEAMS: u32 = WORKGROUP_SIZE / LANES;
 const ROWS: u32 = 4u;
 const KEY_BLOCKS: u32 = 1u;
 const TEAM_KEYS: u32 = 4u * KEY_BLOCKS;
-// Groups of eight elements in a head.
-const VECTOR: u32 = VEC4S / 2u;
+// Groups of eight elements of q and k, and of v; the last may be partial.
+const VECTOR: u32 = (VEC4S + 1u) / 2u;
+const VALUE_VECTOR: u32 = (VALUE_VEC4S + 1u) / 2u;
 const PARTIALS_BINDING: u32 = 4u;
 
-// For each part of each row: VEC4S vec4s of the weighted sum of values, then the largest score and the sum of weights.
+// For each part of each row: VALUE_VEC4S vec4s of the weighted sum of values, then the largest score and the sum of weights.
 @group(0) @binding(PARTIALS_BINDING) var<storage, read_write> partials: array<vec4<f32>>;
 
 var<workgroup> wg_sums: array<vec4<f32>, 2u * WORKGROUP_SIZE>;
@@ -29,6 +33,10 @@ var<workgroup> wg_largest: array<vec2<f32>, TEAMS>;
 enable subgroups;
 #else
 var<workgroup> wg_scores: array<vec4<f32>, WORKGROUP_SIZE * ROWS * KEY_BLOCKS>;
+#endif
+
+#if VEC4S % 2 > 0
+#put ragged_eight(query, VEC4S)
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -49,16 +57,31 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     let team = local / LANES;
     // Lanes past the end of a head read its last elements again.
     let eight = min(lane, VECTOR - 1u);
+#if VALUE_VECTOR == VECTOR
+    let eight_of_v = eight;
+#else
+    let eight_of_v = min(lane, VALUE_VECTOR - 1u);
+#endif
+#if CAPPED
+    let factor = params.scale;
+#else
     // Exponentials are in base 2.
     let factor = params.scale * 1.4426950408889634;
+#endif
     var infinity_bits = 0xff800000u;
     let minus_infinity = bitcast<f32>(infinity_bits);
 #for r in ROWS
     let row_{r} = min(row_tile * ROWS + {r}u, rows_of_pair - 1u);
     let at_{r} = pair * rows_of_pair + row_{r};
     let query_{r} = row_{r} % params.queries;
+#if VEC4S % 2 > 0
+    let q_{r} = query_eight(at_{r}, eight);
+    let qa_{r} = q_{r}.a * factor;
+    let qb_{r} = q_{r}.b * factor;
+#else
     let qa_{r} = query_vec4(at_{r}, 2u * eight) * factor;
     let qb_{r} = query_vec4(at_{r}, 2u * eight + 1u) * factor;
+#endif
 #if !SINGLE
     let visible_{r} = visible_to(query_{r}, len);
 #endif
@@ -76,10 +99,10 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
         let found_{x} = row_of(pair, min(key_{x}, end - 1u));
 #if PAGED
         let k_{x} = key_eight(select(found_{x}, 0u, found_{x} == NO_ROW), eight);
-        let v_{x} = value_eight(select(found_{x}, 0u, found_{x} == NO_ROW), eight);
+        let v_{x} = value_eight(select(found_{x}, 0u, found_{x} == NO_ROW), eight_of_v);
 #else
         let k_{x} = key_eight(found_{x}, eight);
-        let v_{x} = value_eight(found_{x}, eight);
+        let v_{x} = value_eight(found_{x}, eight_of_v);
 #endif
 #end
 
@@ -128,6 +151,14 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
 #end
 #end
         }
+#endif
+
+#if CAPPED
+#for r in ROWS
+#for b in KEY_BLOCKS
+        s_{r}_{b} = 1.4426950408889634 * capped(s_{r}_{b});
+#end
+#end
 #endif
 
         // Hides keys.
@@ -205,7 +236,7 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
     }
 
     // Merges the teams, row by row.
-    let slot = (part + params.parts * (pair - params.first_pair) * rows_of_pair) * (VEC4S + 1u);
+    let slot = (part + params.parts * (pair - params.first_pair) * rows_of_pair) * (VALUE_VEC4S + 1u);
 #for r in ROWS
     workgroupBarrier();
     wg_sums[2u * local] = oa_{r};
@@ -220,16 +251,16 @@ fn attention_split(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocati
             largest = max(largest, wg_largest[t].x);
         }
         let center = select(largest, 0.0, largest == minus_infinity);
-        let base = slot + row_{r} * params.parts * (VEC4S + 1u);
-        for (var column = local; column <= VEC4S; column += WORKGROUP_SIZE) {
+        let base = slot + row_{r} * params.parts * (VALUE_VEC4S + 1u);
+        for (var column = local; column <= VALUE_VEC4S; column += WORKGROUP_SIZE) {
             var total = 0.0;
             var sum = vec4<f32>();
             for (var t = 0u; t < TEAMS; t++) {
                 let weight = exp2(wg_largest[t].x - center);
                 total += weight * wg_largest[t].y;
-                sum += weight * wg_sums[2u * t * LANES + min(column, VEC4S - 1u)];
+                sum += weight * wg_sums[2u * t * LANES + min(column, VALUE_VEC4S - 1u)];
             }
-            partials[base + column] = select(sum, vec4(largest, total, 0.0, 0.0), column == VEC4S);
+            partials[base + column] = select(sum, vec4(largest, total, 0.0, 0.0), column == VALUE_VEC4S);
         }
     }
 #end

@@ -14,11 +14,11 @@ const RUN: u32 = 1024u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn attention_values(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = workgroup_index(id) * WORKGROUP_SIZE + local;
-    if index >= params.rows * VEC4S {
+    if index >= params.rows * VALUE_VEC4S {
         return;
     }
-    let row = index / VEC4S;
-    let column = index % VEC4S;
+    let row = index / VALUE_VEC4S;
+    let column = index % VALUE_VEC4S;
     let of_all = params.first_row + row;
     let pair = of_all / params.queries / (params.heads / params.kv_heads);
     let visible = visible_to(of_all % params.queries, length_of(pair / params.kv_heads));

@@ -19,14 +19,31 @@ const CACHE_BINDING: u32 = 3u;
 // The largest code.
 const LARGEST: f32 = 127.0;
 const SCALES_BINDING: u32 = 4u;
+#endif
+#if DIMS % 4 > 0
+#if BYTES || HALVES
+@group(0) @binding(CACHE_BINDING) var<storage, read_write> cache: array<atomic<u32>>;
+#if BYTES
+#put shared_words(cache, 8)
+#else
+#put shared_words(cache, 16)
+#endif
+#else
 @group(0) @binding(CACHE_BINDING) var<storage, read_write> cache: array<u32>;
-@group(0) @binding(SCALES_BINDING) var<storage, read_write> scales: array<f32>;
+#endif
+#else
+#if BYTES
+@group(0) @binding(CACHE_BINDING) var<storage, read_write> cache: array<u32>;
 #else
 #if HALVES
 @group(0) @binding(CACHE_BINDING) var<storage, read_write> cache: array<vec2<u32>>;
 #else
 @group(0) @binding(CACHE_BINDING) var<storage, read_write> cache: array<vec4<u32>>;
 #endif
+#endif
+#endif
+#if BYTES
+@group(0) @binding(SCALES_BINDING) var<storage, read_write> scales: array<f32>;
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -50,22 +67,53 @@ fn kv_append(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_ind
     if to == NO_ROW {
         return;
     }
-    let at = to * VEC4S + lane - params.base_kv;
-#if BYTES
-    let codes = select(x / scale, vec4<f32>(), vec4(scale == 0.0));
-#if FP8
-    cache[at] = pack_fp8(codes);
+#if DIMS % 4 > 0
+    let at = to * DIMS + 4u * lane - 4u * params.base_kv;
 #else
-    cache[at] = pack_int8(codes);
+    let at = to * VEC4S + lane - params.base_kv;
 #endif
-    if lane == 0u {
-        scales[params.kv_rows + to] = scale;
+#if BYTES
+    let quotients = select(x / scale, vec4<f32>(), vec4(scale == 0.0));
+#endif
+#if DIMS % 4 > 0
+#if BYTES
+#if FP8
+    let codes = pack_fp8(quotients);
+#else
+    let codes = pack_int8(quotients);
+#endif
+#endif
+#for e in 4
+    if 4u * lane + {e}u < DIMS {
+#if BYTES
+        store_element(at + {e}u, codes >> {8 * e}u);
+#else
+#if HALVES
+        store_element(at + {e}u, encode(x[{e}], 0.0));
+#else
+        cache[at + {e}u] = bitcast<u32>(x[{e}]);
+#endif
+#endif
     }
+#end
+#else
+#if BYTES
+#if FP8
+    cache[at] = pack_fp8(quotients);
+#else
+    cache[at] = pack_int8(quotients);
+#endif
 #else
 #if HALVES
     cache[at] = vec2(encode(x.x, x.y), encode(x.z, x.w));
 #else
     cache[at] = bitcast<vec4<u32>>(x);
 #endif
+#endif
+#endif
+#if BYTES
+    if lane == 0u {
+        scales[params.kv_rows + to] = scale;
+    }
 #endif
 }

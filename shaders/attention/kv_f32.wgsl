@@ -1,30 +1,34 @@
 // Reads keys and values of f32: four elements at a time, or eight with EIGHTS.
+#import attention/ragged
 alias KvWords = vec4<f32>;
-#if EIGHTS
-struct Eight {
-    a: vec4<f32>,
-    b: vec4<f32>,
-}
-#endif
 // Declares the keys or the values, and the function that reads them.
-#block rows_of(name, list, upper, binding)
+#block rows_of(name, list, upper, binding, dims, vec4s, base, scale)
 const {upper}_BINDING: u32 = {binding}u;
+#if {dims} % 4 > 0
+@group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<f32>;
+
+fn {name}_element(row: u32, at: u32) -> f32 {
+    return {list}[at];
+}
+#put ragged_vec4({name}, {dims}, {base})
+#else
 @group(0) @binding({upper}_BINDING) var<storage, read> {list}: array<KvWords>;
 
+#if !EIGHTS || {dims} % 8 > 0
+fn {name}_vec4(row: u32, column: u32) -> vec4<f32> {
+    return {list}[row * {vec4s} + column - params.{base}];
+}
+#endif
+#endif
 #if EIGHTS
+#if {dims} % 8 > 0
+#put ragged_eight({name}, {vec4s})
+#else
 fn {name}_eight(row: u32, eight: u32) -> Eight {
-    let at = row * VEC4S + 2u * eight - params.base_kv;
+    let at = row * {vec4s} + 2u * eight - params.{base};
     return Eight({list}[at], {list}[at + 1u]);
 }
-#else
-fn {name}_vec4(row: u32, column: u32) -> vec4<f32> {
-    return {list}[row * VEC4S + column - params.base_kv];
-}
+#endif
 #endif
 #end
-#if KEYS
-#put rows_of(key, k, K, 2)
-#endif
-#if VALUES
-#put rows_of(value, v, V, 3)
-#endif
+#import attention/kv_rows

@@ -23,7 +23,7 @@ fn workgroup_total(lane: u32, own: f32) -> f32 {
             wg_sums[lane] += wg_sums[lane + stride];
         }
     }
-    return wg_sums[0];
+    return wg_sums[lane];
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

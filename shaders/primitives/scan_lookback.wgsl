@@ -67,7 +67,7 @@ fn peek_word(at: u32, state: u32) -> Seen {
     var ready = true;
 #for k in ACC_WORDS
     let word_{k} = atomicLoad(&posts[word_place(at, {k}u)]);
-    ready = ready && word_{k} != 0u;
+    ready = ready & (word_{k} != 0u);
 #end
 #if ACC_WORDS == 1
     let value = bitcast<Acc>(word_0 ^ SPARE);
@@ -80,7 +80,7 @@ fn peek_word(at: u32, state: u32) -> Seen {
 #endif
 #if COUNTED
     let heads = atomicLoad(&posts[word_place(at, ACC_WORDS)]);
-    return Seen(select(NOT_READY, state, ready && heads != 0u), Item(value, heads - 1u));
+    return Seen(select(NOT_READY, state, ready & (heads != 0u)), Item(value, heads - 1u));
 #else
     return Seen(select(NOT_READY, state, ready), value);
 #endif

@@ -8,6 +8,8 @@ mod driven;
 mod forms;
 #[cfg(feature = "sparse")]
 mod matrix;
+#[cfg(feature = "attention")]
+mod pages;
 #[cfg(feature = "sparse")]
 mod solver;
 

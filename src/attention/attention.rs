@@ -4,6 +4,7 @@ use super::coop::CoopTile;
 use super::flash::FlashTile;
 use super::form;
 use super::layout::AttentionLowering;
+use super::score_stage::ScoreStage;
 use super::way::{AttentionWay, VARIANTS, policy};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -67,6 +68,17 @@ pub struct Paging {
     pub pages: usize,
 }
 
+impl Paging {
+    /// Fails if pages have too few or too many tokens.
+    pub(super) fn check(&self, name: &str) -> Result<()> {
+        let tokens = self.tokens;
+        if (16..=256).contains(&tokens) {
+            return Ok(());
+        }
+        Err(err!(InvalidArgument, "{name}: pages have {tokens} tokens; they must have 16 to 256"))
+    }
+}
+
 /// Computes attention of each head, `output = softmax(scale Q K^T + mask) V`, over the keys that each query may see.
 ///
 /// ```
@@ -88,12 +100,16 @@ pub struct Paging {
 /// ```
 ///
 /// # Shapes
-/// `q` and `output` are (batch, heads, queries, head size), `k` and `v` (batch, kv heads, keys, head size), dense and
-/// row-major. The number of heads is a multiple of kv heads: `heads / kv_heads` consecutive heads share one kv head.
-/// Head sizes are multiples of 8 up to 256. Every extent is at least 1. Operands are `q`, `k`, `v`, then those of the
-/// options in this order: `scales` ([`kv`](Self::kv)), `table` ([`paged`](Self::paged)), `lengths`
-/// ([`lengths`](Self::lengths)), `mask` ([`masked`](Self::masked)); last `output`, which must not share a buffer with
+/// `q` is (batch, heads, queries, head size), `k` (batch, kv heads, keys, head size), `v` (batch, kv heads, keys, value
+/// size), `output` (batch, heads, queries, value size), dense and row-major. The value size is the head size unless
+/// [`value_size`](Self::value_size) sets it. The number of heads is a multiple of kv heads: `heads / kv_heads`
+/// consecutive heads share one kv head. Operands are `q`, `k`, `v`, then those of the options in this order: `scales`
+/// ([`kv`](Self::kv)), `table` ([`paged`](Self::paged)), `lengths` ([`lengths`](Self::lengths)), `mask`
+/// ([`masked`](Self::masked)); last `output` and `scores` ([`scores`](Self::scores)), which must not share a buffer with
 /// the others.
+///
+/// Head and value sizes are at least 1. Multiples of 8 are fastest; other multiples of 4 are read four elements at a
+/// time, the rest one at a time. Without keys the output is 0; without queries, heads or sequences it is empty.
 ///
 /// # Visible keys
 /// The last query is aligned with the last key: of n keys (`keys`, or the length of the sequence), query i of T has
@@ -115,28 +131,29 @@ pub struct Paging {
 /// visible and has weight 0.
 ///
 /// # Cost
-/// 4 heads x queries x keys x head size flop for each sequence, half of that if causal; with a window W the time grows
-/// with queries x W. `flash` and `coop`: one dispatch, no scratch; keys and values are read once for each tile of
-/// queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of `q` that share them; each
-/// part of the keys takes head size + 4 numbers of scratch for each row. `naive`: three dispatches for as many rows as
-/// one binding holds, and 4 bytes of scratch for each score.
+/// 2 heads x queries x keys x (head size + value size) flop for each sequence, half of that if causal; with a window W
+/// the time grows with queries x W. `flash` and `coop`: one dispatch, no scratch; keys and values are read once for
+/// each tile of queries. `split-kv`: two dispatches; keys and values are read once for up to 4 rows of `q` that share
+/// them; each part of the keys takes value size + 4 numbers of scratch for each row. `naive`: three dispatches for as
+/// many rows as one binding holds, and 4 bytes of scratch for each score.
 ///
 /// # Variants
 /// `naive` writes all scores, then their softmax, then multiplies by the values. `flash` keeps scores in registers,
-/// with an online softmax over tiles of keys ([`tile`](Self::tile)). `coop` does the same on cooperative matrices,
-/// for f16 `q`, `k` and `v`, head sizes that are multiples of 16 up to 128, without pages
-/// ([`coop_tile`](Self::coop_tile)). `split-kv` suits few queries and many keys, as in decoding. `auto`, the default,
-/// chooses by shape and device. On a CUDA device `q`, `k`, `v` and `output` are all f16 or all bf16, and the variants
-/// are `wgmma` and `mma`.
+/// with an online softmax over tiles of keys ([`tile`](Self::tile)), for values of up to 256 elements. `coop` does the
+/// same on cooperative matrices, for f16 `q`, `k` and `v` of one size, a multiple of 16 up to 128, without pages
+/// ([`coop_tile`](Self::coop_tile)). `split-kv` suits few queries and many keys, as in decoding, and head and value
+/// sizes up to 256. Only `naive` takes larger values and returns scores. `auto`, the default, chooses by shape and
+/// device. On a CUDA device `q`, `k`, `v` and `output` are all f16 or all bf16, of one size, a multiple of 8 up to 256;
+/// masks, pages, lengths, caps and scores need a `Gpu`; the variants are `wgmma` and `mma`.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are not a multiple of kv heads, a mask of another
-///   shape.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another head size; inputs or a device that `coop` cannot use.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, pages of fewer
-///   than 16 or more than 256 tokens, an invalid tile, an unknown variant.
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, keys of a head above the largest
-///   binding, or a tile above the workgroup limits.
+/// - [`Shape`](crate::ErrorKind::Shape): a head or value size of 0, heads that are not a multiple of kv heads, a mask of
+///   another shape.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): inputs, a size, scores or a device that the variant cannot use.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, a cap that is
+///   not finite and above 0, pages of fewer than 16 or more than 256 tokens, an invalid tile, an unknown variant.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, keys of a head, a mask or scores
+///   above the largest binding, or a tile above the workgroup limits.
 ///
 /// # Algorithm
 /// Vaswani et al., *Attention Is All You Need*, 2017: `shaders/attention/attention_scores.wgsl`,
@@ -154,6 +171,9 @@ pub struct Attention {
     pub(crate) causal: bool,
     pub(crate) window: Option<usize>,
     pub(crate) scale: Option<f32>,
+    pub(crate) value_size: usize,
+    pub(crate) softcap: Option<f32>,
+    pub(crate) scores: Option<ScoreStage>,
     /// Batch and heads of the mask.
     pub(crate) mask: Option<[usize; 2]>,
     pub(crate) lengths: bool,
@@ -166,7 +186,7 @@ pub struct Attention {
 
 impl Attention {
     /// Takes the shape of `q`, (batch, heads, queries, head size). `k` and `v` are (batch, `kv_heads`, `keys`, head
-    /// size). `heads` must be a multiple of `kv_heads`.
+    /// size) unless [`value_size`](Self::value_size) changes `v`. `heads` must be a multiple of `kv_heads`.
     pub fn new([batch, heads, queries, head_size]: [usize; 4], [kv_heads, keys]: [usize; 2]) -> Self {
         Self {
             batch,
@@ -178,6 +198,9 @@ impl Attention {
             causal: false,
             window: None,
             scale: None,
+            value_size: head_size,
+            softcap: None,
+            scores: None,
             mask: None,
             lengths: false,
             kv: None,
@@ -210,6 +233,27 @@ impl Attention {
         self
     }
 
+    /// Sets the size of value heads, the last extent of `v` and `output`. The default is the head size of `q` and `k`.
+    #[must_use]
+    pub fn value_size(mut self, size: usize) -> Self {
+        self.value_size = size;
+        self
+    }
+
+    /// Caps the scores smoothly before the mask: a score x becomes `cap tanh(x / cap)`.
+    #[must_use]
+    pub fn softcap(mut self, cap: f32) -> Self {
+        self.softcap = Some(cap);
+        self
+    }
+
+    /// Returns the scores of a step, too: an operand `scores` of f32, (batch, heads, queries, keys), after `output`.
+    #[must_use]
+    pub fn scores(mut self, stage: ScoreStage) -> Self {
+        self.scores = Some(stage);
+        self
+    }
+
     /// Adds a mask to the scores: an operand `mask` of f32, (batch, heads, queries, keys). Its `batch` and `heads` are
     /// those of `q`, or 1 to share it.
     #[must_use]
@@ -234,7 +278,8 @@ impl Attention {
         self
     }
 
-    /// Reads `k` and `v` from pages, (pages, kv heads, tokens in a page, head size). An operand `table` of u32, (batch,
+    /// Reads `k` and `v` from pages, (pages, kv heads, tokens in a page, head or value size), which a
+    /// [`PagePool`](super::PagePool) gives to sequences. An operand `table` of u32, (batch,
     /// ceil(keys / tokens in a page)), lists the pages of each sequence in the order of its keys. Sequences may share
     /// pages. Keys in a page that does not exist are hidden.
     #[must_use]
@@ -285,7 +330,9 @@ impl Attention {
     /// Returns the op and its shape, for errors.
     pub(crate) fn name(&self, op: &str) -> String {
         let Self { batch, heads, kv_heads, queries, keys, head_size, .. } = self;
-        format!("{op} B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}")
+        let value_size =
+            if self.value_size == *head_size { String::new() } else { format!(" E{}", self.value_size) };
+        format!("{op} B{batch} H{heads} G{kv_heads} T{queries} S{keys} D{head_size}{value_size}")
     }
 
     /// Fails if extents or options contradict each other.
@@ -297,27 +344,23 @@ impl Attention {
             ("kv heads (G)", kv_heads),
             ("queries (T)", self.queries),
             ("keys (S)", self.keys),
+            ("elements of a head (D)", self.head_size),
+            ("elements of a value (E)", self.value_size),
         ] {
-            if extent == 0 {
-                return Err(err!(
-                    Shape,
-                    "{name}: the number of {what} is 0; every extent must be at least 1"
-                ));
-            }
             index_u32(name, what, extent)?;
         }
-        if !heads.is_multiple_of(kv_heads) {
+        if heads > 0 && (kv_heads == 0 || !heads.is_multiple_of(kv_heads)) {
             return Err(err!(
                 Shape,
                 "{name}: {heads} heads are not a multiple of {kv_heads} kv heads; each kv head must serve equally many"
             ));
         }
-        if !self.head_size.is_multiple_of(8) || !(8..=256).contains(&self.head_size) {
+        if self.head_size == 0 || self.value_size == 0 {
             return Err(err!(
-                Unsupported,
-                "{name}: the head size is {}; it must be a multiple of 8 from 8 to 256; pad q, k and v with zeros and \
-                 set the scale",
-                self.head_size
+                Shape,
+                "{name}: heads of {} elements and values of {}; both must be at least 1",
+                self.head_size,
+                self.value_size
             ));
         }
         if self.window == Some(0) {
@@ -328,6 +371,14 @@ impl Attention {
         }
         if !self.factor().is_finite() {
             return Err(err!(InvalidArgument, "{name}: the scale is {:?}; it must be finite", self.factor()));
+        }
+        if let Some(cap) = self.softcap
+            && !(cap.is_finite() && cap >= f32::MIN_POSITIVE)
+        {
+            return Err(err!(
+                InvalidArgument,
+                "{name}: the softcap is {cap:?}; it must be finite and above 0; leave it out to cap nothing"
+            ));
         }
         if let Some([batch, heads]) = self.mask
             && (![1, self.batch].contains(&batch) || ![1, self.heads].contains(&heads))
@@ -341,14 +392,9 @@ impl Attention {
                 self.heads
             ));
         }
-        if let Some(Paging { tokens, pages }) = self.paging {
-            if !(16..=256).contains(&tokens) {
-                return Err(err!(
-                    InvalidArgument,
-                    "{name}: pages have {tokens} tokens; they must have 16 to 256"
-                ));
-            }
-            if pages == 0 {
+        if let Some(paging) = self.paging {
+            paging.check(name)?;
+            if paging.pages == 0 && self.keys > 0 {
                 return Err(err!(Shape, "{name}: the cache has 0 pages; it must have at least 1"));
             }
         }
@@ -360,9 +406,9 @@ impl Attention {
         let read = |name, dtype, len| Operand { name, dtype, len, access: Access::Read };
         let q = elements(op, "q", &[self.batch, self.heads, self.queries, self.head_size])?;
         let rows = self.kv_rows(op)?;
-        let kv_len = elements(op, "k", &[rows, self.head_size])?;
-        let mut operands =
-            vec![read("q", dtype, q), read("k", kv.dtype(), kv_len), read("v", kv.dtype(), kv_len)];
+        let k = elements(op, "k", &[rows, self.head_size])?;
+        let v = elements(op, "v", &[rows, self.value_size])?;
+        let mut operands = vec![read("q", dtype, q), read("k", kv.dtype(), k), read("v", kv.dtype(), v)];
         if kv.is_scaled() {
             operands.push(read("scales", DType::F32, elements(op, "scales", &[2, rows])?));
         }
@@ -380,7 +426,13 @@ impl Attention {
             let len = elements(op, "mask", &[batch, heads, self.queries, self.keys])?;
             operands.push(read("mask", DType::F32, len));
         }
-        operands.push(Operand { name: "output", dtype, len: q, access: Access::Write });
+        let write = |name, dtype, len| Operand { name, dtype, len, access: Access::Write };
+        let output = elements(op, "output", &[self.batch, self.heads, self.queries, self.value_size])?;
+        operands.push(write("output", dtype, output));
+        if self.scores.is_some() {
+            let scores = elements(op, "scores", &[self.batch, self.heads, self.queries, self.keys])?;
+            operands.push(write("scores", DType::F32, scores));
+        }
         Ok(operands)
     }
 
@@ -393,7 +445,7 @@ impl Attention {
             let above = if self.causal { p + 1.0 } else { (p + window).min(s) };
             (above.clamp(0.0, s) - (p - window + 1.0).clamp(0.0, s)).max(0.0)
         };
-        if self.causal || self.window.is_some() {
+        if (self.causal || self.window.is_some()) && self.queries > 0 {
             // The mean of up to 1024 samples: the function is piecewise linear.
             let steps = self.queries.min(1024);
             let mean: f64 =
@@ -406,7 +458,8 @@ impl Attention {
     }
 
     pub(crate) fn cost(&self, operands: &[Operand]) -> Cost {
-        let flop = 4.0 * (self.batch * self.heads * self.head_size) as f64 * self.pairs();
+        let sizes = (self.head_size + self.value_size) as f64;
+        let flop = 2.0 * (self.batch * self.heads) as f64 * sizes * self.pairs();
         Cost::of(flop, operands)
     }
 
@@ -424,7 +477,7 @@ impl Attention {
         let remedy = "split the batch or the heads";
         profile.check_buffers(&name, &operands, remedy)?;
         for operand in &operands {
-            if matches!(operand.name, "scales" | "table" | "lengths") {
+            if matches!(operand.name, "scales" | "table" | "lengths" | "scores") {
                 profile.check_bindings(&name, std::slice::from_ref(operand), remedy)?;
             }
         }
@@ -440,15 +493,21 @@ impl Attention {
         let mut program = Program::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
-        way.lower(&lowering, &mut program)?;
+        if self.batch * self.heads * self.queries == 0 {
+            return Ok(program);
+        }
+        if self.keys == 0 { lowering.lower_zero(&mut program) } else { way.lower(&lowering, &mut program) }?;
         let pairs = (self.batch * self.heads) as f64 * self.pairs();
-        let (head, size) = (self.head_size as f64, lowering.kv.dtype().size() as f64);
+        let size = lowering.kv.dtype().size() as f64;
+        let (head, both) = (self.head_size as f64, (self.head_size + self.value_size) as f64);
         let again = match &way {
             // A score loads a row of q and one of k; a weight is loaded for each vec4 of v.
-            AttentionWay::Naive => pairs * head * (dtype.size() as f64 + 2.0 * size + 1.0),
+            AttentionWay::Naive => {
+                pairs * (head * dtype.size() as f64 + both * size + self.value_size as f64)
+            }
             // A tile of rows loads its keys and values once.
-            AttentionWay::Flash(tile) => 2.0 * pairs * head * size / f64::from(tile.rows),
-            AttentionWay::Coop(tile) => 2.0 * pairs * head * size / f64::from(tile.all_rows()),
+            AttentionWay::Flash(tile) => pairs * both * size / f64::from(tile.rows),
+            AttentionWay::Coop(tile) => pairs * both * size / f64::from(tile.all_rows()),
             AttentionWay::SplitKv => 0.0,
         };
         program.traffic = program.requested().map(|bytes| bytes + again);
@@ -467,6 +526,8 @@ operands! {
         optional with_lengths(lengths: u32);
         /// Takes the mask, which is added to the scores.
         optional with_mask(mask: f32);
+        /// Takes the buffer that receives the scores.
+        optional with_scores(scores: f32);
     }
 }
 
@@ -476,7 +537,7 @@ pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
     inputs: form::ATTENTION_INPUTS,
-    outputs: &[("output", "(B, H, T, D)")],
+    outputs: &[("output", "(B, H, T, E)"), ("[scores]", "f32 (B, H, T, S)")],
     types: &[DType::F32, DType::F16],
     options: form::ATTENTION_OPTIONS,
     make: Some(form::make),
@@ -500,6 +561,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             Attention::new([1, 2, 70, 32], [2, 70]),
             Attention::new([1, 4, 70, 64], [2, 70]).causal().window(9),
             Attention::new([2, 4, 30, 128], [1, 64]).masked([1, 1]).lengths(),
+            Attention::new([1, 2, 70, 64], [2, 70]).softcap(2.0),
         ] {
             programs.push(Op::<f16>::lower(&op.variant(variant), profile)?);
         }
@@ -517,10 +579,20 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             .masked([2, 1]),
         Attention::new([1, 2, 1, 128], [1, 64]).lengths().kv(KvType::Fp8),
         Attention::new([1, 2, 5, 64], [1, 40]).paged(Paging { tokens: 16, pages: 3 }).kv(KvType::Int8),
+        // Rows that fill no vec4s, or no pairs of them.
+        Attention::new([2, 4, 5, 33], [2, 40]).value_size(20),
+        Attention::new([1, 4, 70, 36], [2, 70]).value_size(7).causal().softcap(2.0).kv(KvType::F16),
+        Attention::new([1, 2, 5, 7], [1, 40]).paged(Paging { tokens: 16, pages: 3 }).kv(KvType::Int8),
+        Attention::new([1, 2, 5, 100], [1, 40]).value_size(33).lengths().kv(KvType::Fp8),
+        Attention::new([1, 2, 5, 64], [1, 0]).value_size(30),
     ] {
         let op = op.variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);
         programs.push(Op::<f16>::lower(&op, profile)?);
+    }
+    for stage in ScoreStage::ALL.into_iter().filter(|_| variant == "naive") {
+        let op = Attention::new([1, 2, 5, 32], [1, 40]).softcap(2.0).masked([1, 1]).scores(stage);
+        programs.push(Op::<f32>::lower(&op.variant(variant), profile)?);
     }
     Ok(programs)
 }

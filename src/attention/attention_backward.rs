@@ -4,14 +4,16 @@ use super::attention::Attention;
 use super::backward_coop;
 use super::backward_flash::{self, GradientTile};
 use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
+use super::backward_padding;
 use super::form;
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
+use crate::program::fill::fill;
 use crate::program::{
-    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Translation,
-    Variant, choose, lowered_as, operands,
+    Access, Comparison, Cost, DeviceProfile, Example, Op, Operand, Operation, Program, Requires, Resource,
+    Translation, Variant, choose, lowered_as, operands,
 };
-use crate::shape::elements;
+use crate::shape::{elements, index_u32};
 use half::f16;
 
 /// Computes the gradients of [`Attention`] with respect to q, k and v, from the gradient `dy` of its output: of each
@@ -38,9 +40,10 @@ use half::f16;
 /// ```
 ///
 /// # Shapes
-/// `q`, `dy` and `dq` are (batch, heads, queries, head size); `k`, `v`, `dk` and `dv` are (batch, kv heads, keys, head
-/// size), as for [`Attention`]: dense and row-major, with every extent at least 1. If heads share a kv head, its
-/// gradients are the sums over them. Outputs must not share wgpu buffers with other operands.
+/// `q` and `dq` are (batch, heads, queries, head size), `k` and `dk` (batch, kv heads, keys, head size), `v` and `dv`
+/// (batch, kv heads, keys, value size), `dy` (batch, heads, queries, value size): dense and row-major. Sizes of heads
+/// and values are at least 1; the other extents may be 0, and an empty sum is 0. If heads share a kv head, its gradients
+/// are the sums over them. Outputs must not share wgpu buffers with other operands.
 ///
 /// # Visible keys
 /// As for [`Attention`], by [`causal`](Self::causal) and [`window`](Self::window). A query that sees no key, or only
@@ -65,14 +68,15 @@ use half::f16;
 /// each query.
 ///
 /// # Variants
-/// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes head
-/// sizes that are multiples of 4 up to 256. `coop` does the same on cooperative matrices, for f16 and head sizes that are
-/// multiples of 16 up to 128. `auto`, the default, takes `coop` where it can, then `flash`.
+/// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes heads
+/// and values of up to 256 elements. `coop` does the same on cooperative matrices, for f16 and up to 128 elements. `auto`,
+/// the default, takes `coop` where it can, then `flash`. Heads and values of different sizes, or of a size that is not a
+/// multiple of 16 for `coop`, of 4 for `flash`, or of 2 for `naive` and f16, are copied to padded rows in scratch and back.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): an extent of 0, heads that are not a multiple of kv heads.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): a head size that [`Attention`] or the variant does not take; operands
-///   or a device that `coop` cannot use.
+/// - [`Shape`](crate::ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a size that the variant does not take; operands or a device that
+///   `coop` cannot use.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, an unknown
 ///   variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer, the heads that share keys above the
@@ -85,6 +89,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionBackward {
     pub(crate) forward: Attention,
+    pub(crate) value_size: usize,
     variant: String,
 }
 
@@ -112,7 +117,14 @@ impl AttentionBackward {
     /// Takes the shape of `q`, (batch, heads, queries, head size). `k` and `v` are (batch, `kv_heads`, `keys`, head
     /// size). `heads` must be a multiple of `kv_heads`.
     pub fn new(q: [usize; 4], [kv_heads, keys]: [usize; 2]) -> Self {
-        Self { forward: Attention::new(q, [kv_heads, keys]), variant: "auto".into() }
+        Self { forward: Attention::new(q, [kv_heads, keys]), value_size: q[3], variant: "auto".into() }
+    }
+
+    /// Sets the size of value heads, the last extent of `v`, `dy` and `dv`. The default is the head size of `q` and `k`.
+    #[must_use]
+    pub fn value_size(mut self, size: usize) -> Self {
+        self.value_size = size;
+        self
     }
 
     /// Hides keys after i + keys - queries from query i: the last query is aligned with the last key.
@@ -138,21 +150,25 @@ impl AttentionBackward {
 
     crate::program::variants!(variant);
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let of = &self.forward;
         let name = of.name("attention-backward");
-        of.check(&name)?;
-        let q = elements(&name, "q", &[of.batch, of.heads, of.queries, of.head_size])?;
-        let k = elements(&name, "k", &[of.batch, of.kv_heads, of.keys, of.head_size])?;
+        self.check(&name)?;
+        let rows =
+            |name: &'static str, heads, rows, size| elements(name, name, &[of.batch, heads, rows, size]);
+        let q = rows("q", of.heads, of.queries, of.head_size)?;
+        let dy = rows("dy", of.heads, of.queries, self.value_size)?;
+        let k = rows("k", of.kv_heads, of.keys, of.head_size)?;
+        let v = rows("v", of.kv_heads, of.keys, self.value_size)?;
         let operand = |(name, len, access)| Operand { name, dtype, len, access };
         let operands: Vec<Operand> = [
             ("q", q, Access::Read),
             ("k", k, Access::Read),
-            ("v", k, Access::Read),
-            ("dy", q, Access::Read),
+            ("v", v, Access::Read),
+            ("dy", dy, Access::Read),
             ("dq", q, Access::Write),
             ("dk", k, Access::Write),
-            ("dv", k, Access::Write),
+            ("dv", v, Access::Write),
         ]
         .map(operand)
         .into();
@@ -162,18 +178,70 @@ impl AttentionBackward {
             choose("attention-backward", &self.variant, VARIANTS, profile, || policy(&lowering))?;
         let way = BackwardWay::of(variant.name, &lowering)?;
         let mut program = Program::new("attention-backward", decision);
-        program.cost = Cost::of(10.0 * (of.batch * of.heads * of.head_size) as f64 * of.pairs(), &operands);
         program.operands = operands;
+        let padded = self.padded(way.unit(dtype), variant.name);
         match way {
+            // Empty sums.
+            _ if program.operands[..4].iter().any(|operand| operand.len == 0) => {
+                for at in 4..7 {
+                    let words = program.operands[at].bytes().div_ceil(4) as usize;
+                    program.append(fill(words, [0; 2], profile)?, &[Resource::Operand(at)]);
+                }
+            }
+            _ if padded.forward.head_size != of.head_size || of.head_size != self.value_size => {
+                backward_padding::lower(&padded, &lowering, &mut program)?;
+            }
             BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
             BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
             BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
         }
+        // Products with q, k and their gradients, and with v, dy and dv.
+        let flop = (6 * of.head_size + 4 * self.value_size) as f64 * (of.batch * of.heads) as f64;
+        let pairs = if of.queries * of.keys == 0 { 0.0 } else { of.pairs() };
+        program.cost = Cost::of(flop * pairs, &program.operands);
         Ok(program)
+    }
+
+    /// Fails if extents or options contradict each other. No sequences, queries or keys are valid.
+    fn check(&self, name: &str) -> Result<()> {
+        let of = &self.forward;
+        for (what, size) in [("head", of.head_size), ("value", self.value_size)] {
+            if size == 0 {
+                return Err(err!(Shape, "{name}: the {what} size is 0; it must be at least 1"));
+            }
+            index_u32(name, what, size)?;
+        }
+        let [batch, queries, keys] = [of.batch, of.queries, of.keys].map(|extent| extent.max(1));
+        let head_size = 8;
+        Attention { batch, queries, keys, head_size, scale: Some(of.factor()), ..of.clone() }.check(name)
+    }
+
+    /// Returns the larger of the sizes of heads and of values, up to a multiple of `unit`.
+    pub(super) fn padded_size(&self, unit: usize) -> usize {
+        let size = self.forward.head_size.max(self.value_size);
+        size.checked_next_multiple_of(unit).unwrap_or(size)
+    }
+
+    /// Returns the op for heads and values of the padded size, by a variant.
+    fn padded(&self, unit: usize, variant: &str) -> Self {
+        let mut padded = self.clone().scale(self.forward.factor()).variant(variant);
+        padded.value_size = self.padded_size(unit);
+        padded.forward.head_size = padded.value_size;
+        padded
     }
 }
 
 impl BackwardWay {
+    /// Returns what head sizes must be multiples of.
+    fn unit(&self, dtype: DType) -> usize {
+        match self {
+            // Words.
+            Self::Naive => 4 / dtype.size(),
+            Self::Flash(_) => backward_flash::UNIT,
+            Self::Coop => backward_coop::UNIT,
+        }
+    }
+
     fn of(variant: &str, of: &GradientLowering<'_>) -> Result<Self> {
         match variant {
             "naive" => Ok(Self::Naive),
@@ -211,7 +279,7 @@ pub(super) const INFO: Operation = Operation {
     name: "attention-backward",
     about: "the gradients of attention: of q, k and v",
     inputs: form::BACKWARD_INPUTS,
-    outputs: &[("dq", "as q"), ("dk", "as k"), ("dv", "as k")],
+    outputs: &[("dq", "as q"), ("dk", "as k"), ("dv", "as v")],
     types: &[DType::F32, DType::F16],
     options: form::BACKWARD_OPTIONS,
     make: Some(form::make_backward),
@@ -236,7 +304,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         return Ok(programs);
     }
     for op in [
-        new([2, 4, 5, 32], [2, 40]),
+        new([2, 4, 5, 33], [2, 40]).value_size(20),
         new([1, 4, 70, 64], [4, 70]).causal(),
         new([1, 2, 37, 72], [1, 40]).window(9),
         new([1, 2, 40, 128], [2, 33]).causal().window(9),

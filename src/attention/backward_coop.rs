@@ -10,18 +10,19 @@ use crate::shader::Spec;
 
 /// The rows and columns of a cooperative matrix.
 const SIDE: u32 = 16;
+pub(super) const UNIT: usize = SIDE as usize;
 /// Threads in a subgroup.
 const LANES: u32 = 32;
 
 /// The tile of a pass: subgroups, own rows of each, and walked rows.
 #[derive(Debug, Clone, Copy)]
-struct MatrixTile {
+struct CoopPassTile {
     teams: u32,
     rows: u32,
     walk: u32,
 }
 
-impl MatrixTile {
+impl CoopPassTile {
     const fn new(teams: u32, rows: u32, walk: u32) -> Self {
         Self { teams, rows, walk }
     }
@@ -53,18 +54,17 @@ impl MatrixTile {
 
 /// Tells whether `coop` takes the head size of `op`.
 pub(super) fn takes_heads(op: &AttentionBackward) -> bool {
-    let head_size = op.forward.head_size;
-    head_size.is_multiple_of(SIDE as usize) && head_size <= 128
+    op.padded_size(UNIT) <= 128
 }
 
 /// Returns what `coop` needs and the operands or the device do not meet, if anything.
 fn missing(of: &GradientLowering<'_>) -> Option<String> {
-    let (profile, head_size) = (of.profile, of.op.forward.head_size);
+    let (profile, size) = (of.profile, of.op.padded_size(UNIT));
     if of.dtype != DType::F16 {
         return Some(format!("operands of f16, not {}", of.dtype));
     }
     if !takes_heads(of.op) {
-        return Some(format!("a head size that is a multiple of 16 up to 128, not {head_size}"));
+        return Some(format!("heads and values of up to 128 elements, not {size}"));
     }
     if profile.subgroup_sizes != (LANES, LANES) || profile.cooperative_side() != Some(SIDE) {
         return Some(format!(
@@ -73,7 +73,7 @@ fn missing(of: &GradientLowering<'_>) -> Option<String> {
         ));
     }
     let max = profile.limits.max_workgroup_bytes;
-    let [a, b, c] = MatrixTile::of_passes(head_size, max).map(|(_, bytes)| bytes);
+    let [a, b, c] = CoopPassTile::of_passes(size, max).map(|(_, bytes)| bytes);
     let bytes = Some(a.max(b).max(c)).filter(|bytes| *bytes > max)?;
     Some(format!("{bytes} bytes of workgroup memory; {} has fewer", profile.name))
 }
@@ -89,8 +89,8 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<()> {
 }
 
 pub(super) fn lower(of: &GradientLowering<'_>, program: &mut Program) -> Result<()> {
-    let tiles = MatrixTile::of_passes(of.op.forward.head_size, of.profile.limits.max_workgroup_bytes);
-    let pass = |entry, (tile, _): (MatrixTile, u32), of_queries, outputs: &'static [usize]| GradientPass {
+    let tiles = CoopPassTile::of_passes(of.op.forward.head_size, of.profile.limits.max_workgroup_bytes);
+    let pass = |entry, (tile, _): (CoopPassTile, u32), of_queries, outputs: &'static [usize]| GradientPass {
         entry,
         spec: Spec::new()
             .constant("TEAMS", tile.teams)
@@ -127,7 +127,8 @@ mod tests {
             let mut profile = DeviceProfile::h100();
             profile.limits.max_workgroup_bytes = max;
             let program = Op::<f16>::lower(&op, &profile).unwrap();
-            for (kernel, (tile, bytes)) in program.kernels.iter().zip(MatrixTile::of_passes(head_size, max)) {
+            for (kernel, (tile, bytes)) in program.kernels.iter().zip(CoopPassTile::of_passes(head_size, max))
+            {
                 let module = kernel.expand(Target::Naga).unwrap().validate().unwrap();
                 let interface = module.interface(kernel.entry).unwrap();
                 assert!(bytes <= max);

@@ -6,6 +6,9 @@ use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Program};
 use crate::shader::Spec;
 
+/// Elements of a vec4.
+pub(super) const UNIT: usize = 4;
+
 /// A tile, and its split over threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GradientTile {
@@ -60,15 +63,15 @@ fn policy(profile: &DeviceProfile, vec4s: u32) -> GradientTile {
 /// Returns the tile. Rejects what it or the device cannot run.
 pub(super) fn check(of: &GradientLowering<'_>) -> Result<GradientTile> {
     let forward = &of.op.forward;
-    let head_size = forward.head_size;
-    if !head_size.is_multiple_of(4) || head_size > 256 {
+    let size = of.op.padded_size(UNIT);
+    if size > 256 {
         return Err(err!(
             Unsupported,
-            "{}: the variant `flash` takes head sizes that are multiples of 4 up to 256, not {head_size}; use `auto`",
+            "{}: the variant `flash` takes heads and values of up to 256 elements, not {size}; use `auto`",
             of.name
         ));
     }
-    let vec4s = head_size as u32 / 4;
+    let vec4s = size as u32 / 4;
     let tile = policy(of.profile, vec4s);
     let of_queries = tile.rounds(vec4s, forward.keys as u64);
     let of_keys = forward.group() as u64 * (1 + tile.rounds(vec4s, forward.queries as u64));

@@ -131,7 +131,7 @@ const WORKGROUP_SIZE: u32 = 64;
 pub(super) fn naive_rounds(of: &GradientLowering<'_>) -> u64 {
     let forward = &of.op.forward;
     let size = u64::from(WORKGROUP_SIZE);
-    let words = (forward.head_size * of.dtype.size() / 4) as u64;
+    let words = (of.op.padded_size(2) * of.dtype.size()).div_ceil(4) as u64;
     let of_words = words.div_ceil(size);
     let (queries, keys) = (forward.queries as u64, forward.keys as u64);
     let tiles = |n: u64| n.div_ceil(size);

@@ -75,12 +75,12 @@ fn policy(head_size: usize) -> CoopTile {
 
 /// Tells whether `coop` takes the head size of `op`.
 pub(super) fn takes_heads(op: &Attention) -> bool {
-    op.head_size.is_multiple_of(SIDE as usize) && op.head_size <= 128
+    op.head_size.is_multiple_of(SIDE as usize) && op.head_size <= 128 && op.value_size == op.head_size
 }
 
 /// Returns what `coop` needs and the inputs or the device do not meet, if anything.
 pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
-    let head_size = of.op.head_size;
+    let (head_size, value_size) = (of.op.head_size, of.op.value_size);
     if of.dtype != DType::F16 || of.kv != KvType::F16 {
         return Some(format!("f16 q, k and v; q is {}, k and v are {}", of.dtype, of.kv.name()));
     }
@@ -88,7 +88,9 @@ pub(super) fn missing(of: &AttentionLowering<'_>) -> Option<String> {
         return Some("a cache without pages".into());
     }
     if !takes_heads(of.op) {
-        return Some(format!("a head size that is a multiple of 16 up to 128, not {head_size}"));
+        return Some(format!(
+            "one head size of q, k and v that is a multiple of 16 up to 128, not {head_size} and {value_size}"
+        ));
     }
     let DeviceProfile { subgroup_sizes, .. } = *of.profile;
     if subgroup_sizes != (LANES, LANES) || of.profile.cooperative_side() != Some(SIDE) {

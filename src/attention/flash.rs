@@ -40,7 +40,7 @@ impl FlashTile {
         self.groups() * self.lanes
     }
 
-    /// Returns the vec4s in workgroup memory for heads of `vec4s`.
+    /// Returns the vec4s in workgroup memory for values of `vec4s`.
     fn staged(self, vec4s: u32) -> u32 {
         let scores = (self.rows + self.keys) * self.dims / 4;
         let values = self.rows * self.weights / 4 + self.values * vec4s;
@@ -86,7 +86,7 @@ impl FlashTile {
     }
 }
 
-/// Chooses the tile for heads of `vec4s`.
+/// Chooses the tile for values of `vec4s`.
 pub(super) fn policy(profile: &DeviceProfile, vec4s: u32) -> FlashTile {
     let limits = &profile.limits;
     if profile.quirks.serial_workgroups {
@@ -124,29 +124,41 @@ const INPUTS: [AttentionOperand; 8] = [
     AttentionOperand::Output,
 ];
 
+/// The largest size of values, which threads hold in registers.
+const MAX_VALUES: usize = 256;
+
 /// Returns the largest number of keys for which no driver ends a thread's loops early.
-fn max_keys(profile: &DeviceProfile, tile: FlashTile, vec4s: u32) -> u64 {
+fn max_keys(of: &AttentionLowering<'_>, tile: FlashTile) -> u64 {
+    let (profile, vec4s) = (of.profile, of.value_vec4s());
     let threads = tile.threads();
     let loads = |count: u32| count.div_ceil(threads) + 1;
     let chunk = loads(tile.rows * tile.dims / 4) + loads(tile.keys * tile.dims / 4) + tile.dims / 4 + 1;
     let values = loads(tile.values * vec4s) + tile.values / 4 + 1;
-    let rounds = vec4s.div_ceil(tile.dims / 4) * chunk + tile.keys / tile.values * values + 1;
+    let products = u64::from(of.vec4s().div_ceil(tile.dims / 4)) * u64::from(chunk);
+    let rounds = products + u64::from(tile.keys / tile.values * values + 1);
     // Tiles at an edge of the visible keys: their values are checked, and may be added one key at a time.
     let edges = 2 * (tile.rows / tile.keys + 2);
     let spoiled = loads(tile.keys * vec4s) + threads.ilog2() + 2 + tile.keys + tile.keys / tile.weights;
     let room = profile.max_rounds().saturating_sub(u64::from(edges * spoiled));
-    (room / u64::from(rounds)).saturating_mul(tile.keys.into())
+    (room / rounds).saturating_mul(tile.keys.into())
 }
 
 /// Tells whether `flash` can run on this device.
 pub(super) fn fits(of: &AttentionLowering<'_>) -> bool {
-    let tile = policy(of.profile, of.vec4s());
-    of.op.keys as u64 <= max_keys(of.profile, tile, of.vec4s())
+    let tile = policy(of.profile, of.value_vec4s());
+    of.op.value_size <= MAX_VALUES && of.op.keys as u64 <= max_keys(of, tile)
 }
 
 /// Returns the tile. Rejects what it or the device cannot run.
 pub(super) fn check(of: &AttentionLowering<'_>) -> Result<FlashTile> {
-    let (profile, vec4s) = (of.profile, of.vec4s());
+    let (profile, vec4s) = (of.profile, of.value_vec4s());
+    if of.op.value_size > MAX_VALUES {
+        return Err(err!(
+            Unsupported,
+            "{}: the variant `flash` takes values of at most {MAX_VALUES} elements; use `auto`",
+            of.name
+        ));
+    }
     let tile = of.op.tile.unwrap_or_else(|| policy(profile, vec4s));
     if !tile.is_valid() {
         return Err(err!(
@@ -156,7 +168,7 @@ pub(super) fn check(of: &AttentionLowering<'_>) -> Result<FlashTile> {
         ));
     }
     of.check_room(&tile, tile.threads(), tile.workgroup_bytes(vec4s, profile))?;
-    let max = max_keys(profile, tile, vec4s);
+    let max = max_keys(of, tile);
     if of.op.keys as u64 > max {
         return Err(err!(
             TooLarge,

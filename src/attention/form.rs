@@ -1,6 +1,6 @@
 //! Forms the ops of this family from inputs and options given by name.
 
-use super::{Attention, AttentionBackward, CoopTile, FlashTile, KvAppend, KvType};
+use super::{Attention, AttentionBackward, CoopTile, FlashTile, KvAppend, KvType, ScoreStage};
 use crate::array::{HostArray, HostData};
 use crate::attention::Paging;
 use crate::element::{DType, fp8_code};
@@ -11,7 +11,7 @@ use half::f16;
 pub(super) const ATTENTION_INPUTS: &[Input] = &[
     Input::new("q", "(B, H, T, D)"),
     Input::new("k", "(B, G, S, D)"),
-    Input::new("v", "(B, G, S, D)"),
+    Input::new("v", "(B, G, S, E)"),
     Input::optional("mask", "f32 (T, S)"),
 ];
 
@@ -19,6 +19,8 @@ pub(super) const ATTENTION_OPTIONS: &[Setting] = &[
     Setting::flag("causal"),
     Setting::number("window", ""),
     Setting::number("scale", ""),
+    Setting::number("softcap", ""),
+    Setting::text("scores", "products/capped/masked/weights", ""),
     KV_TYPE,
     Setting::text("page", "TOKENS", ""),
     Setting::array("lengths", "u32 (B)"),
@@ -30,8 +32,8 @@ pub(super) const ATTENTION_OPTIONS: &[Setting] = &[
 pub(super) const BACKWARD_INPUTS: &[Input] = &[
     Input::new("q", "(B, H, T, D)"),
     Input::new("k", "(B, G, S, D)"),
-    Input::new("v", "(B, G, S, D)"),
-    Input::new("dy", "(B, H, T, D)"),
+    Input::new("v", "(B, G, S, E)"),
+    Input::new("dy", "(B, H, T, E)"),
 ];
 
 pub(super) const BACKWARD_OPTIONS: &[Setting] =
@@ -39,10 +41,10 @@ pub(super) const BACKWARD_OPTIONS: &[Setting] =
 
 pub(super) const APPEND_INPUTS: &[Input] = &[
     Input::new("new_k", "(B, G, N, D)"),
-    Input::new("new_v", "(B, G, N, D)"),
+    Input::new("new_v", "(B, G, N, E)"),
     Input::new("lengths", "u32 (B)"),
     Input::new("k", "(B, G, S, D); (pages, G, tokens, D) with table"),
-    Input::new("v", "as k"),
+    Input::new("v", "as k, of E"),
 ];
 
 pub(super) const APPEND_OPTIONS: &[Setting] = &[
@@ -88,9 +90,11 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let dtype = q.dtype();
     let (k, [_, g, s, _]) = asked.free("k", [b, h, t, d])?;
     asked.check("k", &k, &[b, g, s, d], dtype)?;
-    let v = asked.like("v", &[b, g, s, d])?;
+    let (v, [.., e]) = asked.free("v", [b, g, s, d])?;
+    asked.check("v", &v, &[b, g, s, e], dtype)?;
     let kv = kv_type(asked, dtype)?;
-    let mut op = tiled(Attention::new([b, h, t, d], [g, s]).variant(asked.variant()).kv(kv), asked)?;
+    let op = Attention::new([b, h, t, d], [g, s]).value_size(e).variant(asked.variant()).kv(kv);
+    let mut op = tiled(op, asked)?;
     if settings.has("causal") {
         op = op.causal();
     }
@@ -99,6 +103,16 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     if let Some(scale) = settings.maybe("scale")? {
         op = op.scale(scale);
+    }
+    if let Some(cap) = settings.maybe("softcap")? {
+        op = op.softcap(cap);
+    }
+    if let Some(stage) = settings.word("scores") {
+        let found = ScoreStage::ALL.into_iter().find(|known| known.name() == stage);
+        op = op.scores(found.ok_or_else(|| {
+            let names = ScoreStage::ALL.map(ScoreStage::name).join(", ");
+            err!(InvalidArgument, "attention: --scores is {stage}; it must be one of {names}")
+        })?);
     }
     if !dtype.is_float() {
         return Err(asked.no_type(dtype));
@@ -115,16 +129,16 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
         let each = s.div_ceil(tokens);
         let count = b.saturating_mul(each);
         op = op.paged(Paging { tokens, pages: count });
-        // Contents are laid out in pages only if they are known and not empty; the op rejects empty caches.
-        if caches.iter().all(|cache| cache.data().is_seen() && !cache.is_empty()) {
+        // Contents are laid out in pages only if they are known.
+        if caches.iter().all(|cache| cache.data().is_seen()) {
             let pages = shuffled(count)?;
-            for cache in &mut caches {
-                *cache = in_pages(cache, [b, g, s, d], tokens, &pages)?;
+            for (cache, size) in caches.iter_mut().zip([d, e]) {
+                *cache = in_pages(cache, [b, g, s, size], tokens, &pages)?;
             }
             table = Some(HostArray::new(&[b, each], pages)?);
         } else {
-            for cache in &mut caches {
-                *cache = HostArray::unseen(&[count, g, tokens, d], cache.dtype())?;
+            for (cache, size) in caches.iter_mut().zip([d, e]) {
+                *cache = HostArray::unseen(&[count, g, tokens, size], cache.dtype())?;
             }
             table = Some(HostArray::unseen(&[b, each], DType::U32)?);
         }
@@ -132,9 +146,9 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let rows = caches[0].len() / d.max(1);
     let mut operands = vec![Role::Given(q)];
     let mut scales = Vec::new();
-    for cache in caches {
-        let (codes, factors) = encode(kv, cache.data(), d);
-        operands.push(Role::Given(HostArray::new(&[rows, d], codes)?));
+    for (cache, size) in caches.into_iter().zip([d, e]) {
+        let (codes, factors) = encode(kv, cache.data(), size);
+        operands.push(Role::Given(HostArray::new(&[rows, size], codes)?));
         scales.extend(factors);
     }
     if kv.is_scaled() {
@@ -154,7 +168,10 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
         operands.push(Role::Given(asked.of("mask", &[t, s], DType::F32)?));
         op = op.masked([1, 1]);
     }
-    operands.push(Role::Result(vec![b, h, t, d]));
+    operands.push(Role::Result(vec![b, h, t, e]));
+    if op.scores.is_some() {
+        operands.push(Role::Result(vec![b, h, t, s]));
+    }
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -165,9 +182,10 @@ pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
     let dtype = q.dtype();
     let (k, [_, g, s, _]) = asked.free("k", [b, h, t, d])?;
     asked.check("k", &k, &[b, g, s, d], dtype)?;
-    let v = asked.like("v", &[b, g, s, d])?;
-    let dy = asked.like("dy", &[b, h, t, d])?;
-    let mut op = AttentionBackward::new([b, h, t, d], [g, s]).variant(asked.variant());
+    let (v, [.., e]) = asked.free("v", [b, g, s, d])?;
+    asked.check("v", &v, &[b, g, s, e], dtype)?;
+    let dy = asked.like("dy", &[b, h, t, e])?;
+    let mut op = AttentionBackward::new([b, h, t, d], [g, s]).value_size(e).variant(asked.variant());
     if settings.has("causal") {
         op = op.causal();
     }
@@ -177,7 +195,7 @@ pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
     if let Some(scale) = settings.maybe("scale")? {
         op = op.scale(scale);
     }
-    let results = [[b, h, t, d], [b, g, s, d], [b, g, s, d]].map(|shape| Role::Result(shape.into()));
+    let results = [[b, h, t, d], [b, g, s, d], [b, g, s, e]].map(|shape| Role::Result(shape.into()));
     let operands = [q, k, v, dy].map(Role::Given).into_iter().chain(results).collect();
     by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
 }
@@ -186,11 +204,12 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let (new_k, [b, g, n, d]) = asked.array("new_k")?;
     let dtype = new_k.dtype();
-    let new_v = asked.like("new_v", &[b, g, n, d])?;
+    let (new_v, [.., e]) = asked.free("new_v", [b, g, n, d])?;
+    asked.check("new_v", &new_v, &[b, g, n, e], dtype)?;
     let lengths = asked.indices("lengths", &[b], ROOM)?;
     let kv = kv_type(asked, dtype)?;
     let (k, [first, _, tokens, _]) = asked.free_of("k", [b, g, n.saturating_add(ROOM), d], kv.dtype())?;
-    let v = asked.of("v", k.shape(), kv.dtype())?;
+    let v = asked.of("v", &[first, g, tokens, e], kv.dtype())?;
     let table = settings.array("table");
     let keys = match table {
         Some(table) => asked.dims::<2>("table", table)?[1].saturating_mul(tokens),
@@ -198,7 +217,7 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
     };
     let of_sequences = if table.is_some() { first } else { b };
     asked.check("k", &k, &[of_sequences, g, tokens, d], kv.dtype())?;
-    let mut op = KvAppend::new([b, g, n, d], keys).kv(kv).variant(asked.variant());
+    let mut op = KvAppend::new([b, g, n, d], keys).value_size(e).kv(kv).variant(asked.variant());
     let mut operands = vec![Role::Given(new_k), Role::Given(new_v)];
     if let Some(table) = table {
         asked.check("table", table, &[b, keys / tokens.max(1)], DType::U32)?;

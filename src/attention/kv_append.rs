@@ -3,7 +3,7 @@ use super::attention::{Attention, KvType, Paging};
 use super::form;
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::{
     Access, Cost, DeviceProfile, Example, Grid, Kernel, Op, Operand, Operation, Program, Variant,
     element_fragment, lowered_as, operands,
@@ -31,9 +31,9 @@ use half::f16;
 /// ```
 ///
 /// # Shapes
-/// `new_k` and `new_v` are (batch, kv heads, tokens, head size). The caches `k` and `v` are those of an
-/// [`Attention`](super::Attention) over `keys` keys: (batch, kv heads, keys, head size), or pages
-/// ([`paged`](Self::paged)). Operands are `new_k`, `new_v`, `table` (with pages), `lengths` (u32: the tokens that each
+/// `new_k` and `new_v` are (batch, kv heads, tokens, head size); [`value_size`](Self::value_size) sets another last
+/// extent of values. The caches `k` and `v` are those of an [`Attention`](super::Attention) over `keys` keys: (batch, kv
+/// heads, keys, head size), or pages ([`paged`](Self::paged)). Without tokens or keys nothing changes. Operands are `new_k`, `new_v`, `table` (with pages), `lengths` (u32: the tokens that each
 /// sequence had before), `k`, `v`, `scales` (with a quantised cache). Tokens beyond `keys`, or in a page that does not
 /// exist, are dropped. Other rows of the cache do not change.
 ///
@@ -54,6 +54,7 @@ use half::f16;
 ///
 /// # Errors
 /// Those of [`Attention`](super::Attention) for its shapes, pages and sizes, and for an unknown variant.
+/// [`Unsupported`](crate::ErrorKind::Unsupported): a head or value size above 1024.
 ///
 /// # Algorithm
 /// `shaders/attention/kv_append.wgsl`. Pages as in Kwon et al., *Efficient Memory Management for Large Language Model
@@ -66,7 +67,11 @@ pub struct KvAppend {
 
 const VARIANTS: &[Variant] = &[Variant::portable("rows", "threads share a row, four elements each")];
 
-const WORKGROUP_SIZE: u32 = 64;
+/// The largest head size: a workgroup of 256 threads holds a row.
+const MAX_SIZE: usize = 1024;
+
+const INPUTS: [AttentionOperand; 3] =
+    [AttentionOperand::Q, AttentionOperand::Table, AttentionOperand::Lengths];
 
 impl KvAppend {
     /// Takes the shape of the new keys and values, (batch, kv heads, tokens, head size), and the `keys` that the cache
@@ -90,6 +95,13 @@ impl KvAppend {
         self
     }
 
+    /// Sets the size of value heads, if it is not that of key heads: the last extent of `new_v` and `v`.
+    #[must_use]
+    pub fn value_size(mut self, size: usize) -> Self {
+        self.over = self.over.value_size(size);
+        self
+    }
+
     crate::program::variants!(over.variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -97,10 +109,10 @@ impl KvAppend {
         let mut program = Program::of_only_variant("kv-append", &self.over.variant, VARIANTS, profile)?;
         let named = |name| read.iter().find(|o: &&Operand| o.name == name).cloned();
         let cache = |name| named(name).map(|o| Operand { access: Access::ReadWrite, ..o });
-        let new = |name| named("q").map(|o| Operand { name, ..o });
+        let new = |name, like| named(like).map(|o| Operand { name, access: Access::Read, ..o });
         let operands = [
-            new("new_k"),
-            new("new_v"),
+            new("new_k", "q"),
+            new("new_v", "output"),
             named("table"),
             named("lengths"),
             cache("k"),
@@ -109,23 +121,34 @@ impl KvAppend {
         ];
         program.operands = operands.into_iter().flatten().collect();
         let row = of.dtype.size() + of.kv.dtype().size();
-        let elements = program.operands[0].len;
-        let scale = if of.kv.is_scaled() { elements / self.over.head_size * 4 } else { 0 };
-        program.cost = Cost { flop: 0.0, bytes: 2.0 * (elements * row + scale) as f64 };
-        self.dispatch(&of, &mut program)?;
+        let elements = program.operands[0].len + program.operands[1].len;
+        let rows = program.operands[0].len / self.over.head_size;
+        let scales = if of.kv.is_scaled() { 2 * rows * 4 } else { 0 };
+        program.cost = Cost { flop: 0.0, bytes: (elements * row + scales) as f64 };
+        if elements > 0 && self.over.keys > 0 {
+            self.dispatch(&of, &mut program)?;
+        }
         Ok(program)
     }
 
-    fn dispatch(&self, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
-        let lanes = of.vec4s().next_power_of_two();
+    /// Returns the threads of a workgroup, and of a row of `size` elements.
+    fn threads(size: usize) -> [u32; 2] {
+        let lanes = size.div_ceil(4).next_power_of_two() as u32;
+        [lanes.max(64), lanes]
+    }
+
+    /// Returns the kernel for rows of `size` elements.
+    fn kernel(&self, of: &AttentionLowering<'_>, size: usize) -> Kernel {
+        let [threads, lanes] = Self::threads(size);
         let bytes = of.kv.is_scaled();
         let stored = if of.kv == KvType::F16 { DType::F16 } else { DType::F32 };
-        let wanted = [AttentionOperand::Q, AttentionOperand::Table, AttentionOperand::Lengths];
-        let bound = of.count(&wanted) as u32;
+        let bound = of.count(&INPUTS) as u32;
         let mut spec = of
-            .spec(&wanted)
+            .spec(&INPUTS)
+            .constant("DIMS", size as u32)
+            .flag("GENERAL", false)
             .slot("element", element_fragment(stored))
-            .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
+            .constant("WORKGROUP_SIZE", threads)
             .constant("LANES", lanes)
             .constant("CACHE_BINDING", bound + 1)
             .flag("LENGTHS", true)
@@ -142,24 +165,44 @@ impl KvAppend {
                 .constant("LARGEST", if fp8 { "448.0" } else { "127.0" })
                 .constant("SCALES_BINDING", bound + 2);
         }
-        let kernel = program.kernel(Kernel::library("attention/kv_append", "kv_append", spec));
+        Kernel::of_file("attention/kv_append", spec)
+    }
+
+    fn dispatch(&self, of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
+        let widest = of.op.head_size.max(of.op.value_size);
+        if widest > MAX_SIZE {
+            return Err(err!(
+                Unsupported,
+                "{}: the head size is {widest}; a workgroup appends rows of at most {MAX_SIZE} elements",
+                of.name
+            ));
+        }
         let rows_of_pair = of.op.queries;
+        let (k, v) = (self.kernel(of, of.op.head_size), self.kernel(of, of.op.value_size));
+        let (k, v) = (program.kernel(k), program.kernel(v));
         for chunk in of.chunks()? {
-            for (new, cache) in [("new_k", "k"), ("new_v", "v")] {
+            for (kernel, new, cache) in [(k, "new_k", "k"), (v, "new_v", "v")] {
                 let mut params = of.params(&chunk);
+                let (bound_new, bound_cache) = if cache == "k" {
+                    (AttentionOperand::Q, AttentionOperand::K)
+                } else {
+                    (params.base_q, params.base_kv) = (params.base_output, params.base_v);
+                    (AttentionOperand::Output, AttentionOperand::V)
+                };
                 params.first_row = (chunk.first * rows_of_pair) as u32;
                 params.rows = (chunk.pairs * rows_of_pair) as u32;
                 // Scales of `v` follow those of `k`.
                 params.kv_rows = if cache == "k" { 0 } else { params.kv_rows };
-                let mut bindings = vec![of.binding(program, &chunk, AttentionOperand::Q, new)];
-                bindings.extend(of.bindings(program, &chunk, &wanted[1..]));
-                bindings.push(of.binding(program, &chunk, AttentionOperand::K, cache));
-                if bytes {
+                let mut bindings = vec![of.binding(program, &chunk, bound_new, new)];
+                bindings.extend(of.bindings(program, &chunk, &INPUTS[1..]));
+                bindings.push(of.binding(program, &chunk, bound_cache, cache));
+                if of.kv.is_scaled() {
                     bindings.push(of.binding(program, &chunk, AttentionOperand::Scales, "scales"));
                 }
-                let rows_each = u64::from(WORKGROUP_SIZE / lanes);
-                let workgroups = u64::from(params.rows).div_ceil(rows_each);
-                program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+                let size = if cache == "k" { of.op.head_size } else { of.op.value_size };
+                let [threads, lanes] = Self::threads(size);
+                let workgroups = u64::from(params.rows).div_ceil(u64::from(threads / lanes));
+                program.dispatch(kernel, params.plain(), bindings, Grid::fold(workgroups));
             }
         }
         Ok(())
@@ -198,6 +241,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         let op = KvAppend::new([2, 2, 3, 64], 40).kv(kv).variant(variant);
         programs.push(Op::<f32>::lower(&op, profile)?);
         programs.push(Op::<f16>::lower(&op.paged(Paging { tokens: 16, pages: 7 }), profile)?);
+        let op = KvAppend::new([2, 2, 3, 33], 40).value_size(20).kv(kv).variant(variant);
+        programs.push(Op::<f32>::lower(&op, profile)?);
     }
     Ok(programs)
 }

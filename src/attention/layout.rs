@@ -10,30 +10,44 @@ use crate::program::{
 use crate::shader::{Fragment, Spec};
 use std::fmt;
 
-kernel_params! {
-    /// The parameters of every kernel of attention.
-    pub(super) struct AttentionParams {
-        heads: u32,
-        kv_heads: u32,
-        queries: u32,
-        keys: u32,
-        first_pair: u32,
-        pairs: u32,
-        base_q: u32,
-        base_kv: u32,
-        kv_rows: u32,
-        window: u32,
-        mask_batch: u32,
-        mask_head: u32,
-        pages: u32,
-        pages_each: u32,
-        first_row: u32,
-        rows: u32,
-        parts: u32,
-        part_keys: u32,
-        row_tiles: u32,
-        scale: f32,
-    }
+/// Declares parameters: those that every kernel has, and more.
+macro_rules! attention_params {
+    ($(#[$doc:meta])* $name:ident { $($more:ident: $ty:ty),* }) => {
+        kernel_params! {
+            $(#[$doc])*
+            pub(super) struct $name {
+                heads: u32,
+                kv_heads: u32,
+                queries: u32,
+                keys: u32,
+                first_pair: u32,
+                pairs: u32,
+                base_q: u32,
+                base_kv: u32,
+                kv_rows: u32,
+                window: u32,
+                mask_batch: u32,
+                mask_head: u32,
+                pages: u32,
+                pages_each: u32,
+                first_row: u32,
+                rows: u32,
+                parts: u32,
+                part_keys: u32,
+                row_tiles: u32,
+                scale: f32,
+                $($more: $ty),*
+            }
+        }
+    };
+}
+attention_params! {
+    /// The parameters of kernels without `GENERAL`.
+    PlainParams {}
+}
+attention_params! {
+    /// The parameters of kernels with `GENERAL`; its beginning is a `PlainParams`.
+    AttentionParams { base_v: u32, base_output: u32, cap: f32 }
 }
 
 /// A checked attention, ready to lower.
@@ -54,7 +68,9 @@ pub(super) struct HeadChunk {
     pub(super) first: usize,
     pub(super) pairs: usize,
     q: BoundSpan,
-    kv: BoundSpan,
+    k: BoundSpan,
+    v: BoundSpan,
+    output: BoundSpan,
 }
 
 /// An operand that a kernel binds.
@@ -68,6 +84,7 @@ pub(super) enum AttentionOperand {
     Lengths,
     Mask,
     Output,
+    Scores,
 }
 
 impl AttentionOperand {
@@ -81,6 +98,7 @@ impl AttentionOperand {
             Self::Lengths => "lengths",
             Self::Mask => "mask",
             Self::Output => "output",
+            Self::Scores => "scores",
         }
     }
 
@@ -95,13 +113,31 @@ impl AttentionOperand {
             Self::Lengths => "LENGTHS_BINDING",
             Self::Mask => "MASK_BINDING",
             Self::Output => "OUTPUT_BINDING",
+            Self::Scores => "RESULT_BINDING",
         }
     }
 }
 
+impl AttentionParams {
+    pub(super) fn plain(&self) -> &PlainParams {
+        bytemuck::from_bytes(&bytemuck::bytes_of(self)[..size_of::<PlainParams>()])
+    }
+}
+
 impl AttentionLowering<'_> {
+    /// Returns the vec4s of a row of `q` and `k`.
     pub(super) fn vec4s(&self) -> u32 {
-        self.op.head_size as u32 / 4
+        self.op.head_size.div_ceil(4) as u32
+    }
+
+    /// Returns the vec4s of a row of `v` and the output.
+    pub(super) fn value_vec4s(&self) -> u32 {
+        self.op.value_size.div_ceil(4) as u32
+    }
+
+    /// Tells whether kernels need `GENERAL`.
+    fn is_general(&self) -> bool {
+        self.op.value_size != self.op.head_size || self.op.softcap.is_some()
     }
 
     pub(super) fn pairs(&self) -> usize {
@@ -113,32 +149,42 @@ impl AttentionLowering<'_> {
         self.op.group() * self.op.queries
     }
 
-    /// Returns the bytes of `q` of the heads that share a kv head, and of `k` of one head.
-    fn bytes_of_pair(&self) -> [u64; 2] {
-        let d = self.op.head_size as u64;
-        let q = self.rows_of_pair() as u64 * d * self.dtype.size() as u64;
-        let kv = self.op.keys as u64 * d * self.kv.dtype().size() as u64;
-        [q, if self.op.paging.is_some() { 0 } else { kv }]
+    /// Returns the bytes of `q`, `k`, `v` and the output of the heads that share a kv head.
+    fn bytes_of_pair(&self) -> [u64; 4] {
+        let op = self.op;
+        let bytes = |rows: usize, size: usize, dtype: DType| (rows * size * dtype.size()) as u64;
+        let keys = if op.paging.is_some() { 0 } else { op.keys };
+        let (rows, kv) = (self.rows_of_pair(), self.kv.dtype());
+        [
+            bytes(rows, op.head_size, self.dtype),
+            bytes(keys, op.head_size, kv),
+            bytes(keys, op.value_size, kv),
+            bytes(rows, op.value_size, self.dtype),
+        ]
     }
 
     /// Fails if an indivisible part does not fit a binding.
     fn check_chunks(&self) -> Result<()> {
         let (name, profile, pairs) = (&self.name, self.profile, self.pairs() as u64);
-        let [q, kv] = self.bytes_of_pair();
-        if !profile.binds_all(pairs, q.max(kv)) {
-            let what = if q > kv { "q of the heads that share keys" } else { "k of one head" };
-            profile.check_row(
-                name,
-                format_args!("{what}"),
-                q.max(kv),
-                "use fewer queries or keys at a time",
-            )?;
+        let names = [
+            "q of the heads that share keys",
+            "k of one head",
+            "v of one head",
+            "the output of the heads that share keys",
+        ];
+        for (bytes, what) in self.bytes_of_pair().into_iter().zip(names) {
+            if !profile.binds_all(pairs, bytes) {
+                let what = format_args!("{what}");
+                profile.check_row(name, what, bytes, "use fewer queries or keys at a time")?;
+            }
         }
         if let Some(Paging { tokens, pages }) = self.op.paging {
-            let len = pages * self.op.kv_heads * tokens * self.op.head_size;
-            let access = Access::ReadWrite;
-            let pages = Operand { name: "k in pages", dtype: self.kv.dtype(), len, access };
-            profile.check_bindings(name, &[pages], "use fewer pages")?;
+            for (name_of, size) in [("k in pages", self.op.head_size), ("v in pages", self.op.value_size)] {
+                let len = pages * self.op.kv_heads * tokens * size;
+                let access = Access::ReadWrite;
+                let pages = Operand { name: name_of, dtype: self.kv.dtype(), len, access };
+                profile.check_bindings(name, &[pages], "use fewer pages")?;
+            }
         }
         if let Some([batch, heads]) = self.op.mask {
             let len = batch * heads * self.op.queries * self.op.keys;
@@ -155,14 +201,17 @@ impl AttentionLowering<'_> {
     /// Splits the work into as few chunks as bindings allow.
     pub(super) fn chunks(&self) -> Result<Vec<HeadChunk>> {
         self.check_chunks()?;
-        let [q, kv] = self.bytes_of_pair();
+        let [q, k, v, output] = self.bytes_of_pair();
         let of = |chunk: BoundChunk| HeadChunk {
             first: chunk.first as usize,
             pairs: chunk.count as usize,
             q: chunk.span(q),
-            kv: chunk.span(kv),
+            k: chunk.span(k),
+            v: chunk.span(v),
+            output: chunk.span(output),
         };
-        Ok(self.profile.chunks(self.pairs() as u64, q.max(kv)).map(of).collect())
+        let largest = q.max(k).max(v).max(output);
+        Ok(self.profile.chunks(self.pairs() as u64, largest).map(of).collect())
     }
 
     pub(super) fn params(&self, chunk: &HeadChunk) -> AttentionParams {
@@ -181,7 +230,7 @@ impl AttentionLowering<'_> {
             first_pair: chunk.first as u32,
             pairs: chunk.pairs as u32,
             base_q: base(chunk.q, self.dtype),
-            base_kv: base(chunk.kv, self.kv.dtype()),
+            base_kv: base(chunk.k, self.kv.dtype()),
             kv_rows: self.rows as u32,
             window: op.window.map_or(0, |w| w.min(1 << 30)) as u32,
             mask_batch: mask_batch as u32,
@@ -194,6 +243,25 @@ impl AttentionLowering<'_> {
             part_keys: 0,
             row_tiles: 0,
             scale: op.factor(),
+            base_v: base(chunk.v, self.kv.dtype()),
+            base_output: base(chunk.output, self.dtype),
+            cap: op.softcap.unwrap_or(0.0),
+        }
+    }
+
+    /// Adds a dispatch, with the parameters that the spec of the op declares.
+    pub(super) fn dispatch(
+        &self,
+        program: &mut Program,
+        kernel: usize,
+        params: &AttentionParams,
+        bindings: Vec<Binding>,
+        grid: Grid,
+    ) {
+        if self.is_general() {
+            program.dispatch(kernel, params, bindings, grid);
+        } else {
+            program.dispatch(kernel, params.plain(), bindings, grid);
         }
     }
 
@@ -231,7 +299,24 @@ impl AttentionLowering<'_> {
             let params =
                 AttentionParams { rows: workgroups as u32, parts: tiles as u32, ..self.params(&chunk) };
             let bindings = self.bindings(program, &chunk, wanted);
-            program.dispatch(kernel, &params, bindings, Grid::fold(workgroups));
+            self.dispatch(program, kernel, &params, bindings, Grid::fold(workgroups));
+        }
+        Ok(())
+    }
+
+    /// Sets the output to 0, if there are no keys.
+    pub(super) fn lower_zero(&self, program: &mut Program) -> Result<()> {
+        let (wanted, threads) = ([AttentionOperand::Output], 256);
+        let spec = self.spec(&wanted).constant("WORKGROUP_SIZE", threads);
+        let kernel = program.kernel(Kernel::of_file("attention/attention_zero", spec));
+        for chunk in self.chunks()? {
+            let rows = self.rows_of_pair();
+            let mut params = self.params(&chunk);
+            params.first_row = (chunk.first * rows) as u32;
+            params.rows = (chunk.pairs * rows) as u32;
+            let vec4s = u64::from(params.rows) * u64::from(self.value_vec4s());
+            let bindings = self.bindings(program, &chunk, &wanted);
+            self.dispatch(program, kernel, &params, bindings, Grid::fold(vec4s.div_ceil(threads.into())));
         }
         Ok(())
     }
@@ -243,6 +328,7 @@ impl AttentionLowering<'_> {
             AttentionOperand::Table => self.op.paging.is_some(),
             AttentionOperand::Lengths => self.op.lengths,
             AttentionOperand::Mask => self.op.mask.is_some(),
+            AttentionOperand::Scores => self.op.scores.is_some(),
             AttentionOperand::Q | AttentionOperand::K | AttentionOperand::V | AttentionOperand::Output => {
                 true
             }
@@ -276,10 +362,10 @@ impl AttentionLowering<'_> {
     ) -> Binding {
         let at = program.operands.iter().position(|o| o.name == name).unwrap_or(0);
         match bound {
-            AttentionOperand::Q | AttentionOperand::Output => chunk.q.of(Resource::Operand(at)),
-            AttentionOperand::K | AttentionOperand::V if self.op.paging.is_none() => {
-                chunk.kv.of(Resource::Operand(at))
-            }
+            AttentionOperand::Q => chunk.q.of(Resource::Operand(at)),
+            AttentionOperand::Output => chunk.output.of(Resource::Operand(at)),
+            AttentionOperand::K if self.op.paging.is_none() => chunk.k.of(Resource::Operand(at)),
+            AttentionOperand::V if self.op.paging.is_none() => chunk.v.of(Resource::Operand(at)),
             _ => Binding::operand(at, &program.operands),
         }
     }
@@ -288,7 +374,10 @@ impl AttentionLowering<'_> {
     pub(super) fn spec(&self, wanted: &[AttentionOperand]) -> Spec {
         let op = self.op;
         let has = |bound: AttentionOperand| wanted.contains(&bound);
-        let mut spec = Spec::new().constant("VEC4S", self.vec4s());
+        let mut spec = Spec::new()
+            .constant("DIMS", op.head_size as u32)
+            .constant("VALUE_DIMS", op.value_size as u32)
+            .flag("GENERAL", self.is_general());
         if has(AttentionOperand::K) || has(AttentionOperand::V) {
             spec = spec
                 .flag("CAUSAL", op.causal)
@@ -306,6 +395,9 @@ impl AttentionLowering<'_> {
             if let Some(paging) = op.paging {
                 spec = spec.constant("PAGE", paging.tokens as u32);
             }
+        }
+        if has(AttentionOperand::Q) && has(AttentionOperand::K) {
+            spec = spec.flag("CAPPED", op.softcap.is_some());
         }
         if has(AttentionOperand::Mask) {
             spec = spec.flag("MASKED", op.mask.is_some());

@@ -5,6 +5,7 @@
 //! | softmax(Q K^T) V of each head: causal, windowed, masked, over a paged or quantised cache | [`Attention`] |
 //! | its gradients with respect to Q, K and V | [`AttentionBackward`] |
 //! | append the keys and values of new tokens to the cache | [`KvAppend`] |
+//! | give the pages of a cache to sequences that grow, fork and end | [`PagePool`] |
 //!
 //! With grouped queries `heads / kv_heads` consecutive heads share one kv head.
 
@@ -14,12 +15,15 @@ mod attention_backward;
 mod backward_coop;
 mod backward_flash;
 mod backward_layout;
+mod backward_padding;
 mod coop;
 mod flash;
 mod form;
 mod kv_append;
 mod layout;
 mod naive;
+mod page_pool;
+mod score_stage;
 mod split;
 mod way;
 
@@ -29,6 +33,8 @@ pub(crate) use attention_backward::may_differentiate_on_matrices;
 pub use coop::CoopTile;
 pub use flash::FlashTile;
 pub use kv_append::KvAppend;
+pub use page_pool::{PageMoves, PagePool, SequenceId};
+pub use score_stage::ScoreStage;
 pub(crate) use way::may_run_on_matrices;
 
 use crate::program::Operation;

@@ -1,6 +1,7 @@
 //! The variant `naive`: three kernels for all scores, their softmax, and the product with the values.
 
-use super::layout::{AttentionLowering, AttentionOperand};
+use super::layout::{AttentionLowering, AttentionOperand, HeadChunk};
+use super::score_stage::ScoreStage;
 use crate::error::{Result, err};
 use crate::program::{Binding, Grid, Kernel, Program};
 
@@ -15,6 +16,15 @@ const MAX_SCORE_BYTES: u64 = 1 << 30;
 /// Rejects keys that the device cannot run.
 pub(super) fn check(of: &AttentionLowering<'_>) -> Result<()> {
     let keys = of.op.keys as u64;
+    if !of.profile.runs_rounds(of.vec4s().into()) {
+        return Err(err!(
+            TooLarge,
+            "{}: heads of at most {} elements on {}, which ends longer loops early",
+            of.name,
+            4 * of.profile.max_rounds(),
+            of.profile.name
+        ));
+    }
     // A thread walks over all keys, in runs.
     if !of.profile.runs_rounds(keys + keys.div_ceil(RUN)) {
         return Err(err!(
@@ -55,21 +65,22 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         let count = of.count(wanted) as u32;
         bound.constant("SCORES_BINDING", count + 1)
     };
-    let scores = program.kernel(Kernel::library(
-        "attention/attention_scores",
-        "attention_scores",
-        spec_of(&score_inputs),
-    ));
-    let softmax = program.kernel(Kernel::library(
-        "attention/attention_softmax",
-        "attention_softmax",
-        spec_of(&[]).constant("LANES", WORKGROUP_SIZE),
-    ));
-    let values = program.kernel(Kernel::library(
-        "attention/attention_values",
-        "attention_values",
-        spec_of(&value_inputs).constant("RUN", RUN as u32),
-    ));
+    let stage = match of.op.scores {
+        None | Some(ScoreStage::Weights) => 0,
+        Some(ScoreStage::Products) => 1,
+        Some(ScoreStage::Capped) => 2,
+        Some(ScoreStage::Masked) => 3,
+    };
+    let weights = of.op.scores == Some(ScoreStage::Weights);
+    let scores = spec_of(&score_inputs).constant("STAGE", stage);
+    let scores = program.kernel(Kernel::of_file("attention/attention_scores", scores));
+    let softmax = spec_of(&[]).constant("LANES", WORKGROUP_SIZE).flag("RESULT", weights);
+    let softmax = program.kernel(Kernel::of_file("attention/attention_softmax", softmax));
+    let values = spec_of(&value_inputs).constant("RUN", RUN as u32);
+    let values = program.kernel(Kernel::of_file("attention/attention_values", values));
+    let result = |program: &Program, chunk: &HeadChunk, wanted: bool| {
+        wanted.then(|| of.binding(program, chunk, AttentionOperand::Scores, "scores"))
+    };
     for chunk in of.chunks()? {
         let first = (chunk.first * of.rows_of_pair()) as u64;
         let end = first + (chunk.pairs * of.rows_of_pair()) as u64;
@@ -82,13 +93,16 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
             let part = Binding { size: 4 * keys * count, ..scratch };
             let mut bindings = of.bindings(program, &chunk, &score_inputs);
             bindings.push(part);
+            bindings.extend(result(program, &chunk, stage > 0));
             let threads = u64::from(WORKGROUP_SIZE);
-            program.dispatch(scores, &params, bindings, Grid::fold((count * keys).div_ceil(threads)));
-            program.dispatch(softmax, &params, vec![part], Grid::fold(count));
+            of.dispatch(program, scores, &params, bindings, Grid::fold((count * keys).div_ceil(threads)));
+            let mut bindings = vec![part];
+            bindings.extend(result(program, &chunk, weights));
+            of.dispatch(program, softmax, &params, bindings, Grid::fold(count));
             let mut bindings = of.bindings(program, &chunk, &value_inputs);
             bindings.push(part);
-            let vec4s = count * u64::from(of.vec4s());
-            program.dispatch(values, &params, bindings, Grid::fold(vec4s.div_ceil(threads)));
+            let vec4s = count * u64::from(of.value_vec4s());
+            of.dispatch(program, values, &params, bindings, Grid::fold(vec4s.div_ceil(threads)));
             begin += count;
         }
     }

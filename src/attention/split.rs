@@ -47,9 +47,29 @@ const MERGE_SIZE: u32 = 256;
 /// The largest number of keys in a part, for drivers that end long loops.
 const MAX_PART_KEYS: u64 = 1 << 16;
 
+/// The largest head size, whose teams have 32 lanes.
+pub(super) const MAX_SIZE: usize = 256;
+
+/// Rejects head sizes that teams do not hold.
+pub(super) fn check(of: &AttentionLowering<'_>) -> Result<()> {
+    if fits(of) {
+        return Ok(());
+    }
+    Err(err!(
+        Unsupported,
+        "{}: the variant `split-kv` takes heads of at most {MAX_SIZE} elements; use `auto`",
+        of.name
+    ))
+}
+
+/// Tells whether a team holds a head.
+pub(super) fn fits(of: &AttentionLowering<'_>) -> bool {
+    of.op.head_size.max(of.op.value_size) <= MAX_SIZE
+}
+
 pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result<()> {
     let (profile, op) = (of.profile, of.op);
-    let lanes = (of.vec4s() / 2).next_power_of_two();
+    let lanes = of.vec4s().max(of.value_vec4s()).div_ceil(2).next_power_of_two();
     let policy = policy(profile, lanes);
     let rows_of_pair = of.rows_of_pair();
     let row_tile = policy.rows.min((rows_of_pair as u32).next_power_of_two());
@@ -62,7 +82,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
     }) as u64;
     let step = u64::from(policy.threads / lanes * 4 * policy.blocks);
     let max_pairs = chunks.iter().map(|p| p.pairs).max().unwrap_or(1) as u64;
-    let each = 16 * u64::from(of.vec4s() + 1);
+    let each = 16 * u64::from(of.value_vec4s() + 1);
     let limit = profile.limits.max_storage_binding;
     let rows = max_pairs * rows_of_pair as u64;
     let room = limit / each / rows;
@@ -102,7 +122,7 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         .spec(&[AttentionOperand::Output])
         .constant("WORKGROUP_SIZE", MERGE_SIZE)
         .constant("LANES", MERGE_SIZE)
-        .constant("COLUMNS", of.vec4s().next_power_of_two())
+        .constant("COLUMNS", of.value_vec4s().next_power_of_two())
         .constant("PARTIALS_BINDING", 2);
     let merge = program.kernel(Kernel::library("attention/attention_merge", "attention_merge", spec));
     for chunk in chunks {
@@ -115,12 +135,12 @@ pub(super) fn lower(of: &AttentionLowering<'_>, program: &mut Program) -> Result
         params.rows = workgroups as u32;
         let mut bindings = of.bindings(program, &chunk, &INPUTS);
         bindings.push(partials);
-        program.dispatch(split, &params, bindings, Grid::fold(workgroups));
+        of.dispatch(program, split, &params, bindings, Grid::fold(workgroups));
         let rows = (chunk.pairs * rows_of_pair) as u64;
         params.rows = rows as u32;
         let mut bindings = of.bindings(program, &chunk, &[AttentionOperand::Output]);
         bindings.push(partials);
-        program.dispatch(merge, &params, bindings, Grid::fold(rows));
+        of.dispatch(program, merge, &params, bindings, Grid::fold(rows));
     }
     Ok(())
 }

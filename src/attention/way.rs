@@ -5,7 +5,7 @@ use super::coop::{self, CoopTile};
 use super::flash::{self, FlashTile};
 use super::layout::AttentionLowering;
 use super::{naive, split};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::{Program, Requires, Translation, Variant};
 
 pub(super) const VARIANTS: &[Variant] = &[
@@ -42,9 +42,16 @@ pub(super) enum AttentionWay {
 impl AttentionWay {
     /// Resolves a variant. Rejects what it or the device cannot run.
     pub(super) fn of(variant: &str, of: &AttentionLowering<'_>) -> Result<Self> {
+        if of.op.scores.is_some() && variant != "naive" {
+            let name = &of.name;
+            return Err(err!(
+                Unsupported,
+                "{name}: the variant `{variant}` keeps no scores; only `naive` can return them; use `auto`"
+            ));
+        }
         match variant {
             "naive" => naive::check(of).map(|()| Self::Naive),
-            "split-kv" => Ok(Self::SplitKv),
+            "split-kv" => split::check(of).map(|()| Self::SplitKv),
             "coop" => coop::check(of).map(Self::Coop),
             _ => flash::check(of).map(Self::Flash),
         }
@@ -64,19 +71,22 @@ impl AttentionWay {
 /// Chooses a variant, with the reason.
 pub(super) fn policy(of: &AttentionLowering<'_>) -> (&'static str, String) {
     let rows = of.rows_of_pair();
-    if of.op.queries <= 4 || rows <= 16 {
+    if of.op.scores.is_some() {
+        ("naive", "scores are a result".to_owned())
+    } else if (of.op.queries <= 4 || rows <= 16) && split::fits(of) {
         ("split-kv", format!("{rows} rows share keys: reading keys takes the time"))
     } else if coop::missing(of).is_none() {
         ("coop", "the device multiplies f16 on cooperative matrices".to_owned())
     } else if flash::fits(of) {
         ("flash", "scores stay in registers".to_owned())
     } else {
-        ("naive", "too many keys for the loops of `flash` on this device".to_owned())
+        ("naive", "too many keys, or too large values, for `flash` on this device".to_owned())
     }
 }
 
 /// Tells whether a device may run an attention of f16 on cooperative matrices, which round its weights.
 pub(crate) fn may_run_on_matrices(op: &Attention) -> bool {
-    let takes = op.kv == Some(KvType::F16) && op.paging.is_none() && coop::takes_heads(op);
+    let takes =
+        op.kv == Some(KvType::F16) && op.paging.is_none() && op.scores.is_none() && coop::takes_heads(op);
     op.variant == "coop" || op.variant == "auto" && takes && op.queries > 4
 }

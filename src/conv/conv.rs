@@ -135,8 +135,8 @@ impl Conv2d {
         self
     }
 
-    /// Sets the number of slices that `implicit` cuts the sum of an output into, at most 1024; each has scratch of the
-    /// size of the output. The default is predicted to be the fastest. Other variants ignore it.
+    /// Sets the number of slices that `implicit` cuts the sum of an output into, clamped to 1 to 1024; each has scratch
+    /// of the size of the output. The default is predicted to be the fastest. Other variants ignore it.
     #[must_use]
     pub fn slices(mut self, slices: u32) -> Self {
         self.slices = Some(slices);
@@ -330,7 +330,12 @@ mod tests {
         assert_eq!(of(&same([128, 16, 80, 80], 64, 7), &h100), "implicit");
         assert_eq!(of(&same([128, 32, 80, 80], 16, 7), &h100), "tiled");
         assert_eq!(of(&same([8, 64, 56, 56], 64, 3).groups(64), &h100), "depthwise");
-        assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "direct");
+        // 97 to 1 channel of 42 x 42, 3 x 3, 4 images: `direct` 130 us, `implicit` 37.
+        assert_eq!(of(&same([8, 64, 56, 56], 1, 3), &h100), "implicit");
+        assert_eq!(of(&same([1, 2, 27, 27], 27, 1), &h100), "direct");
+        // 192 to 5 channels of 64 x 64, 5 x 5: `tiled` 487 us, `implicit` 194 in the tile that is now chosen.
+        assert_eq!(of(&same([1, 192, 64, 64], 5, 5), &h100), "implicit");
+        assert_eq!(of(&same([1, 512, 7, 7], 512, 3), &h100), "implicit");
         assert_eq!(of(&same([8, 64, 56, 56], 64, 3), &mesa), "winograd");
         assert_eq!(of(&same([8, 8, 56, 56], 64, 3), &mesa), "implicit");
         assert_eq!(of(&same([8, 8, 56, 56], 64, 1), &mesa), "direct");

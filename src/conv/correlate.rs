@@ -97,8 +97,9 @@ impl Whole<'_> {
         };
         job.lower(&mut program, &way)?;
         if let CorrelationWay::Direct = way {
-            // Each product loads its factors, of f32.
-            program.traffic = program.requested().map(|bytes| bytes + 4.0 * flop);
+            // A product, of two operations, loads its two factors.
+            let size = program.operands[0].dtype.size() as f64;
+            program.traffic = program.requested().map(|bytes| bytes + size * flop);
         }
         Ok(program)
     }
@@ -254,7 +255,8 @@ impl ConvJob<'_> {
             slices => 4 * slices * outputs(chunk),
         };
         let most = chunks.iter().zip(&products).map(bytes).max().unwrap_or(0);
-        let what = format_args!("the slabs of {} slices", products[0].slices());
+        let slices = products[0].slices();
+        let what = format_args!("the slabs of {slices} slices");
         self.profile.check_scratch(self.c.op, what, most, "take fewer slices or images")?;
         let slabs = (most > 0).then(|| program.scratch(most));
         for (chunk, product) in chunks.iter().zip(&products) {

@@ -40,7 +40,7 @@ pub(super) fn fastest(c: &Correlation, profile: &DeviceProfile) -> (&'static str
     if c.terms() <= DIRECT {
         times.push(("direct", direct(c, profile)));
     }
-    let columns = columns_at_once(c, profile).min((c.images * c.pixels()).next_multiple_of(4));
+    let columns = columns_at_once(c, profile).min((c.images * c.pixels()).div_ceil(4).saturating_mul(4));
     if columns > 0 {
         times.push(("im2col", im2col(c, columns, profile)));
     }
@@ -74,9 +74,10 @@ fn im2col(c: &Correlation, columns: usize, profile: &DeviceProfile) -> f64 {
 
 fn by_transforms(c: &Correlation, profile: &DeviceProfile) -> f64 {
     let rates = Rates::of(profile);
-    let tiles = (c.images * winograd::tiles(c)).next_multiple_of(4);
+    let tiles = (c.images * winograd::tiles(c)).div_ceil(4).saturating_mul(4);
     let [x, output] = c.image().map(|elements| 4.0 * (c.images * elements) as f64);
-    let transformed = |channels: usize| 4.0 * (winograd::PLACES * c.groups * channels * tiles) as f64;
+    let transformed =
+        |channels: usize| 4.0 * winograd::PLACES as f64 * (c.groups * channels) as f64 * tiles as f64;
     let weights = 4.0 * (c.groups * c.to * c.terms()) as f64;
     let passes = [5.0 * weights, x + transformed(c.from), output + transformed(c.to)];
     let transforms: f64 = passes.into_iter().map(|bytes| rates.copy(bytes)).sum();

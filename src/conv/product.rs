@@ -119,88 +119,25 @@ pub(super) struct ProductBindings {
 }
 
 impl LayerProduct {
+    /// The product in the row that suits best: `factors` are the bytes that are read, and `slices` those of k that were
+    /// asked for.
     fn new(
         op: &str,
         kind: ProductKind,
-        [m, n, k, groups]: [usize; 4],
+        sizes: [usize; 4],
         (vec, factors, slices): (bool, f64, Option<u32>),
         profile: &DeviceProfile,
     ) -> Self {
         let rows = rows(profile);
         let of = |division: &Division| {
-            let walked = match kind {
-                ProductKind::Windows => {
-                    WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
-                }
-                ProductKind::Columns => {
-                    WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
-                }
-                ProductKind::Weights => {
-                    WalkedKernel { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
-                }
-            };
-            let steps = match (kind, StepCount::of(k, division.tile)) {
-                // All slices but the last take even numbers.
-                (ProductKind::Weights, StepCount::Odd) => StepCount::Any,
-                (_, steps) => steps,
-            };
-            let form = RegisterForm {
-                vectors: !profile.quirks.stores_whole_vectors,
-                vec_a: vec,
-                vec_b: kind == ProductKind::Columns,
-                steps,
-                walked: Some(walked),
-                ..RegisterForm::of(*division)
-            };
-            Self { kind, form, m, n, k, groups, slice_k: k, seconds: 0.0 }
-        };
-        let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
-        let fits = |p: &LayerProduct| p.form.fits(profile) && p.form.walks();
-        let suits = |p: &LayerProduct| {
-            let ProductTile { m, n, .. } = p.form.tile;
-            let slices = if kind == ProductKind::Weights { (k / MIN_SLICE).max(1) } else { 1 };
-            let threads = p.form.threads() as usize;
-            inside(m, p.m) && inside(n, p.n) && p.tiles().saturating_mul(slices * threads) >= fill(profile)
-        };
-        let rates = Rates::of(profile);
-        let work =
-            Work { batch: groups, m, n, k, factor_bytes: 4.0, result_bytes: 4.0, factors, matrices: false };
-        // With the number of slices that is predicted to be the fastest.
-        let predicted = |division: &Division| {
-            let mut division = *division;
-            if kind == ProductKind::Columns {
-                // Columns are loaded without walking over windows.
-                division.pace.alone = division.pace.alone * 21 / 25;
+            let whole = Self::divided(kind, sizes, vec, *division, profile);
+            if kind == ProductKind::Weights {
+                whole
+            } else {
+                whole.fastest(*division, factors, slices, profile)
             }
-            let whole = of(&division);
-            let timed = |slices: usize| {
-                let step = 2 * division.tile.k as usize;
-                let slice_k = if slices > 1 { k.div_ceil(slices).next_multiple_of(step) } else { k };
-                let slices = k.div_ceil(slice_k.max(1)).max(1);
-                let steps = if slices > 1 && whole.form.steps == StepCount::Odd {
-                    StepCount::Any
-                } else {
-                    whole.form.steps
-                };
-                let seconds = predict::seconds(&rates, &work, &division, slices);
-                Self { slice_k, seconds, form: RegisterForm { steps, ..whole.form }, ..whole }
-            };
-            if let Some(slices) = slices {
-                return timed((slices as usize).clamp(1, MAX_SLICES));
-            }
-            let slab = (4 * groups * m * n) as u64;
-            let most = (k / MIN_LAYER_SLICE).min((LAYER_SLABS / slab.max(1)) as usize);
-            let filling =
-                (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / whole.tiles().max(1));
-            let split = kind == ProductKind::Windows && !profile.quirks.serial_workgroups;
-            let filling = filling.filter(|slices| split && (2..=most).contains(slices));
-            let by_time = |a: &Self, b: &Self| a.seconds.total_cmp(&b.seconds);
-            filling.map(timed).chain([timed(1)]).min_by(by_time).unwrap_or(whole)
         };
-        let of = |division: &Division| {
-            if kind == ProductKind::Weights { of(division) } else { predicted(division) }
-        };
-        let smallest = of(&rows[rows.len() - 1]);
+        let fits = |p: &Self| p.form.fits(profile) && p.form.walks();
         let variant = if kind == ProductKind::Columns { "im2col" } else { "implicit" };
         let choices = &profile.choices;
         let allowed = |row: &&Division| !choices.denies_row(op, variant, || row.name());
@@ -208,10 +145,97 @@ impl LayerProduct {
         let forced = forced.and_then(|name| rows.iter().filter(allowed).find(|row| row.name() == name));
         let mut usable = rows.iter().filter(allowed).map(of).filter(fits);
         let chosen = forced.map(of).filter(fits).or_else(|| match kind {
-            ProductKind::Weights => usable.find(suits),
+            ProductKind::Weights => usable.find(|p| p.fills(profile)),
             _ => usable.min_by(|a, b| a.seconds.total_cmp(&b.seconds)),
         });
-        chosen.unwrap_or(smallest)
+        chosen.unwrap_or_else(|| of(&rows[rows.len() - 1]))
+    }
+
+    /// The product in one slice.
+    fn divided(
+        kind: ProductKind,
+        [m, n, k, groups]: [usize; 4],
+        vec: bool,
+        division: Division,
+        profile: &DeviceProfile,
+    ) -> Self {
+        let walked = match kind {
+            ProductKind::Windows => {
+                WalkedKernel { kernel: ["conv/conv_implicit", "conv_implicit"], a: false, b: true }
+            }
+            ProductKind::Columns => {
+                WalkedKernel { kernel: ["conv/conv_columns", "conv_columns"], a: false, b: false }
+            }
+            ProductKind::Weights => {
+                WalkedKernel { kernel: ["conv/conv_gradients", "conv_gradients"], a: true, b: true }
+            }
+        };
+        let steps = match (kind, StepCount::of(k, division.tile)) {
+            // All slices but the last take even numbers.
+            (ProductKind::Weights, StepCount::Odd) => StepCount::Any,
+            (_, steps) => steps,
+        };
+        let form = RegisterForm {
+            vectors: !profile.quirks.stores_whole_vectors,
+            vec_a: vec,
+            vec_b: kind == ProductKind::Columns,
+            steps,
+            walked: Some(walked),
+            ..RegisterForm::of(division)
+        };
+        Self { kind, form, m, n, k, groups, slice_k: k, seconds: 0.0 }
+    }
+
+    /// Says if the gradient with respect to weights has few idle rows and columns in this tile, and fills the device.
+    fn fills(&self, profile: &DeviceProfile) -> bool {
+        let ProductTile { m, n, .. } = self.form.tile;
+        let inside = |side: u32, extent: usize| (side / 4 * 3) as usize <= extent;
+        let threads = (self.k / MIN_SLICE).max(1) * self.form.threads() as usize;
+        inside(m, self.m) && inside(n, self.n) && self.tiles().saturating_mul(threads) >= fill(profile)
+    }
+
+    /// The layer with the number of slices that was asked for, or the one that is predicted to be the fastest.
+    fn fastest(
+        self,
+        mut division: Division,
+        factors: f64,
+        slices: Option<u32>,
+        profile: &DeviceProfile,
+    ) -> Self {
+        if self.kind == ProductKind::Columns {
+            // Columns are loaded without walking over windows.
+            division.pace.alone = division.pace.alone * 21 / 25;
+        }
+        let Self { m, n, k, groups, .. } = self;
+        let rates = Rates::of(profile);
+        let work =
+            Work { batch: groups, m, n, k, factor_bytes: 4.0, result_bytes: 4.0, factors, matrices: false };
+        let timed = |slices: usize| {
+            let sliced = self.sliced(slices);
+            Self { seconds: predict::seconds(&rates, &work, &division, sliced.slices()), ..sliced }
+        };
+        if let Some(slices) = slices {
+            return timed((slices as usize).clamp(1, MAX_SLICES));
+        }
+        let slab = ((groups * m * n) as u64).saturating_mul(4).max(1);
+        let most = (k / MIN_LAYER_SLICE).min((LAYER_SLABS / slab) as usize);
+        let filling =
+            (1..=ROUNDS).map(|rounds| (rounds as f64 * rates.processors) as usize / self.tiles().max(1));
+        let split = self.kind == ProductKind::Windows && !profile.quirks.serial_workgroups;
+        let filling = filling.filter(|slices| split && (2..=most).contains(slices));
+        let by_time = |a: &Self, b: &Self| a.seconds.total_cmp(&b.seconds);
+        filling.map(timed).chain([timed(1)]).min_by(by_time).unwrap_or(self)
+    }
+
+    /// The layer with k in `slices` of even numbers of steps.
+    fn sliced(self, slices: usize) -> Self {
+        let step = 2 * self.form.tile.k as usize;
+        let slice_k = if slices > 1 { self.k.div_ceil(slices).next_multiple_of(step) } else { self.k };
+        let mut sliced = Self { slice_k, ..self };
+        if sliced.slices() > 1 && sliced.form.steps == StepCount::Odd {
+            sliced.form.steps = StepCount::Any;
+        }
+        sliced
     }
 
     /// Weights, m rows for each of `c`'s groups, times windows of a chunk of the batch, with the sums in `slices` or as
@@ -223,16 +247,16 @@ impl LayerProduct {
         profile: &DeviceProfile,
     ) -> Self {
         let sizes = [c.to, images * c.pixels(), c.terms(), c.groups];
-        let elements = images * c.image()[0] + c.groups * c.to * c.terms();
-        let given = (c.terms().is_multiple_of(4), 4.0 * elements as f64, slices);
+        let elements = (images * c.image()[0]) as f64 + (c.groups * c.to * c.terms()) as f64;
+        let given = (c.terms().is_multiple_of(4), 4.0 * elements, slices);
         Self::new(c.op, ProductKind::Windows, sizes, given, profile)
     }
 
     /// Weights times `columns` columns, a multiple of four, in memory.
     pub(super) fn columns(c: &Correlation, columns: usize, profile: &DeviceProfile) -> Self {
         let sizes = [c.to, columns, c.terms(), c.groups];
-        let elements = c.groups * c.terms() * (columns + c.to);
-        let given = (c.terms().is_multiple_of(4), 4.0 * elements as f64, Some(1));
+        let elements = (c.groups * c.terms()) as f64 * (columns + c.to) as f64;
+        let given = (c.terms().is_multiple_of(4), 4.0 * elements, Some(1));
         Self::new(c.op, ProductKind::Columns, sizes, given, profile)
     }
 

@@ -41,6 +41,13 @@ impl Attention {
             (self.lengths, "a length for each sequence"),
             (self.paging.is_some(), "a paged cache"),
             (self.kv.is_some_and(|kv| kv.dtype() != dtype), "a key and value type other than that of q"),
+            (self.value_size != self.head_size, "a size of values other than that of keys"),
+            (
+                !self.head_size.is_multiple_of(8) || self.head_size > 256,
+                "a head size other than 8, 16, ... 256",
+            ),
+            (self.softcap.is_some(), "a softcap"),
+            (self.scores.is_some(), "scores as a result"),
         ];
         if let Some((_, what)) = extras.iter().find(|(asked, _)| *asked) {
             return Err(err!(Unsupported, "{name}: {what} is not supported on CUDA; plan it on a `Gpu`"));
@@ -60,6 +67,9 @@ impl Attention {
         let mut program = CudaProgram::new("attention", decision);
         program.cost = self.cost(&operands);
         program.operands = operands;
+        if self.batch * self.heads * self.queries == 0 {
+            return Ok(program);
+        }
         let (kernel, queries, launch) = match variant.name {
             "wgmma" if self.head_size > WIDEST => {
                 return Err(err!(
@@ -67,7 +77,8 @@ impl Attention {
                     "{name}: the variant `wgmma` takes heads of at most {WIDEST}; use `mma`, which takes 256"
                 ));
             }
-            "wgmma" => self.wgmma(dtype),
+            // A tensor map has no extent of 0.
+            "wgmma" if self.keys > 0 => self.wgmma(dtype),
             _ => self.mma(),
         };
         let kernel = kernel.define("CAUSAL", u32::from(self.causal));
@@ -182,7 +193,7 @@ pub(super) fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use crate::attention::Paging;
+    use crate::attention::{Paging, ScoreStage};
 
     #[test]
     fn samples_are_valid() {
@@ -207,6 +218,8 @@ mod tests {
         assert_eq!(of(64, &CudaProfile::h100()).unwrap(), ("wgmma", [1, 16, 1]));
         assert_eq!(of(256, &CudaProfile::h100()).unwrap(), ("mma", [2, 16, 1]));
         assert_eq!(of(64, &CudaProfile::sm(80)).unwrap(), ("mma", [2, 16, 1]));
+        let none = Attention::new([2, 8, 0, 64], [2, 300]);
+        assert!(CudaOp::<f16>::lower(&none, &CudaProfile::h100()).unwrap().launches.is_empty());
         assert_eq!(of(64, &CudaProfile::sm(75)).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
@@ -222,6 +235,10 @@ mod tests {
             op.clone().lengths(),
             op.clone().paged(Paging { tokens: 16, pages: 4 }),
             op.clone().kv(KvType::Int8),
+            op.clone().value_size(32),
+            op.clone().softcap(2.0),
+            op.clone().scores(ScoreStage::Weights),
+            Attention::new([1, 2, 8, 36], [2, 8]),
         ] {
             let (kind, text) = refusal(op);
             assert!(kind == ErrorKind::Unsupported && text.contains("plan it on a `Gpu`"), "{text}");

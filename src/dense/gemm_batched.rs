@@ -171,7 +171,8 @@ mod tests {
         let (h100, mesa) = (DeviceProfile::h100(), DeviceProfile::mesa());
         let chosen = |m, n, k, profile| lower(&GemmBatched::new(100, m, n, k), profile).unwrap().variant();
         assert_eq!(chosen(32, 32, 32, &h100), "small");
-        assert_eq!(chosen(64, 5, 1000, &h100), "small");
+        // 63 of 8 x 24 x 512: `small` 22 us, `register` 16.
+        assert_eq!(chosen(64, 5, 1000, &h100), "register");
         assert_eq!(chosen(65, 64, 64, &h100), "register");
         assert_eq!(chosen(3, 3, 3, &h100), "naive");
         assert_eq!(chosen(1000, 3, 3, &h100), "naive");
@@ -187,7 +188,6 @@ mod tests {
             assert_eq!(chosen(GemmBatched::new(batch, side, side, side)), "small", "{side}");
         }
         assert_eq!(chosen(GemmBatched::new(324, 36, 63, 113)), "small");
-        assert_eq!(chosen(GemmBatched::new(832, 19, 60, 71)), "register");
         assert_eq!(chosen(GemmBatched::new(1024, 128, 128, 128)), "register");
     }
 

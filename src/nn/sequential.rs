@@ -67,7 +67,7 @@ use crate::shape::elements;
 /// |---|---|---|
 /// | results | [`forward`](Self::forward) | `x`, `parameters`, `output` |
 /// | loss and gradients | [`gradient`](Self::gradient) | `x`, `target`, `parameters`, `loss`, `gradients` |
-/// | a training step | [`train`](Self::train) | `x`, `target`, `parameters`, `state`, [`rate`], `loss` |
+/// | a training step | [`train`](Self::train) | `x`, `target`, `parameters`, `state`, `rate` if it is an operand, `loss` |
 ///
 /// Batch norms take the running statistics in the forward pass, and those of the batch in the others.
 ///

@@ -148,7 +148,8 @@ impl Sgd {
 
     /// Returns rate, momentum, decay, and whether the momentum is Nesterov's.
     pub(crate) fn parts(&self) -> (f32, f32, f32, bool) {
-        (self.rate, self.momentum.unwrap_or(0.0), self.decay, self.nesterov)
+        let nesterov = self.nesterov && self.momentum.is_some();
+        (self.rate, self.momentum.unwrap_or(0.0), self.decay, nesterov)
     }
 
     /// Tells whether the rate is an operand.

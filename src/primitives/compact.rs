@@ -170,7 +170,7 @@ impl Compaction<'_> {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
             Keep::Heads => {
                 let spec = spec.slot("keep", Fragment::Library("primitives/unique"));
-                spec.flag("FLOAT", dtype.is_float()).flag("SHUFFLED", subgroups)
+                spec.flag("FLOAT_KEYS", dtype.is_float()).flag("SHUFFLED", subgroups)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
             Keep::Where(Predicate::Custom(text)) => spec

@@ -146,13 +146,15 @@ pub(crate) enum Accumulator {
     Word,
     /// A key and an index.
     Pair,
+    /// A state of one to four words.
+    State,
 }
 
 /// The option `op` of scans and reductions of runs: operators that return no position.
 pub(super) const OP: Setting = Setting::word("op", || {
     Operator::BUILT_IN
         .into_iter()
-        .filter(|op| op.accumulator() == Accumulator::Word)
+        .filter(|op| op.accumulator() != Accumulator::Pair)
         .map(|op| op.name())
         .collect()
 });
@@ -372,6 +374,11 @@ impl Operator {
     pub(crate) fn accumulator(&self) -> Accumulator {
         match self {
             Operator::ArgMin | Operator::ArgMax => Accumulator::Pair,
+            Operator::MinMax
+            | Operator::MeanVariance(_)
+            | Operator::LogSumExp
+            | Operator::Affine(_)
+            | Operator::State(_) => Accumulator::State,
             _ => Accumulator::Word,
         }
     }

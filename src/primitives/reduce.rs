@@ -222,6 +222,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
 
 /// Counts joins and, for the trees, the subgroups that run both sides of the branch, over all steps.
 fn facts(subject: &Subject<'_>) -> Option<Vec<Fact>> {
+    if subject.program.dispatches.is_empty() {
+        return None;
+    }
     let mut facts = vec![fact("joins", subject.program.cost.flop, "at the least")];
     let Some((_, interface)) = subject.kernel("reduce_tree") else { return Some(facts) };
     let threads = interface.workgroup_size[0];

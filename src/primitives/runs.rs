@@ -147,7 +147,7 @@ impl RunsJob<'_> {
         let several = tiles > 1;
         let spec = monoid.scan_spec().flag("SEGMENTED", true).flag("COUNTED", true);
         let spec = match labels {
-            Labels::Keys(keys) => spec.flag("FLOAT", keys.is_float()),
+            Labels::Keys(keys) => spec.flag("FLOAT_KEYS", keys.is_float()),
             Labels::Heads => spec.slot("labels", Fragment::Library("primitives/segmented_reduce")),
         };
         let mut tile_spec = spec

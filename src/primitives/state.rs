@@ -298,7 +298,7 @@ impl<'a> Monoid<'a> {
         match (&self.state, self.op.accumulator()) {
             (Some(state), _) => state.members.len() as u64,
             (None, Accumulator::Pair) => 2,
-            (None, Accumulator::Word) => 1,
+            (None, _) => 1,
         }
     }
 

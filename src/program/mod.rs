@@ -488,7 +488,11 @@ impl Program {
     pub fn requested(&self) -> Option<f64> {
         self.traffic.or_else(|| {
             let bytes = |d: &Dispatch| match d.grid {
-                Grid::Direct(_) => Some(d.bindings.iter().map(|b| b.size as f64).sum::<f64>()),
+                Grid::Direct(_) => {
+                    // A range bound twice is seen as two types.
+                    let first = |(i, b): &(usize, &Binding)| !d.bindings[..*i].contains(b);
+                    Some(d.bindings.iter().enumerate().filter(first).map(|(_, b)| b.size as f64).sum::<f64>())
+                }
                 Grid::Indirect { .. } => None,
             };
             self.dispatches.iter().map(bytes).sum()

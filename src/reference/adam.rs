@@ -62,7 +62,7 @@ fn steps<T: Number>(op: &Adam, operands: [&[T]; 5]) -> [Vec<(f64, f64)>; 4] {
         // The root of a moment that its error may make 0 leaves epsilon alone.
         let least_size = (size - of_root).max(eps);
         let of_size = if least_size == 0.0 { f64::INFINITY } else { size / least_size - 1.0 };
-        let of_step = rate * of_m / full[0] / least_size + step.abs() * (of_size + 10.0 * u);
+        let of_step = rate.abs() * of_m / full[0] / least_size + step.abs() * (of_size + 10.0 * u);
         results[0].push((p - step, of_step + 2.0 * u * (p.abs() + step.abs()) + least));
         results[1].push((m, of_m));
         results[2].push((v, of_v));

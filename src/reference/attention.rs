@@ -4,7 +4,7 @@ use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{chain, exp_ulps, spread, ulp};
 use crate::array::{HostArray, HostData};
-use crate::attention::{Attention, KvType, may_run_on_matrices};
+use crate::attention::{Attention, KvType, ScoreStage, may_run_on_matrices};
 use crate::element::{DType, Element, fp8_value};
 use crate::error::{Result, err};
 use crate::program::Form;
@@ -31,7 +31,13 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         if T::DTYPE == DType::F16 && may_run_on_matrices(op) {
             bound = rounded_bound(op, q, (&k, &v), inputs, &bound);
         }
-        Ok(vec![Wanted::near(&output_shape(form, 0), attention(op, q, &k, &v, inputs), bound)?])
+        let mut wanted =
+            vec![Wanted::near(&output_shape(form, 0), attention(op, q, &k, &v, inputs), bound)?];
+        if op.scores.is_some() {
+            let bound = attention_scores_bound(op, q, &k, inputs);
+            wanted.push(Wanted::near(&output_shape(form, 1), attention_scores(op, q, &k, inputs), bound)?);
+        }
+        Ok(wanted)
     })
 }
 
@@ -45,7 +51,8 @@ fn decoded(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Re
     };
     let Some(scales) = scales else { return Ok(numbers) };
     let scales = scales[(at - 1) * (scales.len() / 2)..].iter();
-    let rows = numbers.chunks(op.head_size.max(1)).zip(scales);
+    let size = if at == 1 { op.head_size } else { op.value_size };
+    let rows = numbers.chunks(size.max(1)).zip(scales);
     Ok(rows.flat_map(|(row, scale)| row.iter().map(move |x| x * scale)).collect())
 }
 
@@ -83,7 +90,7 @@ pub fn attention<T: Number, K: Number>(
     v: &[K],
     inputs: AttentionInputs<'_>,
 ) -> Vec<T> {
-    rows(op, q, k, v, inputs, |row| row.exact().into_iter().map(T::from_f64).collect())
+    rows(op, q, k, v, inputs, false, |row| row.exact().into_iter().map(T::from_f64).collect())
 }
 
 /// Bounds the error of each element computed in f32: rounding of scores, exponentials, the sum of weights, and the
@@ -95,24 +102,59 @@ pub fn attention_bound<T: Number, K: Number>(
     v: &[K],
     inputs: AttentionInputs<'_>,
 ) -> Vec<f64> {
-    rows(op, q, k, v, inputs, |row| {
+    rows(op, q, k, v, inputs, false, |row| {
         let exact = row.exact();
         let of = |(d, exact): (usize, f64)| spread(T::from_f64(exact), exact, row.error(d, exact));
         exact.into_iter().enumerate().map(of).collect()
     })
 }
 
-/// Calls `of` with each row of `q` and what it sees, and concatenates the results.
+/// Computes the scores that [`Attention::scores`] returns, in f64.
+pub fn attention_scores<T: Number, K: Number>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    inputs: AttentionInputs<'_>,
+) -> Vec<f32> {
+    score_rows(op, q, k, inputs, |(x, _)| x as f32)
+}
+
+/// Bounds the error of each of [`attention_scores`] computed in f32.
+pub fn attention_scores_bound<T: Number, K: Number>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    inputs: AttentionInputs<'_>,
+) -> Vec<f64> {
+    score_rows(op, q, k, inputs, |(x, error)| spread(x as f32, x, error))
+}
+
+/// Calls `of` with each score and the bound of its error.
+fn score_rows<T: Number, K: Number, R>(
+    op: &Attention,
+    q: &[T],
+    k: &[K],
+    inputs: AttentionInputs<'_>,
+    of: impl Fn((f64, f64)) -> R,
+) -> Vec<R> {
+    let before_mask = matches!(op.scores, Some(ScoreStage::Products | ScoreStage::Capped));
+    let op = op.clone().value_size(0);
+    rows(&op, q, k, &[], inputs, before_mask, |row| row.staged(&op).into_iter().map(&of).collect())
+}
+
+/// Calls `of` with each row of `q` and what it sees, or with `hidden` all keys, and concatenates the results.
 fn rows<T: Number, K: Number, R>(
     op: &Attention,
     q: &[T],
     k: &[K],
     v: &[K],
     inputs: AttentionInputs<'_>,
+    hidden: bool,
     of: impl Fn(&AttentionRow) -> Vec<R>,
 ) -> Vec<R> {
     let (heads, queries, keys, d) = (op.heads, op.queries, op.keys, op.head_size);
-    let vector = |x: &[K], row: usize| x[row * d..][..d].iter().map(|x| x.to_f64()).collect::<Vec<_>>();
+    let vector =
+        |x: &[K], row: usize, d: usize| x[row * d..][..d].iter().map(|x| x.to_f64()).collect::<Vec<_>>();
     let mut results = Vec::new();
     for row in 0..op.batch * heads * queries {
         let (query, head, b) = (row % queries, row / queries % heads, row / queries / heads);
@@ -122,8 +164,8 @@ fn rows<T: Number, K: Number, R>(
             let (b, head) = (b.min(batch - 1), head.min(of_heads - 1));
             ((b * of_heads + head) * queries + query) * keys
         });
-        let mut visible = AttentionRow { scores: Vec::new(), errors: Vec::new(), values: Vec::new(), d };
-        for key in (0..len).filter(|&key| sees(op, query, key, len)) {
+        let mut visible = AttentionRow { d: op.value_size, ..Default::default() };
+        for key in (0..len).filter(|&key| hidden || sees(op, query, key, len)) {
             let at = match (op.paging, inputs.table) {
                 (Some(paging), Some(table)) => {
                     let page = table[b * op.pages_each() + key / paging.tokens] as usize;
@@ -134,16 +176,26 @@ fn rows<T: Number, K: Number, R>(
                 }
                 _ => (b * op.kv_heads + group) * keys + key,
             };
-            let (vector_k, scale) = (vector(k, at), f64::from(op.factor()));
+            let (vector_k, scale) = (vector(k, at, d), f64::from(op.factor()));
             let terms = q[row * d..][..d].iter().zip(&vector_k).map(|(q, k)| q.to_f64() * k * scale);
-            let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x: f64| (sum + x, size + x.abs()));
+            let (product, size) = terms.fold((0.0, 0.0), |(sum, size), x: f64| (sum + x, size + x.abs()));
+            let capped = op.softcap.map_or(product, |cap| f64::from(cap) * (product / f64::from(cap)).tanh());
             let mask = inputs.mask.map_or(0.0, |mask| f64::from(mask[mask_at + key]));
-            let score = sum + mask;
+            let score = capped + mask;
+            // Rounding of the sum of products, the scale, scaled inputs, the cap, and the base of the exponential.
+            let capping = if op.softcap.is_some() { 16.0 * capped.abs() } else { 0.0 };
+            let finite = |score: f64, error: f64| if score.is_finite() { error * ulp(1.0) } else { 0.0 };
+            let summing = (d as f64 + 8.0) * size + capping;
+            visible.before.push(match op.scores {
+                Some(ScoreStage::Products) => (product, finite(product, summing)),
+                _ => (capped, finite(capped, summing)),
+            });
+            visible.keys.push(key);
             visible.scores.push(score);
-            // Rounding of the sum of products, the scale, scaled inputs, and the base of the exponential.
-            let rounded = if score.is_finite() { (d as f64 + 8.0) * size + 2.0 * score.abs() } else { 0.0 };
-            visible.errors.push(rounded * ulp(1.0));
-            visible.values.push(vector(v, at));
+            // A cap bounds the score of an infinite product.
+            let bounded = if size.is_finite() { summing } else { capping };
+            visible.errors.push(finite(score, bounded + 2.0 * score.abs()));
+            visible.values.push(vector(v, at, op.value_size));
         }
         results.extend(of(&visible));
     }
@@ -158,7 +210,11 @@ pub(super) fn sees(op: &Attention, i: usize, j: usize, len: usize) -> bool {
 }
 
 /// The scores and values that a row of `q` sees.
+#[derive(Default)]
 struct AttentionRow {
+    keys: Vec<usize>,
+    /// Scores before the mask, with bounds of their errors.
+    before: Vec<(f64, f64)>,
     scores: Vec<f64>,
     /// Bounds of the errors of the scores.
     errors: Vec<f64>,
@@ -182,27 +238,46 @@ impl AttentionRow {
         weights.into_iter().map(|w| w / sum).collect()
     }
 
+    /// Returns the scores of the step that `op` asks for, of all keys, with bounds of their errors.
+    fn staged(&self, op: &Attention) -> Vec<(f64, f64)> {
+        let (weights, relative) = (self.weights(), self.relative());
+        let hidden = match op.scores {
+            Some(ScoreStage::Weights) if weights.iter().any(|w| w.is_nan()) => f64::NAN,
+            Some(ScoreStage::Weights) => 0.0,
+            _ => f64::NEG_INFINITY,
+        };
+        let mut all = vec![(hidden, 0.0); op.keys];
+        for (i, &key) in self.keys.iter().enumerate() {
+            all[key] = match op.scores {
+                Some(ScoreStage::Masked) => (self.scores[i], self.errors[i]),
+                Some(ScoreStage::Weights) => (weights[i], weights[i] * relative[i]),
+                _ => self.before[i],
+            };
+        }
+        all
+    }
+
     fn exact(&self) -> Vec<f64> {
         let weights = self.weights();
         let of = |d| weights.iter().zip(&self.values).map(|(w, v)| w * v[d]).sum();
         (0..self.d).map(of).collect()
     }
 
-    fn error(&self, d: usize, exact: f64) -> f64 {
+    /// Bounds the relative errors of the weights.
+    fn relative(&self) -> Vec<f64> {
         let (largest, u) = (self.largest(), ulp(1.0));
         let of_largest = self.scores.iter().zip(&self.errors).filter(|(s, _)| **s == largest);
         let of_largest = of_largest.map(|(_, e)| *e).fold(0.0, f64::max);
-        let each = |((w, s), (e, v)): ((&f64, &f64), (&f64, &Vec<f64>))| {
-            if *w == 0.0 {
-                return 0.0;
-            }
-            let relative =
-                e + of_largest + (exp_ulps(s - largest) + 6.0) * u + 2.0 * chain(self.scores.len()) * u;
-            w * relative * (v[d].abs() + exact.abs())
+        let sums = 2.0 * chain(self.scores.len()) * u;
+        let each = |(s, e): (&f64, &f64)| e + of_largest + (exp_ulps(s - largest) + 6.0) * u + sums;
+        self.scores.iter().zip(&self.errors).map(each).collect()
+    }
+
+    fn error(&self, d: usize, exact: f64) -> f64 {
+        let each = |((w, relative), v): ((f64, f64), &Vec<f64>)| {
+            if w == 0.0 { 0.0 } else { w * relative * (v[d].abs() + exact.abs()) }
         };
-        let weights = self.weights();
-        let both = weights.iter().zip(&self.scores).zip(self.errors.iter().zip(&self.values));
-        both.map(each).sum::<f64>()
+        self.weights().into_iter().zip(self.relative()).zip(&self.values).map(each).sum::<f64>()
     }
 }
 

@@ -74,7 +74,7 @@ fn differentiate<T: Number>(
     dy: &[T],
 ) -> [Vec<(f64, f64)>; 3] {
     let of = &op.forward;
-    let (d, u, scale) = (of.head_size, ulp(1.0), f64::from(of.factor()));
+    let (d, e, u, scale) = (of.head_size, op.value_size, ulp(1.0), f64::from(of.factor()));
     let numbers = |x: &[T]| x.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
     let (q, k, v, dy) = (numbers(q), numbers(k), numbers(v), numbers(dy));
     let none = |x: &[f64]| vec![(0.0, LEAST_NORMAL); x.len()];
@@ -88,16 +88,20 @@ fn differentiate<T: Number>(
     for row in 0..of.batch * of.heads * of.queries {
         let (head, query) = (row / of.queries, row % of.queries);
         let first_key = head / of.group() * of.keys;
-        for seen in row_terms(op, query, first_key, &q[row * d..][..d], &dy[row * d..][..d], &k, &v) {
+        for seen in row_terms(op, query, first_key, &q[row * d..][..d], &dy[row * e..][..e], &k, &v) {
+            let term = |to: &mut (f64, f64), value: f64, error: f64, by: f64| {
+                let least = LEAST_NORMAL * (1.0 + by.abs());
+                let error = widened(value, error + (chain + 4.0) * u * value.abs());
+                *to = (to.0 + value * by, to.1 + error * by.abs() + least);
+            };
+            let [slope, error] = [seen.slope * scale, seen.error * scale.abs()];
             for i in 0..d {
                 let [at, key_at] = [row * d + i, seen.key * d + i];
-                let term = |to: &mut (f64, f64), value: f64, error: f64, by: f64| {
-                    let least = LEAST_NORMAL * (1.0 + by.abs());
-                    let error = widened(value, error + (chain + 4.0) * u * value.abs());
-                    *to = (to.0 + value * by, to.1 + error * by.abs() + least);
-                };
-                term(&mut dq[at], seen.slope * scale, seen.error * scale.abs(), k[key_at]);
-                term(&mut dk[key_at], seen.slope * scale, seen.error * scale.abs(), q[at]);
+                term(&mut dq[at], slope, error, k[key_at]);
+                term(&mut dk[key_at], slope, error, q[at]);
+            }
+            for i in 0..e {
+                let [at, key_at] = [row * e + i, seen.key * e + i];
                 term(&mut dv[key_at], seen.weight, seen.weight * seen.relative, dy[at]);
             }
         }
@@ -129,10 +133,10 @@ fn row_terms(
     v: &[f64],
 ) -> Vec<PairTerms> {
     let of = &op.forward;
-    let (d, u, scale) = (of.head_size, ulp(1.0), f64::from(of.factor()));
+    let (d, e, u, scale) = (of.head_size, op.value_size, ulp(1.0), f64::from(of.factor()));
     let keys: Vec<usize> = (0..of.keys).filter(|&key| sees(of, query, key, of.keys)).collect();
     let product = |a: &[f64], b: &[f64], key: usize| {
-        let terms = a.iter().zip(&b[(first_key + key) * d..][..d]).map(|(a, b)| a * b);
+        let terms = a.iter().zip(&b[(first_key + key) * a.len()..][..a.len()]).map(|(a, b)| a * b);
         terms.fold((0.0, 0.0), |(sum, size): (f64, f64), x: f64| (sum + x, size + x.abs()))
     };
     // Scores with their errors, and products of the output's gradient and the values with theirs.
@@ -142,7 +146,7 @@ fn row_terms(
         .collect();
     let slopes: Vec<(f64, f64)> = (keys.iter())
         .map(|&key| product(dy, v, key))
-        .map(|(sum, size)| (sum, (d as f64 + 2.0) * size * u))
+        .map(|(sum, size)| (sum, (e as f64 + 2.0) * size * u))
         .collect();
     let largest = scores.iter().map(|s| s.0).fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY && !scores.iter().any(|s| s.0.is_nan()) {
@@ -199,17 +203,17 @@ mod tests {
     /// The sum of the outputs, each times `dy`: dy is its gradient with respect to the output.
     fn loss(op: &AttentionBackward, [q, k, v]: &[Vec<f64>; 3], dy: &[f32]) -> f64 {
         let of = &op.forward;
-        let row = |x: &[f64], row: usize| x[row * of.head_size..][..of.head_size].to_vec();
+        let (d, e) = (of.head_size, op.value_size);
+        let row = |x: &[f64], row: usize, size: usize| x[row * size..][..size].to_vec();
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let of_row = |at: usize| {
             let (head, query) = (at / of.queries, at % of.queries);
-            let dy: Vec<f64> =
-                dy[at * of.head_size..][..of.head_size].iter().map(|x| f64::from(*x)).collect();
+            let dy: Vec<f64> = dy[at * e..][..e].iter().map(|x| f64::from(*x)).collect();
             let seen = (0..of.keys).filter(|&key| sees(of, query, key, of.keys));
             let both = seen.map(|key| {
                 let at_key = head / of.group() * of.keys + key;
-                let score = f64::from(of.factor()) * product(&row(q, at), &row(k, at_key));
-                (score.exp(), score.exp() * product(&dy, &row(v, at_key)))
+                let score = f64::from(of.factor()) * product(&row(q, at, d), &row(k, at_key, d));
+                (score.exp(), score.exp() * product(&dy, &row(v, at_key, e)))
             });
             let (sum, weighted) = both.fold((0.0, 0.0), |all, both| (all.0 + both.0, all.1 + both.1));
             if sum == 0.0 { 0.0 } else { weighted / sum }
@@ -224,12 +228,13 @@ mod tests {
             new([2, 4, 3, 8], [2, 5]),
             new([1, 2, 5, 8], [1, 3]).causal(),
             new([1, 2, 4, 8], [2, 6]).causal().window(2).scale(0.7),
-            new([1, 3, 6, 8], [1, 4]).window(2),
+            new([1, 3, 6, 5], [1, 4]).value_size(3).window(2),
         ] {
             let of = &op.forward;
-            let rows = [of.heads * of.queries, of.kv_heads * of.keys, of.kv_heads * of.keys];
-            let x = [0, 1, 2].map(|i| numbers(of.batch * rows[i] * of.head_size, i as u64));
-            let dy = numbers(x[0].len(), 4);
+            let (d, e) = (of.head_size, op.value_size);
+            let [q, k] = [of.heads * of.queries, of.kv_heads * of.keys];
+            let numbers = |seed, len: usize| numbers(of.batch * len, seed);
+            let (x, dy) = ([numbers(1, q * d), numbers(2, k * d), numbers(3, k * e)], numbers(4, q * e));
             let got = attention_backward(&op, &x[0], &x[1], &x[2], &dy);
             let x = x.map(|x| x.into_iter().map(f64::from).collect::<Vec<_>>());
             for (part, got) in got.iter().enumerate() {

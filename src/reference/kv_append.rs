@@ -78,11 +78,11 @@ impl<T: Number> Append<'_, T> {
     {
         let (mut codes, mut bound) = (before.to_vec(), vec![0.0; before.len()]);
         self.each(|at, x| {
-            let factor = factor(kv, x);
+            let (factor, size) = (factor(kv, x), x.len());
             for (i, x) in x.iter().enumerate() {
                 let (want, off) = code(kv, f64::from(*x), factor);
-                codes[at * self.op.over.head_size + i] = K::from_f64(want);
-                bound[at * self.op.over.head_size + i] = off;
+                codes[at * size + i] = K::from_f64(want);
+                bound[at * size + i] = off;
             }
         });
         Wanted::near(shape, codes, bound)
@@ -140,7 +140,9 @@ fn each_row<T: Number>(
     mut visit: impl FnMut(usize, &[f32]),
 ) {
     let over = &op.over;
-    for (row, x) in new.chunks(over.head_size.max(1)).enumerate() {
+    // The rows of keys, or of values.
+    let size = new.len() / (over.batch * over.kv_heads * over.queries).max(1);
+    for (row, x) in new.chunks(size.max(1)).enumerate() {
         let (pair, token) = (row / over.queries, row % over.queries);
         let (b, head) = (pair / over.kv_heads, pair % over.kv_heads);
         let key = lengths[b] as usize + token;

@@ -156,7 +156,7 @@ pub use adam::{adam, adam_bound};
 #[cfg(feature = "primitives")]
 pub use adaptive_grid::{adaptive_grid, adaptive_grid_bound, adaptive_grid_pixel};
 #[cfg(feature = "attention")]
-pub use attention::{AttentionInputs, attention, attention_bound};
+pub use attention::{AttentionInputs, attention, attention_bound, attention_scores, attention_scores_bound};
 #[cfg(feature = "attention")]
 pub use attention_backward::{attention_backward, attention_backward_bound};
 pub use axpy::{axpy, axpy_bound};

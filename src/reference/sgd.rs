@@ -47,9 +47,12 @@ fn steps<T: Number>(op: &Sgd, parameters: &[T], gradients: &[T], velocity: &[T])
         let (p, g, v) = (p.to_f64(), g.to_f64(), v.to_f64());
         let (slope, of_slope) = (g + decay * p, g.abs() + (decay * p).abs());
         let (fast, of_fast) = (momentum * v + slope, (momentum * v).abs() + of_slope);
-        let (step, of_step) =
-            if nesterov { (slope + momentum * fast, of_slope + momentum * of_fast) } else { (fast, of_fast) };
-        [(p - rate * step, p.abs() + rate * of_step), (fast, of_fast)]
+        let (step, of_step) = if nesterov {
+            (slope + momentum * fast, of_slope + momentum.abs() * of_fast)
+        } else {
+            (fast, of_fast)
+        };
+        [(p - rate * step, p.abs() + rate.abs() * of_step), (fast, of_fast)]
     };
     parameters.iter().zip(gradients).zip(velocity).map(of).collect()
 }

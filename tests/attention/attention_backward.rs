@@ -8,7 +8,7 @@ use half::f16;
 use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
 use tilework::reference::{attention_backward, attention_backward_bound};
 use tilework::shader::Target;
-use tilework::{Arg, AttentionBackward, ErrorKind};
+use tilework::{Arg, AttentionBackward, ErrorKind, Plannable};
 
 /// Batch, heads, kv heads, queries, keys, head size.
 type Shape = [usize; 6];
@@ -18,28 +18,40 @@ fn op_of([b, h, g, t, s, d]: Shape) -> AttentionBackward {
 }
 
 /// Returns q, k, v and dy.
-fn operands<T: Sample>([b, h, g, t, s, d]: Shape) -> [Vec<T>; 4] {
-    let [q, k] = [b * h * t * d, b * g * s * d];
-    let wide: Vec<T> = random::<T>(1, q).iter().map(|x| T::from_f64(3.0 * x.to_f64())).collect();
-    [wide, random(2, k), random(3, k), random(4, q)]
+fn operands<T: Sample>(shape @ [.., d]: Shape) -> [Vec<T>; 4] {
+    with_values(shape, d)
+}
+
+/// The same for values of `e` elements.
+fn with_values<T: Sample>([b, h, g, t, s, d]: Shape, e: usize) -> [Vec<T>; 4] {
+    let [queries, keys] = [b * h * t, b * g * s];
+    let wide: Vec<T> = random::<T>(1, queries * d).iter().map(|x| T::from_f64(3.0 * x.to_f64())).collect();
+    [wide, random(2, keys * d), random(3, keys * e), random(4, queries * e)]
 }
 
 /// Compares every variant that takes the shape with the reference.
-fn compare<T: Sample>(device: &Device, op: &AttentionBackward, [q, k, v, dy]: &[Vec<T>; 4])
+fn compare<T: Sample>(device: &Device, op: &AttentionBackward, operands: &[Vec<T>; 4])
 where
     AttentionBackward: Op<T>,
 {
-    let want = attention_backward(op, q, k, v, dy);
     for variant in names(AttentionBackward::variants()) {
         let op = op.clone().variant(variant);
-        let bound = attention_backward_bound(&op, q, k, v, dy);
         match Op::<T>::lower(&op, device.gpu.profile()) {
             // Only on cooperative matrices of f16.
             Err(e) if variant == "coop" && e.kind() == ErrorKind::Unsupported => continue,
             program => drop(program.unwrap()),
         }
-        check(device, &format!("{} {op:?}", T::DTYPE), &op, &[q, k, v, dy], &want, &bound);
+        compare_one(device, &op, operands);
     }
+}
+
+fn compare_one<T: Sample>(device: &Device, op: &AttentionBackward, [q, k, v, dy]: &[Vec<T>; 4])
+where
+    AttentionBackward: Op<T>,
+{
+    let want = attention_backward(op, q, k, v, dy);
+    let bound = attention_backward_bound(op, q, k, v, dy);
+    check(device, &format!("{op:?}"), op, &[q, k, v, dy], &want, &bound);
 }
 
 fn compare_all<T: Sample>(device: &Device, shape: Shape, with: fn(AttentionBackward) -> AttentionBackward)
@@ -70,6 +82,35 @@ fn further_shapes_match_reference_on_the_first_device() {
     compare_all::<f16>(device, [1, 1, 1, 40, 34, 128], |op| op.causal());
     compare_all::<f32>(device, [1, 1, 1, 18, 20, 256], |op| op.window(1));
     compare_all::<f32>(device, [3, 1, 1, 200, 3, 16], |op| op.causal().window(2));
+}
+
+#[test]
+fn any_sizes_of_heads_and_values_match_reference() {
+    let Some(device) = devices().first() else { return };
+    for (d, e) in [(1, 1), (7, 7), (5, 12), (70, 33), (300, 300)] {
+        let shape = [2, 2, 1, 9, 11, d];
+        let op = op_of(shape).value_size(e).causal();
+        let wide = d > 256;
+        let refused = op.clone().variant("flash").plan::<f32>(&device.gpu).is_err();
+        assert_eq!(refused, wide, "{d}");
+        for variant in names(AttentionBackward::variants()).filter(|v| !wide && *v != "coop" || *v == "naive")
+        {
+            let op = op.clone().variant(variant);
+            compare_one::<f32>(device, &op, &with_values(shape, e));
+            compare_one::<f16>(device, &op, &with_values(shape, e));
+        }
+    }
+}
+
+#[test]
+fn empty_extents_give_empty_or_zero_gradients() {
+    let Some(device) = devices().first() else { return };
+    for shape in
+        [[1, 2, 1, 0, 5, 8], [1, 2, 1, 5, 0, 8], [0, 2, 1, 5, 5, 8], [1, 2, 2, 0, 0, 7], [1, 2, 1, 0, 5, 7]]
+    {
+        compare_all::<f32>(device, shape, |op| op.causal());
+        compare_all::<f16>(device, shape, |op| op.window(2));
+    }
 }
 
 #[test]
@@ -115,7 +156,8 @@ fn with_lasting_rows(text: &str) -> String {
 #[test]
 fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
-    let whole: [(Shape, u32, fn(AttentionBackward) -> AttentionBackward); 4] = [
+    type With = fn(AttentionBackward) -> AttentionBackward;
+    let whole: [(Shape, u32, With); 4] = [
         ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
         ([2, 2, 2, 70, 90, 48], 15 << 10, |op| op.causal()),
         ([1, 4, 2, 90, 130, 64], 17 << 10, |op| op.window(20)),
@@ -163,6 +205,7 @@ fn coop_matches_reference_on_cooperative_matrices() {
             compare_all::<f16>(device, [2, 2, 2, 129, 140, d], |op| op.causal());
             compare_all::<f16>(device, [1, 4, 2, 70, 300, d], |op| op.window(33).scale(0.5));
         }
+        compare_all::<f16>(device, [1, 2, 1, 60, 70, 37], |op| op);
     }
 }
 
@@ -209,14 +252,14 @@ fn rejects_bad_requests() {
     let Some(gpu) = gpu() else { return };
     let new = AttentionBackward::new;
     let rejects = |op: AttentionBackward, kind| {
-        use tilework::Plannable;
         let e = op.plan::<f32>(gpu).unwrap_err();
         assert_eq!(e.kind(), kind, "{e}");
         assert!(e.to_string().starts_with("attention-backward"), "{e}");
     };
     rejects(new([1, 3, 4, 8], [2, 4]), ErrorKind::Shape);
-    rejects(new([1, 2, 0, 8], [2, 4]), ErrorKind::Shape);
-    rejects(new([1, 2, 4, 8], [2, 0]), ErrorKind::Shape);
+    rejects(new([1, 2, 4, 0], [2, 4]), ErrorKind::Shape);
+    rejects(new([1, 2, 4, 8], [2, 4]).value_size(0), ErrorKind::Shape);
+    rejects(new([1, 2, 4, 264], [2, 4]).variant("flash"), ErrorKind::Unsupported);
     rejects(new([1, 2, 4, 8], [2, 4]).window(0), ErrorKind::InvalidArgument);
     rejects(new([1, 2, 4, 8], [2, 4]).scale(f32::NAN), ErrorKind::InvalidArgument);
     rejects(new([1, 2, 4, 8], [2, 4]).variant("fast"), ErrorKind::InvalidArgument);

@@ -10,6 +10,8 @@ use tilework::reference::{fp8_value, kv_append};
 use tilework::{Element, ErrorKind};
 
 const SHAPE: [usize; 5] = [2, 3, 2, 40, 24];
+/// Rows of no whole words.
+const ODD: [usize; 5] = [2, 3, 2, 40, 13];
 const LENGTHS: [u32; 2] = [39, 5];
 
 /// Runs it on caches of `stored` and returns those of k and v, with their factors.
@@ -45,8 +47,7 @@ where
     ([k.read().unwrap(), v.read().unwrap()], scales)
 }
 
-fn new_tokens<T: Sample>() -> [Vec<T>; 2] {
-    let [b, g, n, _, d] = SHAPE;
+fn new_tokens<T: Sample>([b, g, n, _, d]: [usize; 5]) -> [Vec<T>; 2] {
     let mut random = Random::new(3);
     let mut x = random.elements::<T>(b * g * n * d);
     x[..d].fill(T::from_f64(0.0));
@@ -54,12 +55,17 @@ fn new_tokens<T: Sample>() -> [Vec<T>; 2] {
 }
 
 /// As floats.
-fn check<T: Sample, K: Sample>(device: &Device, op: &KvAppend, rows: usize, table: Option<&[u32]>)
-where
+fn check<T: Sample, K: Sample>(
+    device: &Device,
+    op: &KvAppend,
+    shape: [usize; 5],
+    rows: usize,
+    table: Option<&[u32]>,
+) where
     KvAppend: Op<T>,
 {
-    let new = new_tokens::<T>();
-    let stored = vec![K::from_f64(7.0); rows * SHAPE[4]];
+    let new = new_tokens::<T>(shape);
+    let stored = vec![K::from_f64(7.0); rows * shape[4]];
     let ([k, v], _) = run(device, op, [&new[0], &new[1]], table, &stored, None);
     for (got, new) in [(k, &new[0]), (v, &new[1])] {
         let mut want = vec![7f32; stored.len()];
@@ -69,9 +75,15 @@ where
 }
 
 /// As codes that `value` decodes.
-fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, value: impl Fn(K) -> f32) {
-    let new = new_tokens::<f32>();
-    let [b, g, _, s, d] = SHAPE;
+fn check_codes<K: Element>(
+    device: &Device,
+    op: &KvAppend,
+    shape: [usize; 5],
+    (step, code): (f32, K),
+    value: impl Fn(K) -> f32,
+) {
+    let new = new_tokens::<f32>(shape);
+    let [b, g, _, s, d] = shape;
     let (stored, scales) = (vec![code; b * g * s * d], vec![0.5f32; 2 * b * g * s]);
     let (caches, scales) = run(device, op, [&new[0], &new[1]], None, &stored, Some(&scales));
     for (of, got) in caches.into_iter().enumerate() {
@@ -90,20 +102,16 @@ fn check_codes<K: Element>(device: &Device, op: &KvAppend, step: f32, code: K, v
 
 #[test]
 fn matches_reference_for_every_type() {
-    let [b, g, n, s, d] = SHAPE;
-    let op = KvAppend::new([b, g, n, d], s);
     let table = [4, 1, 0, 2, 9, 3];
-    for device in devices() {
-        check::<f32, f32>(device, &op, b * g * s, None);
-        check::<f32, f16>(device, &op.clone().kv(KvType::F16), b * g * s, None);
-        check::<f16, f16>(
-            device,
-            &op.clone().paged(Paging { tokens: 16, pages: 5 }),
-            5 * g * 16,
-            Some(&table),
-        );
-        check_codes(device, &op.clone().kv(KvType::Int8), 1.0, 3i8, f32::from);
-        check_codes(device, &op.clone().kv(KvType::Fp8), 32.0, 0x40u8, fp8_value);
+    for (device, shape) in devices().iter().flat_map(|device| [(device, SHAPE), (device, ODD)]) {
+        let [b, g, n, s, d] = shape;
+        let op = KvAppend::new([b, g, n, d], s);
+        check::<f32, f32>(device, &op, shape, b * g * s, None);
+        check::<f32, f16>(device, &op.clone().kv(KvType::F16), shape, b * g * s, None);
+        let paged = op.clone().paged(Paging { tokens: 16, pages: 5 });
+        check::<f16, f16>(device, &paged, shape, 5 * g * 16, Some(&table));
+        check_codes(device, &op.clone().kv(KvType::Int8), shape, (1.0, 3i8), f32::from);
+        check_codes(device, &op.clone().kv(KvType::Fp8), shape, (32.0, 0x40u8), fp8_value);
     }
 }
 
@@ -111,8 +119,8 @@ fn matches_reference_for_every_type() {
 fn rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: KvAppend| op.plan::<f32>(gpu).unwrap_err().kind();
-    assert_eq!(kind(KvAppend::new([1, 1, 1, 12], 8)), ErrorKind::Unsupported);
-    assert_eq!(kind(KvAppend::new([1, 1, 0, 16], 8)), ErrorKind::Shape);
+    assert_eq!(kind(KvAppend::new([1, 1, 1, 1025], 8)), ErrorKind::Unsupported);
+    assert_eq!(kind(KvAppend::new([1, 1, 1, 0], 8)), ErrorKind::Shape);
     assert_eq!(
         kind(KvAppend::new([1, 1, 1, 16], 8).paged(Paging { tokens: 300, pages: 4 })),
         ErrorKind::InvalidArgument

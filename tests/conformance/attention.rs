@@ -1,15 +1,15 @@
-//! Attention. Vectors of other sizes are padded with zeros, which changes no score; past keys and values are prepended;
-//! masks become numeric, and include the causal mask if the last query does not align with the last key.
+//! Attention. Past keys and values are prepended; masks become numeric, and include the causal mask if the last query
+//! does not align with the last key.
 
 use super::array::{Array, broadcast_dims};
 use super::elementwise::{elements, numbers};
 use super::{Call, Stop};
 use crate::support::onnx::TensorData;
 use half::f16;
-use tilework::attention::Attention;
+use tilework::attention::{Attention, ScoreStage};
 use tilework::prelude::*;
 use tilework::program::Op;
-use tilework::reference::{AttentionInputs, Number, attention_bound};
+use tilework::reference::{AttentionInputs, Number, attention_bound, attention_scores_bound};
 
 /// With heads as an axis: (batch, heads, tokens, size).
 fn with_heads(call: &Call, x: Array, heads: &str) -> Result<Array, Stop> {
@@ -31,14 +31,6 @@ fn behind(past: Option<Array>, x: Array) -> Array {
         [past, &x.values[pair * t * d..][..t * d]].concat()
     };
     Array::exact(vec![b, h, before + t, d], (0..b * h).flat_map(one).collect())
-}
-
-/// The last axis padded with zeros.
-fn padded(x: &Array, size: usize) -> Array {
-    let last = *x.dims.last().unwrap_or(&1);
-    let fill = |row: &[f64]| [row, &vec![0.0; size - last]].concat();
-    let dims = [&x.dims[..x.dims.len() - 1], &[size]].concat();
-    Array::exact(dims, x.values.chunks(last.max(1)).flat_map(fill).collect())
 }
 
 /// The mask as numbers of shape (batch, heads, queries, keys); keys that it does not name are hidden.
@@ -72,9 +64,22 @@ where
     let v = with_heads(call, call.operand(2)?.1, "kv_num_heads")?;
     let (k, v) = (behind(past(4)?, k), behind(past(5)?, v));
     let ([b, h, t, d], [_, g, s, _]) = (extents(&q)?, extents(&k)?);
-    let (size, of_v) = (d.max(v.dims[3]).next_multiple_of(8), v.dims[3]);
+    let e = v.dims[3];
     let scale = call.float("scale", 1.0 / (d as f32).sqrt());
-    let mut op = Attention::new([b, h, t, size], [g, s]).scale(scale);
+    let mut op = Attention::new([b, h, t, d], [g, s]).value_size(e).scale(scale);
+    let cap = call.float("softcap", 0.0);
+    if cap != 0.0 {
+        op = op.softcap(cap);
+    }
+    let scores = call.node.outputs.get(3).is_some_and(|name| !name.is_empty());
+    if scores {
+        op = op.scores(match call.int("qk_matmul_output_mode", 0) {
+            0 => ScoreStage::Products,
+            1 => ScoreStage::Capped,
+            2 => ScoreStage::Masked,
+            _ => ScoreStage::Weights,
+        });
+    }
     let mut mask = mask_of(call, [b, h, t, s])?;
     let lengths =
         call.input(6).map(|x| super::numbers(&x.data).iter().map(|&n| n as u32).collect::<Vec<_>>());
@@ -112,21 +117,28 @@ where
     if let Some(lengths) = &on_device.1 {
         with = with.with_lengths(lengths);
     }
-    let [q, keys, values] = [&q, &k, &v].map(|x| elements::<T>(&padded(x, size)));
+    let [q, keys, values] = [&q, &k, &v].map(|x| elements::<T>(x));
     let (dq, dk, dv) = (gpu.upload(&q)?, gpu.upload(&keys)?, gpu.upload(&values)?);
-    let output = gpu.alloc::<T>(q.len())?;
+    let (output, on_scores) = (gpu.alloc::<T>(b * h * t * e)?, gpu.alloc::<f32>(b * h * t * s)?);
+    if scores {
+        with = with.with_scores(&on_scores);
+    }
     let mut rec = gpu.recorder();
     with.record(&mut rec, &dq, &dk, &dv, &output)?;
     rec.submit()?;
     let inputs = AttentionInputs { table: None, lengths: lengths.as_deref(), mask: mask.as_deref() };
     let bound = attention_bound(&op, &q, &keys, &values, inputs);
-    let front = |x: &[f64]| x.chunks(size).flat_map(|row| row[..of_v].to_vec()).collect::<Vec<_>>();
-    let dims = vec![b, h, t, of_v];
-    let mut y = Array { dims, values: front(&numbers(&output.read()?)), bound: front(&bound) };
+    let mut y = Array { dims: vec![b, h, t, e], values: numbers(&output.read()?), bound };
     if flat {
-        y = y.permuted(&[0, 2, 1, 3]).reshaped(vec![b, t, h * of_v]);
+        y = y.permuted(&[0, 2, 1, 3]).reshaped(vec![b, t, h * e]);
     }
-    Ok([y, k, v].into_iter().take(call.node.outputs.len().max(1)).collect())
+    let mut results = vec![y, k, v];
+    if scores {
+        let bound = attention_scores_bound(&op, &q, &keys, inputs);
+        results.push(Array { dims: vec![b, h, t, s], values: numbers(&on_scores.read()?), bound });
+    }
+    let named = results.into_iter().zip(&call.node.outputs).filter(|(_, name)| !name.is_empty());
+    Ok(named.map(|(x, _)| x).collect())
 }
 
 fn extents(x: &Array) -> Result<[usize; 4], Stop> {
@@ -134,14 +146,5 @@ fn extents(x: &Array) -> Result<[usize; 4], Stop> {
 }
 
 pub(super) fn attention(call: &Call) -> Result<Vec<Array>, Stop> {
-    if call.node.outputs.get(3).is_some_and(|name| !name.is_empty()) {
-        return Err(Stop::out_of_scope(
-            "scores are never in memory, and no result",
-            call.int("qk_matmul_output_mode", 0),
-        ));
-    }
-    if call.float("softcap", 0.0) != 0.0 {
-        return Err(Stop::out_of_scope("scores are not capped", "softcap"));
-    }
     by_type!(call.operand(0)?.0, [f32, f16], "attention does not take", T => attend::<T>(call))
 }

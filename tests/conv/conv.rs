@@ -183,6 +183,8 @@ fn conv_rejects_invalid_arguments() {
     assert_eq!(kind(of(small, [2, 2]).variant("depthwise")), ErrorKind::Unsupported);
     assert_eq!(kind(of([1 << 20, 1 << 20, 4, 4], [2, 2])), ErrorKind::TooLarge);
     assert_eq!(kind(of([1, 1, usize::MAX, 4], [2, 2])), ErrorKind::TooLarge);
+    assert_eq!(kind(of([1 << 61, 1, 1, 1], [1, 1])), ErrorKind::TooLarge);
+    assert_eq!(kind(of([1, 1 << 30, 1 << 15, 1 << 15], [3, 3])), ErrorKind::TooLarge);
     let (x, w) = (gpu.upload(&[0f32; 64]).unwrap(), gpu.upload(&[0f32; 16]).unwrap());
     let plan = of(small, [1, 1]).plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();

@@ -90,6 +90,9 @@ fn every_head_and_tile_size_matches_reference() {
     both([2, 4, 2, 130, 257, 64], |op| op);
     both([2, 4, 1, 200, 128, 128], |op| op);
     both([1, 1, 1, 1, 1, 64], |op| op);
+    // No keys, then no queries.
+    both([1, 2, 1, 70, 0, 64], |op| op);
+    both([1, 2, 1, 0, 9, 64], |op| op);
 }
 
 #[test]

@@ -209,6 +209,29 @@ fn activations_match_reference_in_every_variant() {
 }
 
 #[test]
+fn alpha_and_beta_of_an_operand_match_reference_in_every_variant() {
+    for device in devices() {
+        for [batch, m, n, k] in [[3, 36, 24, 8], [2, 21, 33, 13]] {
+            for variant in names(m, n).filter(|v| device.main || ["auto", "register"].contains(v)) {
+                let shape = Shape { batch, m, n, k, trans: [false, false], gap: Some(0) };
+                let Data { a, b, c } = shape.random::<f32>(1);
+                let op = shape.op().alpha(2.0).beta(-0.5);
+                let want = gemm_batched(&op, &a, &b, None, &c).unwrap();
+                let bound = gemm_batched_bound(&op, &a, &b, None, &c).unwrap();
+                let [a, b, c] = [a, b, c].map(|x| device.gpu.upload(&x).unwrap());
+                let scalars = device.gpu.upload(&[2.0f32, -0.5]).unwrap();
+                let plan = shape.op().with_scalars().variant(variant).plan::<f32>(&device.gpu).unwrap();
+                let mut rec = device.gpu.recorder();
+                plan.with_scalars(&scalars).record(&mut rec, &a, &b, &c).unwrap();
+                rec.submit().unwrap();
+                let what = format!("{}: {variant} {shape:?}", device.label);
+                assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_row_or_column_bias_matches_reference_in_every_variant() {
     for device in devices() {
         for [batch, m, n, k] in [[3, 36, 24, 8], [2, 21, 33, 13]] {

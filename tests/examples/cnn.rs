@@ -13,7 +13,6 @@ mod parts {
     use super::super::common;
 
     pub(super) mod cli;
-    pub(super) mod curve;
     pub(super) mod learn;
     pub(super) mod models;
     pub(super) mod weights;

@@ -210,7 +210,7 @@ fn train_learns_a_text_and_writes_a_line() {
     let file = folder.file("a.txt", "the cat sat on the mat. ".repeat(20).as_bytes());
     let (program, name, picture) = (Example("decode", cli::run), path(&file), folder.0.join("loss.svg"));
     let small = ["--width", "32", "--heads", "4", "--context", "24", "--rate", "0.01", "--steps", "60"];
-    let more = ["--batch", "4", "--length", "24", "--picture", path(&picture)];
+    let more = ["--batch", "4", "--length", "24", "--curve", path(&picture)];
     let out = program.succeeds(&[&["train", name], &small[..], &more].concat());
     let losses: Vec<f32> = (out.lines().filter(|line| line.starts_with("step ")))
         .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
@@ -228,7 +228,7 @@ fn train_learns_a_text_and_writes_a_line() {
         (&["train", name, "--context", "480"], "480 bytes of 11 kinds are too few"),
         (&["train", name, "--steps", "0"], "--steps 0"),
         (&["train", name, "--rate", "-1"], "rate"),
-        (&["train", name, "--picture", "loss.txt"], ".svg or .png"),
+        (&["train", name, "--curve", "loss.txt"], ".svg or .png"),
         (&["train", "nowhere.txt"], "nowhere.txt"),
     ]);
 }

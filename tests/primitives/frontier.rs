@@ -62,7 +62,7 @@ fn a_search_makes_its_levels_without_a_count_on_the_host() {
     const DEPTH: usize = 9;
     let mut level = vec![0u32];
     for _ in 0..DEPTH {
-        let splits = |item: &&u32| *item % 5 != 0 && **item < 500 || **item == 0;
+        let splits = |item: &&u32| !item.is_multiple_of(5) && **item < 500 || **item == 0;
         level = level.iter().filter(splits).flat_map(|item| [2 * item + 1, 2 * item + 2]).collect();
     }
     assert!(level.len() > 10);

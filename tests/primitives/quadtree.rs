@@ -96,7 +96,7 @@ fn random_sides_scale_as_on_the_processor() {
     let Some(gpu) = gpu() else { return };
     let mut random = Random::new(8);
     for _ in 0..sample(&[(); 200], 25).len() {
-        let side = f32::from_bits(((27 + random.next() % 200) << 23 | random.next() % (1 << 23)) as u32);
+        let side = f32::from_bits((((27 + random.next() % 200) << 23) | (random.next() % (1 << 23))) as u32);
         let points: Vec<_> = (0..64).map(|_| [random.unit() as f32 * side, side]).collect();
         let op = Quadtree::new(64).capacity(1).square([0.0; 2], side);
         let want = quadtree(&points, ([0.0; 2], side), 1, 16, usize::MAX);

@@ -6,7 +6,7 @@ use crate::support::Sample;
 use half::f16;
 use tilework::Element;
 use tilework::attention::Paging;
-use tilework::attention::{Attention, AttentionBackward, KvAppend, KvType};
+use tilework::attention::{Attention, AttentionBackward, KvAppend, KvType, ScoreStage};
 use tilework::program::Op;
 use tilework::reference::{self, AttentionInputs};
 
@@ -27,10 +27,19 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         Attention: Op<T>,
     {
         let variant = draw.variant(Attention::variants());
-        let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(1, 40), draw.length(1, 60));
+        let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(0, 40), draw.length(0, 60));
         let h = g * draw.option(&[1, 2, 3]);
-        let d = draw.option(&[16, 40, 64]);
-        let mut op = Attention::new([b, h, t, d], [g, s]).variant(variant);
+        let d = draw.option(&[16, 40, 64, 7, 33, 100]);
+        let e = draw.option(&[d, d, 24, 9, 100]);
+        let mut op = Attention::new([b, h, t, d], [g, s]).value_size(e).variant(variant);
+        if draw.option(&[false, false, true]) {
+            op = op.softcap(1.5);
+        }
+        let stages = [None, None].into_iter().chain(ScoreStage::ALL.map(Some)).collect::<Vec<_>>();
+        let stage = draw.option(&stages).filter(|_| ["auto", "naive"].contains(&variant));
+        if let Some(stage) = stage {
+            op = op.scores(stage);
+        }
         op = op.kv(if K::DTYPE == f16::DTYPE { KvType::F16 } else { KvType::F32 });
         if draw.option(&[false, true]) && t <= s {
             op = op.causal();
@@ -60,13 +69,13 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
             op = op.masked([1, 1]);
         }
         let q = draw.numbers::<T>(b * h * t * d);
-        let (mut k, mut v) = (draw.numbers::<K>(rows * d), draw.numbers::<K>(rows * d));
+        let (mut k, mut v) = (draw.numbers::<K>(rows * d), draw.numbers::<K>(rows * e));
         // Entries past a length are arbitrary.
         for (b, len) in lengths.iter().flatten().enumerate().filter(|_| paged.is_none()) {
             for pair in b * g..(b + 1) * g {
-                let behind = (pair * s + *len as usize) * d..(pair + 1) * s * d;
-                k[behind.clone()].fill(K::from_f64(f64::NAN));
-                v[behind].fill(K::from_f64(f64::NAN));
+                let (from, to) = (pair * s + *len as usize, (pair + 1) * s);
+                k[from * d..to * d].fill(K::from_f64(f64::NAN));
+                v[from * e..to * e].fill(K::from_f64(f64::NAN));
             }
         }
         let inputs = AttentionInputs {
@@ -82,14 +91,19 @@ pub(super) fn attention(draw: &mut Draw) -> Case {
         let small = 3.0 * s as f64 / (1 << 24) as f64;
         let rounded =
             bound.iter().zip(sizes).map(|(b, size)| 4.0 * b + size.to_f64() / 1000.0 + small).collect();
-        let mut case = Case::new::<T>(op).given(&q).given(&k).given(&v);
+        let mut case = Case::new::<T>(op.clone()).given(&q).given(&k).given(&v);
         for list in [&table_of, &lengths].into_iter().flatten() {
             case = case.given(list);
         }
         if let Some(mask) = &mask {
             case = case.given(mask);
         }
-        case.close(&want, bound).on_matrices(rounded)
+        let case = case.close(&want, bound).on_matrices(rounded);
+        if stage.is_none() {
+            return case;
+        }
+        let scores = reference::attention_scores(&op, &q, &k, inputs);
+        case.close(&scores, reference::attention_scores_bound(&op, &q, &k, inputs))
     }
     let forms: [fn(&mut Draw) -> Case; 3] = [of::<f32, f32>, of::<f16, f16>, of::<f32, f16>];
     draw.option(&forms)(draw)
@@ -103,16 +117,16 @@ pub(super) fn attention_backward(draw: &mut Draw) -> Case {
         let variant = draw.variant(AttentionBackward::variants());
         let (b, g, t, s) = (draw.length(1, 2), draw.length(1, 2), draw.length(1, 70), draw.length(1, 70));
         let h = g * draw.option(&[1, 2, 3]);
-        let d = draw.option(&[16, 40, 64]);
-        let mut op = AttentionBackward::new([b, h, t, d], [g, s]).variant(variant);
+        let (d, e) = draw.option(&[(16, 16), (40, 40), (64, 64), (9, 9), (7, 20)]);
+        let mut op = AttentionBackward::new([b, h, t, d], [g, s]).value_size(e).variant(variant);
         if draw.option(&[false, true]) {
             op = op.causal();
         }
         if draw.option(&[false, false, true]) {
             op = op.window(draw.pick(&[9, 1, 50]));
         }
-        let [q, dy] = [(); 2].map(|()| draw.special::<T>(b * h * t * d));
-        let [k, v] = [(); 2].map(|()| draw.special::<T>(b * g * s * d));
+        let [q, dy] = [d, e].map(|size| draw.special::<T>(b * h * t * size));
+        let [k, v] = [d, e].map(|size| draw.special::<T>(b * g * s * size));
         let want = reference::attention_backward(&op, &q, &k, &v, &dy);
         let bound = reference::attention_backward_bound(&op, &q, &k, &v, &dy);
         let case = Case::new::<T>(op).given(&q).given(&k).given(&v).given(&dy);
@@ -127,9 +141,10 @@ pub(super) fn kv_append(draw: &mut Draw) -> Case {
         KvAppend: Op<T>,
     {
         let variant = draw.variant(KvAppend::variants());
-        let (b, g, n, s) = (draw.length(1, 4), draw.length(1, 4), draw.length(1, 5), draw.length(1, 50));
-        let d = draw.option(&[16, 24, 64]);
-        let mut op = KvAppend::new([b, g, n, d], s).variant(variant);
+        let (b, g, n, s) = (draw.length(1, 4), draw.length(1, 4), draw.length(0, 5), draw.length(0, 50));
+        let d = draw.option(&[16, 24, 64, 7, 33]);
+        let e = draw.option(&[d, d, 20, 5]);
+        let mut op = KvAppend::new([b, g, n, d], s).value_size(e).variant(variant);
         let (mut table_of, mut rows) = (None, b * g * s);
         if draw.option(&[false, true]) {
             let (table, pages) = table(draw, b, s.div_ceil(16));
@@ -138,14 +153,14 @@ pub(super) fn kv_append(draw: &mut Draw) -> Case {
         }
         // Some past the end.
         let lengths: Vec<u32> = (0..b).map(|_| (draw.random().next() % (s as u64 + 2)) as u32).collect();
-        let new = [0, 1].map(|_| draw.special::<T>(b * g * n * d));
+        let new = [d, e].map(|size| draw.special::<T>(b * g * n * size));
         let mut case = Case::new::<T>(op.clone()).given(&new[0]).given(&new[1]);
         if let Some(table) = &table_of {
             case = case.given(table);
         }
         case = case.given(&lengths);
-        for new in &new {
-            let before = draw.special::<T>(rows * d);
+        for (new, size) in new.iter().zip([d, e]) {
+            let before = draw.special::<T>(rows * size);
             let mut after: Vec<f32> = wide(&before).iter().map(|x| *x as f32).collect();
             reference::kv_append(&op, new, &lengths, table_of.as_deref(), &mut after);
             let len = after.len();

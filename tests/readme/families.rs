@@ -35,7 +35,7 @@ fn family_of(row: &Value) -> &'static str {
     let (op, dtype) = (text(row, "op"), text(row, "dtype"));
     match op {
         "attention" if by_cuda(row) => "attention, by CUDA",
-        "attention" => "attention",
+        "attention" | "attention-backward" => "attention",
         "gemm" if by_cuda(row) => "matrix products, by CUDA",
         "gemm" if dtype != "f32" => "matrix products, tensor cores",
         _ => {

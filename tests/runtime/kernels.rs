@@ -25,7 +25,7 @@ fn wgsl_errors_name_file_and_line() {
         (whole("let x = y;"), &["mine.wgsl:3", "y"]),
         (whole("let x: u32 = 1.5f;"), &["mine.wgsl:3"]),
         (whole("#include nothing"), &["mine.wgsl:3", "#include"]),
-        (whole("") + "#import op/none\n", &["mine.wgsl:5", "op/none", "op/add"]),
+        (whole("") + "#import op/adds\n", &["mine.wgsl:5", "op/adds", "op/add,"]),
         (whole("") + "var<storage, read_write> x: array<f32>;", &["mine.wgsl"]),
         (String::new(), &["mine.wgsl", "`k`"]),
         ("}{".into(), &["mine.wgsl:1"]),

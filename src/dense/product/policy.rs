@@ -75,7 +75,7 @@ const COOP_SPLIT: &[Division] = &[
 const SMALL_PACES: [(usize, u32); 3] = [(40 * 40, 22), (52 * 52, 31), (SMALL_SIDE * SMALL_SIDE, 43)];
 
 /// The time of `register` over what its paces, those of single products, predict for batches. Fitted to 73 batches.
-const BATCHED_REGISTER: f64 = 1.25;
+const BATCHED_REGISTER: f64 = 1.3;
 
 /// The shortest slice of k.
 const MIN_SLICE: usize = 64;

@@ -88,7 +88,8 @@ pub(crate) fn seconds(rates: &Rates, work: &Work, division: &Division, slices: u
     // The slabs are written, read, and become C.
     let slabs =
         if slices > 1.0 { PASS + slices * SLAB + rates.copy(8.0 * slices * batch * m * n) } else { 0.0 };
-    LAUNCH + compute.max(memory(rates, work, rows, columns)) + slabs
+    let seconds = LAUNCH + compute.max(memory(rates, work, rows, columns)) + slabs;
+    if slices > 1.0 { SCRATCH * seconds } else { seconds }
 }
 
 /// Seconds of one thread for each element of C. On an H100 (Vulkan, driver 580.159.04) batches of 2^24 elements take
@@ -124,6 +125,9 @@ fn memory(rates: &Rates, work: &Work, rows: f64, columns: f64) -> f64 {
     let moved = rates.copy(work.factors + batch * m * n * work.result_bytes * stores);
     moved.max(passed / (rates.bytes * CACHE_RATE))
 }
+
+/// By how much a way that takes scratch must be faster.
+const SCRATCH: f64 = 1.05;
 
 /// Tiles of a processor from which the last ones do not matter.
 const EVEN: f64 = 3.0;

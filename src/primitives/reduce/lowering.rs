@@ -154,8 +154,9 @@ impl<'a> ReduceLowering<'a> {
         program.cost = Cost::of(rows as f64 * n.saturating_sub(1) as f64, &program.operands);
         program.determinism = determinism;
         let size = (dtype.size() * monoid.inputs()) as u64;
-        // Up to 767 bytes may precede a chunk, where `chunk_room` has counted 255.
-        let chunks = split(rows, n, profile.chunk_room().saturating_sub(512) / size);
+        // Up to 767 bytes may precede a chunk of elements of 12, where `chunk_room` has counted 255.
+        let before = if size == 12 { 512 } else { 0 };
+        let chunks = split(rows, n, profile.chunk_room().saturating_sub(before) / size);
         Ok(Self { monoid, dtype, output, rows, n, way, profile, chunks, program })
     }
 

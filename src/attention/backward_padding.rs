@@ -1,0 +1,63 @@
+//! Head sizes that a variant does not take: rows padded with zeros, which change no gradient.
+
+use super::attention_backward::AttentionBackward;
+use super::backward_layout::GradientLowering;
+use crate::error::Result;
+use crate::program::{Grid, Kernel, Program, Resource, element_fragment, kernel_params};
+use crate::shader::Spec;
+
+kernel_params! {
+    struct PadParams { len: u32 }
+}
+
+const WORKGROUP_SIZE: u32 = 256;
+
+/// Lowers the op for heads of `size` elements, between copies to scratch and back.
+pub(super) fn lower(
+    padded: &AttentionBackward,
+    of: &GradientLowering<'_>,
+    program: &mut Program,
+) -> Result<()> {
+    let inner = padded.lower_as(of.dtype, of.profile)?;
+    let size = padded.forward.head_size;
+    // Operands: q, k, v, dy, dq, dk, dv. q and k have heads, v and dy values.
+    let own = |at: usize| if [2, 3, 6].contains(&at) { of.op.value_size } else { of.op.forward.head_size };
+    let rows: Vec<usize> = inner.operands.iter().map(|operand| operand.len / size).collect();
+    let scratch: Vec<Resource> =
+        inner.operands.iter().map(|operand| program.scratch(operand.bytes()).resource).collect();
+    let pairs = |at: usize| ((Resource::Operand(at), own(at)), (scratch[at], size));
+    for (at, &rows) in rows.iter().enumerate().take(4) {
+        let (operand, padded) = pairs(at);
+        copy(of, rows, operand, padded, program);
+    }
+    program.append(inner, &scratch);
+    for (at, &rows) in rows.iter().enumerate().skip(4) {
+        let (operand, padded) = pairs(at);
+        copy(of, rows, padded, operand, program);
+    }
+    Ok(())
+}
+
+/// Copies rows of one size to rows of another.
+fn copy(
+    of: &GradientLowering<'_>,
+    rows: usize,
+    (input, from): (Resource, usize),
+    (output, to): (Resource, usize),
+    program: &mut Program,
+) {
+    let spec = Spec::new()
+        .constant("WORKGROUP_SIZE", WORKGROUP_SIZE)
+        .constant("FROM", from as u32)
+        .constant("TO", to as u32)
+        .slot("element", element_fragment(of.dtype));
+    let kernel = program.kernel(Kernel::of_file("attention/attention_backward_pad", spec));
+    let bytes = |row: usize| (row * of.dtype.size()) as u64;
+    for chunk in of.profile.aligned_chunks(rows as u64, bytes(from.max(to))) {
+        let len = chunk.count * to as u64;
+        let words = len.div_ceil(4 / of.dtype.size() as u64);
+        let bindings = vec![chunk.of(input, bytes(from)), chunk.of(output, bytes(to))];
+        let grid = Grid::fold(words.div_ceil(WORKGROUP_SIZE.into()));
+        program.dispatch(kernel, &PadParams { len: len as u32 }, bindings, grid);
+    }
+}
