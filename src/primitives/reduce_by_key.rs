@@ -46,6 +46,19 @@ use std::marker::PhantomData;
 /// [`with_keys`](ReduceByKey::with_keys) selects i32 or f32. Float keys are compared by value: -0 equals +0, and
 /// NaN equals nothing. A run has the bits of its first key.
 ///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, MinMax};
+///
+/// let gpu = Gpu::new()?;
+/// let (keys, prices) = (gpu.upload(&[7u32, 7, 7, 3])?, gpu.upload(&[2.5f32, 1.0, 4.0, 6.0])?);
+/// let (keys, ranges, count) = gpu.reduce_by_key(&keys, &prices, MinMax)?;
+/// assert_eq!(count.read()?, [2]);
+/// assert_eq!(keys.slice(..2)?.read()?, [7, 3]);
+/// assert_eq!(ranges.slice(..2 * 2)?.read()?, [1.0, 4.0, 6.0, 6.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
 /// # Precision and determinism
 /// As [`Scan`](crate::Scan) of each run by itself. `auto` and `hierarchical` give the same bits in every run on the
 /// same device. In the variant `lookback` the rounding of runs that span tiles may vary (floating sums and
@@ -54,7 +67,7 @@ use std::marker::PhantomData;
 /// # Cost
 /// About `2 n` operations. `lookback` reads every key and value once, in two dispatches. `hierarchical` takes
 /// three: it reads keys twice, and the values of the last run of each tile once more. One dispatch if one tile
-/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`.
+/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
@@ -63,6 +76,7 @@ use std::marker::PhantomData;
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
@@ -197,7 +211,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             })*)*};
         }
         if n <= 100_000 {
-            lower! { Affine::maps(), u32 => f32; MinMax, i32 => i32, f32; StateOp::new(STATE_SAMPLE), u32 => u32; }
+            lower! { Affine::maps(), u32 => f32; MinMax, i32 => i32; MinMax, f32 => f32; StateOp::new(STATE_SAMPLE), u32 => u32; }
         }
         lower! { Sum, u32 => f32, u32; Max, f32 => f32; Min, i32 => i32; Prod, f32 => i32; custom.clone(), u32 => f32; }
     }

@@ -52,7 +52,23 @@ use half::f16;
 /// # Types
 /// f32, f16, i32 and u32, with [`Sum`], [`Prod`], [`Min`], [`Max`] and [`CustomOp`], which need not commute. Operators
 /// over a state: [`MinMax`] and [`StateOp`] take f32, i32 and u32, [`MeanVariance`], [`LogSumExp`] and [`Affine`] f32.
-/// Their elements and results may have several numbers each, one after another; `n` counts elements.
+/// Their elements and results may have several numbers each, one after another; `n` counts elements. A linear
+/// recurrence, for one:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// // y = 0.5 y + x, from pairs of factor and summand.
+/// let (maps, y) = (gpu.upload(&[0.5f32, 8.0, 0.5, 0.0, 0.5, 1.0])?, gpu.alloc::<f32>(3)?);
+/// let smoothed = Scan::new(Affine::recurrence(), 3).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// smoothed.record(&mut rec, &maps, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [8.0, 4.0, 3.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Precision and determinism
 /// Floats are combined in f32; f16 results are rounded once, at the end. The error of a sum is at most `depth *
@@ -64,7 +80,7 @@ use half::f16;
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element once, all others twice. Scratch: two words for each tile
-/// of 2048 to 32768 elements (the ladder variants: of 256 words). `lookback` takes two dispatches, the others
+/// of 2048 to 32768 elements (the ladder variants: of 256 words), and for a state as many times its words. `lookback` takes two dispatches, the others
 /// three; one dispatch if one tile holds everything; and the same again for each further chunk.
 ///
 /// # Variants
@@ -85,6 +101,7 @@ use half::f16;
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm

@@ -39,14 +39,26 @@ use crate::program::{
 ///
 /// # Types, precision and determinism
 /// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order, also over a
-/// state, whose values and results may have several numbers. The same
-/// device gives the same bits in every run, except for operators that round in the variant `lookback`, which
-/// [`deterministic`](SegmentedReduce::deterministic) rules out. NaN and infinities stay within their segment.
+/// state, whose values and results may have several numbers. The same device gives the same bits in every run, except
+/// for operators that round in the variant `lookback`, which [`deterministic`](SegmentedReduce::deterministic) rules
+/// out. NaN and infinities stay within their segment. Mean and variance of each segment, for one:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, MeanVariance};
+///
+/// let gpu = Gpu::new()?;
+/// let (x, heads) = (gpu.upload(&[1.0f32, 3.0, 5.0, 5.0])?, gpu.upload(&[1u32, 0, 1, 0])?);
+/// let (statistics, count) = gpu.segmented_reduce(&x, &heads, MeanVariance::population())?;
+/// assert_eq!(count.read()?, [2]);
+/// assert_eq!(statistics.slice(..2 * 2)?.read()?, [2.0, 1.0, 5.0, 0.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Cost
 /// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches. `hierarchical` takes
 /// three: it reads flags twice, and the values of the last segment of each tile once more. One dispatch if one tile
-/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`.
+/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
@@ -55,6 +67,7 @@ use crate::program::{
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///

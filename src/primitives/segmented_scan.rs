@@ -40,14 +40,25 @@ use half::f16;
 /// [`exclusive`](SegmentedScan::exclusive) leaves out the element itself: a segment begins with the identity.
 ///
 /// # Types, precision and determinism
-/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator, also over a state, whose elements and
-/// results may have several numbers. In the variant `lookback` the
-/// rounding of segments that span tiles may vary from run to run, which
-/// [`deterministic`](SegmentedScan::deterministic) rules out. NaN and infinities stay within their segment.
+/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator, also over a state of f32, i32 or u32,
+/// whose elements and results may have several numbers. In the variant `lookback` the rounding of segments that span
+/// tiles may vary from run to run, which [`deterministic`](SegmentedScan::deterministic) rules out. NaN and infinities
+/// stay within their segment. A range so far, for one:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, MinMax};
+///
+/// let gpu = Gpu::new()?;
+/// let (x, heads) = (gpu.upload(&[5i32, 7, -2, 4])?, gpu.upload(&[1u32, 0, 1, 0])?);
+/// let ranges = gpu.inclusive_segmented_scan(&x, &heads, MinMax)?;
+/// assert_eq!(ranges.read()?, [5, 5, 5, 7, -2, -2, -2, 4]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048
-/// to 32768 elements. `lookback` takes two dispatches, `hierarchical` three; one dispatch if one tile holds
+/// to 32768 elements; a state takes as many times its words. `lookback` takes two dispatches, `hierarchical` three; one dispatch if one tile holds
 /// everything; and the same again for each further chunk.
 ///
 /// # Variants
@@ -57,6 +68,7 @@ use half::f16;
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///

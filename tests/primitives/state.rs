@@ -251,8 +251,17 @@ fn state_of(x: T) -> State { return State(x, 1u); }
 fn state_combine(a: State, b: State) -> State { return State(a.sum + b.sum, a.count + b.count); }
 fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
     let profile = tilework::program::DeviceProfile::webgpu_defaults();
-    let lowered = |text: &str| Op::<f32>::lower(&Reduce::new(StateOp::new(text), 9), &profile);
-    assert!(lowered(text).is_ok());
+    let lowered = |text: &str| {
+        let op = StateOp::new(text);
+        [
+            Op::<f32>::lower(&Reduce::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&Scan::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&SegmentedScan::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&SegmentedReduce::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&ReduceByKey::new(op, 9), &profile),
+        ]
+    };
+    assert!(lowered(text).iter().all(Result::is_ok));
     for (part, other, want) in [
         ("sum: f32, count", "sum: vec2<f32>, count", "<user state>:1"),
         ("count: u32 }", "count: u32, a: u32, b: u32, c: u32 }", "<user state>:2"),
@@ -265,17 +274,17 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
         ("fn state_result", "fn other_result", "define `fn state_result"),
         ("struct State", "struct Other", "State"),
     ] {
-        let e = lowered(&text.replace(part, other)).expect_err(part);
-        assert_eq!(e.kind(), ErrorKind::Shader, "{e}");
-        assert!(e.to_string().contains(want), "{part}: {e}");
+        for e in lowered(&text.replace(part, other)).map(|r| r.expect_err(part)) {
+            assert_eq!(e.kind(), ErrorKind::Shader, "{e}");
+            assert!(e.to_string().contains(want), "{part}: {e}");
+        }
     }
     let wide =
         "struct State { a: vec2<f32> }\nfn state_identity() -> State { return State(vec2<f32>(0.0)); }";
-    let e = lowered(wide).unwrap_err();
-    assert!(
-        e.to_string().contains("<user state>:1: the member `a` of `State` is not f32, i32 or u32"),
-        "{e}"
-    );
+    for e in lowered(wide).map(Result::unwrap_err) {
+        let want = "<user state>:1: the member `a` of `State` is not f32, i32 or u32";
+        assert!(e.to_string().contains(want), "{e}");
+    }
     let refused = |r: Result<Program>| r.unwrap_err().kind();
     assert_eq!(refused(Op::<f32>::lower(&Reduce::new(MinMax, 0), &profile)), ErrorKind::Shape);
     assert_eq!(
@@ -289,6 +298,7 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
     let Some(gpu) = crate::support::gpu() else { return };
     let odd = gpu.upload(&[1.0f32; 5]).unwrap();
     assert_eq!(gpu.reduce(&odd, Affine::maps()).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(gpu.inclusive_scan(&odd, Affine::maps()).unwrap_err().kind(), ErrorKind::Shape);
 }
 
 /// `(exclusive, reverse)`.
@@ -445,6 +455,59 @@ fn segments_and_runs_match_reference() {
                     rec.submit().unwrap();
                     read(&format!("{what}, by key"));
                 });
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_and_runs_by_own_states_keep_order() {
+    let n = 30_011;
+    let bits: Vec<u32> = (0..n).map(|i| u32::from(i % 37 != 5 && i % 11 != 3)).collect();
+    let words: Vec<u32> = Random::new(3).elements(n * 3);
+    let heads: Vec<u32> = (0..n).map(|i| u32::from(i % 977 == 400 || i % 8192 < 3)).collect();
+    let keys: Vec<u32> = heads.iter().scan(0, |key, head| Some((*key += head, *key).1)).collect();
+    let starts: Vec<usize> = (0..n).filter(|&i| heads[i] != 0 || i == 0).chain([n]).collect();
+    let segments = || starts.windows(2).map(|s| s[0]..s[1]);
+    let runs: Vec<f64> = segments().flat_map(|s| longest_runs(&bits[s])[1..].to_vec()).collect();
+    let mut sums = words.clone();
+    for i in segments().flat_map(|s| 3 * (s.start + 1)..3 * s.end) {
+        sums[i] = sums[i].wrapping_add(sums[i - 3]);
+    }
+    let last = |all: &[f64], each: usize| -> Vec<f64> {
+        segments().flat_map(|s| all[(s.end - 1) * each..s.end * each].to_vec()).collect()
+    };
+    for device in devices() {
+        let gpu = &device.gpu;
+        let [x, words, h, k] = [&bits, &words, &heads, &keys].map(|data| gpu.upload(data).unwrap());
+        for (variant, leave_out) in [("hierarchical", 0), ("lookback", 0), ("lookback", 2)] {
+            for (op, x, want, each) in
+                [(longest_run(), &x, &runs, 1), (triples(), &words, &numbers(&sums), 3)]
+            {
+                let what = format!("{}: {variant}, {leave_out}, {each}", device.label);
+                let zeros = vec![0.0; n * each];
+                let [y, out, count] = [n * each, n, 1].map(|len| gpu.alloc::<u32>(len).unwrap());
+                let scan = SegmentedScan::new(op.clone(), n).variant(variant).leave_out_posts(leave_out);
+                let reduce = SegmentedReduce::new(op.clone(), n).variant(variant).leave_out_posts(leave_out);
+                let by_key = ReduceByKey::new(op, n).variant(variant).leave_out_posts(leave_out);
+                let mut rec = gpu.recorder();
+                scan.plan::<u32>(gpu).unwrap().record(&mut rec, x, &h, &y).unwrap();
+                rec.submit().unwrap();
+                assert_close(&what, &numbers(&y.read().unwrap()), want, &zeros);
+                let want = last(want, each);
+                let check = |what: &str| {
+                    assert_eq!(count.read().unwrap()[0] as usize * each, want.len(), "{what}");
+                    let got = y.slice(..want.len()).unwrap().read().unwrap();
+                    assert_close(what, &numbers(&got), &want, &zeros[..want.len()]);
+                };
+                let mut rec = gpu.recorder();
+                reduce.plan::<u32>(gpu).unwrap().record(&mut rec, x, &h, &y, &count).unwrap();
+                rec.submit().unwrap();
+                check(&format!("{what}, reduce"));
+                let mut rec = gpu.recorder();
+                by_key.plan::<u32>(gpu).unwrap().record(&mut rec, &k, x, &out, &y, &count).unwrap();
+                rec.submit().unwrap();
+                check(&format!("{what}, by key"));
             }
         }
     }
