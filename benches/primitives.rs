@@ -402,6 +402,17 @@ fn segmented_scan(bench: &mut Bench) -> Result<()> {
             bench.op::<f32>(&SegmentedScan::new(Sum, n).variant(variant.name), size, &[&x, &heads, &y])?;
         }
     }
+    for length in [8, 1000] {
+        let run = std::cell::Cell::new(0u32);
+        let keys = random(&gpu, n, |b| {
+            run.set(run.get().wrapping_add(u32::from(b.is_multiple_of(length))));
+            run.get()
+        })?;
+        for variant in ScanByKey::variants() {
+            let size = format!("{n} runs of {length}");
+            bench.op::<f32>(&ScanByKey::new(Sum, n).variant(variant.name), size, &[&keys, &x, &y])?;
+        }
+    }
     Ok(())
 }
 

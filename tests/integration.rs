@@ -143,6 +143,7 @@ mod primitives {
     mod reduce_by_key;
     mod run_length;
     mod scan;
+    mod scan_by_key;
     mod segmented_reduce;
     mod segmented_scan;
     mod select;

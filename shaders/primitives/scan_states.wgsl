@@ -1,6 +1,10 @@
 // Elements of IN_WORDS words with results of OUT_WORDS, for scan_tiles. In place of a vec4 a thread holds a unit of UNIT
 // elements, as many as one vector of at most 4 words has, of input and of output: neighbouring lanes load and store
 // neighbouring vectors. The last 64 units or less come as single words.
+#if KEYS
+#import primitives/differs
+#endif
+
 const UNIT: u32 = 2u;
 alias In = vec2<u32>;
 alias Out = vec4<u32>;
@@ -22,12 +26,23 @@ alias Out = vec4<u32>;
 // What a thread holds: a unit's words, and which of its elements begin a segment, in the order of the scan.
 struct Loaded { words: In, heads: u32 }
 
+#if HEADS
+// Whether element `e` begins a segment: by its flag, or as its key is another than the one before.
+fn begins(e: u32) -> bool {
+#if KEYS
+    return differs(heads[e], heads[max(e, 1u) - 1u]);
+#else
+    return heads[e] != 0u;
+#endif
+}
+#endif
+
 fn unit_heads(q: u32) -> u32 {
 #if HEADS
     // The first of all elements begins a segment, whatever its flag.
     var bits = u32(q == 0u && params.first_element == 0u);
     for (var i = 0u; i < UNIT; i++) {
-        bits |= u32(heads[min(UNIT * q + i, params.elements - 1u)] != 0u) << i;
+        bits |= u32(begins(min(UNIT * q + i, params.elements - 1u))) << i;
     }
     return bits;
 #else

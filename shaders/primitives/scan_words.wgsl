@@ -1,6 +1,7 @@
 // Elements of one word or less, for scan_tiles: vec4 of words, and the last 256 bytes or less as single words.
+// The importer imports primitives/scan_element.
 #if HEADS
-#import primitives/segmented_scan_heads
+#import primitives/segmented_scan_heads as heads
 #endif
 
 const VEC4_ITEMS: u32 = 4u * PACK;

@@ -8,7 +8,7 @@
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
 //! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
-//! | prefixes that restart at flags | [`SegmentedScan`] |
+//! | prefixes that restart at flags, or where a key changes | [`SegmentedScan`], [`ScanByKey`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
 //! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
@@ -33,6 +33,7 @@ mod reduce_by_key;
 mod run_length;
 mod runs;
 mod scan;
+mod scan_by_key;
 mod segmented_reduce;
 mod segmented_scan;
 mod select;
@@ -54,6 +55,7 @@ pub use reduce::Reduce;
 pub use reduce_by_key::ReduceByKey;
 pub use run_length::RunLength;
 pub use scan::Scan;
+pub use scan_by_key::ScanByKey;
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use select::Select;
@@ -76,6 +78,7 @@ pub const OPS: &[Operation] = &[
     reduce::INFO,
     scan::INFO,
     segmented_scan::INFO,
+    scan_by_key::INFO,
     histogram::INFO,
     select::INFO,
     partition::INFO,

@@ -1,5 +1,6 @@
 //! Operators that reductions and scans combine elements with.
 
+use super::WORDS;
 use super::state::{Affine, MeanVariance, Monoid, StateOp};
 use crate::array::HostArray;
 use crate::element::{DType, Element};
@@ -263,12 +264,23 @@ pub(super) fn counted_results(each: &[usize]) -> Role {
     each.first().map_or(Role::Counted, |numbers| Role::CountedRows(*numbers))
 }
 
+/// Reads keys of u32, i32 or f32, and returns their number, too.
+pub(super) fn asked_keys(asked: &mut Asked<'_>) -> Result<(HostArray, usize)> {
+    let (keys, [n]) = asked.array("keys")?;
+    if !WORDS.contains(&keys.dtype()) {
+        let (name, dtype) = (asked.name(), keys.dtype());
+        return Err(err!(Unsupported, "{name}: the keys are {dtype}; convert them to u32, i32 or f32"));
+    }
+    Ok((keys, n))
+}
+
 /// As [`asked_row`], for values of a type of their own, `n` of them.
-pub(super) fn asked_values(asked: &mut Asked<'_>, name: &str, n: usize) -> Result<(HostArray, Role)> {
+pub(super) fn asked_values(asked: &mut Asked<'_>, name: &str, n: usize) -> Result<AskedElements> {
     let (inputs, outputs) = asked_numbers(asked)?;
     let shape = if inputs > 1 { vec![n, inputs] } else { vec![n] };
-    let values = asked.of_own_type(name, &shape)?;
-    Ok((values, if outputs > 1 { Role::CountedRows(outputs) } else { Role::Counted }))
+    let each = if outputs > 1 { vec![outputs] } else { Vec::new() };
+    asked.set("each", &each);
+    Ok(AskedElements { input: asked.of_own_type(name, &shape)?, shape: vec![n], each })
 }
 
 impl Operator {

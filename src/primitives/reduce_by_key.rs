@@ -1,11 +1,11 @@
 //! One result for each run of equal keys.
 
-use super::operator::{Reducer, Sum, asked_values, by_operator, by_state};
+use super::operator::{Reducer, Sum, asked_keys, asked_values, by_operator, by_state, counted_results};
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
 use super::scan::{STATE_SAMPLE, ScanForm};
 use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
 use crate::element::Element;
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::program::{
     Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
     operands,
@@ -179,15 +179,10 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (keys, [n]) = asked.array("keys")?;
-    let (values, results) = asked_values(asked, "values", n)?;
+    let (keys, n) = asked_keys(asked)?;
+    let elements = asked_values(asked, "values", n)?;
+    let (results, values) = (counted_results(&elements.each), elements.input);
     let (of_keys, dtype) = (keys.dtype(), values.dtype());
-    if !WORDS.contains(&of_keys) {
-        return Err(err!(
-            Unsupported,
-            "reduce-by-key: the keys are {of_keys}; convert them to u32, i32 or f32"
-        ));
-    }
     let (form, tile) = (ScanForm::of(asked), tile(asked)?);
     let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, results, Role::Count];
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {

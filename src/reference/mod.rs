@@ -114,6 +114,8 @@ mod run_length;
 #[cfg(feature = "primitives")]
 mod scan;
 #[cfg(feature = "primitives")]
+mod scan_by_key;
+#[cfg(feature = "primitives")]
 mod segmented_reduce;
 #[cfg(feature = "primitives")]
 mod segmented_scan;
@@ -261,6 +263,8 @@ pub use rope::{rope, rope_bound};
 pub use run_length::run_length;
 #[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
+#[cfg(feature = "primitives")]
+pub use scan_by_key::{scan_by_key, scan_by_key_bound};
 #[cfg(feature = "primitives")]
 pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
 #[cfg(feature = "primitives")]

@@ -41,7 +41,7 @@ pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(
 }
 
 /// 1 where a run begins.
-fn heads<K: Copy + PartialEq>(keys: &[K]) -> Vec<u32> {
+pub(super) fn heads<K: Copy + PartialEq>(keys: &[K]) -> Vec<u32> {
     keys.iter().enumerate().map(|(i, key)| u32::from(i == 0 || *key != keys[i - 1])).collect()
 }
 

@@ -37,6 +37,19 @@ pub(in crate::primitives) enum Segments {
     Rows(usize),
     /// Where operand 1 has a flag.
     Heads,
+    /// Where a key of operand 0 differs from the one before.
+    Keys(DType),
+}
+
+impl Segments {
+    /// Returns the operand that says where segments begin.
+    fn labels(self) -> Option<usize> {
+        match self {
+            Self::One | Self::Rows(_) => None,
+            Self::Heads => Some(1),
+            Self::Keys(_) => Some(0),
+        }
+    }
 }
 
 /// Words a thread of the ladder variant `coarsened` scans.
@@ -124,15 +137,18 @@ impl ScanJob<'_> {
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let mut program = Program::new(name, decision);
         program.operands.push(operand("input", dtype, inputs, Access::Read));
-        if self.segments == Segments::Heads {
-            program.operands.push(operand("heads", DType::U32, len, Access::Read));
+        match self.segments {
+            Segments::One | Segments::Rows(_) => {}
+            Segments::Heads => program.operands.push(operand("heads", DType::U32, len, Access::Read)),
+            Segments::Keys(keys) => program.operands.insert(0, operand("keys", keys, len, Access::Read)),
         }
         program.operands.push(operand("output", dtype, outputs, Access::Write));
-        profile.check_buffers(
-            name,
-            &program.operands,
-            "scan chunks, and combine each with the total before it",
-        )?;
+        if let Segments::Keys(_) = self.segments {
+            profile.check_bindings(name, &program.operands, "split the arrays at the start of a run")?;
+        } else {
+            let remedy = "scan chunks, and combine each with the total before it";
+            profile.check_buffers(name, &program.operands, remedy)?;
+        }
         // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
         program.cost = Cost::of(2.0 * len as f64, &program.operands);
@@ -166,7 +182,7 @@ impl ScanLowering<'_> {
     /// Splits the array into chunks that each fit one binding, in the order of the scan.
     fn chunks(&self, tile: u64) -> Result<Vec<ScanChunk>> {
         let (of_input, of_output) = self.element_bytes();
-        let of_heads = if self.job.segments == Segments::Heads { 4 } else { 0 };
+        let of_heads = if self.job.segments.labels().is_some() { 4 } else { 0 };
         let element = of_input.max(of_output).max(of_heads);
         self.profile.check_row(
             self.job.name,
@@ -174,7 +190,11 @@ impl ScanLowering<'_> {
             tile * element,
             "use a variant with smaller tiles",
         )?;
-        let most = self.profile.limits.max_storage_binding / (tile * element) * tile;
+        let most = match self.job.segments {
+            // The first key of a chunk would need the one before. All operands fit a binding.
+            Segments::Keys(_) => self.job.len as u64,
+            _ => self.profile.limits.max_storage_binding / (tile * element) * tile,
+        };
         let of = |chunk: BoundChunk| {
             let BoundChunk { first, count: len } = chunk;
             ScanChunk { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
@@ -202,7 +222,7 @@ impl ScanLowering<'_> {
             first_element: chunk.first as u32,
             row: match self.job.segments {
                 Segments::Rows(n) => n as u32,
-                Segments::One | Segments::Heads => 0,
+                Segments::One | Segments::Heads | Segments::Keys(_) => 0,
             },
             piece: chunk.number as u32,
         }
@@ -300,13 +320,20 @@ impl ScanLowering<'_> {
         };
         let ScanPolicy { workgroup_size, vec4s } = policy;
         let subgroups = self.profile.features.subgroups;
-        let heads = self.job.segments == Segments::Heads;
         let mut spec = self
             .spec()
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("VEC4S", vec4s)
-            .flag("HEADS", heads)
+            .flag("HEADS", self.job.segments.labels().is_some())
             .flag("SUBGROUPS", subgroups);
+        if let Segments::Keys(keys) = self.job.segments {
+            spec = if self.monoid.has_state() {
+                spec.flag("KEYS", true)
+            } else {
+                spec.slot("heads", Fragment::Library("primitives/scan_by_key"))
+            };
+            spec = spec.flag("FLOAT_KEYS", keys.is_float());
+        }
         if self.monoid.has_state() {
             spec = self.with_units(spec, unit);
         }
@@ -380,16 +407,16 @@ impl ScanLowering<'_> {
             };
             [vec4s, Binding { resource, offset: begin + main, size: bytes - main }]
         };
-        let heads = self.job.segments == Segments::Heads;
-        let input = pair(0, of_input);
-        let output = pair(if heads { 2 } else { 1 }, of_output);
-        let heads = match heads {
-            false => Vec::new(),
-            true if self.monoid.has_state() => {
+        let labels = self.job.segments.labels();
+        let input = pair(usize::from(labels == Some(0)), of_input);
+        let output = pair(if labels.is_some() { 2 } else { 1 }, of_output);
+        let heads = match labels {
+            None => Vec::new(),
+            Some(labels) if self.monoid.has_state() => {
                 let (offset, size) = (chunk.first * 4, chunk.len * 4);
-                vec![Binding { resource: Resource::Operand(1), offset, size }]
+                vec![Binding { resource: Resource::Operand(labels), offset, size }]
             }
-            true => pair(1, 4).to_vec(),
+            Some(labels) => pair(labels, 4).to_vec(),
         };
         (vec4s as u32, ScanBindings { input, output, heads })
     }
