@@ -80,8 +80,9 @@ use half::f16;
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element once, all others twice. Scratch: two words for each tile
-/// of 2048 to 32768 elements (the ladder variants: of 256 words), and for a state as many times its words. `lookback` takes two dispatches, the others
-/// three; one dispatch if one tile holds everything; and the same again for each further chunk.
+/// of 2048 to 32768 elements (the ladder variants: of 256 words), and for a state as many times its words. `lookback`
+/// takes two dispatches, the others three; one dispatch if one tile holds everything; and the same again for each
+/// further chunk.
 ///
 /// # Variants
 /// See [`Scan::variants`]. `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.

@@ -58,8 +58,8 @@ use half::f16;
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048
-/// to 32768 elements; a state takes as many times its words. `lookback` takes two dispatches, `hierarchical` three; one dispatch if one tile holds
-/// everything; and the same again for each further chunk.
+/// to 32768 elements; a state takes as many times its words. `lookback` takes two dispatches, `hierarchical` three; one
+/// dispatch if one tile holds everything; and the same again for each further chunk.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.

@@ -102,8 +102,8 @@ impl Affine {
         Self { values: false }
     }
 
-    /// Returns values: a scan computes the linear recurrence `y[i] = a[i] y[i - 1] + b[i]` with `y[-1] = 0`. For another
-    /// start, add `a[0] y[-1]` to `b[0]`.
+    /// Returns values: a scan computes the linear recurrence `y[i] = a[i] y[i - 1] + b[i]` with `y[-1] = 0`. For
+    /// another start, add `a[0] y[-1]` to `b[0]`.
     pub const fn recurrence() -> Self {
         Self { values: true }
     }

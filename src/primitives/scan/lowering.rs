@@ -389,8 +389,8 @@ impl ScanLowering<'_> {
             .alias("Out", of(self.monoid.outputs()))
     }
 
-    /// Binds the chunk as vec4 (of states as units) and, from the last multiple of 256 bytes on, as words: no two written
-    /// bindings overlap, and the array may have any length. Also returns the number of vec4.
+    /// Binds the chunk as vec4 (of states as units) and, from the last multiple of 256 bytes on, as words: no two
+    /// written bindings overlap, and the array may have any length. Also returns the number of vec4.
     fn bind_as_vec4(&mut self, chunk: &ScanChunk, unit: u64) -> (u32, ScanBindings) {
         let (of_input, of_output) = self.element_bytes();
         // A vec4 of words has 16 bytes of input; so has a unit of states, or less, and 64 of them have 256 at least.
