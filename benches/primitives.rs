@@ -16,6 +16,7 @@ fn main() -> Result<()> {
         ("reduce", reduce),
         ("reduce-state", reduce_state),
         ("scan", scan),
+        ("states", states),
         ("segmented-scan", segmented_scan),
         ("reduce-by-key", reduce_by_key),
         ("compact", compact),
@@ -281,6 +282,31 @@ fn trees(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Operators over a state: a copy of pairs has 16 bytes an element.
+fn states(bench: &mut Bench) -> Result<()> {
+    let gpu = bench.gpu.clone();
+    let n = bench.scale(1 << 27, 1 << 20);
+    let (x, y) = (random(&gpu, 2 * n, centred)?, gpu.alloc::<f32>(2 * n)?);
+    let (keys_out, count) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(1)?);
+    let keys = random(&gpu, n, |b| u32::from(b % 100 == 0))?;
+    macro_rules! each {
+        ($($op:expr),*) => {$({
+            let size = format!("{} {n}", Reducer::<f32>::operator(&$op).name());
+            bench.op::<f32>(&Reduce::new($op, n), &size, &[&x, &y])?;
+            for variant in ["hierarchical", "lookback"] {
+                bench.op::<f32>(&Scan::new($op, n).variant(variant), &size, &[&x, &y])?;
+                let segmented = SegmentedScan::new($op, n).variant(variant);
+                bench.op::<f32>(&segmented, format!("{size} segments of 100"), &[&x, &keys, &y])?;
+                let (by_heads, by_key) = (SegmentedReduce::new($op, n), ReduceByKey::new($op, n));
+                bench.op::<f32>(&by_heads.variant(variant), &size, &[&x, &keys, &y, &count])?;
+                bench.op::<f32>(&by_key.variant(variant), &size, &[&keys, &x, &keys_out, &y, &count])?;
+            }
+        })*};
+    }
+    each!(MinMax, MeanVariance::population(), LogSumExp, Affine::maps(), Affine::recurrence());
+    Ok(())
+}
+
 /// Measures a reduction.
 fn one<T: Element, O: Reducer<T>>(
     bench: &mut Bench,
@@ -513,6 +539,17 @@ fn segmented_scan(bench: &mut Bench) -> Result<()> {
                 _ => format!("{n} segments of {length}"),
             };
             bench.op::<f32>(&SegmentedScan::new(Sum, n).variant(variant.name), size, &[&x, &heads, &y])?;
+        }
+    }
+    for length in [8, 1000] {
+        let run = std::cell::Cell::new(0u32);
+        let keys = random(&gpu, n, |b| {
+            run.set(run.get().wrapping_add(u32::from(b.is_multiple_of(length))));
+            run.get()
+        })?;
+        for variant in ScanByKey::variants() {
+            let size = format!("{n} runs of {length}");
+            bench.op::<f32>(&ScanByKey::new(Sum, n).variant(variant.name), size, &[&keys, &x, &y])?;
         }
     }
     Ok(())

@@ -48,7 +48,7 @@
 //! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL: [`MapFn::custom`] |
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`] |
-//! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`] |
+//! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`] |
 //! | sort keys, alone or with values | [`RadixSort`] |
 //! | find the k largest or smallest | [`TopK`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
@@ -262,7 +262,7 @@ pub use primitives::{AdjacentDifference, Reverse, Rotate};
 #[cfg(feature = "primitives")]
 pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
-pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
@@ -300,7 +300,7 @@ pub mod prelude {
     pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
-    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, SegmentedScan, Sum};
+    pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
     #[cfg(feature = "attention")]

@@ -8,8 +8,8 @@ use tilework::program::{DeviceProfile, Op, Program};
 use tilework::shader::Target;
 use tilework::sim::{Options, run_wgsl};
 use tilework::{
-    CustomOp, Partition, Plannable, Predicate, Reduce, ReduceByKey, Scan, SegmentedReduce, SegmentedScan,
-    Select,
+    CustomOp, Partition, Plannable, Predicate, Reduce, ReduceByKey, Scan, ScanByKey, SegmentedReduce,
+    SegmentedScan, Select,
 };
 
 #[path = "fuzz/fuzz_targets/fragments.rs"]
@@ -50,6 +50,7 @@ fn programs(head: &str, more: &str) -> Vec<Program> {
         Op::<f32>::lower(&Scan::new(op.clone(), 100_000), &profile).unwrap(),
         Op::<f32>::lower(&ReduceByKey::new(op.clone(), 100_000), &profile).unwrap(),
         Op::<f32>::lower(&SegmentedReduce::new(op.clone(), 100_000), &profile).unwrap(),
+        Op::<f32>::lower(&ScanByKey::new(op.clone(), 100_000), &profile).unwrap(),
         Op::<f32>::lower(&SegmentedScan::new(op, 100_000), &profile).unwrap(),
     ]
 }
@@ -76,6 +77,7 @@ fn user_text_of_every_op_is_inspected_like_naga_reads_it() {
         "partition",
         "reduce",
         "scan",
+        "scan-by-key",
         "reduce-by-key",
         "segmented-reduce",
         "segmented-scan",

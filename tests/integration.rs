@@ -155,6 +155,7 @@ mod primitives {
     mod rotate;
     mod run_length;
     mod scan;
+    mod scan_by_key;
     mod scatter;
     mod segmented_reduce;
     mod segmented_scan;

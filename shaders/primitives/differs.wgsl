@@ -1,7 +1,7 @@
 // Decides if neighbours belong to different runs. Floats compare by value (-0 equals +0, NaN equals nothing), but on
 // their bits, since a device may flush subnormal numbers to 0.
 fn differs(a: u32, b: u32) -> bool {
-#if FLOAT
+#if FLOAT_KEYS
 #if HALVES
     let size = 0x7fffu;
     let infinity = 0x7c00u;

@@ -6,19 +6,18 @@
 #import primitives/scan_advance
 #import primitives/reduce_by_key as labels
 
-
 @group(0) @binding(1) var<storage, read> values: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> values_tail: array<u32>;
 @group(0) @binding(3) var<storage, read> labels: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read> labels_tail: array<u32>;
 #if TOTALS
-@group(0) @binding(5) var<storage, read_write> totals: array<u32>;
+@group(0) @binding(5) var<storage, read_write> totals: array<Item>;
 #else
 @group(0) @binding(5) var<storage, read_write> results: array<u32>;
 @group(0) @binding(6) var<storage, read_write> count: array<u32>;
 const CARRY_BINDING: u32 = 7u;
 #if CARRIED
-@group(0) @binding(CARRY_BINDING) var<storage, read> carries: array<u32>;
+@group(0) @binding(CARRY_BINDING) var<storage, read> carries: array<Item>;
 #endif
 #endif
 
@@ -27,13 +26,20 @@ fn place(tile: u32, i: u32) -> u32 { return tile * TILE_VEC4S + i; }
 // Whether all of the tile lies in whole vec4. The last element never does.
 fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_VEC4S <= params.vec4s; }
 
+// The words of four values.
+#if STATE
+alias Values = array<vec4<u32>, IN_WORDS>;
+#else
+alias Values = vec4<u32>;
+#endif
+
 // What a thread holds: elements, and which of them begin a run (bit i: element i).
-struct Loaded { values: vec4<u32>, labels: vec4<u32>, heads: u32 }
+struct Loaded { values: Values, labels: vec4<u32>, heads: u32 }
 
 // A whole vec4, without its values. The first element of all begins a run.
 fn take_labels(q: u32) -> Loaded {
     let x = labels[q];
-    return Loaded(vec4<u32>(0u), x, head_bits(x, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
+    return Loaded(Values(), x, head_bits(x, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
 }
 
 // Where word `w` lies among those of the tail; the last one for what is beyond the end.
@@ -54,16 +60,66 @@ fn take_any_labels(q: u32) -> Loaded {
     }
     let there = min(max(params.elements, w) - w, 4u);
     let heads = (head_bits(x, before) | u32(q == 0u)) & ((1u << there) - 1u);
-    return Loaded(vec4<u32>(0u), x, heads);
+    return Loaded(Values(), x, heads);
 }
 
-fn any_values(q: u32) -> vec4<u32> {
+#if STATE
+fn values_tail_word(w: u32) -> u32 {
+    return values_tail[min(w, IN_WORDS * params.elements - 1u) - 4u * IN_WORDS * params.vec4s];
+}
+
+fn whole_values(q: u32) -> Values {
+    return Values(
+#for k in IN_WORDS
+        values[IN_WORDS * q + {k}u],
+#end
+    );
+}
+
+fn any_values(q: u32) -> Values {
+    if q < params.vec4s { return whole_values(q); }
+    let w = 4u * IN_WORDS * q;
+    return Values(
+#for k in IN_WORDS
+        vec4<u32>(
+#for i in 4
+            values_tail_word(w + {4 * k + i}u),
+#end
+        ),
+#end
+    );
+}
+
+fn lifted(values: Values) -> array<Acc, 4> {
+    return array<Acc, 4>(
+#for i in 4
+        pack(state_of(
+#for k in IN_WORDS
+            decode(values[{(IN_WORDS * i + k) / 4}][{(IN_WORDS * i + k) % 4}], 0u),
+#end
+        )),
+#end
+    );
+}
+#else
+fn whole_values(q: u32) -> Values { return values[q]; }
+
+fn any_values(q: u32) -> Values {
     if q < params.vec4s { return values[q]; }
     let w = 4u * q;
     return vec4<u32>(
         values_tail[tail(w)], values_tail[tail(w + 1u)], values_tail[tail(w + 2u)], values_tail[tail(w + 3u)],
     );
 }
+
+fn lifted(values: Values) -> array<Acc, 4> {
+    return array<Acc, 4>(
+#for i in 4
+        lift(decode(values[{i}], 0u), 0u),
+#end
+    );
+}
+#endif
 
 #put load_vec4s(load_labels, take_labels, take_any_labels)
 
@@ -75,8 +131,8 @@ fn load_values(loaded: ptr<function, array<Loaded, VEC4S>>, tile: u32, first: u3
 #end
 }
 
-fn late_values(q: u32, begin: u32) -> vec4<u32> {
-    if 4u * q + 4u <= begin { return vec4<u32>(0u); }
+fn late_values(q: u32, begin: u32) -> Values {
+    if 4u * q + 4u <= begin { return Values(); }
     return any_values(q);
 }
 
@@ -96,7 +152,7 @@ fn last_own_head(loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32)
 fn load_values(loaded: ptr<function, array<Loaded, VEC4S>>, tile: u32, first: u32, step: u32) {
     if is_full(tile) {
 #for i in VEC4S
-        (*loaded)[{i}].values = values[place(tile, first + {i}u * step)];
+        (*loaded)[{i}].values = whole_values(place(tile, first + {i}u * step));
 #end
         return;
     }
@@ -111,11 +167,12 @@ fn fold_vec4(loaded: Loaded, q: u32, begin: u32) -> Item {
 #if TOTALS
     if 4u * q + 4u <= begin { return Item(op_identity(), countOneBits(loaded.heads)); }
 #endif
-    let marks = Marks(loaded.heads, 0u);
-    var total = element(loaded.values.x, 0u, 0u, marks);
-    total = fold_word(total, loaded.values.y, 1u, marks);
-    total = fold_word(total, loaded.values.z, 2u, marks);
-    return fold_word(total, loaded.values.w, 3u, marks);
+    let x = lifted(loaded.values);
+    var total = Item(x[0], loaded.heads & 1u);
+#for i in 1..4
+    total = join(total, Item(x[{i}], (loaded.heads >> {i}u) & 1u));
+#end
+    return total;
 }
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
@@ -137,16 +194,22 @@ fn scan_vec4s(
 #if !TOTALS
 fn emit_total(run: Item) {
     let total = finish(run.value);
+#if STATE
+#for k in OUT_WORDS
+    results[OUT_WORDS * (run.head - 1u) + {k}u] = total[{k}];
+#end
+#else
     results[run.head - 1u] = encode(total, total);
+#endif
 }
 
 // Element `at`, which `run` has come to.
-fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, full: bool) {
+fn emit(run: ptr<function, Item>, value: Acc, label: u32, head: u32, at: u32, full: bool) {
     if head != 0u {
         if at > 0u { emit_total(*run); }
         emit_label((*run).head, label);
     }
-    *run = join(*run, Item(lift(decode(word, 0u), 0u), head));
+    *run = join(*run, Item(value, head));
     if !full && at + 1u == params.elements {
         emit_total(*run);
         count[0] = (*run).head;
@@ -155,10 +218,10 @@ fn emit(run: ptr<function, Item>, word: u32, label: u32, head: u32, at: u32, ful
 
 fn emit_vec4(base: Item, before: Item, loaded: Loaded, q: u32, full: bool) {
     var run = join(base, before);
-    emit(&run, loaded.values.x, loaded.labels.x, loaded.heads & 1u, 4u * q, full);
-    emit(&run, loaded.values.y, loaded.labels.y, (loaded.heads >> 1u) & 1u, 4u * q + 1u, full);
-    emit(&run, loaded.values.z, loaded.labels.z, (loaded.heads >> 2u) & 1u, 4u * q + 2u, full);
-    emit(&run, loaded.values.w, loaded.labels.w, (loaded.heads >> 3u) & 1u, 4u * q + 3u, full);
+    let x = lifted(loaded.values);
+#for i in 4
+    emit(&run, x[{i}], loaded.labels[{i}], (loaded.heads >> {i}u) & 1u, 4u * q + {i}u, full);
+#end
 }
 #endif
 
@@ -193,14 +256,11 @@ fn runs_tiles_reduce(
     let before = scan_vec4s(&run, loaded, tile, first, step, begin, sub_lane, sub_size);
 #put join_tile()
 #if TOTALS
-    if lane == 0u {
-        totals[2u * tile] = bitcast<u32>(span.all.value);
-        totals[2u * tile + 1u] = span.all.head;
-    }
+    if lane == 0u { totals[tile] = span.all; }
 #else
     var base = span.before;
 #if CARRIED
-    base = join(Item(bitcast<Acc>(carries[2u * tile]), carries[2u * tile + 1u]), base);
+    base = join(carries[tile], base);
 #endif
 #if LOOKBACK
 #put carry_of_tiles()

@@ -19,7 +19,6 @@ struct Params {
 
 #if SEGMENTED
 struct Item { value: Acc, head: u32 }
-const ITEM_WORDS: u32 = 2u;
 
 fn item(value: Acc, head: bool) -> Item { return Item(value, u32(head)); }
 fn value_of(x: Item) -> Acc { return x.value; }
@@ -34,7 +33,6 @@ fn join(a: Item, b: Item) -> Item {
 }
 #else
 alias Item = Acc;
-const ITEM_WORDS: u32 = 1u;
 
 fn item(value: Acc, head: bool) -> Item { return value; }
 fn value_of(x: Item) -> Acc { return x; }
@@ -84,6 +82,19 @@ fn skipped(first: u32, count: u32) -> u32 {
 
 fn marks_of(first: u32, count: u32) -> Marks { return Marks(row_heads(first, count), skipped(first, count)); }
 
+// What the next element's result is made of: what lies before it (EXCLUSIVE), or that and the element.
+fn prefix(run: ptr<function, Item>, x: Item) -> Acc {
+#if EXCLUSIVE
+    let before = select(value_of(*run), op_identity(), has_head(x));
+    *run = join(*run, x);
+    return before;
+#else
+    *run = join(*run, x);
+    return value_of(*run);
+#endif
+}
+
+#if !STATE
 // The word's elements in the order of the scan, and back.
 fn in_order(word: u32) -> u32 {
 #if REVERSE
@@ -108,17 +119,7 @@ fn fold_word(run: Item, word: u32, at: u32, marks: Marks) -> Item {
     return total;
 }
 
-// The result for the next element, before (EXCLUSIVE) or after it has joined the run.
-fn step(run: ptr<function, Item>, x: Item) -> T {
-#if EXCLUSIVE
-    let before = select(value_of(*run), op_identity(), has_head(x));
-    *run = join(*run, x);
-    return finish(before);
-#else
-    *run = join(*run, x);
-    return finish(value_of(*run));
-#endif
-}
+fn step(run: ptr<function, Item>, x: Item) -> T { return finish(prefix(run, x)); }
 
 fn emit_word(run: ptr<function, Item>, word: u32, at: u32, marks: Marks) -> u32 {
     let first = step(run, element(word, 0u, at, marks));
@@ -131,12 +132,9 @@ fn last_word(w: u32, old: u32, new_word: u32) -> u32 {
     let cut = PACK == 2u && 2u * w + 1u == params.elements;
     return select(new_word, (old & 0xffff0000u) | (new_word & 0xffffu), cut);
 }
+#endif
 
 // In an entry point: keeps the total of the tile.
 #block store_total()
-    if lane == 0u {
-        let at = ITEM_WORDS * (params.first_tile + tile);
-        totals[at] = bitcast<u32>(value_of(span.all));
-        if ITEM_WORDS == 2u { totals[at + 1u] = u32(has_head(span.all)); }
-    }
+    if lane == 0u { totals[params.first_tile + tile] = span.all; }
 #end

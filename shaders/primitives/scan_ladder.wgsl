@@ -12,12 +12,12 @@ const TILE: u32 = WORKGROUP_SIZE * WORDS_PER_THREAD;
 
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 #if REDUCE
-@group(0) @binding(2) var<storage, read_write> totals: array<u32>;
+@group(0) @binding(2) var<storage, read_write> totals: array<Item>;
 #else
 @group(0) @binding(2) var<storage, read_write> output: array<u32>;
 #endif
 #if CARRIED
-@group(0) @binding(3) var<storage, read> carries: array<u32>;
+@group(0) @binding(3) var<storage, read> carries: array<Item>;
 #endif
 
 // Where word `i` of the tile lies.
@@ -29,22 +29,63 @@ fn place(tile: u32, i: u32) -> u32 {
 #endif
 }
 
+#if STATE
+// Elements of several words: a "word" is an element, as a state.
+alias Word = Acc;
+
+fn load_word(w: u32) -> Word {
+    let first = IN_WORDS * min(w, params.elements - 1u);
+    return pack(state_of(
+#for k in IN_WORDS
+        decode(input[first + {k}u], 0u),
+#end
+    ));
+}
+
+fn item_at(word: Word, w: u32) -> Item {
+    let marks = marks_of(w, 1u);
+    return item(select(word, op_identity(), marks.skip != 0u), marks.heads != 0u);
+}
+
+fn fold(run: Item, word: Word, w: u32) -> Item { return join(run, item_at(word, w)); }
+#else
+alias Word = u32;
+
 fn words() -> u32 { return (params.elements + PACK - 1u) / PACK; }
 
-fn load_word(w: u32) -> u32 { return in_order(input[min(w, words() - 1u)]); }
+fn load_word(w: u32) -> Word { return in_order(input[min(w, words() - 1u)]); }
+
+fn fold(run: Item, word: Word, w: u32) -> Item { return fold_word(run, word, 0u, marks_of(PACK * w, PACK)); }
+#endif
 
 #if STAGED
-var<workgroup> wg_words: array<u32, TILE>;
+var<workgroup> wg_words: array<Word, TILE>;
 
-fn word(tile: u32, i: u32) -> u32 { return wg_words[i]; }
+fn word(tile: u32, i: u32) -> Word { return wg_words[i]; }
 #else
-fn word(tile: u32, i: u32) -> u32 { return load_word(place(tile, i)); }
+fn word(tile: u32, i: u32) -> Word { return load_word(place(tile, i)); }
 #endif
 
 #if !REDUCE
-fn store_word(w: u32, x: u32) {
+#if STATE
+fn emit(run: ptr<function, Item>, word: Word, w: u32) -> Word { return prefix(run, item_at(word, w)); }
+
+fn store_word(w: u32, x: Word) {
+    if w >= params.elements { return; }
+    let result = finish(x);
+#for k in OUT_WORDS
+    output[OUT_WORDS * w + {k}u] = result[{k}];
+#end
+}
+#else
+fn emit(run: ptr<function, Item>, word: Word, w: u32) -> Word {
+    return emit_word(run, word, 0u, marks_of(PACK * w, PACK));
+}
+
+fn store_word(w: u32, x: Word) {
     if w < words() { output[w] = last_word(w, output[w], in_order(x)); }
 }
+#endif
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -72,7 +113,7 @@ fn scan_ladder(
     let first = lane * WORDS_PER_THREAD;
     var mine = nothing();
     for (var i = first; i < first + WORDS_PER_THREAD; i++) {
-        mine = fold_word(mine, word(tile, i), 0u, marks_of(PACK * place(tile, i), PACK));
+        mine = fold(mine, word(tile, i), place(tile, i));
     }
 #if SUBGROUPS
     let span = workgroup_scan(mine, sub_lane, sub_size, sub_id, sub_count);
@@ -84,11 +125,10 @@ fn scan_ladder(
 #else
     var run = span.before;
 #if CARRIED
-    let carry = bitcast<Acc>(carries[ITEM_WORDS * (params.first_tile + tile)]);
-    run = join(item(carry, false), run);
+    run = join(item(value_of(carries[params.first_tile + tile]), false), run);
 #endif
     for (var i = first; i < first + WORDS_PER_THREAD; i++) {
-        let x = emit_word(&run, word(tile, i), 0u, marks_of(PACK * place(tile, i), PACK));
+        let x = emit(&run, word(tile, i), place(tile, i));
 #if STAGED
         wg_words[i] = x;
     }

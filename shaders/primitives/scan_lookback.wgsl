@@ -2,6 +2,8 @@
 // A tile posts its total, then its inclusive prefix; a tile that finds one before it not posted after SPINS
 // looks totals that tile itself, so that no workgroup depends on another's progress (T. Smith, R. Levien,
 // J. D. Owens, Decoupled Fallback, 2025). Only relaxed 32-bit atomics: a word is value and state at once.
+// A state of several words is there once each of its words is, in any order. Each word is written once, by its own
+// tile: a tile that totals another keeps the result to itself, so no reader sees words of two roundings.
 // The importer has Item, Acc and their functions, POSTS_BINDING, and total_of_tile. COUNTED, a tile leaves a
 // number of heads behind beside its value, in a word more, and there is one dispatch.
 #if SUBGROUPS
@@ -18,6 +20,8 @@ const DONE: u32 = 0xffffffffu;
 // A value of these bits is never posted, which is right, if slow; so they are those of a NaN that no
 // arithmetic gives, and no likely integer's.
 const SPARE: u32 = 0xffa5c3e1u;
+// Words of an Acc.
+const ACC_WORDS: u32 = 1u;
 
 // What a tile leaves behind.
 #if COUNTED
@@ -34,8 +38,8 @@ fn join_carries(a: Carry, b: Carry) -> Carry { return op_combine(a, b); }
 
 struct Seen { state: u32, value: Carry }
 
-// A ticket; for each tile its prefix; for each its total; COUNTED, as many words for the heads of both; else for each
-// dispatch what lies before it. 0 is not ready.
+// A ticket; for each tile its prefix; for each its total; the same for each further word of an Acc; COUNTED, as many
+// words for the heads of both; else for each dispatch what lies before it. 0 is not ready.
 @group(0) @binding(POSTS_BINDING) var<storage, read_write> posts: array<atomic<u32>>;
 
 // Many workgroups look at the same few tiles at the same time. Neighbouring tiles are therefore far apart in
@@ -56,21 +60,29 @@ fn next_tile(index: u32) -> u32 {
 }
 #endif
 
-#if COUNTED
-// Where one more than the number lies that goes with the value at `at`.
-fn heads_place(at: u32) -> u32 { return 2u * SPREAD * rows() + at; }
-#else
-fn handed_place(piece: u32) -> u32 { return 1u + 2u * SPREAD * rows() + piece; }
-#endif
+// Where word `k` lies of the value at `at`. COUNTED, one more than the number of heads follows the last.
+fn word_place(at: u32, k: u32) -> u32 { return at + 2u * SPREAD * rows() * k; }
 
 fn peek_word(at: u32, state: u32) -> Seen {
-    let word = atomicLoad(&posts[at]);
-    let value = bitcast<Acc>(word ^ SPARE);
-#if COUNTED
-    let heads = atomicLoad(&posts[heads_place(at)]);
-    return Seen(select(NOT_READY, state, word != 0u && heads != 0u), Item(value, heads - 1u));
+    var ready = true;
+#for k in ACC_WORDS
+    let word_{k} = atomicLoad(&posts[word_place(at, {k}u)]);
+    ready = ready & (word_{k} != 0u);
+#end
+#if ACC_WORDS == 1
+    let value = bitcast<Acc>(word_0 ^ SPARE);
 #else
-    return Seen(select(NOT_READY, state, word != 0u), value);
+    let value = Acc(
+#for k in ACC_WORDS
+        word_{k} ^ SPARE,
+#end
+    );
+#endif
+#if COUNTED
+    let heads = atomicLoad(&posts[word_place(at, ACC_WORDS)]);
+    return Seen(select(NOT_READY, state, ready & (heads != 0u)), Item(value, heads - 1u));
+#else
+    return Seen(select(NOT_READY, state, ready), value);
 #endif
 }
 
@@ -86,10 +98,24 @@ fn post(local: u32, seen: Seen) {
     let tile = params.first_tile + local;
     let at = select(total_place(tile), prefix_place(tile), seen.state == PREFIX);
 #if COUNTED
-    atomicStore(&posts[at], bitcast<u32>(seen.value.value) ^ SPARE);
-    atomicStore(&posts[heads_place(at)], seen.value.head + 1u);
+    let value = seen.value.value;
+    atomicStore(&posts[word_place(at, ACC_WORDS)], seen.value.head + 1u);
 #else
-    atomicStore(&posts[at], bitcast<u32>(seen.value) ^ SPARE);
+    let value = seen.value;
+#endif
+#if ACC_WORDS == 1
+    atomicStore(&posts[at], bitcast<u32>(value) ^ SPARE);
+#else
+#for k in ACC_WORDS
+    atomicStore(&posts[word_place(at, {k}u)], value[{k}] ^ SPARE);
+#end
+#endif
+}
+
+// Posts the total of another tile, as that tile would.
+fn post_other(local: u32, seen: Seen) {
+#if ACC_WORDS == 1
+    post(local, seen);
 #endif
 }
 
@@ -97,13 +123,31 @@ fn post(local: u32, seen: Seen) {
 fn before_all() -> Carry { return no_carry(); }
 fn hand_over(value: Carry) {}
 #else
+fn handed_place(piece: u32, k: u32) -> u32 { return word_place(1u, ACC_WORDS) + ACC_WORDS * piece + k; }
+
 // What lies before all tiles of this dispatch: what the one before it handed over.
 fn before_all() -> Carry {
     if params.piece == 0u { return op_identity(); }
-    return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u)]));
+#if ACC_WORDS == 1
+    return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u, 0u)]));
+#else
+    return Acc(
+#for k in ACC_WORDS
+        atomicLoad(&posts[handed_place(params.piece - 1u, {k}u)]),
+#end
+    );
+#endif
 }
 
-fn hand_over(value: Carry) { atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value)); }
+fn hand_over(value: Carry) {
+#if ACC_WORDS == 1
+    atomicStore(&posts[handed_place(params.piece, 0u)], bitcast<u32>(value));
+#else
+#for k in ACC_WORDS
+    atomicStore(&posts[handed_place(params.piece, {k}u)], value[{k}]);
+#end
+#endif
+}
 #endif
 
 // What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before
@@ -183,7 +227,7 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
         if blocked == DONE { break; }
         let other = known(blocked - 1u, total_of_tile(blocked - 1u, sub_lane, sub_size, sub_id, sub_count));
         if sub_id == 0u {
-            if sub_lane == 0u { post(blocked - 1u, other); }
+            if sub_lane == 0u { post_other(blocked - 1u, other); }
             carry = join_carries(other.value, carry);
             ended = other.state == PREFIX;
             look = blocked - 1u;
@@ -262,7 +306,7 @@ fn look_back(local: u32, total: Item, lane: u32) -> Carry {
             look -= 1u;
             let other = known(look, total_of_tile(look, lane));
             if lane == 0u {
-                post(look, other);
+                post_other(look, other);
                 carry = join_carries(other.value, carry);
                 ended = other.state == PREFIX;
             }

@@ -6,17 +6,7 @@
 const WORKGROUP_SIZE: u32 = 256u;
 const ITEMS_PER_THREAD: u32 = 8u;
 
-@group(0) @binding(1) var<storage, read_write> totals: array<u32>;
-
-fn total(tile: u32) -> Item {
-#if COUNTED
-    return Item(bitcast<Acc>(totals[2u * tile]), totals[2u * tile + 1u]);
-#else
-    var head = false;
-    if ITEM_WORDS == 2u { head = totals[ITEM_WORDS * tile + 1u] != 0u; }
-    return item(bitcast<Acc>(totals[ITEM_WORDS * tile]), head);
-#endif
-}
+@group(0) @binding(1) var<storage, read_write> totals: array<Item>;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn scan_totals(@builtin(local_invocation_index) lane: u32) {
@@ -25,15 +15,12 @@ fn scan_totals(@builtin(local_invocation_index) lane: u32) {
         let begin = min(base + lane * ITEMS_PER_THREAD, params.all_tiles);
         let end = min(begin + ITEMS_PER_THREAD, params.all_tiles);
         var mine = nothing();
-        for (var tile = begin; tile < end; tile++) { mine = join(mine, total(tile)); }
+        for (var tile = begin; tile < end; tile++) { mine = join(mine, totals[tile]); }
         let span = workgroup_scan(mine, lane);
         var run = join(carry, span.before);
         for (var tile = begin; tile < end; tile++) {
-            let next = join(run, total(tile));
-            totals[ITEM_WORDS * tile] = bitcast<u32>(value_of(run));
-#if COUNTED
-            totals[2u * tile + 1u] = run.head;
-#endif
+            let next = join(run, totals[tile]);
+            totals[tile] = run;
             run = next;
         }
         carry = join(carry, span.all);

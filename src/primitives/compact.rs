@@ -170,7 +170,7 @@ impl Compaction<'_> {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
             Keep::Heads => {
                 let spec = spec.slot("keep", Fragment::Library("primitives/unique"));
-                spec.flag("FLOAT", dtype.is_float()).flag("SHUFFLED", subgroups)
+                spec.flag("FLOAT_KEYS", dtype.is_float()).flag("SHUFFLED", subgroups)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
             Keep::Where(Predicate::Custom(text)) => spec
@@ -185,8 +185,8 @@ impl Compaction<'_> {
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {
-            let all = Posts { tiles, counted: false, chunks: 1 };
-            let posts = program.scratch(4 * all.words());
+            let all = Posts { tiles, words: 1, counted: false, chunks: 1 };
+            let posts = program.scratch(4 * all.scratch_words());
             all.clear(&mut program, posts);
             bindings.extend([posts, total]);
             spec = all.spec(spec.flag("ONCE", true), profile, inputs + 1, self.leave_out);

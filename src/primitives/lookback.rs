@@ -15,6 +15,8 @@ kernel_params! { struct ClearPostsParams { words: u32 } }
 /// The posts of `tiles` tiles.
 pub(super) struct Posts {
     pub(super) tiles: u64,
+    /// Words of a value.
+    pub(super) words: u64,
     /// A number of heads goes with each value.
     pub(super) counted: bool,
     /// Dispatches; each passes its total to the next.
@@ -23,15 +25,15 @@ pub(super) struct Posts {
 
 impl Posts {
     /// Words of scratch.
-    pub(super) fn words(&self) -> u64 {
+    pub(super) fn scratch_words(&self) -> u64 {
         let places = 2 * SPREAD * self.tiles.div_ceil(SPREAD).max(LEAST_ROWS);
-        1 + if self.counted { 2 * places } else { places + self.chunks }
+        1 + self.words * places + if self.counted { places } else { self.words * self.chunks }
     }
 
     /// Sets the posts to not ready; a single tile reads none.
     pub(super) fn clear(&self, program: &mut Program, posts: Binding) {
         if self.tiles > 1 {
-            clear_words(program, posts, self.words());
+            clear_words(program, posts, self.scratch_words());
         }
     }
 
@@ -42,6 +44,7 @@ impl Posts {
         // A GPU starts workgroups almost in order of their index; a ticket that guarantees the order costs an H100 3 %.
         // Each core of a processor takes a range of workgroups, and would compute half of the posts for others.
         let ticket = self.tiles > 1 && profile.quirks.unordered_workgroups;
+        let spec = spec.constant("ACC_WORDS", self.words as u32);
         let spec = spec.flag("TICKET", ticket).constant("POSTS_BINDING", binding).constant("SPINS", spins);
         if leave_out == 0 {
             return spec;

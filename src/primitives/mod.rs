@@ -8,7 +8,7 @@
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
 //! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
-//! | prefixes that restart at flags | [`SegmentedScan`] |
+//! | prefixes that restart at flags, or where a key changes | [`SegmentedScan`], [`ScanByKey`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
 //! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
@@ -49,6 +49,7 @@ mod rotate;
 mod run_length;
 mod runs;
 mod scan;
+mod scan_by_key;
 mod scatter;
 mod search;
 mod segmented_reduce;
@@ -85,6 +86,7 @@ pub use reverse::Reverse;
 pub use rotate::Rotate;
 pub use run_length::RunLength;
 pub use scan::Scan;
+pub use scan_by_key::ScanByKey;
 pub use scatter::{Scatter, ScatterOp};
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
@@ -109,6 +111,7 @@ pub const OPS: &[Operation] = &[
     reduce::INFO,
     scan::INFO,
     segmented_scan::INFO,
+    scan_by_key::INFO,
     histogram::INFO,
     select::INFO,
     partition::INFO,

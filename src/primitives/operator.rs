@@ -1,10 +1,11 @@
 //! Operators that reductions and scans combine elements with.
 
+use super::WORDS;
 use super::state::{Affine, MeanVariance, Monoid, StateOp};
 use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Setting, element_fragment};
+use crate::program::{Asked, Role, Setting, element_fragment};
 use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::sync::Arc;
@@ -152,15 +153,15 @@ pub(crate) enum Accumulator {
     Word,
     /// A key and an index.
     Pair,
-    /// A state of one to four words, which only reductions have.
+    /// A state of one to four words.
     State,
 }
 
-/// The option `op` of scans and reductions of runs: operators of one word.
+/// The option `op` of scans and reductions of runs: operators that return no position.
 pub(super) const OP: Setting = Setting::word("op", || {
     Operator::BUILT_IN
         .into_iter()
-        .filter(|op| op.accumulator() == Accumulator::Word)
+        .filter(|op| op.accumulator() != Accumulator::Pair)
         .map(|op| op.name())
         .collect()
 });
@@ -206,30 +207,86 @@ macro_rules! by_state {
 pub(super) use by_state;
 
 /// Numbers of an element and of a result of the operator that the option `op` names.
-pub(super) fn asked_numbers(asked: &Asked<'_>, dtype: DType) -> Result<(usize, usize)> {
+fn asked_numbers(asked: &Asked<'_>) -> Result<(usize, usize)> {
     let Some(operator) = Operator::named(asked.settings().choice("op")?) else { return Ok((1, 1)) };
-    let monoid = Monoid::new(&operator, dtype)?;
+    let monoid = Monoid::new(&operator, DType::F32)?;
     Ok((monoid.inputs(), monoid.outputs()))
 }
 
-/// The extents of an array of elements that have `numbers` numbers: without the last axis if that is above 1.
-pub(super) fn elements_shape(name: &str, input: &HostArray, numbers: usize) -> Result<Vec<usize>> {
-    match input.shape().split_last() {
-        _ if numbers == 1 => Ok(input.shape().to_vec()),
-        Some((last, shape)) if *last == numbers => Ok(shape.to_vec()),
-        _ => Err(err!(
-            Shape,
-            "{name}: input is {input}; an element of this operator has {numbers} numbers, so the last axis must have {numbers}"
-        )),
+/// Elements that were asked for, and what the operator makes of them.
+pub(super) struct AskedElements {
+    pub(super) input: HostArray,
+    /// The extents of the array, without those of an element.
+    pub(super) shape: Vec<usize>,
+    /// The extent of a result: none for one number.
+    pub(super) each: Vec<usize>,
+}
+
+impl AskedElements {
+    /// The extents of results, of which there are as many as `shape` says.
+    pub(super) fn results(&self, shape: &[usize]) -> Vec<usize> {
+        [shape, &self.each].concat()
     }
 }
 
-/// The extents of an array of results that have `numbers` numbers.
-pub(super) fn results_shape(mut shape: Vec<usize>, numbers: usize) -> Vec<usize> {
-    if numbers > 1 {
-        shape.push(numbers);
+/// Reads an input of elements, of which operators over a state may have several numbers each, on the last axis. `each`
+/// stands for the last axis of results in formulas.
+pub(super) fn asked_elements(asked: &mut Asked<'_>, name: &str) -> Result<AskedElements> {
+    let (inputs, outputs) = asked_numbers(asked)?;
+    let input = asked.any(name)?;
+    let each = if outputs > 1 { vec![outputs] } else { Vec::new() };
+    asked.set("each", &each);
+    let shape = match input.shape().split_last() {
+        _ if inputs == 1 => input.shape().to_vec(),
+        Some((last, shape)) if *last == inputs => shape.to_vec(),
+        _ => {
+            return Err(err!(
+                Shape,
+                "{}: {name} is {input}; an element of this operator has {inputs} numbers, so the last axis must have {inputs}",
+                asked.name()
+            ));
+        }
+    };
+    Ok(AskedElements { input, shape, each })
+}
+
+/// As [`asked_elements`], of one axis, whose extent is `n`. Also returns that.
+pub(super) fn asked_row(asked: &mut Asked<'_>, name: &str) -> Result<(AskedElements, usize)> {
+    let elements = asked_elements(asked, name)?;
+    let [n] = elements.shape[..] else {
+        let input = &elements.input;
+        return Err(err!(
+            Shape,
+            "{}: {name} is {input}; it must have one axis of elements; reshape it",
+            asked.name()
+        ));
+    };
+    asked.set("n", &[n]);
+    Ok((elements, n))
+}
+
+/// The output of as many results as the device counts.
+pub(super) fn counted_results(each: &[usize]) -> Role {
+    each.first().map_or(Role::Counted, |numbers| Role::CountedRows(*numbers))
+}
+
+/// Reads keys of u32, i32 or f32, and returns their number, too.
+pub(super) fn asked_keys(asked: &mut Asked<'_>) -> Result<(HostArray, usize)> {
+    let (keys, [n]) = asked.array("keys")?;
+    if !WORDS.contains(&keys.dtype()) {
+        let (name, dtype) = (asked.name(), keys.dtype());
+        return Err(err!(Unsupported, "{name}: the keys are {dtype}; convert them to u32, i32 or f32"));
     }
-    shape
+    Ok((keys, n))
+}
+
+/// As [`asked_row`], for values of a type of their own, `n` of them.
+pub(super) fn asked_values(asked: &mut Asked<'_>, name: &str, n: usize) -> Result<AskedElements> {
+    let (inputs, outputs) = asked_numbers(asked)?;
+    let shape = if inputs > 1 { vec![n, inputs] } else { vec![n] };
+    let each = if outputs > 1 { vec![outputs] } else { Vec::new() };
+    asked.set("each", &each);
+    Ok(AskedElements { input: asked.of_own_type(name, &shape)?, shape: vec![n], each })
 }
 
 impl Operator {

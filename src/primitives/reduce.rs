@@ -2,13 +2,12 @@
 
 mod lowering;
 
-use super::operator::{
-    Operator, Reducer, Sum, asked_numbers, by_operator, by_state, elements_shape, results_shape,
-};
+use super::operator::{Operator, Reducer, Sum, asked_elements, by_operator, by_state};
+use super::scan::STATE_SAMPLE;
 use super::{Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp};
 use crate::analysis::divergence;
 use crate::element::{DType, Element};
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
     Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, Setting, Variant,
@@ -167,21 +166,21 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let input = asked.any("input")?;
-    let (inputs, outputs) = asked_numbers(asked, input.dtype())?;
-    let elements = elements_shape(asked.name(), &input, inputs)?;
-    let (rows, n, shape) = if asked.settings().choice("axis")? == "all" {
-        (1, crate::shape::elements(asked.name(), "input", &elements)?, Vec::new())
-    } else if let Some((n, shape)) = elements.split_last() {
-        (crate::shape::elements(asked.name(), "input", shape)?, *n, shape.to_vec())
-    } else {
-        let (rows, n) = asked.rows("input", &input)?;
-        (rows, n, Vec::new())
+    let elements = asked_elements(asked, "input")?;
+    let (rows, n) = match elements.shape.split_last() {
+        _ if asked.settings().choice("axis")? == "all" => {
+            (&[][..], crate::shape::elements(asked.name(), "input", &elements.shape)?)
+        }
+        Some((n, rows)) => (rows, *n),
+        None => {
+            let (name, input) = (asked.name(), &elements.input);
+            return Err(err!(Shape, "{name}: input is {input}; it has no last axis of elements"));
+        }
     };
-    let dtype = input.dtype();
-    asked.set("rows", &shape);
-    asked.set("each", &results_shape(Vec::new(), outputs));
-    let operands = vec![Role::Given(input), Role::Result(results_shape(shape, outputs))];
+    asked.set("rows", rows);
+    let output = Role::Result(elements.results(rows));
+    let rows = crate::shape::elements(asked.name(), "input", rows)?;
+    let (dtype, operands) = (elements.input.dtype(), vec![Role::Given(elements.input), output]);
     let deterministic = asked.settings().has("deterministic");
     by_state!(asked, dtype, [f32, f16, i32, u32, u8, i8], (op, T) => {
         let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
@@ -199,12 +198,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let custom = CustomOp::new(
         "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
     );
-    let state = StateOp::new(
-        "struct State { x: u32, y: u32, z: u32 }
-         fn state_identity() -> State { return State(0u, 0u, 0u); }
-         fn state_of(x: T, y: T, z: T) -> State { return State(x, y, z); }
-         fn state_combine(a: State, b: State) -> State { return State(a.x + b.x, a.y + b.y, a.z + b.z); }",
-    );
+    let state = StateOp::new(STATE_SAMPLE);
     // One row in two passes; short rows; long rows; too short for a vec4.
     for (rows, n) in [(1, 1 << 20), (5000, 40), (3, 70_000), (1, 1)] {
         macro_rules! lower {

@@ -1,11 +1,11 @@
 //! One result for each run of equal keys.
 
-use super::operator::{Reducer, Sum, by_operator};
+use super::operator::{Reducer, Sum, asked_keys, asked_values, by_operator, by_state, counted_results};
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
-use super::scan::ScanForm;
-use super::{CustomOp, Max, Min, Prod, WORDS};
+use super::scan::{STATE_SAMPLE, ScanForm};
+use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
 use crate::element::Element;
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::program::{
     Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
     operands,
@@ -41,9 +41,23 @@ use std::marker::PhantomData;
 ///
 /// # Types
 /// Values of f32, i32 and u32, with [`Sum`], [`Prod`](crate::Prod), [`Min`](crate::Min), [`Max`](crate::Max) and
-/// [`CustomOp`], which need not commute: operands keep their order. Keys are u32;
+/// [`CustomOp`], which need not commute: operands keep their order. Operators over a state, too: [`MinMax`] and
+/// [`StateOp`] of the same types, others of f32; their values and results may have several numbers each. Keys are u32;
 /// [`with_keys`](ReduceByKey::with_keys) selects i32 or f32. Float keys are compared by value: -0 equals +0, and
 /// NaN equals nothing. A run has the bits of its first key.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, MinMax};
+///
+/// let gpu = Gpu::new()?;
+/// let (keys, prices) = (gpu.upload(&[7u32, 7, 7, 3])?, gpu.upload(&[2.5f32, 1.0, 4.0, 6.0])?);
+/// let (keys, ranges, count) = gpu.reduce_by_key(&keys, &prices, MinMax)?;
+/// assert_eq!(count.read()?, [2]);
+/// assert_eq!(keys.slice(..2)?.read()?, [7, 3]);
+/// assert_eq!(ranges.slice(..2 * 2)?.read()?, [1.0, 4.0, 6.0, 6.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Precision and determinism
 /// As [`Scan`](crate::Scan) of each run by itself. `auto` and `hierarchical` give the same bits in every run on the
@@ -53,7 +67,7 @@ use std::marker::PhantomData;
 /// # Cost
 /// About `2 n` operations. `lookback` reads every key and value once, in two dispatches. `hierarchical` takes
 /// three: it reads keys twice, and the values of the last run of each tile once more. One dispatch if one tile
-/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`.
+/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
@@ -62,6 +76,7 @@ use std::marker::PhantomData;
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
@@ -152,7 +167,7 @@ pub(super) const INFO: Operation = Operation {
     name: "reduce-by-key",
     about: "the values of each run of equal keys combined",
     inputs: &[Input::new("keys", "(n)"), Input::new("values", "(n)")],
-    outputs: &[("keys", "(count)"), ("results", "(count)")],
+    outputs: &[("keys", "(count)"), ("results", "(count, each)")],
     types: &WORDS,
     options: OPTIONS,
     domains: &[("keys", Domain::Runs), ("values", Domain::Combined)],
@@ -164,21 +179,18 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (keys, [n]) = asked.array("keys")?;
-    let values = asked.of_own_type("values", &[n])?;
+    let (keys, n) = asked_keys(asked)?;
+    let elements = asked_values(asked, "values", n)?;
+    let (results, values) = (counted_results(&elements.each), elements.input);
     let (of_keys, dtype) = (keys.dtype(), values.dtype());
-    if !WORDS.contains(&of_keys) {
-        return Err(err!(
-            Unsupported,
-            "reduce-by-key: the keys are {of_keys}; convert them to u32, i32 or f32"
-        ));
-    }
     let (form, tile) = (ScanForm::of(asked), tile(asked)?);
-    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
-    by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
+    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, results, Role::Count];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
+        Ok(Form::new::<T>(ReduceByKey { op, n, form, tile, keys: PhantomData::<K> }, operands))
+    }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
         let reduce = ReduceByKey { op, n, form, tile, keys: PhantomData::<K> };
         by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
-    }))
+    })))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -192,6 +204,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
                 let reduce = ReduceByKey::new($op, n).with_keys::<$key>().variant(variant);
                 programs.push(Op::<$t>::lower(&reduce, profile)?);
             })*)*};
+        }
+        if n <= 100_000 {
+            lower! { Affine::maps(), u32 => f32; MinMax, i32 => i32; MinMax, f32 => f32; StateOp::new(STATE_SAMPLE), u32 => u32; }
         }
         lower! { Sum, u32 => f32, u32; Max, f32 => f32; Min, i32 => i32; Prod, f32 => i32; custom.clone(), u32 => f32; }
     }

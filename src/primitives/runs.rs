@@ -2,7 +2,8 @@
 
 use super::lookback::{self, Posts};
 use super::operator::{Accumulator, OP, Operator};
-use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanPolicy, ScanTilesParams, monoid};
+use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanPolicy, ScanTilesParams};
+use super::state::Monoid;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
@@ -10,7 +11,7 @@ use crate::program::{
     choose_with,
 };
 use crate::shader::Fragment;
-use crate::shape::index_u32;
+use crate::shape::{elements, index_u32};
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
@@ -58,7 +59,10 @@ fn policy(profile: &DeviceProfile, n: u64) -> ScanPolicy {
 impl RunsJob<'_> {
     pub(super) fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
         let Self { name, op, dtype, labels, n, form, .. } = *self;
-        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() != Accumulator::Word {
+        let monoid = Monoid::new(op, dtype).map_err(|e| e.context(name))?;
+        let count = |numbers| elements(name, "elements", &[n, numbers]);
+        let (inputs, outputs) = (count(monoid.inputs())?, count(monoid.outputs())?);
+        if !matches!(dtype, DType::F32 | DType::I32 | DType::U32) || op.accumulator() == Accumulator::Pair {
             return Err(err!(
                 Unsupported,
                 "{name}: {} of {dtype}; sum, prod, min, max and custom operators reduce f32, i32 and u32",
@@ -94,28 +98,28 @@ impl RunsJob<'_> {
         match labels {
             Labels::Keys(keys) => program.operands.extend([
                 operand("keys", keys, n, read),
-                operand("values", dtype, n, read),
+                operand("values", dtype, inputs, read),
                 operand("keys_out", keys, n, write),
             ]),
             Labels::Heads => program
                 .operands
-                .extend([operand("values", dtype, n, read), operand("heads", DType::U32, n, read)]),
+                .extend([operand("values", dtype, inputs, read), operand("heads", DType::U32, n, read)]),
         }
         program
             .operands
-            .extend([operand("results", dtype, n, write), operand("count", DType::U32, 1, write)]);
+            .extend([operand("results", dtype, outputs, write), operand("count", DType::U32, 1, write)]);
         profile.check_bindings(name, &program.operands, "split the arrays at the start of a run")?;
         // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
         // The number of results is known only at the end, so the cost counts only reads.
-        program.cost = Cost { flop: 2.0 * n as f64, bytes: 8.0 * n as f64 };
+        program.cost = Cost { flop: 2.0 * n as f64, bytes: 4.0 * (n + inputs) as f64 };
         program.determinism = variant.determinism(rounds);
-        self.dispatch(profile, variant.name == "lookback", &mut program);
+        self.dispatch(profile, &monoid, variant.name == "lookback", &mut program);
         Ok(program)
     }
 
-    fn dispatch(&self, profile: &DeviceProfile, lookback: bool, program: &mut Program) {
-        let Self { op, dtype, labels, form, .. } = *self;
+    fn dispatch(&self, profile: &DeviceProfile, monoid: &Monoid<'_>, lookback: bool, program: &mut Program) {
+        let Self { labels, form, .. } = *self;
         let n = self.n as u64;
         let operands = program.operands.clone();
         let whole = |name| {
@@ -126,13 +130,24 @@ impl RunsJob<'_> {
             lookback::clear_words(program, whole("count"), 1);
             return;
         }
-        let ScanPolicy { workgroup_size, vec4s } = policy(profile, n);
-        let (workgroup_size, vec4s) = self.tile.unwrap_or((workgroup_size, vec4s));
+        let (workgroup_size, vec4s) = self.tile.unwrap_or_else(|| {
+            let ScanPolicy { workgroup_size, vec4s } = policy(profile, n);
+            // A thread holds as many more words of values and prefixes.
+            let (many, most) = (
+                monoid.words().max(monoid.inputs() as u64) as u32,
+                if profile.features.subgroups { 1024 } else { 128 },
+            );
+            if monoid.has_state() {
+                (workgroup_size.min(most), (vec4s / many).max(1).next_power_of_two())
+            } else {
+                (workgroup_size, vec4s)
+            }
+        });
         let tiles = n.div_ceil(u64::from(workgroup_size * vec4s) * 4);
         let several = tiles > 1;
-        let spec = monoid(op, dtype).flag("SEGMENTED", true).flag("COUNTED", true);
+        let spec = monoid.scan_spec().flag("SEGMENTED", true).flag("COUNTED", true);
         let spec = match labels {
-            Labels::Keys(keys) => spec.flag("FLOAT", keys.is_float()),
+            Labels::Keys(keys) => spec.flag("FLOAT_KEYS", keys.is_float()),
             Labels::Heads => spec.slot("labels", Fragment::Library("primitives/segmented_reduce")),
         };
         let mut tile_spec = spec
@@ -141,14 +156,15 @@ impl RunsJob<'_> {
             .flag("SUBGROUPS", profile.features.subgroups);
         // The last 256 bytes or less are bound as words, so the array may have any length and no bindings overlap.
         let main = (4 * n - 1) / 256 * 256;
-        let mut as_vec4 = |name| {
+        let mut as_vec4 = |name, numbers: u64| {
             let all = whole(name);
+            let main = numbers * main;
             // Never accessed if the tail holds everything, but it must be bound.
             let vec4s = if main > 0 { Binding { size: main, ..all } } else { program.scratch(16) };
-            [vec4s, Binding { offset: main, size: 4 * n - main, ..all }]
+            [vec4s, Binding { offset: main, size: 4 * n * numbers - main, ..all }]
         };
         let labels_name = if labels == Labels::Heads { "heads" } else { "keys" };
-        let inputs = [as_vec4("values"), as_vec4(labels_name)].concat();
+        let inputs = [as_vec4("values", monoid.inputs() as u64), as_vec4(labels_name, 1)].concat();
         let params = ScanTilesParams {
             tiles: tiles as u32,
             first_tile: 0,
@@ -162,18 +178,18 @@ impl RunsJob<'_> {
         let carry_binding = if labels == Labels::Heads { 7u32 } else { 8 };
         let mut carry = None;
         if lookback {
-            let all = Posts { tiles, counted: true, chunks: 1 };
-            let posts = program.scratch(4 * all.words());
+            let all = Posts { tiles, words: monoid.words(), counted: true, chunks: 1 };
+            let posts = program.scratch(4 * all.scratch_words());
             all.clear(program, posts);
             tile_spec = all.spec(tile_spec.flag("LOOKBACK", true), profile, carry_binding, form.leave_out);
             carry = Some(posts);
         } else if several {
-            let totals = program.scratch(8 * tiles);
+            let totals = program.scratch(monoid.item_bytes() * tiles);
             let total = tile_spec.clone().flag("TOTALS", true);
             let kernel = program.kernel(Kernel::library("primitives/runs_tiles", "runs_tiles_total", total));
             let bindings = inputs.iter().copied().chain([totals]).collect();
             program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
-            let spec = monoid(op, dtype).flag("SEGMENTED", true).flag("COUNTED", true);
+            let spec = monoid.scan_spec().flag("SEGMENTED", true).flag("COUNTED", true);
             let kernel = program.kernel(Kernel::library("primitives/scan_totals", "scan_totals", spec));
             program.dispatch(kernel, &params, vec![totals], Grid::fold(1));
             tile_spec = tile_spec.flag("CARRIED", true);

@@ -4,11 +4,11 @@ mod lowering;
 mod policy;
 
 use crate::program::When;
-pub(super) use lowering::{ScanJob, ScanTilesParams, Segments, monoid};
+pub(super) use lowering::{ScanJob, ScanTilesParams, Segments};
 pub(super) use policy::ScanPolicy;
 
-use super::operator::{OP, Reducer, Sum, by_operator};
-use super::{CustomOp, DTYPES, Max, Min, Prod};
+use super::operator::{OP, Reducer, Sum, asked_elements, by_operator, by_state};
+use super::{Affine, CustomOp, DTYPES, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp};
 use crate::analysis::{
     brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
 };
@@ -50,7 +50,25 @@ use half::f16;
 /// scans from the end of each row. The two combine.
 ///
 /// # Types
-/// f32, f16, i32 and u32, with [`Sum`], [`Prod`], [`Min`], [`Max`] and [`CustomOp`], which need not commute.
+/// f32, f16, i32 and u32, with [`Sum`], [`Prod`], [`Min`], [`Max`] and [`CustomOp`], which need not commute. Operators
+/// over a state: [`MinMax`] and [`StateOp`] take f32, i32 and u32, [`MeanVariance`], [`LogSumExp`] and [`Affine`] f32.
+/// Their elements and results may have several numbers each, one after another; `n` counts elements. A linear
+/// recurrence, for one:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// // y = 0.5 y + x, from pairs of factor and summand.
+/// let (maps, y) = (gpu.upload(&[0.5f32, 8.0, 0.5, 0.0, 0.5, 1.0])?, gpu.alloc::<f32>(3)?);
+/// let smoothed = Scan::new(Affine::recurrence(), 3).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// smoothed.record(&mut rec, &maps, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [8.0, 4.0, 3.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Precision and determinism
 /// Floats are combined in f32; f16 results are rounded once, at the end. The error of a sum is at most `depth *
@@ -62,8 +80,9 @@ use half::f16;
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element once, all others twice. Scratch: two words for each tile
-/// of 2048 to 32768 elements (the ladder variants: of 256 words). `lookback` takes two dispatches, the others
-/// three; one dispatch if one tile holds everything; and the same again for each further chunk.
+/// of 2048 to 32768 elements (the ladder variants: of 256 words), and for a state as many times its words. `lookback`
+/// takes two dispatches, the others three; one dispatch if one tile holds everything; and the same again for each
+/// further chunk.
 ///
 /// # Variants
 /// See [`Scan::variants`]. `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
@@ -83,6 +102,7 @@ use half::f16;
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
@@ -248,7 +268,7 @@ pub(super) const INFO: Operation = Operation {
     name: "scan",
     about: "all prefixes of an array combined, or those of each row",
     inputs: &[Input::new("input", "(n) or (rows, n)")],
-    outputs: &[("output", "as input")],
+    outputs: &[("output", "(elements, each)")],
     types: &DTYPES,
     options: &[OP, Setting::flag("exclusive"), Setting::flag("reverse"), Setting::flag("deterministic")],
     domains: &[("input", Domain::Combined)],
@@ -261,8 +281,11 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let input = asked.any("input")?;
-    let (rows, n) = match *input.shape() {
+    let elements = asked_elements(asked, "input")?;
+    asked.set("elements", &elements.shape);
+    let output = Role::Result(elements.results(&elements.shape));
+    let input = elements.input;
+    let (rows, n) = match elements.shape[..] {
         [n] => (1, n),
         [rows, n] => (rows, n),
         _ => {
@@ -272,13 +295,20 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
             ));
         }
     };
-    let (dtype, output) = (input.dtype(), Role::Result(input.shape().to_vec()));
-    let (form, operands) = (ScanForm::of(asked), vec![Role::Given(input), output]);
-    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+    let (dtype, form, operands) = (input.dtype(), ScanForm::of(asked), vec![Role::Given(input), output]);
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
+        Ok(Form::new::<T>(Scan { op, rows, n, form }, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = Scan { op, rows, n, form };
         by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
-    })
+    }))
 }
+
+/// A user's state: 3 numbers an element and a result.
+pub(super) const STATE_SAMPLE: &str = "struct State { x: u32, y: u32, z: u32 }
+     fn state_identity() -> State { return State(0u, 0u, 0u); }
+     fn state_of(x: T, y: T, z: T) -> State { return State(x, y, z); }
+     fn state_combine(a: State, b: State) -> State { return State(a.x + b.x, a.y + b.y, a.z + b.z); }";
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
@@ -303,6 +333,11 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         lower! { rows, n, true, true; Sum => f16; Max => f32; }
     }
     lower! { 50, 777, false, true; Sum => f32; }
+    let state = StateOp::new(STATE_SAMPLE);
+    for (rows, n) in [(1, 100_000), (1, 3), (50, 777)] {
+        lower! { rows, n, false, false; Affine::maps() => f32; Affine::recurrence() => f32; state.clone() => u32; }
+        lower! { rows, n, true, true; MinMax => f32, i32; MeanVariance::population() => f32; LogSumExp => f32; }
+    }
     lower! { 50, 777, true, false; Prod => i32; }
     if variant == "lookback" {
         let blocked = Scan::new(Sum, 100_000).variant(variant).leave_out_posts(2);

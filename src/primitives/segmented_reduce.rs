@@ -1,9 +1,9 @@
 //! One result for each segment between flags.
 
-use super::operator::{Reducer, Sum, by_operator};
+use super::operator::{Reducer, Sum, asked_row, by_operator, by_state, counted_results};
 use super::runs::{Labels, OPTIONS, RunsJob, VARIANTS, tile};
-use super::scan::ScanForm;
-use super::{CustomOp, Max, Min, WORDS};
+use super::scan::{STATE_SAMPLE, ScanForm};
+use super::{Affine, CustomOp, Max, MeanVariance, Min, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
@@ -38,14 +38,27 @@ use crate::program::{
 /// Each output must be another wgpu buffer than every other operand.
 ///
 /// # Types, precision and determinism
-/// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order. The same
-/// device gives the same bits in every run, except for operators that round in the variant `lookback`, which
-/// [`deterministic`](SegmentedReduce::deterministic) rules out. NaN and infinities stay within their segment.
+/// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order, also over a
+/// state, whose values and results may have several numbers. The same device gives the same bits in every run, except
+/// for operators that round in the variant `lookback`, which [`deterministic`](SegmentedReduce::deterministic) rules
+/// out. NaN and infinities stay within their segment. Mean and variance of each segment, for one:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, MeanVariance};
+///
+/// let gpu = Gpu::new()?;
+/// let (x, heads) = (gpu.upload(&[1.0f32, 3.0, 5.0, 5.0])?, gpu.upload(&[1u32, 0, 1, 0])?);
+/// let (statistics, count) = gpu.segmented_reduce(&x, &heads, MeanVariance::population())?;
+/// assert_eq!(count.read()?, [2]);
+/// assert_eq!(statistics.slice(..2 * 2)?.read()?, [2.0, 1.0, 5.0, 0.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Cost
 /// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches. `hierarchical` takes
 /// three: it reads flags twice, and the values of the last segment of each tile once more. One dispatch if one tile
-/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`.
+/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
@@ -54,6 +67,7 @@ use crate::program::{
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
@@ -128,7 +142,7 @@ pub(super) const INFO: Operation = Operation {
     name: "segmented-reduce",
     about: "the values of each segment combined, from one head to the next",
     inputs: &[Input::new("values", "(n)"), Input::new("heads", "u32 (n)")],
-    outputs: &[("results", "(count)")],
+    outputs: &[("results", "(count, each)")],
     types: &WORDS,
     options: OPTIONS,
     domains: &[("values", Domain::Combined)],
@@ -140,14 +154,17 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (values, [n]) = asked.array("values")?;
+    let (elements, n) = asked_row(asked, "values")?;
     let heads = asked.indices("heads", &[n], 2)?;
+    let (results, values) = (counted_results(&elements.each), elements.input);
     let (dtype, form, tile) = (values.dtype(), ScanForm::of(asked), tile(asked)?);
-    let operands = vec![Role::Given(values), Role::Given(heads), Role::Counted, Role::Count];
-    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+    let operands = vec![Role::Given(values), Role::Given(heads), results, Role::Count];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
+        Ok(Form::new::<T>(SegmentedReduce { op, n, form, tile }, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let reduce = SegmentedReduce { op, n, form, tile };
         by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
-    })
+    }))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -160,6 +177,14 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<f32>::lower(&SegmentedReduce::new(Min, n).variant(variant), profile)?);
         programs.push(Op::<i32>::lower(&SegmentedReduce::new(Max, n).variant(variant), profile)?);
         programs.push(Op::<u32>::lower(&SegmentedReduce::new(custom.clone(), n).variant(variant), profile)?);
+        if n <= 100_000 {
+            programs
+                .push(Op::<f32>::lower(&SegmentedReduce::new(Affine::maps(), n).variant(variant), profile)?);
+            let means = SegmentedReduce::new(MeanVariance::sample(), n).variant(variant);
+            programs.push(Op::<f32>::lower(&means, profile)?);
+            let own = SegmentedReduce::new(StateOp::new(STATE_SAMPLE), n).variant(variant);
+            programs.push(Op::<u32>::lower(&own, profile)?);
+        }
     }
     Ok(programs)
 }

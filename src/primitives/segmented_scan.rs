@@ -1,8 +1,8 @@
 //! Prefix sums that restart at flags.
 
-use super::operator::{OP, Reducer, Sum, by_operator};
-use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
-use super::{CustomOp, DTYPES, Max, Min};
+use super::operator::{OP, Reducer, Sum, asked_row, by_operator, by_state};
+use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
+use super::{Affine, CustomOp, DTYPES, Max, MeanVariance, Min, StateOp};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::When;
@@ -40,14 +40,26 @@ use half::f16;
 /// [`exclusive`](SegmentedScan::exclusive) leaves out the element itself: a segment begins with the identity.
 ///
 /// # Types, precision and determinism
-/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator. In the variant `lookback` the
-/// rounding of segments that span tiles may vary from run to run, which
-/// [`deterministic`](SegmentedScan::deterministic) rules out. NaN and infinities stay within their segment.
+/// As [`Scan`](crate::Scan): f32, f16, i32 and u32; any associative operator, also over a state of f32, i32 or u32,
+/// whose elements and results may have several numbers. In the variant `lookback` the rounding of segments that span
+/// tiles may vary from run to run, which [`deterministic`](SegmentedScan::deterministic) rules out. NaN and infinities
+/// stay within their segment. A range so far, for one:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, MinMax};
+///
+/// let gpu = Gpu::new()?;
+/// let (x, heads) = (gpu.upload(&[5i32, 7, -2, 4])?, gpu.upload(&[1u32, 0, 1, 0])?);
+/// let ranges = gpu.inclusive_segmented_scan(&x, &heads, MinMax)?;
+/// assert_eq!(ranges.read()?, [5, 5, 5, 7, -2, -2, -2, 4]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Cost
 /// About `2 n` operations; `lookback` reads every element and flag once. Scratch: two words for each tile of 2048
-/// to 32768 elements. `lookback` takes two dispatches, `hierarchical` three; one dispatch if one tile holds
-/// everything; and the same again for each further chunk.
+/// to 32768 elements; a state takes as many times its words. `lookback` takes two dispatches, `hierarchical` three; one
+/// dispatch if one tile holds everything; and the same again for each further chunk.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
@@ -56,6 +68,7 @@ use half::f16;
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
 ///   operator or the device does not have.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
 /// - [`Shape`](crate::ErrorKind::Shape), on recording: flags of another length.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
@@ -129,7 +142,7 @@ pub(super) const INFO: Operation = Operation {
     name: "segmented-scan",
     about: "all prefixes combined, anew from each head on",
     inputs: &[Input::new("input", "(n)"), Input::new("heads", "u32 (n)")],
-    outputs: &[("output", "(n)")],
+    outputs: &[("output", "(n, each)")],
     types: &DTYPES,
     options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
     make: Some(make),
@@ -143,14 +156,17 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    let (input, [n]) = asked.array("input")?;
+    let (elements, n) = asked_row(asked, "input")?;
     let heads = asked.indices("heads", &[n], 2)?;
+    let (output, input) = (Role::Result(elements.results(&[n])), elements.input);
     let (dtype, form) = (input.dtype(), ScanForm::of(asked));
-    let operands = vec![Role::Given(input), Role::Given(heads), Role::Result(vec![n])];
-    by_operator!(asked, [Sum, Prod, Min, Max], op => {
+    let operands = vec![Role::Given(input), Role::Given(heads), output];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
+        Ok(Form::new::<T>(SegmentedScan { op, n, form }, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = SegmentedScan { op, n, form };
         by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
-    })
+    }))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -166,6 +182,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             })*)*};
         }
         lower! { Sum => f32, f16; Max => i32; Min => f32; custom.clone() => u32; }
+        if n <= 100_000 {
+            lower! { Affine::recurrence() => f32; MeanVariance::sample() => f32; StateOp::new(STATE_SAMPLE) => u32; }
+        }
     }
     Ok(programs)
 }

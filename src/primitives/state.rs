@@ -36,6 +36,8 @@ pub struct MinMax;
 /// let gpu = Gpu::new()?;
 /// let x = gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
 /// assert_eq!(gpu.reduce(&x, MeanVariance::population())?.read()?, [2.5, 1.25]);
+/// // A scan gives the statistics of all elements up to each.
+/// assert_eq!(gpu.inclusive_scan(&x, MeanVariance::population())?.read()?[..4], [1.0, 0.0, 1.5, 0.25]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
@@ -75,8 +77,8 @@ impl MeanVariance {
 pub struct LogSumExp;
 
 /// Composes affine maps `x -> a x + b` in order. An element is 2 numbers of f32, `a, b`; so is a result, unless
-/// [`recurrence`](Self::recurrence) asks for one. Both are rounded once a map. An infinity or NaN spreads as in
-/// arithmetic.
+/// [`recurrence`](Self::recurrence) asks for one. Both are rounded once a map. The result of no maps is `1, 0`. From an
+/// infinite or NaN number on, results may be any non-finite numbers.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -86,7 +88,7 @@ pub struct LogSumExp;
 /// // y = 2 y + 1, then y = 3 y, then y = y + 5.
 /// let maps = gpu.upload(&[2.0f32, 1.0, 3.0, 0.0, 1.0, 5.0])?;
 /// assert_eq!(gpu.reduce(&maps, Affine::maps())?.read()?, [6.0, 8.0]);
-/// assert_eq!(gpu.reduce(&maps, Affine::recurrence())?.read()?, [8.0]);
+/// assert_eq!(gpu.inclusive_scan(&maps, Affine::recurrence())?.read()?, [1.0, 3.0, 8.0]);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,13 +97,13 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Returns the composed map, a pair `a, b`; the first map is applied first.
+    /// Returns maps: result `i` is the pair `a, b` of all maps up to `i`, the first of which is applied first.
     pub const fn maps() -> Self {
         Self { values: false }
     }
 
-    /// Returns a value: the last one of the linear recurrence `y[i] = a[i] y[i - 1] + b[i]` with `y[-1] = 0`. For another
-    /// start, add `a[0] y[-1]` to `b[0]`.
+    /// Returns values: a scan computes the linear recurrence `y[i] = a[i] y[i - 1] + b[i]` with `y[-1] = 0`. For
+    /// another start, add `a[0] y[-1]` to `b[0]`.
     pub const fn recurrence() -> Self {
         Self { values: true }
     }
@@ -307,6 +309,26 @@ impl<'a> Monoid<'a> {
     /// Bytes of an accumulator in an array.
     pub(crate) fn bytes(&self) -> u64 {
         if self.words() == 3 { 16 } else { 4 * self.words() }
+    }
+
+    /// Bytes of an accumulator with a flag or a count, in an array.
+    pub(crate) fn item_bytes(&self) -> u64 {
+        match self.words() {
+            1 => 8,
+            4 => 32,
+            _ => 16,
+        }
+    }
+
+    /// Returns the spec of kernels that scan: the least and greatest floats are infinities.
+    pub(crate) fn scan_spec(&self) -> Spec {
+        let spec = self.spec();
+        // Ordered keys hold infinity, which is the identity of floats.
+        match (self.op, self.dtype.is_float()) {
+            (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
+            (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
+            _ => spec,
+        }
     }
 
     /// Returns the spec of kernels that combine elements.

@@ -136,6 +136,8 @@ mod run_length;
 #[cfg(feature = "primitives")]
 mod scan;
 #[cfg(feature = "primitives")]
+mod scan_by_key;
+#[cfg(feature = "primitives")]
 mod scatter;
 #[cfg(feature = "primitives")]
 mod segmented_reduce;
@@ -310,6 +312,8 @@ pub use rotate::rotate;
 pub use run_length::run_length;
 #[cfg(feature = "primitives")]
 pub use scan::{scan, scan_bound, scan_with};
+#[cfg(feature = "primitives")]
+pub use scan_by_key::{scan_by_key, scan_by_key_bound};
 #[cfg(feature = "primitives")]
 pub use scatter::{scatter, scatter_bound};
 #[cfg(feature = "primitives")]

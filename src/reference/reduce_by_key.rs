@@ -1,6 +1,7 @@
 //! The values of each run of equal keys combined, element by element, in order.
 
 use super::judge::{Wanted, by_input, input, no_twin, operator};
+use super::segmented_reduce::results_shape;
 use super::{Number, segmented_reduce, segmented_reduce_bound};
 use crate::element::Element;
 use crate::error::Result;
@@ -14,7 +15,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         let (firsts, want) = reduce_by_key(&op, keys, values).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_by_key_bound(&op, keys, values);
         let runs = [firsts.len()];
-        Ok(vec![Wanted::exact(&runs, firsts)?, Wanted::rounded(T::DTYPE, &runs, &want, &bound)?])
+        Ok(vec![Wanted::exact(&runs, firsts)?, Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])
     }))
 }
 
@@ -40,7 +41,7 @@ pub fn reduce_by_key_bound<K: Copy + PartialEq, T: Number>(
 }
 
 /// 1 where a run begins.
-fn heads<K: Copy + PartialEq>(keys: &[K]) -> Vec<u32> {
+pub(super) fn heads<K: Copy + PartialEq>(keys: &[K]) -> Vec<u32> {
     keys.iter().enumerate().map(|(i, key)| u32::from(i == 0 || *key != keys[i - 1])).collect()
 }
 

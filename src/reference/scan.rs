@@ -2,6 +2,7 @@
 
 use super::Number;
 use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::states::{numbers_of, scan_states};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
@@ -11,7 +12,10 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, shape) = (operator(form)?, output_shape(form, 0));
     let [exclusive, reverse] = [settings(form)?.has("exclusive"), settings(form)?.has("reverse")];
+    let outputs = numbers_of(&op, DType::F32).1;
     let (rows, n) = match shape[..] {
+        [rows, n, _] => (rows, n),
+        [n, _] if outputs > 1 => (1, n),
         [rows, n] => (rows, n),
         _ => (1, shape.iter().product()),
     };
@@ -24,7 +28,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 }
 
 /// Computes all prefixes of each of `rows` rows of `n` elements: floats in `f64` and not rounded, integers exactly
-/// and wrapped to 32 bits. `None` for a user's operator (see [`scan_with`]) and for positions.
+/// and wrapped to 32 bits. `None` for a user's operator (see [`scan_with`]) and for positions. Operators over a state
+/// take and give as many numbers for an element as the op.
 pub fn scan<T: Number>(
     op: &Operator,
     rows: usize,
@@ -33,6 +38,9 @@ pub fn scan<T: Number>(
     reverse: bool,
     input: &[T],
 ) -> Option<Vec<f64>> {
+    if let Some((values, _)) = scan_states(op, rows, n, (exclusive, reverse), input) {
+        return Some(values);
+    }
     let float = T::DTYPE.is_float();
     let wrap = |x: i64| if T::DTYPE == DType::I32 { f64::from(x as i32) } else { f64::from(x as u32) };
     let integer = |a: f64, b: f64, f: fn(i64, i64) -> i64| wrap(f(a as i64, b as i64));
@@ -96,6 +104,9 @@ pub fn scan_bound<T: Number>(
     reverse: bool,
     input: &[T],
 ) -> Vec<f64> {
+    if let Some((_, bounds)) = scan_states(op, rows, n, (exclusive, reverse), input) {
+        return bounds;
+    }
     if !T::DTYPE.is_float() || !matches!(op, Operator::Sum | Operator::Prod) {
         return vec![0.0; rows * n];
     }

@@ -1,12 +1,14 @@
 //! Each segment combined, element by element, in order.
 
 use super::judge::{Wanted, by_input, input, no_twin, operator};
-use super::segmented_scan::segments;
+use super::segmented_scan::{numbers, segments};
+use super::states::numbers_of;
 use super::{Number, scan, scan_bound};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
 use crate::program::Form;
+use std::ops::Range;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, heads) = (operator(form)?, input::<u32>(form, 1)?);
@@ -14,20 +16,31 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         let values = input::<T>(form, 0)?;
         let want = segmented_reduce(&op, values, heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_reduce_bound(&op, values, heads);
-        Ok(vec![Wanted::rounded(T::DTYPE, &[want.len()], &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])
     })
 }
 
 /// Combines each segment of `values`; element 0 and elements with a flag begin a segment. Floats are in `f64` and
 /// not rounded, integers exactly and wrapped to 32 bits. `None` as for [`scan`].
 pub fn segmented_reduce<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Option<Vec<f64>> {
-    let last = |x: Vec<f64>| x.last().copied();
-    segments(heads).map(|s| scan(op, 1, s.len(), false, false, &values[s]).and_then(last)).collect()
+    let of = |s: Range<usize>| scan(op, 1, s.len(), false, false, &values[numbers(op, s)]);
+    let last = |x: Vec<f64>| x[x.len() - numbers_of(op, DType::F32).1..].to_vec();
+    segments(heads).map(|s| of(s).map(last)).collect::<Option<Vec<_>>>().map(|all| all.concat())
+}
+
+/// The shape of an array of results with so many numbers in all.
+pub(super) fn results_shape(op: &Operator, len: usize) -> Vec<usize> {
+    match numbers_of(op, DType::F32).1 {
+        1 => vec![len],
+        each => vec![len / each, each],
+    }
 }
 
 /// Returns the error bound of each result against [`segmented_reduce`]: the last of [`scan_bound`].
 pub fn segmented_reduce_bound<T: Number>(op: &Operator, values: &[T], heads: &[u32]) -> Vec<f64> {
-    segments(heads).filter_map(|s| scan_bound(op, 1, s.len(), false, false, &values[s]).pop()).collect()
+    let last = |x: Vec<f64>| x[x.len() - numbers_of(op, DType::F32).1..].to_vec();
+    let of = |s: Range<usize>| scan_bound(op, 1, s.len(), false, false, &values[numbers(op, s)]);
+    segments(heads).flat_map(|s| last(of(s))).collect()
 }
 
 #[cfg(test)]

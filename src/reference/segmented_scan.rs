@@ -1,8 +1,9 @@
 //! Prefixes of each segment, element by element, in order.
 
 use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::states::numbers_of;
 use super::{Number, scan, scan_bound};
-use crate::element::Element;
+use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
 use crate::program::Form;
@@ -28,7 +29,7 @@ pub fn segmented_scan<T: Number>(
     input: &[T],
     heads: &[u32],
 ) -> Option<Vec<f64>> {
-    let of = |s: Range<usize>| scan(op, 1, s.len(), exclusive, false, &input[s]);
+    let of = |s: Range<usize>| scan(op, 1, s.len(), exclusive, false, &input[numbers(op, s)]);
     segments(heads).map(of).collect::<Option<Vec<_>>>().map(|all| all.concat())
 }
 
@@ -39,7 +40,15 @@ pub fn segmented_scan_bound<T: Number>(
     input: &[T],
     heads: &[u32],
 ) -> Vec<f64> {
-    segments(heads).flat_map(|s| scan_bound(op, 1, s.len(), exclusive, false, &input[s])).collect()
+    segments(heads)
+        .flat_map(|s| scan_bound(op, 1, s.len(), exclusive, false, &input[numbers(op, s)]))
+        .collect()
+}
+
+/// The numbers of a range of elements.
+pub(super) fn numbers(op: &Operator, elements: Range<usize>) -> Range<usize> {
+    let inputs = numbers_of(op, DType::F32).0;
+    elements.start * inputs..elements.end * inputs
 }
 
 /// The segments, in order.

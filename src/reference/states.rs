@@ -34,6 +34,34 @@ pub(super) fn state_prefixes<T: Number>(op: &Operator, row: &[T]) -> Option<Stat
     Some(of)
 }
 
+/// The results and bounds of a scan of rows of `n` elements by an operator over a state; `None` as for
+/// [`state_prefixes`].
+pub(super) fn scan_states<T: Number>(
+    op: &Operator,
+    rows: usize,
+    n: usize,
+    (exclusive, reverse): (bool, bool),
+    input: &[T],
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let inputs = numbers_of(op, T::DTYPE).0;
+    let (mut values, mut bounds) = (Vec::new(), Vec::new());
+    state_prefixes::<T>(op, &[])?;
+    for row in (0..rows).map(|r| &input[r * n * inputs..(r + 1) * n * inputs]) {
+        let mut row = row.to_vec();
+        if reverse {
+            row = row.rchunks(inputs).flatten().copied().collect();
+        }
+        let of = state_prefixes(op, &row)?;
+        let outputs = of.outputs;
+        for i in 0..n {
+            let at = (if reverse { n - 1 - i } else { i } + usize::from(!exclusive)) * outputs;
+            values.extend_from_slice(&of.values[at..at + outputs]);
+            bounds.extend_from_slice(&of.bounds[at..at + outputs]);
+        }
+    }
+    Some((values, bounds))
+}
+
 /// `j u / (1 - j u)` with u = 2^-24: the error of `j` roundings.
 fn gamma(j: f64) -> f64 {
     let u = 2f64.powi(-24);

@@ -272,7 +272,7 @@ fn weighted_loss(
     let dy = gpu.alloc::<f32>(n)?;
     let hides = ZipFn::custom("fn zip(x: T, y: T) -> T { return select(x * y, 0.0, y == 0.0); }");
     let mut rec = gpu.recorder();
-    GatherRows::new([table.len(), 1], n).plan::<f32>(gpu)?.record(&mut rec, &of_classes, &dl, &weights)?;
+    Gather::new([table.len(), 1], n).plan::<f32>(gpu)?.record(&mut rec, &of_classes, &dl, &weights)?;
     Zip::new(hides, n).plan::<f32>(gpu)?.record(&mut rec, &dx, &weights, &dy)?;
     rec.submit()?;
     let (shares, values) = (weights.read()?, dy.read()?);

@@ -1,10 +1,14 @@
 //! Operators over a state in every op that takes an operator, against the reference.
 
+use crate::support::coverage::sample;
 use crate::support::{Device, Random, assert_close, devices, numbers};
 use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Op, Program};
-use tilework::reference::{reduce, reduce_bound};
+use tilework::reference::{
+    reduce, reduce_bound, scan, scan_bound, segmented_reduce, segmented_reduce_bound, segmented_scan,
+    segmented_scan_bound,
+};
 use tilework::{Element, ErrorKind, Result};
 
 /// Runs a program, the last of whose operands are outputs of these types and lengths.
@@ -247,8 +251,17 @@ fn state_of(x: T) -> State { return State(x, 1u); }
 fn state_combine(a: State, b: State) -> State { return State(a.sum + b.sum, a.count + b.count); }
 fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
     let profile = tilework::program::DeviceProfile::webgpu_defaults();
-    let lowered = |text: &str| Op::<f32>::lower(&Reduce::new(StateOp::new(text), 9), &profile);
-    assert!(lowered(text).is_ok());
+    let lowered = |text: &str| {
+        let op = StateOp::new(text);
+        [
+            Op::<f32>::lower(&Reduce::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&Scan::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&SegmentedScan::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&SegmentedReduce::new(op.clone(), 9), &profile),
+            Op::<f32>::lower(&ReduceByKey::new(op, 9), &profile),
+        ]
+    };
+    assert!(lowered(text).iter().all(Result::is_ok));
     for (part, other, want) in [
         ("sum: f32, count", "sum: vec2<f32>, count", "<user state>:1"),
         ("count: u32 }", "count: u32, a: u32, b: u32, c: u32 }", "<user state>:2"),
@@ -261,17 +274,17 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
         ("fn state_result", "fn other_result", "define `fn state_result"),
         ("struct State", "struct Other", "State"),
     ] {
-        let e = lowered(&text.replace(part, other)).expect_err(part);
-        assert_eq!(e.kind(), ErrorKind::Shader, "{e}");
-        assert!(e.to_string().contains(want), "{part}: {e}");
+        for e in lowered(&text.replace(part, other)).map(|r| r.expect_err(part)) {
+            assert_eq!(e.kind(), ErrorKind::Shader, "{e}");
+            assert!(e.to_string().contains(want), "{part}: {e}");
+        }
     }
     let wide =
         "struct State { a: vec2<f32> }\nfn state_identity() -> State { return State(vec2<f32>(0.0)); }";
-    let e = lowered(wide).unwrap_err();
-    assert!(
-        e.to_string().contains("<user state>:1: the member `a` of `State` is not f32, i32 or u32"),
-        "{e}"
-    );
+    for e in lowered(wide).map(Result::unwrap_err) {
+        let want = "<user state>:1: the member `a` of `State` is not f32, i32 or u32";
+        assert!(e.to_string().contains(want), "{e}");
+    }
     let refused = |r: Result<Program>| r.unwrap_err().kind();
     assert_eq!(refused(Op::<f32>::lower(&Reduce::new(MinMax, 0), &profile)), ErrorKind::Shape);
     assert_eq!(
@@ -282,12 +295,220 @@ fn state_result(s: State) -> T { return s.sum / f32(s.count); }";
         refused(Op::<f32>::lower(&Reduce::new(Affine::maps(), 5).variant("shared"), &profile)),
         ErrorKind::Unsupported
     );
-    assert_eq!(
-        refused(Op::<f32>::lower(&Scan::new(MeanVariance::sample(), 5), &profile)),
-        ErrorKind::Unsupported
-    );
-    assert_eq!(refused(Op::<f32>::lower(&ReduceByKey::new(MinMax, 5), &profile)), ErrorKind::Unsupported);
     let Some(gpu) = crate::support::gpu() else { return };
     let odd = gpu.upload(&[1.0f32; 5]).unwrap();
     assert_eq!(gpu.reduce(&odd, Affine::maps()).unwrap_err().kind(), ErrorKind::Shape);
+    assert_eq!(gpu.inclusive_scan(&odd, Affine::maps()).unwrap_err().kind(), ErrorKind::Shape);
+}
+
+/// `(exclusive, reverse)`.
+const FORMS: [(bool, bool); 4] = [(false, false), (true, true), (true, false), (false, true)];
+
+fn check_scan<O>(
+    device: &Device,
+    op: O,
+    variant: &str,
+    (rows, n): (usize, usize),
+    form: (bool, bool),
+    leave_out: u32,
+) where
+    O: Reducer<f32, Output = f32>,
+{
+    let operator = op.operator();
+    let what = format!("{}: {} of {rows} x {n}, {variant} {form:?}", device.label, operator.name());
+    let desc = Scan::rows(op, rows, n).variant(variant).leave_out_posts(leave_out);
+    let desc = desc.when(form.0, |op| op.exclusive()).when(form.1, |op| op.reverse());
+    let program = match Op::<f32>::lower(&desc, device.gpu.profile()) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => return,
+        other => other.unwrap_or_else(|e| panic!("{what}: {e}")),
+    };
+    let input = elements(&operator, rows * n, n as u64);
+    let x = device.gpu.upload(&input).unwrap();
+    let got = run(&device.gpu, program, &[(&x).into()], rows * n * numbers_of(&operator).1).expect(&what);
+    let want = scan(&operator, rows, n, form.0, form.1, &input).expect("there is a reference");
+    assert_close(&what, &numbers(&got), &want, &scan_bound(&operator, rows, n, form.0, form.1, &input));
+}
+
+#[test]
+fn scans_match_reference() {
+    let shapes = [(1, 20_001), (13, 777), (1, 1), (1, 128), (1, 65_536)];
+    for device in devices() {
+        for (v, variant) in Scan::variants().iter().map(|v| v.name).enumerate() {
+            for (i, &shape) in sample(&shapes, 3).iter().enumerate() {
+                let form = FORMS[(i + v) % 4];
+                each_operator!(op => check_scan(device, op, variant, shape, form, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn lookback_of_states_is_right_when_workgroups_never_post() {
+    for device in devices() {
+        for (i, one_in) in [2, 3, 64].into_iter().enumerate() {
+            let shape = [(1, 60_001), (3, 20_001)][i % 2];
+            check_scan(device, Affine::maps(), "lookback", shape, FORMS[i], one_in);
+            check_scan(device, MeanVariance::population(), "lookback", shape, FORMS[i + 1], one_in);
+        }
+        // A word that cannot be posted, since it equals the empty marker.
+        let n = 5000;
+        let spare = f32::from_bits(0xffa5_c3e1);
+        let input: Vec<f32> = (0..n).flat_map(|i| [1.0, if i == n - 1 { spare } else { 0.0 }]).collect();
+        let x = device.gpu.upload(&input).unwrap();
+        let got = device.gpu.inclusive_scan(&x, Affine::recurrence()).unwrap().read().unwrap();
+        assert!(got[..n - 1].iter().all(|y| *y == 0.0) && got[n - 1].is_nan());
+    }
+}
+
+#[test]
+fn scans_by_own_states_keep_order() {
+    for device in devices() {
+        let n = 30_011;
+        let bits: Vec<u32> = (0..n).map(|i| u32::from(i % 37 != 5 && i % 11 != 3)).collect();
+        let want = &longest_runs(&bits)[1..];
+        let words: Vec<u32> = Random::new(3).elements(n * 3);
+        let mut sums = words.clone();
+        (3..3 * n).for_each(|i| sums[i] = sums[i].wrapping_add(sums[i - 3]));
+        let (x, y) = (device.gpu.upload(&bits).unwrap(), device.gpu.upload(&words).unwrap());
+        for variant in Scan::variants().iter().map(|v| v.name) {
+            let what = format!("{}: {variant}", device.label);
+            let lowered =
+                |op: StateOp| Op::<u32>::lower(&Scan::new(op, n).variant(variant), device.gpu.profile());
+            let Ok(program) = lowered(longest_run()) else { continue };
+            let got = run(&device.gpu, program, &[(&x).into()], n).unwrap();
+            assert_close(&what, &numbers(&got), want, &vec![0.0; n]);
+            let got = run(&device.gpu, lowered(triples()).unwrap(), &[(&y).into()], 3 * n).unwrap();
+            assert!(got == sums, "{what}");
+        }
+    }
+}
+
+#[test]
+fn scans_of_states_are_split_at_bindings() {
+    let n = 20_001;
+    let input = elements(&Operator::Affine(Affine::maps()), n, 4);
+    for device in devices().iter().filter(|d| d.main || d.label.contains("WebGPU")) {
+        let mut small = device.gpu.profile().clone();
+        small.limits.max_storage_binding = 32 << 10;
+        for (i, variant) in Scan::variants().iter().map(|v| v.name).enumerate() {
+            for (op, outputs) in [(Affine::maps(), 2), (Affine::recurrence(), 1)] {
+                let reverse = i % 2 == 0;
+                let desc = Scan::new(op, n).variant(variant).when(reverse, |op| op.reverse());
+                let Ok(program) = Op::<f32>::lower(&desc, &small) else { continue };
+                assert!(program.dispatches.len() > 5);
+                let x = device.gpu.upload(&input).unwrap();
+                let got = run(&device.gpu, program, &[(&x).into()], n * outputs).unwrap();
+                let op = Operator::Affine(op);
+                let bound = scan_bound(&op, 1, n, false, reverse, &input);
+                assert_close(
+                    variant,
+                    &numbers(&got),
+                    &scan(&op, 1, n, false, reverse, &input).unwrap(),
+                    &bound,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_and_runs_match_reference() {
+    for device in devices() {
+        for (n, every) in [(1, 1), (700, 3), (20_003, 40), (20_003, 3000), (0, 1)] {
+            let heads: Vec<u32> = (0..n).map(|i| u32::from(i % every == every / 2)).collect();
+            let keys: Vec<u32> = (0..n).map(|i| ((i + every - every / 2) / every) as u32).collect();
+            for variant in ["hierarchical", "lookback"] {
+                each_operator!(op => {
+                    let operator = Reducer::<f32>::operator(&op);
+                    let what = format!("{}: {} of {n}, {variant}", device.label, operator.name());
+                    let input = elements(&operator, n, 7);
+                    let outputs = numbers_of(&operator).1;
+                    let gpu = &device.gpu;
+                    let (x, h, k) = (gpu.upload(&input).unwrap(), gpu.upload(&heads).unwrap(), gpu.upload(&keys).unwrap());
+                    let (y, count) = (gpu.alloc::<f32>(n * outputs).unwrap(), gpu.alloc::<u32>(1).unwrap());
+                    let mut rec = gpu.recorder();
+                    let plan = SegmentedScan::new(op, n).exclusive().variant(variant).plan::<f32>(gpu).unwrap();
+                    plan.record(&mut rec, &x, &h, &y).unwrap();
+                    rec.submit().unwrap();
+                    if n > 0 {
+                        let want = segmented_scan(&operator, true, &input, &heads).unwrap();
+                        let bound = segmented_scan_bound(&operator, true, &input, &heads);
+                        assert_close(&format!("{what}, scan"), &numbers(&y.read().unwrap()), &want, &bound);
+                    }
+                    let want = segmented_reduce(&operator, &input, &heads).unwrap();
+                    let bound = segmented_reduce_bound(&operator, &input, &heads);
+                    let read = |what: &str| {
+                        let segments = count.read().unwrap()[0] as usize * outputs;
+                        assert_eq!(segments, want.len(), "{what}");
+                        let got = if segments > 0 { y.slice(..segments).unwrap().read().unwrap() } else { Vec::new() };
+                        assert_close(what, &numbers(&got), &want, &bound);
+                    };
+                    let mut rec = gpu.recorder();
+                    let plan = SegmentedReduce::new(op, n).variant(variant).leave_out_posts(u32::from(n > 9) * 3);
+                    plan.plan::<f32>(gpu).unwrap().record(&mut rec, &x, &h, &y, &count).unwrap();
+                    rec.submit().unwrap();
+                    read(&format!("{what}, reduce"));
+                    let mut rec = gpu.recorder();
+                    let out = gpu.alloc::<u32>(n).unwrap();
+                    let plan = ReduceByKey::new(op, n).variant(variant).plan::<f32>(gpu).unwrap();
+                    plan.record(&mut rec, &k, &x, &out, &y, &count).unwrap();
+                    rec.submit().unwrap();
+                    read(&format!("{what}, by key"));
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_and_runs_by_own_states_keep_order() {
+    let n = 30_011;
+    let bits: Vec<u32> = (0..n).map(|i| u32::from(i % 37 != 5 && i % 11 != 3)).collect();
+    let words: Vec<u32> = Random::new(3).elements(n * 3);
+    let heads: Vec<u32> = (0..n).map(|i| u32::from(i % 977 == 400 || i % 8192 < 3)).collect();
+    let keys: Vec<u32> = heads.iter().scan(0, |key, head| Some((*key += head, *key).1)).collect();
+    let starts: Vec<usize> = (0..n).filter(|&i| heads[i] != 0 || i == 0).chain([n]).collect();
+    let segments = || starts.windows(2).map(|s| s[0]..s[1]);
+    let runs: Vec<f64> = segments().flat_map(|s| longest_runs(&bits[s])[1..].to_vec()).collect();
+    let mut sums = words.clone();
+    for i in segments().flat_map(|s| 3 * (s.start + 1)..3 * s.end) {
+        sums[i] = sums[i].wrapping_add(sums[i - 3]);
+    }
+    let last = |all: &[f64], each: usize| -> Vec<f64> {
+        segments().flat_map(|s| all[(s.end - 1) * each..s.end * each].to_vec()).collect()
+    };
+    for device in devices() {
+        let gpu = &device.gpu;
+        let [x, words, h, k] = [&bits, &words, &heads, &keys].map(|data| gpu.upload(data).unwrap());
+        for (variant, leave_out) in [("hierarchical", 0), ("lookback", 0), ("lookback", 2)] {
+            for (op, x, want, each) in
+                [(longest_run(), &x, &runs, 1), (triples(), &words, &numbers(&sums), 3)]
+            {
+                let what = format!("{}: {variant}, {leave_out}, {each}", device.label);
+                let zeros = vec![0.0; n * each];
+                let [y, out, count] = [n * each, n, 1].map(|len| gpu.alloc::<u32>(len).unwrap());
+                let scan = SegmentedScan::new(op.clone(), n).variant(variant).leave_out_posts(leave_out);
+                let reduce = SegmentedReduce::new(op.clone(), n).variant(variant).leave_out_posts(leave_out);
+                let by_key = ReduceByKey::new(op, n).variant(variant).leave_out_posts(leave_out);
+                let mut rec = gpu.recorder();
+                scan.plan::<u32>(gpu).unwrap().record(&mut rec, x, &h, &y).unwrap();
+                rec.submit().unwrap();
+                assert_close(&what, &numbers(&y.read().unwrap()), want, &zeros);
+                let want = last(want, each);
+                let check = |what: &str| {
+                    assert_eq!(count.read().unwrap()[0] as usize * each, want.len(), "{what}");
+                    let got = y.slice(..want.len()).unwrap().read().unwrap();
+                    assert_close(what, &numbers(&got), &want, &zeros[..want.len()]);
+                };
+                let mut rec = gpu.recorder();
+                reduce.plan::<u32>(gpu).unwrap().record(&mut rec, x, &h, &y, &count).unwrap();
+                rec.submit().unwrap();
+                check(&format!("{what}, reduce"));
+                let mut rec = gpu.recorder();
+                by_key.plan::<u32>(gpu).unwrap().record(&mut rec, &k, x, &out, &y, &count).unwrap();
+                rec.submit().unwrap();
+                check(&format!("{what}, by key"));
+            }
+        }
+    }
 }

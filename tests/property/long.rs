@@ -455,6 +455,9 @@ fn long_lists_of_primitives() {
                 .given(&heads)
                 .exactly(&counted)
         });
+        check(ScanByKey::<Sum>::variants(), |name| {
+            Case::new::<u32>(ScanByKey::new(Sum, n).variant(name)).given(&x).given(&x).exactly(&counted)
+        });
         check(SegmentedReduce::<Sum>::variants(), |name| {
             let case = Case::new::<u32>(SegmentedReduce::new(Sum, n).variant(name)).given(&x).given(&heads);
             case.front_of(n, &[count]).exactly(&[1u32])

@@ -31,8 +31,14 @@ fn elements<T: Sample>(draw: &mut Draw, domain: Domain, operator: &str, shape: &
         draw.numbers::<T>(n).iter().map(|x| T::from_f64(f(x.to_f64()))).collect()
     };
     match domain {
-        Domain::Combined if T::DTYPE.is_float() && operator == "prod" => by(draw, |x| 1.0 + 0.01 * x),
-        Domain::Combined if !T::DTYPE.is_float() || operator != "sum" => draw.any(n),
+        Domain::Combined if T::DTYPE.is_float() && ["prod", "affine", "recurrence"].contains(&operator) => {
+            by(draw, |x| 1.0 + 0.01 * x)
+        }
+        Domain::Combined
+            if !T::DTYPE.is_float() || !["sum", "meanvar", "samplevar", "logsumexp"].contains(&operator) =>
+        {
+            draw.any(n)
+        }
         Domain::Bits | Domain::BelowLengthOf(_) => draw.any(n),
         Domain::Runs => draw.runs(n),
         Domain::Finite => draw.numbers(n),

@@ -17,7 +17,16 @@ const FAMILIES: [(&str, &[&str]); 12] = [
     ("reductions, histograms", &["reduce", "reduce-by-key", "segmented-reduce", "histogram"]),
     (
         "scans, selections",
-        &["scan", "segmented-scan", "select", "select-if", "partition", "unique", "run-length"],
+        &[
+            "scan",
+            "segmented-scan",
+            "scan-by-key",
+            "select",
+            "select-if",
+            "partition",
+            "unique",
+            "run-length",
+        ],
     ),
     ("sorts", &["sort"]),
     ("top-k", &["top-k"]),

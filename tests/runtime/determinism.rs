@@ -8,7 +8,7 @@ use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, SegmentedReduce,
+    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, SegmentedReduce,
     SegmentedScan, Spmv, Sum,
 };
 
@@ -69,6 +69,7 @@ fn switched() -> Vec<Lower> {
         Reduce::new(Sum, n),
         ReduceByKey::new(Sum, n),
         Scan::new(Sum, n),
+        ScanByKey::new(Sum, n),
         SegmentedReduce::new(Sum, n),
         SegmentedScan::new(Sum, n),
         Spmv::new(matrix),

@@ -5,9 +5,14 @@ use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
-    SegmentedReduce, SegmentedScan, Select, TopK, Unique,
+    ScanByKey, SegmentedReduce, SegmentedScan, Select, TopK, Unique,
 };
 use crate::program::Op;
+
+/// Elements of an operator among `len` numbers. A rest fails when the operands are compared with the program's.
+fn elements_of<T: Element, O: Reducer<T>>(op: &O, len: usize) -> Result<usize> {
+    Ok(len / Monoid::new(&op.operator(), T::DTYPE)?.inputs())
+}
 
 impl Gpu {
     /// Reduces all of `input` to one value, in a new buffer: [`Reduce`].
@@ -90,7 +95,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.scan(input, &Scan::new(op, input.len()))
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.scan(input, &Scan::new(op, n))
     }
 
     /// Computes all prefixes of `input`, each without its last element, into a new buffer: [`Scan`]. The first is the
@@ -104,7 +110,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.scan(input, &Scan::new(op, input.len()).exclusive())
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.scan(input, &Scan::new(op, n).exclusive())
     }
 
     fn scan<T: Element, O: Reducer<T, Output = T>>(
@@ -138,7 +145,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()))
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, n))
     }
 
     /// Computes all prefixes of each segment of `input`, each without its last element, into a new buffer:
@@ -154,7 +162,8 @@ impl Gpu {
         op: O,
     ) -> Result<Buffer<T>> {
         let input = input.into();
-        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, input.len()).exclusive())
+        let n = elements_of::<T, O>(&op, input.len())?;
+        self.segmented_scan(input, heads.into(), &SegmentedScan::new(op, n).exclusive())
     }
 
     fn segmented_scan<T: Element, O: Reducer<T, Output = T>>(
@@ -164,6 +173,54 @@ impl Gpu {
         scan: &SegmentedScan<O>,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(scan, &[("input", input.untyped()), ("heads", heads.untyped())])?.output("output")
+    }
+
+    /// Computes all prefixes of each run of equal `keys`, each with its last element, into a new buffer: [`ScanByKey`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (keys, x) = (gpu.upload(&[7u32, 7, 3, 3])?, gpu.upload(&[1.0f32, 2.0, 3.0, 4.0])?);
+    /// assert_eq!(gpu.inclusive_scan_by_key(&keys, &x, Sum)?.read()?, [1.0, 3.0, 3.0, 7.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`ScanByKey`] and [`Gpu::alloc`].
+    pub fn inclusive_scan_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        keys: impl Into<Slice<'a, u32>>,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let keys = keys.into();
+        self.scan_by_key(keys, input.into(), &ScanByKey::new(op, keys.len()))
+    }
+
+    /// As [`inclusive_scan_by_key`](Self::inclusive_scan_by_key), each prefix without its last element; the first of a
+    /// run is the identity.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn exclusive_scan_by_key<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        keys: impl Into<Slice<'a, u32>>,
+        input: impl Into<Slice<'a, T>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let keys = keys.into();
+        self.scan_by_key(keys, input.into(), &ScanByKey::new(op, keys.len()).exclusive())
+    }
+
+    fn scan_by_key<T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        keys: Slice<'_, u32>,
+        input: Slice<'_, T>,
+        scan: &ScanByKey<O>,
+    ) -> Result<Buffer<T>> {
+        self.call::<T, _>(scan, &[("keys", keys.untyped()), ("input", input.untyped())])?.output("output")
     }
 
     /// Counts the elements of `input` in each of `bins` bins of equal width from `lo` to `hi`: [`Histogram`].
@@ -334,7 +391,8 @@ impl Gpu {
         op: O,
     ) -> Result<(Buffer<T>, Buffer<u32>)> {
         let (values, heads) = (values.into(), heads.into());
-        let op = SegmentedReduce::new(op, values.len());
+        let n = elements_of::<T, O>(&op, values.len())?;
+        let op = SegmentedReduce::new(op, n);
         let given = [("values", values.untyped()), ("heads", heads.untyped())];
         self.call::<T, _>(&op, &given)?.outputs(["results", "count"])
     }

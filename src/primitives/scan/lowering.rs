@@ -1,18 +1,19 @@
 //! The kernels and dispatches of scans, segmented or not.
 
 use super::ScanForm;
-use super::policy::{ScanPolicy, policy};
+use super::policy::{ScanPolicy, policy, state_policy};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::lookback::Posts;
 use crate::primitives::operator::{Accumulator, Operator};
+use crate::primitives::state::Monoid;
 use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant,
     choose_with, kernel_params,
 };
 use crate::shader::{Fragment, Spec};
-use crate::shape::index_u32;
+use crate::shape::{elements, index_u32};
 
 kernel_params! {
     pub(in crate::primitives) struct ScanTilesParams {
@@ -36,6 +37,19 @@ pub(in crate::primitives) enum Segments {
     Rows(usize),
     /// Where operand 1 has a flag.
     Heads,
+    /// Where a key of operand 0 differs from the one before.
+    Keys(DType),
+}
+
+impl Segments {
+    /// Returns the operand that says where segments begin.
+    fn labels(self) -> Option<usize> {
+        match self {
+            Self::One | Self::Rows(_) => None,
+            Self::Heads => Some(1),
+            Self::Keys(_) => Some(0),
+        }
+    }
 }
 
 /// Words a thread of the ladder variant `coarsened` scans.
@@ -89,6 +103,7 @@ impl ScanWay {
 
 struct ScanLowering<'a> {
     job: &'a ScanJob<'a>,
+    monoid: Monoid<'a>,
     profile: &'a DeviceProfile,
     program: Program,
 }
@@ -100,37 +115,45 @@ impl ScanJob<'_> {
         variants: &'static [Variant],
     ) -> Result<Program> {
         let Self { name, op, dtype, len, form, .. } = *self;
+        let monoid = Monoid::new(op, dtype).map_err(|e| e.context(name))?;
         if matches!(dtype, DType::U8 | DType::I8 | DType::U64 | DType::Bf16)
-            || op.accumulator() != Accumulator::Word
+            || op.accumulator() == Accumulator::Pair
+            || monoid.has_state() && dtype == DType::F16
         {
             return Err(err!(
                 Unsupported,
-                "{name}: {} of {dtype}; sum, prod, min, max and custom operators scan f32, f16, i32 and u32",
+                "{name}: {} of {dtype}; sum, prod, min, max and custom operators scan f32, f16, i32 and u32, operators over \
+                 a state f32, i32 and u32",
                 op.name()
             ));
         }
+        let count = |numbers| elements(name, "elements", &[len, numbers]);
+        let (inputs, outputs) = (count(monoid.inputs())?, count(monoid.outputs())?);
         let rounds = dtype.is_float() && op.rounds(dtype);
         let bits = Bits { rounds, deterministic: form.deterministic };
         let (variant, decision) = choose_with(name, &form.variant, variants, profile, bits, || {
             ("lookback", "reads every element once, and never waits forever for another workgroup".into())
         })?;
-        let operand = |name, dtype, access| Operand { name, dtype, len, access };
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let mut program = Program::new(name, decision);
-        program.operands.push(operand("input", dtype, Access::Read));
-        if self.segments == Segments::Heads {
-            program.operands.push(operand("heads", DType::U32, Access::Read));
+        program.operands.push(operand("input", dtype, inputs, Access::Read));
+        match self.segments {
+            Segments::One | Segments::Rows(_) => {}
+            Segments::Heads => program.operands.push(operand("heads", DType::U32, len, Access::Read)),
+            Segments::Keys(keys) => program.operands.insert(0, operand("keys", keys, len, Access::Read)),
         }
-        program.operands.push(operand("output", dtype, Access::Write));
-        profile.check_buffers(
-            name,
-            &program.operands,
-            "scan chunks, and combine each with the total before it",
-        )?;
+        program.operands.push(operand("output", dtype, outputs, Access::Write));
+        if let Segments::Keys(_) = self.segments {
+            profile.check_bindings(name, &program.operands, "split the arrays at the start of a run")?;
+        } else {
+            let remedy = "scan chunks, and combine each with the total before it";
+            profile.check_buffers(name, &program.operands, remedy)?;
+        }
         // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", len.saturating_add(1 << 17))?;
         program.cost = Cost::of(2.0 * len as f64, &program.operands);
         program.determinism = variant.determinism(rounds);
-        let mut lowering = ScanLowering { job: self, profile, program };
+        let mut lowering = ScanLowering { job: self, monoid, profile, program };
         match ScanWay::of(variant.name) {
             _ if len == 0 => {}
             ScanWay::Tiles { one_pass } => lowering.tiles(one_pass)?,
@@ -142,8 +165,9 @@ impl ScanJob<'_> {
 
 impl ScanLowering<'_> {
     fn spec(&self) -> Spec {
-        let ScanJob { op, dtype, segments, form, .. } = *self.job;
-        monoid(op, dtype)
+        let ScanJob { segments, form, .. } = *self.job;
+        self.monoid
+            .scan_spec()
             .flag("SEGMENTED", segments != Segments::One)
             .flag("ROWS", matches!(segments, Segments::Rows(_)))
             .flag("REVERSE", form.reverse)
@@ -157,15 +181,20 @@ impl ScanLowering<'_> {
 
     /// Splits the array into chunks that each fit one binding, in the order of the scan.
     fn chunks(&self, tile: u64) -> Result<Vec<ScanChunk>> {
-        let heads = self.job.segments == Segments::Heads;
-        let element = if heads { 4 } else { self.job.dtype.size() as u64 };
+        let (of_input, of_output) = self.element_bytes();
+        let of_heads = if self.job.segments.labels().is_some() { 4 } else { 0 };
+        let element = of_input.max(of_output).max(of_heads);
         self.profile.check_row(
             self.job.name,
             format_args!("a tile"),
             tile * element,
             "use a variant with smaller tiles",
         )?;
-        let most = self.profile.limits.max_storage_binding / (tile * element) * tile;
+        let most = match self.job.segments {
+            // The first key of a chunk would need the one before. All operands fit a binding.
+            Segments::Keys(_) => self.job.len as u64,
+            _ => self.profile.limits.max_storage_binding / (tile * element) * tile,
+        };
         let of = |chunk: BoundChunk| {
             let BoundChunk { first, count: len } = chunk;
             ScanChunk { first, len, tiles: len.div_ceil(tile), number: 0, first_tile: 0 }
@@ -193,22 +222,28 @@ impl ScanLowering<'_> {
             first_element: chunk.first as u32,
             row: match self.job.segments {
                 Segments::Rows(n) => n as u32,
-                Segments::One | Segments::Heads => 0,
+                Segments::One | Segments::Heads | Segments::Keys(_) => 0,
             },
             piece: chunk.number as u32,
         }
     }
 
-    /// Allocates scratch of `words` words.
-    fn words(&mut self, words: u64) -> Result<Binding> {
-        let variant = self.program.variant();
-        let what = format_args!("the totals of `{variant}`");
-        self.profile.check_scratch(self.job.name, what, words * 4, "use `lookback`")?;
-        Ok(self.program.scratch(words * 4))
+    /// Bytes of an element and of a result.
+    fn element_bytes(&self) -> (u64, u64) {
+        let size = self.job.dtype.size();
+        ((size * self.monoid.inputs()) as u64, (size * self.monoid.outputs()) as u64)
     }
 
-    fn total_words(&self) -> u64 {
-        if self.job.segments == Segments::One { 1 } else { 2 }
+    fn scratch(&mut self, bytes: u64) -> Result<Binding> {
+        let variant = self.program.variant();
+        let what = format_args!("the totals of `{variant}`");
+        self.profile.check_scratch(self.job.name, what, bytes, "use `lookback`")?;
+        Ok(self.program.scratch(bytes))
+    }
+
+    /// Bytes of the total of a tile.
+    fn total_bytes(&self) -> u64 {
+        if self.job.segments == Segments::One { self.monoid.bytes() } else { self.monoid.item_bytes() }
     }
 
     /// Replaces the total of each tile by the total of all tiles before it.
@@ -223,6 +258,13 @@ impl ScanLowering<'_> {
     }
 
     fn ladder(&mut self, tree: &'static str, words: u32, subgroups: bool) -> Result<()> {
+        let state = self.monoid.has_state();
+        // Staged states, and their items once: 8 KiB each at most.
+        let (tree, words) = if state && words > 1 {
+            ("workgroup/scan_kogge_stone", words * 4 / self.monoid.bytes() as u32)
+        } else {
+            (tree, words)
+        };
         let mut spec = self
             .spec()
             .slot("tree", Fragment::Library(tree))
@@ -232,17 +274,18 @@ impl ScanLowering<'_> {
         if subgroups {
             spec = spec.flag("NATIVE_ADD", self.native_add());
         }
-        let size = self.job.dtype.size() as u64;
-        let tile = u64::from(WORKGROUP_SIZE * words) * 4 / size;
+        let (of_input, of_output) = self.element_bytes();
+        let per_word = if state { 1 } else { 4 / of_input };
+        let tile = u64::from(WORKGROUP_SIZE * words) * per_word;
         let chunks = self.chunks(tile)?;
         let all_tiles = chunks.iter().map(|p| p.tiles).sum();
         let carried = all_tiles > 1;
-        let totals = if carried { Some(self.words(all_tiles * self.total_words())?) } else { None };
+        let totals = if carried { Some(self.scratch(all_tiles * self.total_bytes())?) } else { None };
         let output = self.program.operands.len() - 1;
-        let bind = |operand, chunk: &ScanChunk| Binding {
-            resource: Resource::Operand(operand),
-            offset: chunk.first * size,
-            size: chunk.len * size,
+        let bind = |operand, chunk: &ScanChunk| {
+            let size = if operand == 0 { of_input } else { of_output };
+            let (offset, size) = (chunk.first * size, chunk.len * size);
+            Binding { resource: Resource::Operand(operand), offset, size }
         };
         if let Some(totals) = totals {
             let kernel = self.program.kernel(Kernel::library(
@@ -267,89 +310,115 @@ impl ScanLowering<'_> {
     }
 
     fn tiles(&mut self, one_pass: bool) -> Result<()> {
-        let dtype = self.job.dtype;
-        let pack = 4 / dtype.size() as u64;
-        let ScanPolicy { workgroup_size, vec4s } = policy(self.profile, self.job.len as u64 / pack);
+        let len = self.job.len as u64;
+        let (unit, policy) = if self.monoid.has_state() {
+            let widest = self.monoid.inputs().max(self.monoid.outputs()) as u64;
+            ([4, 2, 1, 1][widest as usize - 1], state_policy(self.profile, len * widest))
+        } else {
+            let pack = 4 / self.job.dtype.size() as u64;
+            (4 * pack, policy(self.profile, len / pack))
+        };
+        let ScanPolicy { workgroup_size, vec4s } = policy;
         let subgroups = self.profile.features.subgroups;
-        let heads = self.job.segments == Segments::Heads;
         let mut spec = self
             .spec()
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("VEC4S", vec4s)
-            .flag("HEADS", heads)
+            .flag("HEADS", self.job.segments.labels().is_some())
             .flag("SUBGROUPS", subgroups);
+        if let Segments::Keys(keys) = self.job.segments {
+            spec = if self.monoid.has_state() {
+                spec.flag("KEYS", true)
+            } else {
+                spec.slot("heads", Fragment::Library("primitives/scan_by_key"))
+            };
+            spec = spec.flag("FLOAT_KEYS", keys.is_float());
+        }
+        if self.monoid.has_state() {
+            spec = self.with_units(spec, unit);
+        }
         if subgroups {
             spec = spec.flag("NATIVE_ADD", self.native_add());
         }
-        let tile = u64::from(workgroup_size * vec4s) * 4 * pack;
+        let tile = u64::from(workgroup_size * vec4s) * unit;
         let chunks = self.chunks(tile)?;
         let all_tiles: u64 = chunks.iter().map(|p| p.tiles).sum();
         let several = all_tiles > 1;
-        let grids: Vec<_> = chunks.iter().map(|p| self.bind_as_vec4(p)).collect();
+        let grids: Vec<_> = chunks.iter().map(|p| self.bind_as_vec4(p, unit)).collect();
+        let binding = 5 + grids.first().map_or(0, |(_, bound)| bound.heads.len() as u32);
         let mut scratch = None;
         if one_pass {
-            let all = Posts { tiles: all_tiles, counted: false, chunks: chunks.len() as u64 };
-            let posts = self.words(all.words())?;
+            let (words, chunks) = (self.monoid.words(), chunks.len() as u64);
+            let all = Posts { tiles: all_tiles, words, counted: false, chunks };
+            let posts = self.scratch(4 * all.scratch_words())?;
             all.clear(&mut self.program, posts);
             scratch = Some(posts);
-            let binding = if heads { 7 } else { 5 };
             spec = all.spec(spec.flag("LOOKBACK", true), self.profile, binding, self.job.form.leave_out);
         } else if several {
-            let totals = self.words(all_tiles * self.total_words())?;
+            let totals = self.scratch(all_tiles * self.total_bytes())?;
             let reduce = spec.clone().flag("REDUCE", true);
             let kernel =
                 self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles_reduce", reduce));
             for (chunk, (vec4s, bound)) in chunks.iter().zip(&grids) {
                 let params = ScanTilesParams { vec4s: *vec4s, ..self.params(chunk, all_tiles) };
-                let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.into_iter().flatten());
+                let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.iter().copied());
                 self.program.dispatch(kernel, &params, inputs.collect(), Grid::fold(chunk.tiles));
             }
             self.scan_totals(totals, all_tiles);
-            spec = spec.flag("CARRIED", true);
+            spec = spec.flag("CARRIED", true).constant("CARRY_BINDING", binding);
             scratch = Some(totals);
         }
         let kernel = self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles", spec));
         for (chunk, (vec4s, bound)) in chunks.iter().zip(&grids) {
             let params = ScanTilesParams { vec4s: *vec4s, ..self.params(chunk, all_tiles) };
             let inputs_and_outputs = bound.input.into_iter().chain(bound.output);
-            let bindings = inputs_and_outputs.chain(bound.heads.into_iter().flatten()).chain(scratch);
+            let bindings = inputs_and_outputs.chain(bound.heads.iter().copied()).chain(scratch);
             self.program.dispatch(kernel, &params, bindings.collect(), Grid::fold(chunk.tiles));
         }
         Ok(())
     }
 
-    /// Binds the chunk as vec4 and, from the last multiple of 256 bytes on, as words: no two written bindings overlap,
-    /// and the array may have any length. Also returns the number of vec4.
-    fn bind_as_vec4(&mut self, chunk: &ScanChunk) -> (u32, ScanBindings) {
-        let size = self.job.dtype.size() as u64;
-        let bytes = (chunk.len * size).next_multiple_of(4);
-        let main = (bytes - 1) / 256 * 256;
-        let mut pair = |operand, offset, main: u64, bytes: u64| {
-            let resource = Resource::Operand(operand);
+    /// Selects the kernel for units of `unit` elements.
+    fn with_units(&self, spec: Spec, unit: u64) -> Spec {
+        let of = |numbers: usize| {
+            ["array<u32, 1>", "vec2<u32>", "array<u32, 3>", "vec4<u32>"][numbers * unit as usize - 1]
+        };
+        spec.slot("unit", Fragment::Library("primitives/scan_states"))
+            .constant("UNIT", unit as u32)
+            .alias("In", of(self.monoid.inputs()))
+            .alias("Out", of(self.monoid.outputs()))
+    }
+
+    /// Binds the chunk as vec4 (of states as units) and, from the last multiple of 256 bytes on, as words: no two
+    /// written bindings overlap, and the array may have any length. Also returns the number of vec4.
+    fn bind_as_vec4(&mut self, chunk: &ScanChunk, unit: u64) -> (u32, ScanBindings) {
+        let (of_input, of_output) = self.element_bytes();
+        // A vec4 of words has 16 bytes of input; so has a unit of states, or less, and 64 of them have 256 at least.
+        let many = if self.monoid.has_state() { 64 } else { 16 };
+        let vec4s = (chunk.len.div_ceil(unit) - 1) / many * many;
+        let mut pair = |operand, size: u64| {
+            let (resource, begin) = (Resource::Operand(operand), chunk.first * size);
+            let (main, bytes) = (vec4s * unit * size, (chunk.len * size).next_multiple_of(4));
             let vec4s = if main > 0 {
-                Binding { resource, offset, size: main }
+                Binding { resource, offset: begin, size: main }
             } else {
                 // Never accessed, but it must be bound.
                 self.program.scratch(16)
             };
-            [vec4s, Binding { resource, offset: offset + main, size: bytes - main }]
+            [vec4s, Binding { resource, offset: begin + main, size: bytes - main }]
         };
-        let heads = self.job.segments == Segments::Heads;
-        let input = pair(0, chunk.first * size, main, bytes);
-        let output = pair(if heads { 2 } else { 1 }, chunk.first * size, main, bytes);
-        let heads = heads.then(|| pair(1, chunk.first * 4, main / size * 4, chunk.len * 4));
-        ((main / 16) as u32, ScanBindings { input, output, heads })
-    }
-}
-
-/// Returns the spec of kernels that scan elements of `dtype`.
-pub(in crate::primitives) fn monoid(op: &Operator, dtype: DType) -> Spec {
-    let spec = op.specialise(Spec::new(), dtype);
-    // Ordered keys hold infinity, which is the identity of floats.
-    match (op, dtype.is_float()) {
-        (Operator::Min, true) => spec.constant("IDENTITY", 0xff80_0000_u32),
-        (Operator::Max, true) => spec.constant("IDENTITY", 0x007f_ffff_u32),
-        _ => spec,
+        let labels = self.job.segments.labels();
+        let input = pair(usize::from(labels == Some(0)), of_input);
+        let output = pair(if labels.is_some() { 2 } else { 1 }, of_output);
+        let heads = match labels {
+            None => Vec::new(),
+            Some(labels) if self.monoid.has_state() => {
+                let (offset, size) = (chunk.first * 4, chunk.len * 4);
+                vec![Binding { resource: Resource::Operand(labels), offset, size }]
+            }
+            Some(labels) => pair(labels, 4).to_vec(),
+        };
+        (vec4s as u32, ScanBindings { input, output, heads })
     }
 }
 
@@ -357,5 +426,5 @@ pub(in crate::primitives) fn monoid(op: &Operator, dtype: DType) -> Spec {
 struct ScanBindings {
     input: [Binding; 2],
     output: [Binding; 2],
-    heads: Option<[Binding; 2]>,
+    heads: Vec<Binding>,
 }

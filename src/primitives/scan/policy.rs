@@ -31,3 +31,13 @@ pub(super) fn policy(profile: &DeviceProfile, words: u64) -> ScanPolicy {
     };
     ScanPolicy::of(profile, tile)
 }
+
+/// The tiles of a scan of states: vec4 are units of one vector.
+pub(super) fn state_policy(profile: &DeviceProfile, words: u64) -> ScanPolicy {
+    // A thread holds the prefix of each unit beside it: half of the units of `policy` take as many registers.
+    let tile = if words < 0x4_0000 { (256, 2) } else { (512, 4) };
+    let ScanPolicy { workgroup_size, vec4s } = ScanPolicy::of(profile, tile);
+    // Without subgroups all items are in workgroup memory twice: up to 32 bytes each.
+    let most = if profile.features.subgroups { workgroup_size } else { 128 };
+    ScanPolicy { workgroup_size: workgroup_size.min(most), vec4s }
+}

@@ -255,3 +255,15 @@ fn a_slot_takes_a_library_fragment_or_a_users_text() {
     assert_eq!(user.text(), "fn mine() {}\n");
     assert_eq!(user.origin(1), ("<user op>", 1));
 }
+
+#[test]
+fn a_loop_runs_over_a_list_of_the_spec() {
+    let text = "#for name in NAMES\na{name};\n#end\n";
+    let x = |words: &str| {
+        let spec = Spec::new().list("NAMES", words.into());
+        expand_text("k.wgsl", text, &spec, Target::Naga).unwrap().text().to_owned()
+    };
+    assert_eq!((x("x"), x("x,y")), ("ax;\n".into(), "ax;\nay;\n".into()));
+    let m = message("fn f() {}\n", &Spec::new().list("NAMES", "x".into()));
+    assert!(m.contains("the spec sets the list `NAMES`"), "{m}");
+}

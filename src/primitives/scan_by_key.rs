@@ -1,0 +1,220 @@
+//! Prefix sums that restart where a key changes.
+
+use super::operator::{OP, Reducer, Sum, asked_keys, asked_values, by_operator, by_state};
+use super::scan::{HIERARCHICAL, LOOKBACK, STATE_SAMPLE, ScanForm, ScanJob, Segments};
+use super::{Affine, CustomOp, Max, MeanVariance, Min, MinMax, StateOp, WORDS};
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::When;
+use crate::program::{
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting,
+    Variant, by_type, deterministic, operands,
+};
+use half::f16;
+use std::marker::PhantomData;
+
+/// Computes all prefixes of each run of equal keys: `output[i] = input[h] + ... + input[i]`, where `h <= i` is the
+/// first element of the run of `i`, for any associative operator in place of `+`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (keys, x) = (gpu.upload(&[7u32, 7, 3, 3, 3, 7])?, gpu.upload(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?);
+/// let y = gpu.alloc::<f32>(6)?;
+/// let scan = ScanByKey::new(Sum, 6).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// scan.record(&mut rec, &keys, &x, &y)?;
+/// rec.submit()?;
+/// assert_eq!(y.read()?, [1.0, 3.0, 3.0, 7.0, 12.0, 6.0]);
+/// // The number of earlier elements of the run.
+/// let ones = gpu.upload(&[1u32; 6])?;
+/// assert_eq!(gpu.exclusive_scan_by_key(&keys, &ones, Sum)?.read()?, [0, 1, 0, 1, 2, 0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `keys`, `input` and `output` have `n` elements each. Equal keys that are not neighbours form separate runs: sort
+/// first ([`RadixSort`](crate::RadixSort)) to get one for each key. Runs may have any length from 1 to `n`, at the same
+/// speed. `n` may be 0. `output` must be another wgpu buffer than the two inputs.
+///
+/// # Forms
+/// [`exclusive`](ScanByKey::exclusive) leaves out the element itself: a run begins with the identity.
+///
+/// # Types, precision and determinism
+/// As [`SegmentedScan`](crate::SegmentedScan): f32, f16, i32 and u32; any associative operator, also over a state.
+/// Keys are u32; [`with_keys`](ScanByKey::with_keys) selects i32 or f32. Float keys are compared by value: -0 equals
+/// +0, and NaN equals nothing. In the variant `lookback` the rounding of runs that span tiles may vary from run to run
+/// of the program, which [`deterministic`](ScanByKey::deterministic) rules out.
+///
+/// # Cost
+/// About `2 n` operations. `lookback` reads every key and element once, in two dispatches; `hierarchical` reads them
+/// twice, in three; one dispatch if one tile holds everything. Scratch: two words for each tile of 2048 to 32768
+/// elements; a state takes as many times its words.
+///
+/// # Variants
+/// `hierarchical` and `lookback`; `auto` (the default) takes `lookback`, and `hierarchical` if bits must repeat.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not scan, or a variant that the
+///   operator or the device does not have.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// As [`SegmentedScan`](crate::SegmentedScan), with keys in place of flags: `shaders/primitives/scan_tiles.wgsl` and
+/// `scan_by_key.wgsl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanByKey<O = Sum, K = u32> {
+    op: O,
+    n: usize,
+    form: ScanForm,
+    keys: PhantomData<K>,
+}
+
+impl<O> ScanByKey<O> {
+    /// Scans `n` elements, with keys of u32.
+    pub fn new(op: O, n: usize) -> Self {
+        Self { op, n, form: ScanForm::new(), keys: PhantomData }
+    }
+
+    /// Selects the type of keys: u32, i32 or f32.
+    #[must_use]
+    pub fn with_keys<K: Element>(self) -> ScanByKey<O, K> {
+        let Self { op, n, form, keys: _ } = self;
+        ScanByKey { op, n, form, keys: PhantomData }
+    }
+}
+
+impl<O, K> ScanByKey<O, K> {
+    /// Combines only the elements of the run before `i` into result `i`; the first result is the identity.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.form.exclusive = true;
+        self
+    }
+
+    crate::program::variants!(choose form.variant);
+
+    deterministic!(form.deterministic);
+
+    /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn leave_out_posts(mut self, one_in: u32) -> Self {
+        self.form.leave_out = one_in;
+        self
+    }
+}
+
+const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
+
+impl ScanByKey {
+    crate::program::variants!(list VARIANTS);
+}
+
+operands! {
+    impl[T: Element, K: Element, O: Reducer<T, Output = T>,] ScanByKey<O, K>, T {
+        fn record(keys: K, input: T, output: T);
+    }
+}
+
+macro_rules! op {
+    ($($key:ty),*) => {$(
+        impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ScanByKey<O, $key> {
+            crate::program::proven!();
+
+            fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+                let op = self.op.operator();
+                let job = ScanJob {
+                    name: "scan-by-key",
+                    op: &op,
+                    dtype: T::DTYPE,
+                    segments: Segments::Keys(<$key>::DTYPE),
+                    len: self.n,
+                    form: &self.form,
+                };
+                job.lower(profile, VARIANTS)
+            }
+        }
+    )*};
+}
+op!(u32, i32, f32);
+
+pub(super) const INFO: Operation = Operation {
+    name: "scan-by-key",
+    about: "all prefixes combined, anew where a key changes",
+    inputs: &[Input::new("keys", "(n)"), Input::new("input", "(n)")],
+    outputs: &[("output", "(n, each)")],
+    types: &WORDS,
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
+    make: Some(make),
+    variants: ScanByKey::variants,
+    samples,
+    domains: &[("keys", Domain::Runs), ("input", Domain::Combined)],
+    comparison: Some(Comparison::Prefixes),
+    example: Example { shape: &[100], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (keys, n) = asked_keys(asked)?;
+    let elements = asked_values(asked, "input", n)?;
+    let output = Role::Result(elements.results(&[n]));
+    let of_keys = keys.dtype();
+    let (dtype, form, input) = (elements.input.dtype(), ScanForm::of(asked), elements.input);
+    let operands = vec![Role::Given(keys), Role::Given(input), output];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
+        Ok(Form::new::<T>(ScanByKey { op, n, form, keys: PhantomData::<K> }, operands))
+    }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
+        let scan = ScanByKey { op, n, form, keys: PhantomData::<K> };
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
+    })))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    let custom = CustomOp::new(
+        "fn op_identity() -> T { return T(0); } fn op_combine(a: T, b: T) -> T { return a + b; }",
+    );
+    for (n, exclusive) in [(100_000, false), (3, true), (1 << 23, true)] {
+        macro_rules! lower {
+            ($($op:expr, $key:ty => $($t:ty),*;)*) => {$($({
+                let scan = ScanByKey::new($op, n).with_keys::<$key>().variant(variant);
+                programs.push(Op::<$t>::lower(&scan.when(exclusive, |op| op.exclusive()), profile)?);
+            })*)*};
+        }
+        lower! { Sum, u32 => f32, f16; Max, f32 => i32, f16; Min, i32 => f32; custom.clone(), u32 => u32; }
+        if n <= 100_000 {
+            lower! { Affine::recurrence(), u32 => f32; MeanVariance::sample(), i32 => f32; MinMax, f32 => f32; }
+            lower! { StateOp::new(STATE_SAMPLE), u32 => u32; }
+        }
+    }
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn rejects_undefined_requests() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let of = |scan: ScanByKey| Op::<f32>::lower(&scan, &profile).unwrap_err().kind();
+        assert_eq!(of(ScanByKey::new(Sum, 9).variant("kogge-stone")), ErrorKind::InvalidArgument);
+        assert_eq!(of(ScanByKey::new(Sum, (32 << 20) + 1)), ErrorKind::TooLarge);
+        assert_eq!(of(ScanByKey::new(Sum, 9).variant("lookback").deterministic()), ErrorKind::Unsupported);
+        assert!(Op::<f32>::lower(&ScanByKey::new(Sum, 0), &profile).unwrap().dispatches.is_empty());
+    }
+
+    #[test]
+    fn the_largest_binding_is_one_chunk() {
+        let profile = DeviceProfile::webgpu_defaults();
+        let scan = ScanByKey::new(Sum, 32 << 20);
+        assert_eq!(Op::<u32>::lower(&scan, &profile).unwrap().dispatches.len(), 2);
+    }
+}
