@@ -1,5 +1,6 @@
 //! Every variant of `Reduce` against the reference.
 
+use crate::support::coverage::sample;
 use crate::support::{Device, Random, Sample, assert_close, devices, numbers};
 use half::f16;
 use tilework::prelude::*;
@@ -67,7 +68,8 @@ where
 
 #[test]
 fn rows_match_reference_at_every_alignment() {
-    let shapes = [(3, 1), (5, 7), (17, 33), (50, 256), (9, 1023), (2, 70_001), (300, 3), (4, 0), (0, 4)];
+    let shapes = [(17, 33), (2, 70_001), (50, 256), (4, 0), (300, 3), (3, 1), (5, 7), (9, 1023), (0, 4)];
+    let shapes = sample(&shapes, 5);
     for device in devices() {
         for variant in names() {
             for (i, &(rows, n)) in shapes.iter().enumerate().filter(|(i, _)| device.main || i % 3 == 1) {
