@@ -102,8 +102,6 @@ fn lifted(values: Values) -> array<Acc, 4> {
     );
 }
 #else
-fn whole_values(q: u32) -> Values { return values[q]; }
-
 fn any_values(q: u32) -> Values {
     if q < params.vec4s { return values[q]; }
     let w = 4u * q;
@@ -112,13 +110,6 @@ fn any_values(q: u32) -> Values {
     );
 }
 
-fn lifted(values: Values) -> array<Acc, 4> {
-    return array<Acc, 4>(
-#for i in 4
-        lift(decode(values[{i}], 0u), 0u),
-#end
-    );
-}
 #endif
 
 #put load_vec4s(load_labels, take_labels, take_any_labels)
@@ -152,7 +143,11 @@ fn last_own_head(loaded: array<Loaded, VEC4S>, tile: u32, first: u32, step: u32)
 fn load_values(loaded: ptr<function, array<Loaded, VEC4S>>, tile: u32, first: u32, step: u32) {
     if is_full(tile) {
 #for i in VEC4S
+#if STATE
         (*loaded)[{i}].values = whole_values(place(tile, first + {i}u * step));
+#else
+        (*loaded)[{i}].values = values[place(tile, first + {i}u * step)];
+#endif
 #end
         return;
     }
@@ -167,12 +162,20 @@ fn fold_vec4(loaded: Loaded, q: u32, begin: u32) -> Item {
 #if TOTALS
     if 4u * q + 4u <= begin { return Item(op_identity(), countOneBits(loaded.heads)); }
 #endif
+#if STATE
     let x = lifted(loaded.values);
     var total = Item(x[0], loaded.heads & 1u);
 #for i in 1..4
     total = join(total, Item(x[{i}], (loaded.heads >> {i}u) & 1u));
 #end
     return total;
+#else
+    let marks = Marks(loaded.heads, 0u);
+    var total = element(loaded.values.x, 0u, 0u, marks);
+    total = fold_word(total, loaded.values.y, 1u, marks);
+    total = fold_word(total, loaded.values.z, 2u, marks);
+    return fold_word(total, loaded.values.w, 3u, marks);
+#endif
 }
 
 // What lies before each of the thread's vec4, in the run; the run is their total.
@@ -204,12 +207,21 @@ fn emit_total(run: Item) {
 }
 
 // Element `at`, which `run` has come to.
-fn emit(run: ptr<function, Item>, value: Acc, label: u32, head: u32, at: u32, full: bool) {
+#if STATE
+alias Emitted = Acc;
+#else
+alias Emitted = u32;
+#endif
+fn emit(run: ptr<function, Item>, x: Emitted, label: u32, head: u32, at: u32, full: bool) {
     if head != 0u {
         if at > 0u { emit_total(*run); }
         emit_label((*run).head, label);
     }
-    *run = join(*run, Item(value, head));
+#if STATE
+    *run = join(*run, Item(x, head));
+#else
+    *run = join(*run, Item(lift(decode(x, 0u), 0u), head));
+#endif
     if !full && at + 1u == params.elements {
         emit_total(*run);
         count[0] = (*run).head;
@@ -218,7 +230,11 @@ fn emit(run: ptr<function, Item>, value: Acc, label: u32, head: u32, at: u32, fu
 
 fn emit_vec4(base: Item, before: Item, loaded: Loaded, q: u32, full: bool) {
     var run = join(base, before);
+#if STATE
     let x = lifted(loaded.values);
+#else
+    let x = loaded.values;
+#endif
 #for i in 4
     emit(&run, x[{i}], loaded.labels[{i}], (loaded.heads >> {i}u) & 1u, 4u * q + {i}u, full);
 #end

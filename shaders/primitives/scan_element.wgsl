@@ -82,18 +82,6 @@ fn skipped(first: u32, count: u32) -> u32 {
 
 fn marks_of(first: u32, count: u32) -> Marks { return Marks(row_heads(first, count), skipped(first, count)); }
 
-// What the next element's result is made of: what lies before it (EXCLUSIVE), or that and the element.
-fn prefix(run: ptr<function, Item>, x: Item) -> Acc {
-#if EXCLUSIVE
-    let before = select(value_of(*run), op_identity(), has_head(x));
-    *run = join(*run, x);
-    return before;
-#else
-    *run = join(*run, x);
-    return value_of(*run);
-#endif
-}
-
 #if !STATE
 // The word's elements in the order of the scan, and back.
 fn in_order(word: u32) -> u32 {
@@ -119,7 +107,17 @@ fn fold_word(run: Item, word: u32, at: u32, marks: Marks) -> Item {
     return total;
 }
 
-fn step(run: ptr<function, Item>, x: Item) -> T { return finish(prefix(run, x)); }
+// The result for the next element, before (EXCLUSIVE) or after it has joined the run.
+fn step(run: ptr<function, Item>, x: Item) -> T {
+#if EXCLUSIVE
+    let before = select(value_of(*run), op_identity(), has_head(x));
+    *run = join(*run, x);
+    return finish(before);
+#else
+    *run = join(*run, x);
+    return finish(value_of(*run));
+#endif
+}
 
 fn emit_word(run: ptr<function, Item>, word: u32, at: u32, marks: Marks) -> u32 {
     let first = step(run, element(word, 0u, at, marks));
@@ -131,6 +129,18 @@ fn emit_word(run: ptr<function, Item>, word: u32, at: u32, marks: Marks) -> u32 
 fn last_word(w: u32, old: u32, new_word: u32) -> u32 {
     let cut = PACK == 2u && 2u * w + 1u == params.elements;
     return select(new_word, (old & 0xffff0000u) | (new_word & 0xffffu), cut);
+}
+#else
+// What the next element's result is made of: what lies before it (EXCLUSIVE), or that and the element.
+fn prefix(run: ptr<function, Item>, x: Item) -> Acc {
+#if EXCLUSIVE
+    let before = select(value_of(*run), op_identity(), has_head(x));
+    *run = join(*run, x);
+    return before;
+#else
+    *run = join(*run, x);
+    return value_of(*run);
+#endif
 }
 #endif
 

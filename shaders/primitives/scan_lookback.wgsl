@@ -60,6 +60,25 @@ fn next_tile(index: u32) -> u32 {
 }
 #endif
 
+#if ACC_WORDS == 1
+#if COUNTED
+// Where one more than the number lies that goes with the value at `at`.
+fn heads_place(at: u32) -> u32 { return 2u * SPREAD * rows() + at; }
+#else
+fn handed_place(piece: u32) -> u32 { return 1u + 2u * SPREAD * rows() + piece; }
+#endif
+
+fn peek_word(at: u32, state: u32) -> Seen {
+    let word = atomicLoad(&posts[at]);
+    let value = bitcast<Acc>(word ^ SPARE);
+#if COUNTED
+    let heads = atomicLoad(&posts[heads_place(at)]);
+    return Seen(select(NOT_READY, state, word != 0u && heads != 0u), Item(value, heads - 1u));
+#else
+    return Seen(select(NOT_READY, state, word != 0u), value);
+#endif
+}
+#else
 // Where word `k` lies of the value at `at`. COUNTED, one more than the number of heads follows the last.
 fn word_place(at: u32, k: u32) -> u32 { return at + 2u * SPREAD * rows() * k; }
 
@@ -69,15 +88,11 @@ fn peek_word(at: u32, state: u32) -> Seen {
     let word_{k} = atomicLoad(&posts[word_place(at, {k}u)]);
     ready = ready & (word_{k} != 0u);
 #end
-#if ACC_WORDS == 1
-    let value = bitcast<Acc>(word_0 ^ SPARE);
-#else
     let value = Acc(
 #for k in ACC_WORDS
         word_{k} ^ SPARE,
 #end
     );
-#endif
 #if COUNTED
     let heads = atomicLoad(&posts[word_place(at, ACC_WORDS)]);
     return Seen(select(NOT_READY, state, ready & (heads != 0u)), Item(value, heads - 1u));
@@ -85,6 +100,7 @@ fn peek_word(at: u32, state: u32) -> Seen {
     return Seen(select(NOT_READY, state, ready), value);
 #endif
 }
+#endif
 
 // What tile `local` of this dispatch has posted.
 fn peek(local: u32) -> Seen {
@@ -98,24 +114,23 @@ fn post(local: u32, seen: Seen) {
     let tile = params.first_tile + local;
     let at = select(total_place(tile), prefix_place(tile), seen.state == PREFIX);
 #if COUNTED
-    let value = seen.value.value;
-    atomicStore(&posts[word_place(at, ACC_WORDS)], seen.value.head + 1u);
-#else
-    let value = seen.value;
-#endif
 #if ACC_WORDS == 1
-    atomicStore(&posts[at], bitcast<u32>(value) ^ SPARE);
+    atomicStore(&posts[at], bitcast<u32>(seen.value.value) ^ SPARE);
+    atomicStore(&posts[heads_place(at)], seen.value.head + 1u);
 #else
 #for k in ACC_WORDS
-    atomicStore(&posts[word_place(at, {k}u)], value[{k}] ^ SPARE);
+    atomicStore(&posts[word_place(at, {k}u)], seen.value.value[{k}] ^ SPARE);
+#end
+    atomicStore(&posts[word_place(at, ACC_WORDS)], seen.value.head + 1u);
+#endif
+#else
+#if ACC_WORDS == 1
+    atomicStore(&posts[at], bitcast<u32>(seen.value) ^ SPARE);
+#else
+#for k in ACC_WORDS
+    atomicStore(&posts[word_place(at, {k}u)], seen.value[{k}] ^ SPARE);
 #end
 #endif
-}
-
-// Posts the total of another tile, as that tile would.
-fn post_other(local: u32, seen: Seen) {
-#if ACC_WORDS == 1
-    post(local, seen);
 #endif
 }
 
@@ -123,31 +138,32 @@ fn post_other(local: u32, seen: Seen) {
 fn before_all() -> Carry { return no_carry(); }
 fn hand_over(value: Carry) {}
 #else
-fn handed_place(piece: u32, k: u32) -> u32 { return word_place(1u, ACC_WORDS) + ACC_WORDS * piece + k; }
-
+#if ACC_WORDS == 1
 // What lies before all tiles of this dispatch: what the one before it handed over.
 fn before_all() -> Carry {
     if params.piece == 0u { return op_identity(); }
-#if ACC_WORDS == 1
-    return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u, 0u)]));
+    return bitcast<Acc>(atomicLoad(&posts[handed_place(params.piece - 1u)]));
+}
+
+fn hand_over(value: Carry) { atomicStore(&posts[handed_place(params.piece)], bitcast<u32>(value)); }
 #else
+fn handed_place(piece: u32, k: u32) -> u32 { return word_place(1u, ACC_WORDS) + ACC_WORDS * piece + k; }
+
+fn before_all() -> Carry {
+    if params.piece == 0u { return op_identity(); }
     return Acc(
 #for k in ACC_WORDS
         atomicLoad(&posts[handed_place(params.piece - 1u, {k}u)]),
 #end
     );
-#endif
 }
 
 fn hand_over(value: Carry) {
-#if ACC_WORDS == 1
-    atomicStore(&posts[handed_place(params.piece, 0u)], bitcast<u32>(value));
-#else
 #for k in ACC_WORDS
     atomicStore(&posts[handed_place(params.piece, {k}u)], value[{k}]);
 #end
-#endif
 }
+#endif
 #endif
 
 // What is known of a tile by its total alone. One that holds a head leaves the same value behind whatever lies before
@@ -227,7 +243,9 @@ fn look_back(local: u32, total: Item, sub_lane: u32, sub_size: u32, sub_id: u32,
         if blocked == DONE { break; }
         let other = known(blocked - 1u, total_of_tile(blocked - 1u, sub_lane, sub_size, sub_id, sub_count));
         if sub_id == 0u {
-            if sub_lane == 0u { post_other(blocked - 1u, other); }
+#if ACC_WORDS == 1
+            if sub_lane == 0u { post(blocked - 1u, other); }
+#endif
             carry = join_carries(other.value, carry);
             ended = other.state == PREFIX;
             look = blocked - 1u;
@@ -306,7 +324,9 @@ fn look_back(local: u32, total: Item, lane: u32) -> Carry {
             look -= 1u;
             let other = known(look, total_of_tile(look, lane));
             if lane == 0u {
-                post_other(look, other);
+#if ACC_WORDS == 1
+                post(look, other);
+#endif
                 carry = join_carries(other.value, carry);
                 ended = other.state == PREFIX;
             }

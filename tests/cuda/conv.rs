@@ -38,7 +38,7 @@ where
     let single = |x: &[T]| x.iter().map(|x| (*x).into() as f32).collect::<Vec<_>>();
     let size = |x: &[T]| x.iter().map(|x| (*x).into().abs() as f32).collect::<Vec<_>>();
     // By the definition, without the error of Winograd's transforms.
-    let direct = op.clone().variant("direct");
+    let direct = op.clone().variant("direct").precision(Precision::Strict);
     let bias = biased.then(|| single(&bias));
     let want = conv(&direct, &single(&x), &single(&w), bias.as_deref()).unwrap();
     let bound = conv_bound(&direct, &single(&x), &single(&w), bias.as_deref()).unwrap();
