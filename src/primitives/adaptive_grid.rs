@@ -257,7 +257,7 @@ impl AdaptiveGrid {
         let sampled = 64.0 * rooms[0] as f64;
         program.cost = Cost {
             flop: 3.0 * sampled,
-            bytes: program.operands[..images].iter().map(|o| o.bytes() as f64).sum(),
+            bytes: program.operands[..images].iter().fold(0.0, |bytes, o| bytes + o.bytes() as f64),
         };
         let bound: Vec<_> = (0..inputs + 3).map(|i| Binding::operand(i, &program.operands)).collect();
         let mut levels = Levels::new(program, bound[inputs + 2], &rooms, most as u32);

@@ -101,8 +101,7 @@ pub enum Distribution {
 /// # Cost
 /// About 75 integer operations a number, and as many again where `offset` is not a multiple of 4. Each number is
 /// written once. One dispatch for each chunk that a binding holds, and one for a rest of less than 256 bytes. No
-/// scratch;
-/// `Poisson` has a table of at most 16 sqrt(mean) + 40 words.
+/// scratch; `Poisson` has a table of at most 16 sqrt(mean) + 40 words.
 ///
 /// # Variants
 /// `philox`: four numbers a thread.

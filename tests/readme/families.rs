@@ -12,7 +12,7 @@ pub(super) struct Family {
 }
 
 /// The families in the order of the table. Every op that has a peer belongs to one.
-const FAMILIES: [(&str, &[&str]); 12] = [
+const FAMILIES: [(&str, &[&str]); 16] = [
     ("elementwise, casts, transposes", &["map", "zip", "axpy", "cast", "transpose"]),
     ("reductions, histograms", &["reduce", "reduce-by-key", "segmented-reduce", "histogram"]),
     (
@@ -28,6 +28,8 @@ const FAMILIES: [(&str, &[&str]); 12] = [
             "run-length",
         ],
     ),
+    ("dot products, vector norms", &["dot", "nrm2", "asum", "iamax"]),
+    ("random numbers", &["random"]),
     ("sorts", &["sort"]),
     ("top-k", &["top-k"]),
     ("matrix products, f32", &["gemm", "gemm-batched", "gemv"]),
@@ -35,7 +37,9 @@ const FAMILIES: [(&str, &[&str]); 12] = [
     ("int8 products, quantisation", &["gemm-int8", "quantize", "dequantize"]),
     ("sparse products", &["spmv", "spmm"]),
     ("image and volume filters", &["filter1d", "filter2d", "filter3d"]),
-    ("convolution layers", &["conv", "conv-backward-data", "conv-backward-weights", "conv-transpose"]),
+    ("convolution layers, f32", &["conv", "conv-backward-data", "conv-backward-weights", "conv-transpose"]),
+    ("convolution layers, f16: inference", &[]),
+    ("convolution layers, f16: gradients", &[]),
     ("norms, softmax, pooling", &["softmax", "log-softmax", "layer-norm", "rms-norm", "pool", "batch-norm"]),
 ];
 
@@ -44,7 +48,12 @@ fn family_of(row: &Value) -> &'static str {
     let (op, dtype) = (text(row, "op"), text(row, "dtype"));
     match op {
         "attention" if by_cuda(row) => "attention, by CUDA",
-        "attention" | "attention-backward" => "attention",
+        "attention" => "attention",
+        "attention-backward" => "attention: gradients",
+        "conv" if dtype == "f16" => "convolution layers, f16: inference",
+        "conv-backward-data" | "conv-backward-weights" if dtype == "f16" => {
+            "convolution layers, f16: gradients"
+        }
         "gemm" if by_cuda(row) => "matrix products, by CUDA",
         "gemm" if dtype != "f32" => "matrix products, tensor cores",
         _ => {
@@ -60,7 +69,8 @@ fn family_of(row: &Value) -> &'static str {
 /// Sorts the measurements into families.
 pub(super) fn grouped(rows: &[Value]) -> Vec<Family> {
     let names = FAMILIES.iter().map(|(name, _)| *name);
-    let names = names.chain(["attention", "matrix products, by CUDA", "attention, by CUDA"]);
+    let names =
+        names.chain(["attention", "attention: gradients", "matrix products, by CUDA", "attention, by CUDA"]);
     let family = |name| {
         let of: Vec<_> = rows.iter().filter(|row| family_of(row) == name).collect();
         let mut peers: Vec<_> = of.iter().map(|row| text(row, "peer").to_owned()).collect();

@@ -8,8 +8,8 @@ use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, SegmentedReduce,
-    SegmentedScan, Spmv, Sum,
+    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, Scatter,
+    ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
 };
 
 fn varies(program: &Program) -> bool {
@@ -70,6 +70,7 @@ fn switched() -> Vec<Lower> {
         ReduceByKey::new(Sum, n),
         Scan::new(Sum, n),
         ScanByKey::new(Sum, n),
+        Scatter::new(ScatterOp::Add, [n, 2], n),
         SegmentedReduce::new(Sum, n),
         SegmentedScan::new(Sum, n),
         Spmv::new(matrix),
