@@ -125,6 +125,7 @@ const CASES: &[(&str, DrawnBy)] = &[
     ("conv-backward-data", conv::conv_backward_data),
     ("conv-backward-weights", conv::conv_backward_weights),
     ("partition", primitives::partition),
+    ("gather", primitives::gather),
     ("quantize", quantize::quantize),
     ("dequantize", quantize::dequantize),
     ("gemm-int8", quantize::gemm_int8),
