@@ -157,6 +157,7 @@ mod softmax_backward;
 mod sort;
 #[cfg(feature = "sparse")]
 mod spconvert;
+#[cfg(feature = "sparse")]
 mod spinsert;
 #[cfg(feature = "sparse")]
 mod spmm;
@@ -334,6 +335,7 @@ pub use softmax_backward::{softmax_backward, softmax_backward_bound};
 pub use sort::sort_positions;
 #[cfg(feature = "sparse")]
 pub use spconvert::spconvert;
+#[cfg(feature = "sparse")]
 pub use spinsert::spinsert;
 #[cfg(feature = "sparse")]
 pub use spmm::{spmm, spmm_bound};
