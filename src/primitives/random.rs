@@ -337,7 +337,9 @@ pub(crate) fn poisson_table(mean: f64) -> (u32, Vec<u32>) {
     });
     let up_to: Vec<u64> = up_to.collect();
     let skipped = up_to.iter().take_while(|words| **words == 0).count();
-    let table = up_to[skipped..].iter().map_while(|words| u32::try_from(*words).ok()).collect();
+    // From 2^32 - 1 on no word tells counts apart.
+    let table = up_to[skipped..].iter().take_while(|words| **words < u64::from(u32::MAX));
+    let table = table.map(|words| *words as u32).collect();
     (first + skipped as u32, table)
 }
 
