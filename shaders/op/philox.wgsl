@@ -24,8 +24,9 @@ fn philox(counter: vec4<u32>, seed: vec2<u32>) -> vec4<u32> {
     return x;
 }
 
-// Uniform in (0, 1]: 2^-32 x + 2^-33, as `curand_uniform`.
-fn random_uniform(x: u32) -> f32 { return f32(x) * 0x1p-32 + 0x1p-33; }
+// Uniform in (0, 1]: 2^-32 x + 2^-33, as `curand_uniform`. Devices may round f32(x) either way, so it is a sum of two
+// exact halves, which all round to nearest.
+fn random_uniform(x: u32) -> f32 { return (f32(x & 0xffff0000u) + f32(x & 0xffffu)) * 0x1p-32 + 0x1p-33; }
 
 // -log(u) for u in (0, 1], also next to 1 with a small relative error: u = 2^e m with m between the roots of 1/2 and 2,
 // and log(m) = 2 artanh((m - 1) / (m + 1)).
