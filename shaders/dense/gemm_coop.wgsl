@@ -20,6 +20,7 @@
 // Blocks go straight to C with WHOLE_BLOCKS, where C is made of whole ones, and with DIRECT in tiles inside C. All
 // others go through workgroup memory, where threads reach single elements.
 #import dense/gemm_order
+#import dense/coop_blocks
 #import dense/gemm_end_c as end
 #if LOW
 #import dense/gemm_power
@@ -27,40 +28,9 @@
 enable f16;
 enable wgpu_cooperative_matrix;
 
-// Steps of k in a tile.
-const TILE_K: u32 = 16u;
-// Rows and columns of C that one subgroup computes.
-const PART_M: u32 = 16u;
-const PART_N: u32 = 16u;
-// Rows and columns of a cooperative matrix: 16 or 8.
-const BLOCK_SIDE: u32 = 16u;
-// Threads of a subgroup.
-const LANES: u32 = 32u;
-
 // Elements of a load from storage.
 const unit_a: u32 = 4u;
 const unit_b: u32 = 4u;
-// Elements that a thread moves together, and elements that a row in workgroup memory is longer than the tile.
-const PIECE: u32 = 8u;
-const PAD: u32 = 8u;
-
-// Subgroups of a workgroup along the rows and the columns of the tile, and the blocks of each.
-const TEAMS_M: u32 = TILE_M / PART_M;
-const TEAMS_N: u32 = TILE_N / PART_N;
-const INVOCATIONS: u32 = TEAMS_M * TEAMS_N * LANES;
-const BLOCKS_M: u32 = PART_M / BLOCK_SIDE;
-const BLOCKS_N: u32 = PART_N / BLOCK_SIDE;
-const BLOCKS: u32 = BLOCKS_M * BLOCKS_N;
-// Blocks of a tile along k.
-const STEPS: u32 = TILE_K / BLOCK_SIDE;
-
-// The element type of workgroup memory. Metal, where a side is 8, loads no matrix from vectors.
-#if BLOCK_SIDE == 16
-const WIDTH: u32 = 4u;
-#else
-const WIDTH: u32 = 1u;
-#endif
-
 // A factor as it is stored: if its rows run along k, and the rows of a tile and their elements.
 #if TRANS_A
 const along_k_a: bool = false;

@@ -10,6 +10,21 @@ const LEAST_ROWS: u64 = 16;
 /// Threads of a workgroup of the kernel that sets posts to not ready.
 const CLEAR_SIZE: u64 = 256;
 
+/// Declares the switch of an op's tests that keeps tiles from posting, stored in these fields.
+macro_rules! leave_out_posts {
+    ($($field:ident).+) => {
+        /// For tests: in a variant of a single pass, one tile in `one_in` posts nothing, as if its workgroup were
+        /// stopped. The results must be the same.
+        #[doc(hidden)]
+        #[must_use]
+        pub fn leave_out_posts(mut self, one_in: u32) -> Self {
+            self.$($field).+ = one_in;
+            self
+        }
+    };
+}
+pub(super) use leave_out_posts;
+
 kernel_params! { struct ClearPostsParams { words: u32 } }
 
 /// The posts of `tiles` tiles.

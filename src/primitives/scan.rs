@@ -171,14 +171,7 @@ impl<O> Scan<O> {
 
     deterministic!(form.deterministic);
 
-    /// For tests: in the variant `lookback`, one tile in `one_in` posts nothing, as if its workgroup were stopped.
-    /// The results must be the same.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn leave_out_posts(mut self, one_in: u32) -> Self {
-        self.form.leave_out = one_in;
-        self
-    }
+    super::lookback::leave_out_posts!(form.leave_out);
 }
 
 #[cfg(feature = "cuda")]

@@ -101,13 +101,7 @@ impl<O> SegmentedReduce<O> {
         self
     }
 
-    /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
-    #[doc(hidden)]
-    #[must_use]
-    pub fn leave_out_posts(mut self, one_in: u32) -> Self {
-        self.form.leave_out = one_in;
-        self
-    }
+    super::lookback::leave_out_posts!(form.leave_out);
 }
 
 impl SegmentedReduce {

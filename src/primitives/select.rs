@@ -110,13 +110,7 @@ impl Select {
 
     crate::program::variants!(variant);
 
-    /// For tests: as [`Scan::leave_out_posts`](crate::Scan::leave_out_posts).
-    #[doc(hidden)]
-    #[must_use]
-    pub fn leave_out_posts(mut self, one_in: u32) -> Self {
-        self.leave_out = one_in;
-        self
-    }
+    super::lookback::leave_out_posts!(leave_out);
 }
 
 impl Select {

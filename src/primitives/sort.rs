@@ -162,13 +162,7 @@ impl RadixSort {
         self
     }
 
-    /// For tests: one tile of `onesweep` in `one_in` posts nothing, as if the device never ran it.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn leave_out_posts(mut self, one_in: u32) -> Self {
-        self.leave_out = one_in;
-        self
-    }
+    super::lookback::leave_out_posts!(leave_out);
 }
 
 operands! {

@@ -2,13 +2,12 @@
 
 use super::layers::{layers, lengths, shape};
 use crate::support::coverage::all;
-use crate::support::matrices::{with_matrices, without_matrices};
+use crate::support::matrices::{run_emulated, with_matrices};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::prelude::*;
-use tilework::program::{Choice, DeviceProfile, Dispatch, Grid, Op, Program, Resource, Variant};
+use tilework::program::{Choice, DeviceProfile, Op, Program, Variant};
 use tilework::reference as wanted;
-use tilework::shader::Target;
 use tilework::{Buffer, Conv2dBackwardData, Conv2dBackwardWeights, ErrorKind, Result};
 
 /// What a layer and its gradients compute from.
@@ -177,25 +176,7 @@ fn emulate(gpu: &Gpu, side: u32, program: &Program, inputs: &[&[f16]]) -> Vec<f1
     let mut operands: Vec<Buffer<f16>> = inputs.iter().map(|of| gpu.upload(of).unwrap()).collect();
     let len = program.operands.last().unwrap().len;
     operands.push(gpu.upload(&vec![f16::NAN; len]).unwrap());
-    // Elements that a pass does not write become visible.
-    let scratch: Vec<Buffer<u32>> =
-        program.scratch.iter().map(|bytes| gpu.upload(&vec![!0; *bytes as usize / 4]).unwrap()).collect();
-    let mut rec = gpu.recorder();
-    for Dispatch { kernel, params, bindings, grid, .. } in &program.dispatches {
-        let kernel = &program.kernels[*kernel];
-        let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
-        let text = if kernel.entry == "conv_coop" { without_matrices(&text, side) } else { text };
-        let own = gpu.kernel(&kernel.label(), &text, kernel.entry).unwrap();
-        let mut args = vec![Arg::Uniform(params)];
-        args.extend(bindings.iter().map(|binding| match binding.resource {
-            Resource::Scratch(i) => Arg::from(&scratch[i]),
-            Resource::Operand(i) => Arg::from(&operands[i]),
-            Resource::Constant(_) => panic!("no constants"),
-        }));
-        let Grid::Direct(grid) = *grid else { panic!("known workgroups") };
-        own.record(&mut rec, &args, grid).unwrap();
-    }
-    rec.submit().unwrap();
+    run_emulated(gpu, side, program, "conv_coop", |i| Arg::from(&operands[i]));
     operands[inputs.len()].read().unwrap()
 }
 

@@ -1,17 +1,17 @@
 //! `Gemm` on cooperative matrices against the reference: on devices that have them, and elsewhere with their functions
 //! emulated, which tests everything except the hardware's arithmetic.
 
-use crate::support::matrices::{with_matrices, without_matrices};
+use crate::support::matrices::{run_emulated, with_matrices};
 use crate::support::{Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::ProductTile;
 use tilework::dense::ThreadTile;
 use tilework::dense::{Activation, Precision};
 use tilework::prelude::*;
-use tilework::program::{Choice, CooperativeShape, DeviceProfile, Dispatch, Grid, Op, Program, Resource};
+use tilework::program::{Choice, CooperativeShape, DeviceProfile, Op, Program};
 use tilework::reference::{gemm, gemm_batched, gemm_batched_bound, gemm_bound};
 use tilework::shader::Target;
-use tilework::{Buffer, Element, ErrorKind, Result};
+use tilework::{Element, ErrorKind, Result};
 
 /// Which bias an op has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,28 +133,12 @@ fn cast<T: Sample>(x: &[f16]) -> Vec<T> {
 fn emulate<T: Element, R: Element>(gpu: &Gpu, side: u32, program: &Program, case: &Case<T, R>) -> Vec<R> {
     let (a, b) = (gpu.upload(&case.a).unwrap(), gpu.upload(&case.b).unwrap());
     let (bias, c) = (gpu.upload(&case.bias).unwrap(), gpu.upload(&case.c).unwrap());
-    // Elements that a pass does not write become visible.
-    let scratch: Vec<Buffer<u32>> =
-        program.scratch.iter().map(|bytes| gpu.upload(&vec![!0; *bytes as usize / 4]).unwrap()).collect();
-    let mut rec = gpu.recorder();
-    for Dispatch { kernel, params, bindings, grid, .. } in &program.dispatches {
-        let kernel = &program.kernels[*kernel];
-        let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
-        let text = if kernel.entry == "gemm_coop" { without_matrices(&text, side) } else { text };
-        let own = gpu.kernel(&kernel.label(), &text, kernel.entry).unwrap();
-        let mut args = vec![Arg::Uniform(params)];
-        args.extend(bindings.iter().map(|binding| match binding.resource {
-            Resource::Scratch(i) => Arg::from(&scratch[i]),
-            Resource::Operand(0) => Arg::from(&a),
-            Resource::Operand(1) => Arg::from(&b),
-            Resource::Operand(2) if case.kind != Bias::None => Arg::from(&bias),
-            Resource::Operand(_) => Arg::from(&c),
-            Resource::Constant(_) => panic!("no constants"),
-        }));
-        let Grid::Direct(grid) = *grid else { panic!("known workgroups") };
-        own.record(&mut rec, &args, grid).unwrap();
-    }
-    rec.submit().unwrap();
+    run_emulated(gpu, side, program, "gemm_coop", |i| match i {
+        0 => Arg::from(&a),
+        1 => Arg::from(&b),
+        2 if case.kind != Bias::None => Arg::from(&bias),
+        _ => Arg::from(&c),
+    });
     c.read().unwrap()
 }
 

@@ -8,27 +8,40 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{asum, asum_bound};
 
+/// Compares a sum over `x` with `want` before its rounding to `T`, within `bound` before that.
+pub(super) fn near<T: Sample>(device: &Device, x: &[T], got: Buffer<T>, want: f64, bound: f64) {
+    let rounded = numbers(&[T::from_f64(want)]);
+    let bound = bound + (rounded[0] - want).abs();
+    let bound = if bound.is_nan() { 0.0 } else { bound };
+    let what = format!("{}: {} {}", device.label, x.len(), T::DTYPE);
+    assert_close(&what, &numbers(&got.read().unwrap()), &rounded, &[bound]);
+}
+
+/// Calls `check` with lists of every length and type.
+macro_rules! every_length {
+    ($check:ident) => {
+        let mut random = Random::new(3);
+        for device in devices() {
+            for n in [1, 3, 255, 1000, 4097, 70_001] {
+                $check(device, &random.elements::<f32>(n));
+                $check(device, &random.elements::<f16>(n));
+            }
+            $check::<f32>(device, &[]);
+        }
+    };
+}
+pub(super) use every_length;
+
 fn check<T: Sample>(device: &Device, x: &[T])
 where
     Asum: Op<T>,
 {
-    let got = device.gpu.asum(&device.gpu.upload(x).unwrap()).unwrap().read().unwrap();
-    let want = numbers(&[T::from_f64(asum(x))]);
-    let bound = asum_bound(x) + (want[0] - asum(x)).abs();
-    let bound = if bound.is_nan() { 0.0 } else { bound };
-    assert_close(&format!("{}: {} {}", device.label, x.len(), T::DTYPE), &numbers(&got), &want, &[bound]);
+    near(device, x, device.gpu.asum(&device.gpu.upload(x).unwrap()).unwrap(), asum(x), asum_bound(x));
 }
 
 #[test]
 fn asum_matches_reference_for_every_length() {
-    let mut random = Random::new(3);
-    for device in devices() {
-        for n in [1, 3, 255, 1000, 4097, 70_001] {
-            check(device, &random.elements::<f32>(n));
-            check(device, &random.elements::<f16>(n));
-        }
-        check::<f32>(device, &[]);
-    }
+    every_length!(check);
 }
 
 #[test]

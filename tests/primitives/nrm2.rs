@@ -1,7 +1,8 @@
 //! `Nrm2` against the reference.
 
+use super::asum::{every_length, near};
 use crate::nn::training::refusal;
-use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
+use crate::support::{Device, Random, Sample, devices, gpu};
 use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
@@ -12,23 +13,12 @@ fn check<T: Sample>(device: &Device, x: &[T])
 where
     Nrm2: Op<T>,
 {
-    let got = device.gpu.nrm2(&device.gpu.upload(x).unwrap()).unwrap().read().unwrap();
-    let want = numbers(&[T::from_f64(nrm2(x))]);
-    let bound = nrm2_bound(x) + (want[0] - nrm2(x)).abs();
-    let bound = if bound.is_nan() { 0.0 } else { bound };
-    assert_close(&format!("{}: {} {}", device.label, x.len(), T::DTYPE), &numbers(&got), &want, &[bound]);
+    near(device, x, device.gpu.nrm2(&device.gpu.upload(x).unwrap()).unwrap(), nrm2(x), nrm2_bound(x));
 }
 
 #[test]
 fn nrm2_matches_reference_for_every_length() {
-    let mut random = Random::new(3);
-    for device in devices() {
-        for n in [1, 3, 255, 1000, 4097, 70_001] {
-            check(device, &random.elements::<f32>(n));
-            check(device, &random.elements::<f16>(n));
-        }
-        check::<f32>(device, &[]);
-    }
+    every_length!(check);
 }
 
 #[test]

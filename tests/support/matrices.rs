@@ -1,8 +1,9 @@
 //! Cooperative matrices for devices that have none: their functions emulated, so that everything in a kernel except the
 //! hardware's arithmetic is tested anywhere.
 
-use tilework::Gpu;
-use tilework::program::{CooperativeShape, DeviceProfile};
+use tilework::program::{CooperativeShape, DeviceProfile, Dispatch, Grid, Program, Resource};
+use tilework::shader::Target;
+use tilework::{Arg, Buffer, Gpu};
 
 /// A profile like that of `gpu`, with cooperative matrices of this side.
 pub(crate) fn with_matrices(gpu: &Gpu, side: u32) -> DeviceProfile {
@@ -130,4 +131,33 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
         out += "}\n";
     }
     out
+}
+
+/// Runs the kernels of a program one by one, as custom kernels, those of `entry` with emulated matrices.
+pub(crate) fn run_emulated<'a>(
+    gpu: &Gpu,
+    side: u32,
+    program: &Program,
+    entry: &str,
+    operand: impl Fn(usize) -> Arg<'a>,
+) {
+    // Elements that a pass does not write become visible.
+    let scratch: Vec<Buffer<u32>> =
+        program.scratch.iter().map(|bytes| gpu.upload(&vec![!0; *bytes as usize / 4]).unwrap()).collect();
+    let mut rec = gpu.recorder();
+    for Dispatch { kernel, params, bindings, grid, .. } in &program.dispatches {
+        let kernel = &program.kernels[*kernel];
+        let text = kernel.expand(Target::Naga).unwrap().text().to_owned();
+        let text = if kernel.entry == entry { without_matrices(&text, side) } else { text };
+        let own = gpu.kernel(&kernel.label(), &text, kernel.entry).unwrap();
+        let mut args = vec![Arg::Uniform(params)];
+        args.extend(bindings.iter().map(|binding| match binding.resource {
+            Resource::Scratch(i) => Arg::from(&scratch[i]),
+            Resource::Operand(i) => operand(i),
+            Resource::Constant(_) => panic!("no constants"),
+        }));
+        let Grid::Direct(grid) = *grid else { panic!("known workgroups") };
+        own.record(&mut rec, &args, grid).unwrap();
+    }
+    rec.submit().unwrap();
 }
