@@ -190,7 +190,7 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
             n => {
                 return Err(err!(
                     InvalidArgument,
-                    "{op}: {n} indices are out of range; they must be below {below}"
+                    "{op}: indices out of range: {n}; each must be below {below}"
                 ));
             }
         },

@@ -3,7 +3,7 @@
 use super::operator::Operator;
 use super::reduce::reduced;
 use crate::element::DType;
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Example, Input, Operation, Program, Variant};
 
 pub(super) const VARIANTS: &[Variant] =
@@ -29,6 +29,13 @@ pub(super) fn lower(
     profile: &DeviceProfile,
 ) -> Result<Program> {
     let decision = Program::of_only_variant(name, variant, VARIANTS, profile)?.decision;
+    if n == 0 && !operator.has_identity() {
+        return Err(err!(
+            Shape,
+            "{name}: the {} of 0 elements is not defined; pass one at least",
+            operator.name()
+        ));
+    }
     let mut program = reduced(operator, n, dtype, profile).map_err(|e| e.context(name))?;
     (program.op, program.decision) = (name, decision);
     (program.operands[0].name, program.operands[1].name) = ("x", "result");

@@ -106,7 +106,7 @@ fn checks_by_name_are_errors() {
             rec.submit().unwrap();
             errors.push(ready.results().err().map(|e| e.to_string()));
         }
-        let text = format!("{name}: 1 indices are out of range; they must be below 3");
+        let text = format!("{name}: indices out of range: 1; each must be below 3");
         assert_eq!(errors, [None, Some(text)]);
     }
 }
