@@ -1,7 +1,7 @@
 //! Every variant of `AttentionBackward` against the reference.
 
 use crate::nn::training::{Given, check, names, random, run};
-use crate::support::coverage::sample;
+use crate::support::coverage::{all, sample};
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
@@ -78,16 +78,18 @@ fn matches_reference_for_every_kind() {
 fn further_shapes_match_reference_on_the_first_device() {
     let Some(device) = devices().first() else { return };
     compare_all::<f32>(device, [1, 1, 1, 1, 1, 8], |op| op);
-    compare_all::<f32>(device, [1, 3, 3, 65, 129, 96], |op| op.causal());
     compare_all::<f16>(device, [1, 1, 1, 40, 34, 128], |op| op.causal());
-    compare_all::<f32>(device, [1, 1, 1, 18, 20, 256], |op| op.window(1));
     compare_all::<f32>(device, [3, 1, 1, 200, 3, 16], |op| op.causal().window(2));
+    if all() {
+        compare_all::<f32>(device, [1, 3, 3, 65, 129, 96], |op| op.causal());
+        compare_all::<f32>(device, [1, 1, 1, 18, 20, 256], |op| op.window(1));
+    }
 }
 
 #[test]
 fn any_sizes_of_heads_and_values_match_reference() {
     let Some(device) = devices().first() else { return };
-    for (d, e) in [(1, 1), (7, 7), (5, 12), (70, 33), (300, 300)] {
+    for &(d, e) in sample(&[(5, 12), (300, 300), (70, 33), (1, 1), (7, 7)], 3) {
         let shape = [2, 2, 1, 9, 11, d];
         let op = op_of(shape).value_size(e).causal();
         let wide = d > 256;

@@ -1,6 +1,6 @@
 //! Every variant of `Gemm` against the reference.
 
-use crate::support::coverage::all;
+use crate::support::coverage::{all, sample};
 use crate::support::{Device, Random, Sample, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::Activation;
@@ -233,8 +233,9 @@ fn register_tiles_of_any_size_match_reference() {
 fn rows_of_any_width_match_reference_rolled_and_unrolled() {
     let Some(device) = devices().first() else { return };
     let tiles = [([16, 4, 4], 4), ([8, 16, 5], 16), ([64, 24, 1], 24), ([40, 64, 7], 64)];
-    for (i, ([m, n, k], columns)) in tiles.into_iter().enumerate() {
-        for shape in Shape::all(53, 60 + i, 39 + i) {
+    for (i, &([m, n, k], columns)) in sample(&tiles, 2).iter().enumerate() {
+        let shapes = Shape::all(53, 60 + i, 39 + i).enumerate();
+        for (_, shape) in shapes.filter(|(way, _)| all() || way % 2 == i) {
             let tile = shape.op(0).tile(ProductTile { m, n, k });
             let by_thread = shape.op(0).thread_tile(ThreadTile { rows: 1, columns });
             for op in [tile.clone().rolled(), tile.unrolled(), by_thread] {
