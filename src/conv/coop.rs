@@ -260,8 +260,8 @@ impl CoopLayer {
             slices => 4 * slices * outputs(chunk),
         };
         let most = chunks.iter().map(slabs).max().unwrap_or(0);
-        let slices = first.slices();
-        let what = format_args!("the slabs of {slices} slices");
+        let many = first.slices();
+        let what = format_args!("the slabs of {many} slices");
         profile.check_scratch(c.op, what, most, "take fewer slices or images")?;
         let held = (most > 0).then(|| program.scratch(most));
         let packed = scratch_of(program, &images, chunks[0].images);

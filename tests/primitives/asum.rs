@@ -9,7 +9,7 @@ use tilework::program::Op;
 use tilework::reference::{asum, asum_bound};
 
 /// Compares a sum over `x` with `want` before its rounding to `T`, within `bound` before that.
-pub(super) fn near<T: Sample>(device: &Device, x: &[T], got: Buffer<T>, want: f64, bound: f64) {
+pub(super) fn near<T: Sample>(device: &Device, x: &[T], got: &Buffer<T>, want: f64, bound: f64) {
     let rounded = numbers(&[T::from_f64(want)]);
     let bound = bound + (rounded[0] - want).abs();
     let bound = if bound.is_nan() { 0.0 } else { bound };
@@ -36,7 +36,7 @@ fn check<T: Sample>(device: &Device, x: &[T])
 where
     Asum: Op<T>,
 {
-    near(device, x, device.gpu.asum(&device.gpu.upload(x).unwrap()).unwrap(), asum(x), asum_bound(x));
+    near(device, x, &device.gpu.asum(&device.gpu.upload(x).unwrap()).unwrap(), asum(x), asum_bound(x));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn check<T: Sample>(device: &Device, x: &[T])
 where
     Nrm2: Op<T>,
 {
-    near(device, x, device.gpu.nrm2(&device.gpu.upload(x).unwrap()).unwrap(), nrm2(x), nrm2_bound(x));
+    near(device, x, &device.gpu.nrm2(&device.gpu.upload(x).unwrap()).unwrap(), nrm2(x), nrm2_bound(x));
 }
 
 #[test]
