@@ -52,6 +52,7 @@ mod dense {
     mod ger;
     mod permute_axes;
     mod transpose;
+    mod trsm;
 }
 mod elementwise {
     mod axpy;

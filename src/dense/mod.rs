@@ -21,6 +21,8 @@ mod permute_axes;
 mod precision;
 mod product;
 mod transpose;
+mod triangle;
+mod trsm;
 
 pub use crate::elementwise::Activation;
 pub use gemm::Gemm;
@@ -37,9 +39,10 @@ pub(crate) use product::{
 };
 pub use product::{ProductTile, ThreadTile};
 pub use transpose::Transpose;
+pub use trsm::Trsm;
 
 use crate::program::Operation;
 
 /// The ops of this family.
 pub const OPS: &[Operation] =
-    &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO, permute_axes::INFO, ger::INFO];
+    &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO, permute_axes::INFO, ger::INFO, trsm::INFO];

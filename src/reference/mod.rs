@@ -171,6 +171,8 @@ mod states;
 mod top_k;
 #[cfg(feature = "dense")]
 mod transpose;
+#[cfg(feature = "dense")]
+mod trsm;
 #[cfg(feature = "primitives")]
 mod unique;
 #[cfg(feature = "primitives")]
@@ -347,6 +349,8 @@ pub use squared_error::{squared_error, squared_error_bound};
 pub use top_k::top_k;
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
+#[cfg(feature = "dense")]
+pub use trsm::{trsm, trsm_bound};
 #[cfg(feature = "primitives")]
 pub use unique::unique;
 #[cfg(feature = "primitives")]

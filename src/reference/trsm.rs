@@ -1,0 +1,104 @@
+//! Triangular systems, by substitution in f64.
+
+use super::judge::{Wanted, descriptor, input, output_shape};
+use crate::dense::Trsm;
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, a, b) = (descriptor::<Trsm>(form)?, input::<f32>(form, 0)?, input::<f32>(form, 1)?);
+    let (want, bound) = (trsm(op, a, b), trsm_bound(op, a, b));
+    Ok(vec![Wanted::rounded(DType::F32, &output_shape(form, 0), &want, &bound)?])
+}
+
+/// Solves for each row (column) of X in turn, from the elements of B. `of` makes an element of X from the right side,
+/// the coefficients and values of the elements before it, and the coefficient of the diagonal.
+fn solve<V: Copy>(op: &Trsm, a: &[f32], x: &mut [V], of: impl Fn(V, &[(f64, V)], f64) -> V) {
+    let triangle = op.triangle;
+    let (n, ldb) = (triangle.side(), triangle.layout_b().ld);
+    // The coefficient of an unknown in an equation, if it is stored.
+    let coefficient = |equation: usize, unknown: usize| {
+        let [i, j] = if triangle.right { [unknown, equation] } else { [equation, unknown] };
+        triangle.at(i, j).map(|at| if i == j && triangle.unit { 1.0 } else { f64::from(a[at]) })
+    };
+    let forward = n < 2 || coefficient(1, 0).is_some();
+    for other in 0..triangle.others() {
+        let at = |i: usize| if triangle.right { other * ldb + i } else { i * ldb + other };
+        for step in 0..n {
+            let equation = if forward { step } else { n - 1 - step };
+            let known = if forward { 0..equation } else { equation + 1..n };
+            let terms: Vec<_> = known.filter_map(|i| Some((coefficient(equation, i)?, x[at(i)]))).collect();
+            let diagonal = coefficient(equation, equation).unwrap_or(1.0);
+            x[at(equation)] = of(x[at(equation)], &terms, diagonal);
+        }
+    }
+}
+
+/// Returns X in `f64`, not rounded, with the elements of `b` between its rows.
+pub fn trsm(op: &Trsm, a: &[f32], b: &[f32]) -> Vec<f64> {
+    let alpha = f64::from(op.alpha);
+    let mut x: Vec<f64> = b.iter().map(|&b| b.into()).collect();
+    solve(op, a, &mut x, |b, terms, diagonal| {
+        if alpha == 0.0 {
+            return 0.0;
+        }
+        terms.iter().fold(alpha * b, |sum, (a, x)| sum - a * x) / diagonal
+    });
+    x
+}
+
+/// Returns the error bound of each element, computed in f32.
+///
+/// Let y be the solution where all terms add up, `y_i = (|alpha b_i| + sum |a_ij| y_j) / |a_ii|`. Each unknown has an
+/// error of `gamma y_i`, in whatever order its terms are added, and takes on those before it: `e_i = gamma y_i +
+/// sum |a_ij| e_j / |a_ii|`. Nothing is promised where y overflows.
+pub fn trsm_bound(op: &Trsm, a: &[f32], b: &[f32]) -> Vec<f64> {
+    let alpha = f64::from(op.alpha.abs());
+    let gamma = (op.triangle.side() + 24) as f64 * 2f64.powi(-23);
+    let (tiny, largest) = (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+    let mut all: Vec<[f64; 2]> = b.iter().map(|b| [f64::from(b.abs()), 0.0]).collect();
+    solve(op, a, &mut all, |[b, _], terms, diagonal| {
+        if alpha == 0.0 {
+            return [0.0; 2];
+        }
+        let diagonal = diagonal.abs();
+        let total = terms.iter().fold(alpha * b, |sum, (a, [y, _])| sum + a.abs() * y);
+        let before: f64 = terms.iter().map(|(a, [_, e])| a.abs() * e).sum();
+        // Numbers that a device takes for 0.
+        let flushed = tiny * (1.0 + alpha + terms.iter().map(|(_, [y, _])| 1.0 + y).sum::<f64>());
+        let y = total / diagonal;
+        // Also where y is NaN.
+        let overflows = !(y < largest && total < largest) || diagonal < tiny;
+        [y, if overflows { f64::INFINITY } else { gamma * y + (before + flushed) / diagonal + tiny }]
+    });
+    all.into_iter().map(|[_, error]| error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: [f32; 4] = [2.0, 99.0, 1.0, 4.0];
+
+    #[test]
+    fn systems_of_two_unknowns_are_solved() {
+        // (2 0; 1 4) (2; 2) = (4; 10); (2 1; 0 4) (1; 2) = (4; 8).
+        assert_eq!(trsm(&Trsm::new(2, 1), &A, &[4.0, 10.0]), [2.0, 2.0]);
+        assert_eq!(trsm(&Trsm::new(2, 1).trans(), &A, &[4.0, 8.0]), [1.0, 2.0]);
+        // (1 2) (2 0; 1 4) = (4 8).
+        assert_eq!(trsm(&Trsm::new(1, 2).right().alpha(0.5), &A, &[8.0, 16.0]), [1.0, 2.0]);
+        assert_eq!(trsm(&Trsm::new(2, 1).unit(), &A, &[4.0, 10.0]), [4.0, 6.0]);
+        assert_eq!(trsm(&Trsm::new(2, 1).upper(), &[2.0, 1.0, 99.0, 4.0], &[4.0, 8.0]), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn singular_systems_give_infinities_and_no_bound() {
+        let a = [1.0, 0.0, 1.0, 0.0];
+        let op = Trsm::new(2, 1);
+        assert_eq!(trsm(&op, &a, &[1.0, 3.0]), [1.0, f64::INFINITY]);
+        let bound = trsm_bound(&op, &a, &[1.0, 3.0]);
+        assert!(bound[0] < 1e-5 && bound[1] == f64::INFINITY);
+        assert_eq!(trsm(&op.alpha(0.0), &[f32::NAN; 4], &[f32::NAN, 3.0]), [0.0, 0.0]);
+    }
+}
