@@ -32,6 +32,10 @@ fn main() -> Result<()> {
         ("transpose", transpose),
         ("permute-axes", permute_axes),
         ("ger", ger),
+        ("trsm", trsm),
+        ("trmm", trmm),
+        ("syrk", syrk),
+        ("symm", symm),
     ])
 }
 
@@ -54,6 +58,49 @@ fn ger(bench: &mut Bench) -> Result<()> {
     let [x, y] = [(); 2].map(|()| random(&bench.gpu, side, centred));
     let a = random(&bench.gpu, side * side, centred)?;
     bench.op::<f32>(&Ger::new(side, side), format!("{side}x{side}"), &[&x?, &y?, &a])
+}
+
+/// A triangle whose inverse is of moderate size.
+fn triangle(gpu: &Gpu, side: usize) -> Result<Buffer<f32>> {
+    let value = |i: usize| {
+        let (row, column) = (i / side, i % side);
+        if row == column { 2.0 } else { centred((i as u32).wrapping_mul(0x9e37_79b9)) / side as f32 }
+    };
+    gpu.upload(&(0..side * side).map(value).collect::<Vec<f32>>())
+}
+
+/// A square, few right sides, and A on the right.
+fn trsm(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(4096, 256);
+    let (a, b) = (triangle(&bench.gpu, side)?, random(&bench.gpu, side * side, centred)?);
+    for (op, what) in [(Trsm::new(side, side), ""), (Trsm::new(side, side).right().trans(), " right trans")] {
+        bench.op::<f32>(&op, format!("{side}x{side}{what}"), &[&a, &b])?;
+    }
+    let few = random(&bench.gpu, side, centred)?;
+    bench.op::<f32>(&Trsm::new(side, 1), format!("{side}x1"), &[&a, &few])
+}
+
+fn trmm(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(4096, 256);
+    let (a, b) = (triangle(&bench.gpu, side)?, random(&bench.gpu, side * side, centred)?);
+    let c = bench.gpu.alloc::<f32>(side * side)?;
+    bench.op::<f32>(&Trmm::new(side, side), format!("{side}x{side}"), &[&a, &b, &c])
+}
+
+fn syrk(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(4096, 256);
+    let (a, c) = (random(&bench.gpu, side * side, centred)?, bench.gpu.alloc::<f32>(side * side)?);
+    for (op, what) in [(Syrk::new(side, side), ""), (Syrk::new(side, side).trans(), " trans")] {
+        bench.op::<f32>(&op, format!("{side}x{side}{what}"), &[&a, &c])?;
+    }
+    Ok(())
+}
+
+fn symm(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(4096, 256);
+    let (a, b) = (triangle(&bench.gpu, side)?, random(&bench.gpu, side * side, centred)?);
+    let c = bench.gpu.alloc::<f32>(side * side)?;
+    bench.op::<f32>(&Symm::new(side, side), format!("{side}x{side}"), &[&a, &b, &c])
 }
 
 /// The operands of a product.

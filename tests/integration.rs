@@ -51,7 +51,10 @@ mod dense {
     mod gemv;
     mod ger;
     mod permute_axes;
+    mod symm;
+    mod syrk;
     mod transpose;
+    mod trmm;
     mod trsm;
 }
 mod elementwise {

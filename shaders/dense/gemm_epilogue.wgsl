@@ -1,7 +1,8 @@
 // The epilogue of a matrix product: C = activate(alpha * sum + beta * C + bias).
 // With CARRY, k is cut into slices, one dispatch each: all but the last leave their sum in `partial`. With VEC_C
 // rows of C are whole vec4s, bound as such. The bias belongs to columns, with ROW_BIAS to rows. C is read only with
-// READ_C, never for beta = 0, so that a NaN in it does not reach the result. With SCALARS alpha and beta are bound.
+// READ_C, never for beta = 0, so that a NaN in it does not reach the result. With LOWER or UPPER only that triangle of
+// C is touched. With SCALARS alpha and beta are bound.
 #import dense/gemm_params
 #import activation/none as activation
 
@@ -73,6 +74,12 @@ fn finish_four(row: u32, col: u32, sums: vec4<f32>) {
 }
 #else
 fn finish(row: u32, col: u32, sum: f32) {
+#if LOWER
+    if col > row { return; }
+#endif
+#if UPPER
+    if col < row { return; }
+#endif
 #if CARRY
     if params.end_k < params.k {
         partial[base_partial + row * params.n + col] = sum;

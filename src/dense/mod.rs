@@ -10,6 +10,9 @@
 //! on cooperative matrices (tensor cores) where the device has them, with sums of f32. f32 runs there on request,
 //! rounded to f16, or split into two halves that keep nearly all of its precision.
 //!
+//! [`Trsm`] solves triangular systems, [`Trmm`] multiplies by a triangular matrix, [`Syrk`] a matrix by its transpose,
+//! and [`Symm`] by a symmetric matrix; all on these products.
+//!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type.
 
@@ -20,8 +23,11 @@ mod ger;
 mod permute_axes;
 mod precision;
 mod product;
+mod symm;
+mod syrk;
 mod transpose;
 mod triangle;
+mod trmm;
 mod trsm;
 
 pub use crate::elementwise::Activation;
@@ -38,11 +44,24 @@ pub(crate) use product::{
     batch_seconds, dispatch_chunks, dispatch_flop, predict, register_sides, tiles,
 };
 pub use product::{ProductTile, ThreadTile};
+pub use symm::Symm;
+pub use syrk::Syrk;
 pub use transpose::Transpose;
+pub use trmm::Trmm;
 pub use trsm::Trsm;
 
 use crate::program::Operation;
 
 /// The ops of this family.
-pub const OPS: &[Operation] =
-    &[gemm::INFO, gemm_batched::INFO, gemv::INFO, transpose::INFO, permute_axes::INFO, ger::INFO, trsm::INFO];
+pub const OPS: &[Operation] = &[
+    gemm::INFO,
+    gemm_batched::INFO,
+    gemv::INFO,
+    transpose::INFO,
+    permute_axes::INFO,
+    ger::INFO,
+    trsm::INFO,
+    trmm::INFO,
+    syrk::INFO,
+    symm::INFO,
+];

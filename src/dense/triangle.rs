@@ -65,8 +65,8 @@ impl Triangle {
         stored.then(|| i * self.layout_a().ld + j)
     }
 
-    /// Says if the first rows (columns) of B reach the others, rather than the last ones: op(A) is lower and on the left,
-    /// or upper and on the right.
+    /// Says if the first rows (columns) of B reach the others, rather than the last ones: op(A) is lower and on the
+    /// left, or upper and on the right.
     pub(super) fn forward(&self) -> bool {
         self.upper ^ self.trans ^ self.right ^ true
     }
@@ -94,7 +94,7 @@ impl Triangle {
         (count > 1).then_some(if self.forward() { [low, high] } else { [high, low] })
     }
 
-    /// Adds the product of A's block that leads from some rows of `x` to others of `c`. Both have their leading dimension.
+    /// Adds the product of A's block that leads from some rows of `x` to others of `c`, both with leading dimensions.
     pub(super) fn append_share(
         &self,
         program: &mut Program,

@@ -2,6 +2,7 @@
 //!
 //! | guide | read it to |
 //! |---|---|
+//! | [`coming_from_cuda`] | find the op for a function of CUB, Thrust, cuBLAS or cuRAND |
 //! | [`own_device`] | use tilework on a wgpu device that your program owns |
 //! | [`own_kernel`] | write a WGSL kernel and build it from the library's fragments |
 //! | [`precision`] | choose between speed, accuracy and the same bits in every run |
@@ -15,6 +16,8 @@
 //!
 //! [`architecture`](crate::architecture) explains how the crate itself is built.
 
+#[doc = include_str!("coming_from_cuda.md")]
+pub mod coming_from_cuda {}
 #[doc = include_str!("cuda.md")]
 pub mod cuda {}
 #[doc = include_str!("device_counts.md")]

@@ -182,7 +182,7 @@ judges! {
         gather scatter lower_bound upper_bound dot nrm2 asum iamax
         adjacent_difference reverse rotate;
     "dense":
-        gemm gemm_batched gemv transpose permute_axes ger trsm;
+        gemm gemm_batched gemv transpose permute_axes ger trsm trmm syrk symm;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":

@@ -167,10 +167,16 @@ mod spmv;
 mod squared_error;
 #[cfg(feature = "primitives")]
 mod states;
+#[cfg(feature = "dense")]
+mod symm;
+#[cfg(feature = "dense")]
+mod syrk;
 #[cfg(feature = "primitives")]
 mod top_k;
 #[cfg(feature = "dense")]
 mod transpose;
+#[cfg(feature = "dense")]
+mod trmm;
 #[cfg(feature = "dense")]
 mod trsm;
 #[cfg(feature = "primitives")]
@@ -345,10 +351,16 @@ pub use spmm::{spmm, spmm_bound};
 pub use spmv::{spmv, spmv_bound};
 #[cfg(feature = "nn")]
 pub use squared_error::{squared_error, squared_error_bound};
+#[cfg(feature = "dense")]
+pub use symm::{symm, symm_bound};
+#[cfg(feature = "dense")]
+pub use syrk::{syrk, syrk_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
+#[cfg(feature = "dense")]
+pub use trmm::{trmm, trmm_bound};
 #[cfg(feature = "dense")]
 pub use trsm::{trsm, trsm_bound};
 #[cfg(feature = "primitives")]

@@ -1,6 +1,6 @@
-//! Products of dense matrices, and transposes.
+//! Products of dense matrices, triangular systems, and transposes.
 
-use crate::dense::{Gemm, GemmBatched, Gemv, Transpose};
+use crate::dense::{Gemm, GemmBatched, Gemv, Symm, Syrk, Transpose, Trmm, Trsm};
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
@@ -114,5 +114,106 @@ impl Gpu {
         n: usize,
     ) -> Result<Buffer<T>> {
         self.call::<T, _>(&Transpose::new(m, n), &[("input", input.into().untyped())])?.output("output")
+    }
+
+    /// Solves a triangular system; X takes the place of `b`: [`Trsm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[2.0f32, 0.0, 1.0, 4.0])?, gpu.upload(&[4.0f32, 10.0])?);
+    /// gpu.trsm(&Trsm::new(2, 1), &a, &b)?;
+    /// assert_eq!(b.read()?, [2.0, 2.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Trsm`].
+    pub fn trsm<'a>(
+        &self,
+        trsm: &Trsm,
+        a: impl Into<Slice<'a, f32>>,
+        b: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
+        self.call::<f32, _>(trsm, &given)?.run(&[])
+    }
+
+    /// Multiplies by a triangular matrix into a new buffer: [`Trmm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[2.0f32, 0.0, 1.0, 4.0])?, gpu.upload(&[2.0f32, 2.0])?);
+    /// assert_eq!(gpu.trmm(&Trmm::new(2, 1), &a, &b)?.read()?, [4.0, 10.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Trmm`] and [`Gpu::alloc`].
+    pub fn trmm<'a>(
+        &self,
+        trmm: &Trmm,
+        a: impl Into<Slice<'a, f32>>,
+        b: impl Into<Slice<'a, f32>>,
+    ) -> Result<Buffer<f32>> {
+        let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
+        self.call::<f32, _>(trmm, &given)?.output("c")
+    }
+
+    /// Updates one triangle of `c` by the product of `a` and its transpose: [`Syrk`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (a, c) = (gpu.upload(&[1.0f32, 2.0])?, gpu.upload(&[0.0f32; 4])?); // 2 x 1, 2 x 2
+    /// gpu.syrk(&Syrk::new(2, 1), &a, &c)?;
+    /// assert_eq!(c.read()?, [1.0, 0.0, 2.0, 4.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Syrk`].
+    pub fn syrk<'a>(
+        &self,
+        syrk: &Syrk,
+        a: impl Into<Slice<'a, f32>>,
+        c: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        let given = [("a", a.into().untyped()), ("c", c.into().untyped())];
+        self.call::<f32, _>(syrk, &given)?.run(&[])
+    }
+
+    /// Multiplies by a symmetric matrix into `c`: [`Symm`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[2.0f32, 0.0, 1.0, 4.0])?, gpu.upload(&[2.0f32, 2.0])?);
+    /// let c = gpu.alloc::<f32>(2)?;
+    /// gpu.symm(&Symm::new(2, 1), &a, &b, &c)?;
+    /// assert_eq!(c.read()?, [6.0, 10.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Symm`].
+    pub fn symm<'a>(
+        &self,
+        symm: &Symm,
+        a: impl Into<Slice<'a, f32>>,
+        b: impl Into<Slice<'a, f32>>,
+        c: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        let given = [("a", a.into().untyped()), ("b", b.into().untyped()), ("c", c.into().untyped())];
+        self.call::<f32, _>(symm, &given)?.run(&[])
     }
 }

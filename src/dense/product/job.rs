@@ -2,7 +2,7 @@
 //! time.
 
 use super::layout::BatchLayout;
-use super::{Product, ProductTile, ProductTypes};
+use super::{Product, ProductTile, ProductTypes, StoredTriangle};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{Binding, DeviceClass, DeviceProfile, Grid, KernelParams, Program, kernel_params};
@@ -88,7 +88,8 @@ impl ProductJob<'_> {
 
     /// Says if a, b or c is bound as vec4s.
     pub(super) fn vec4s(&self, operand: usize) -> bool {
-        self.product.vec4s(self.layouts[operand])
+        // Rows of a triangle end anywhere.
+        (operand < 2 || self.product.triangle.is_none()) && self.product.vec4s(self.layouts[operand])
     }
 
     /// Says if dispatches take slices of k.
@@ -119,6 +120,11 @@ impl ProductJob<'_> {
             .constant("C_BINDING", c)
             .constant("PARTIAL_BINDING", c + 1)
             .slot("activation", Fragment::Library(product.activation.fragment()));
+        let spec = match product.triangle {
+            Some(StoredTriangle::Lower) => spec.flag("LOWER", true),
+            Some(StoredTriangle::Upper) => spec.flag("UPPER", true),
+            None => spec,
+        };
         let spec = if product.batched { spec.flag("BATCHED", true) } else { spec };
         if product.scalars { spec.flag("SCALARS", true).constant("SCALARS_BINDING", next) } else { spec }
     }

@@ -83,7 +83,16 @@ pub(crate) struct Product {
     /// `coop` copies both factors first, or none; by default whichever is predicted to be faster.
     pub(crate) packs: Option<bool>,
     pub(crate) deterministic: bool,
+    /// Only this triangle of C is computed, by the kernel of syrk, which the variant `double` then runs.
+    pub(crate) triangle: Option<StoredTriangle>,
     pub(crate) variant: String,
+}
+
+/// One half of a square matrix, with the diagonal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredTriangle {
+    Lower,
+    Upper,
 }
 
 /// The element types of a product.

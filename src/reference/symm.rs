@@ -1,0 +1,60 @@
+//! The product with a symmetric matrix, made whole on the host.
+
+use super::judge::{Wanted, descriptor, input, optional_input, output_shape};
+use super::{gemm, gemm_bound};
+use crate::dense::{Gemm, Symm};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, a, b) = (descriptor::<Symm>(form)?, input::<f32>(form, 0)?, input::<f32>(form, 1)?);
+    let shape = output_shape(form, 0);
+    let c = optional_input::<f32>(form, 2)?.map_or(vec![0.0; shape.iter().product()], <[f32]>::to_vec);
+    let (want, bound) = (symm(op, a, b, &c)?, symm_bound(op, a, b, &c)?);
+    Ok(vec![Wanted::rounded(DType::F32, &shape, &want, &bound)?])
+}
+
+/// Calls `of` with the factors in order.
+fn whole<R>(op: &Symm, a: &[f32], b: &[f32], of: impl FnOnce(&[f32], &[f32]) -> R) -> R {
+    let n = op.triangle.side();
+    let element = |i: usize| {
+        let (row, column) = (i / n, i % n);
+        op.triangle.at(row, column).or(op.triangle.at(column, row)).map_or(0.0, |at| a[at])
+    };
+    let elements = if op.alpha == 0.0 || op.triangle.others() == 0 { 0 } else { n * n };
+    let whole: Vec<f32> = (0..n * n).map(|i| if elements > 0 { element(i) } else { 0.0 }).collect();
+    if op.triangle.right { of(b, &whole) } else { of(&whole, b) }
+}
+
+/// Returns C in `f64`, not rounded, with the elements of `c` between its rows.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): `b` or `c` is too short.
+pub fn symm(op: &Symm, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
+    whole(op, a, b, |a, b| gemm(&Gemm { product: op.product() }, a, b, None, c))
+}
+
+/// Returns the error bound of each element, computed in f32.
+///
+/// # Errors
+/// As [`symm`].
+pub fn symm_bound(op: &Symm, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
+    whole(op, a, b, |a, b| gemm_bound(&Gemm { product: op.product() }, a, b, None, c))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_by_hand() {
+        // (2 1; 1 4) (1; 3) and (1 3) (2 1; 1 4).
+        let (a, b) = ([2.0, f32::NAN, 1.0, 4.0], [1.0, 3.0]);
+        assert_eq!(symm(&Symm::new(2, 1), &a, &b, &[0.0; 2]).unwrap(), [5.0, 13.0]);
+        assert_eq!(symm(&Symm::new(1, 2).right().beta(1.0), &a, &b, &[1.0; 2]).unwrap(), [6.0, 14.0]);
+        let upper = [2.0, 1.0, f32::NAN, 4.0];
+        assert_eq!(symm(&Symm::new(2, 1).upper(), &upper, &b, &[0.0; 2]).unwrap(), [5.0, 13.0]);
+    }
+}

@@ -1,0 +1,58 @@
+//! One triangle of the product of a matrix and its transpose.
+
+use super::judge::{Wanted, descriptor, input, output_shape};
+use super::{gemm, gemm_bound};
+use crate::dense::{Gemm, Syrk};
+use crate::element::DType;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, a, c) = (descriptor::<Syrk>(form)?, input::<f32>(form, 0)?, input::<f32>(form, 1)?);
+    let (want, bound) = (syrk(op, a, c)?, syrk_bound(op, a, c)?);
+    Ok(vec![Wanted::rounded(DType::F32, &output_shape(form, 0), &want, &bound)?])
+}
+
+/// Takes the elements of the triangle from the product, and others from `rest`.
+fn triangle(op: &Syrk, product: &[f64], rest: impl Fn(usize) -> f64) -> Vec<f64> {
+    let ld = op.product().layout_c().ld.max(1);
+    let written = |i: usize| {
+        let (row, column) = (i / ld, i % ld);
+        row < op.n && column < op.n && if op.upper { row <= column } else { column <= row }
+    };
+    product.iter().enumerate().map(|(i, x)| if written(i) { *x } else { rest(i) }).collect()
+}
+
+/// Returns C in `f64`, not rounded; elements outside of the triangle are those of `c`.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): an operand is too short.
+pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
+    let product = gemm(&Gemm { product: op.product() }, a, a, None, c)?;
+    Ok(triangle(op, &product, |i| c[i].into()))
+}
+
+/// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
+///
+/// # Errors
+/// As [`syrk`].
+pub fn syrk_bound(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
+    let bound = gemm_bound(&Gemm { product: op.product() }, a, a, None, c)?;
+    Ok(triangle(op, &bound, |_| 0.0))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triangles_by_hand() {
+        let a = [1.0, 2.0, 3.0, 4.0];
+        let c = [9.0; 4];
+        assert_eq!(syrk(&Syrk::new(2, 2), &a, &c).unwrap(), [5.0, 9.0, 11.0, 25.0]);
+        let op = Syrk::new(2, 2).upper().trans().alpha(2.0).beta(1.0);
+        assert_eq!(syrk(&op, &a, &c).unwrap(), [29.0, 37.0, 9.0, 49.0]);
+        assert_eq!(syrk_bound(&op, &a, &c).unwrap()[2], 0.0);
+    }
+}
