@@ -28,9 +28,9 @@ fn trmm(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let place = vec2(index / across, index % across);
     let row = select(place.x, place.y, params.right == 1u);
     let other = select(place.y, place.x, params.right == 1u);
-    let from = row / BLOCK * BLOCK;
-    let begin = select(from, row, params.upper == 1u);
-    let end = select(row + 1u, min(from + BLOCK, params.n), params.upper == 1u);
+    let block = row / BLOCK * BLOCK;
+    let begin = select(block, row, params.upper == 1u);
+    let end = select(row + 1u, min(block + BLOCK, params.n), params.upper == 1u);
     var sum = 0.0;
     for (var i = begin; i < end; i++) {
         var factor = 1.0;

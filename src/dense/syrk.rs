@@ -1,6 +1,6 @@
 //! BLAS's syrk: the product of a matrix and its transpose.
 
-use super::product::{Product, StoredTriangle};
+use super::product::{Product, StoredTriangle, WalkedKernel};
 use super::triangle::{LOWER, TRANS, UPPER, asked_upper};
 use crate::array::HostArray;
 use crate::element::{DType, Element};
@@ -66,6 +66,9 @@ pub struct Syrk {
 }
 
 const VARIANTS: &[Variant] = &[Variant::portable("tiles", "tiles of C outside of the triangle are skipped")];
+
+/// A product of matrices in memory that skips tiles.
+const KERNEL: WalkedKernel = WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
 
 impl Syrk {
     /// Takes the side of C and the number of products in each sum. `alpha` is 1, `beta` 0, and the lower triangle is
@@ -139,6 +142,7 @@ impl Syrk {
             ldb: self.lda,
             ldc: self.ldc,
             triangle: Some(if self.upper { StoredTriangle::Upper } else { StoredTriangle::Lower }),
+            kernel: Some(KERNEL),
             variant: "double".into(),
             ..Product::new(self.n, self.n, self.k)
         }

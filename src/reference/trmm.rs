@@ -48,10 +48,10 @@ pub fn trmm_bound(op: &Trmm, a: &[f32], b: &[f32]) -> Vec<f64> {
     let tiny = 4.0 * f64::from(f32::MIN_POSITIVE) * largest * (1.0 + alpha);
     each(op, a, b, |terms| {
         let size: f64 = terms.iter().map(|x| x.abs()).sum();
-        // Also where it is NaN.
-        let overflows = !(size * alpha.max(1.0) < f32::MAX.into());
+        // Not where it is NaN.
+        let fits = size * alpha.max(1.0) < f32::MAX.into();
         let steps = (terms.len() + 16) as f64;
-        if overflows { f64::INFINITY } else { steps * (2f64.powi(-23) * alpha * size + tiny) }
+        if fits { steps * (2f64.powi(-23) * alpha * size + tiny) } else { f64::INFINITY }
     })
 }
 

@@ -68,9 +68,9 @@ pub fn trsm_bound(op: &Trsm, a: &[f32], b: &[f32]) -> Vec<f64> {
         // Numbers that a device takes for 0.
         let flushed = tiny * (1.0 + alpha + terms.iter().map(|(_, [y, _])| 1.0 + y).sum::<f64>());
         let y = total / diagonal;
-        // Also where y is NaN.
-        let overflows = !(y < largest && total < largest) || diagonal < tiny;
-        [y, if overflows { f64::INFINITY } else { gamma * y + (before + flushed) / diagonal + tiny }]
+        // Not where y is NaN.
+        let fits = y < largest && total < largest && diagonal >= tiny;
+        [y, if fits { gamma * y + (before + flushed) / diagonal + tiny } else { f64::INFINITY }]
     });
     all.into_iter().map(|[_, error]| error).collect()
 }

@@ -83,8 +83,10 @@ pub(crate) struct Product {
     /// `coop` copies both factors first, or none; by default whichever is predicted to be faster.
     pub(crate) packs: Option<bool>,
     pub(crate) deterministic: bool,
-    /// Only this triangle of C is computed, by the kernel of syrk, which the variant `double` then runs.
+    /// Only this triangle of C is written.
     pub(crate) triangle: Option<StoredTriangle>,
+    /// Takes the place of the kernel of `double`.
+    pub(crate) kernel: Option<WalkedKernel>,
     pub(crate) variant: String,
 }
 

@@ -70,9 +70,6 @@ pub(crate) struct WalkedKernel {
     pub(crate) b: bool,
 }
 
-/// The kernel of a product of which one triangle is computed.
-const SYRK: WalkedKernel = WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
-
 /// One of the factors, as it is staged.
 struct StagedSide {
     /// Rows (columns) of the tile.
@@ -115,7 +112,7 @@ impl RegisterForm {
             trans_b: product.trans_b,
             vec_a: job.vec4s(0),
             vec_b: job.vec4s(1),
-            walked: product.triangle.map(|_| SYRK),
+            walked: product.kernel,
             steps: if job.is_sliced() { any.steps } else { StepCount::of(product.k, division.tile) },
             ..any
         }
