@@ -117,7 +117,8 @@
 //!
 //! # Logging
 //!
-//! tilework prints nothing. It logs through the crate `log` under the target `tilework`:
+//! tilework prints nothing; drivers may. (Mesa's Vulkan layer prints `error: XDG_RUNTIME_DIR is invalid` until that
+//! variable names a folder.) tilework logs through the crate `log` under the target `tilework`:
 //!
 //! | level | message |
 //! |---|---|

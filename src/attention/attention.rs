@@ -59,10 +59,10 @@ impl KvType {
     }
 }
 
-/// The page layout of a cache.
+/// The page layout of a cache, for [`Attention::paged`] and [`PagePool`](super::PagePool).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    /// Tokens in a page.
+    /// Tokens in a page: 16 to 256 for a [`PagePool`](super::PagePool).
     pub tokens: usize,
     /// Pages in the cache.
     pub pages: usize,

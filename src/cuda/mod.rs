@@ -37,7 +37,7 @@ pub use nvrtc::Nvrtc;
 
 pub use crate::store::{CacheDir, CacheReport};
 pub use program::{
-    Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
+    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Swizzle, TensorMap,
 };
 pub use stream::{CudaEvent, CudaStream};
 pub use variant::CudaVariant;

@@ -13,7 +13,7 @@ use crate::program::{
 use crate::shader::Spec;
 use crate::shape::index_u32;
 
-/// The gradients of a loss by the argument, the scale and the shift of [`BatchNormTrain`](super::BatchNormTrain), from
+/// Computes the gradients of [`BatchNormTrain`](super::BatchNormTrain) with respect to `x`, `gamma` and `beta`, from
 /// the gradient `dy` by its result. With `z = (x - mean) / sqrt(variance + eps)` and `m` elements a channel:
 /// `dgamma = sum dy z`, `dbeta = sum dy`, `dx = gamma / sqrt(variance + eps) (dy - dbeta / m - z dgamma / m)`.
 ///
