@@ -153,8 +153,8 @@ impl Gpu {
     /// one place together get by one broadcast. It lasts, and a write of a part changes that part alone.
     ///
     /// [`Gpu::kernel`] binds it to `var<uniform>`, and so do variants that say it, such as `constant` of
-    /// [`Filter2d`](crate::Filter2d). Kernels that bind it as storage may write to it. WGSL lays out arrays in a uniform
-    /// by vec4s. Every other [`Buffer`] of this size can be bound as a uniform too, except those of
+    /// [`Filter2d`](crate::Filter2d). Kernels that bind it as storage may write to it. WGSL lays out arrays in a
+    /// uniform by vec4s. Every other [`Buffer`] of this size can be bound as a uniform too, except those of
     /// [`wrap`](Self::wrap) without the usage `UNIFORM`.
     ///
     /// ```

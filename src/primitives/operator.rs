@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// summed in f32 and rounded at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Sum;
-/// Multiplies elements, beginning with 1, in reductions and scans. Integers wrap modulo 2^32; bytes multiply to 32 bits;
-/// f16 is multiplied in f32 and rounded at the end.
+/// Multiplies elements, beginning with 1, in reductions and scans. Integers wrap modulo 2^32; bytes multiply to 32
+/// bits; f16 is multiplied in f32 and rounded at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Prod;
 /// Takes the minimum. The result is NaN if any element is NaN.
