@@ -35,9 +35,10 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `keys` and `keys_out` have `n` elements; [`with_values`](RadixSort::with_values) adds `values` and `values_out`
-/// of `n` u32 each. Inputs keep their contents and must be other wgpu buffers than the outputs;
-/// [`in_place`](RadixSort::in_place) takes one read-write operand for both. The length may be anything from 0 to
-/// the largest buffer. With [`counted`](RadixSort::counted) an operand `count` of one u32 holds the number of keys
+/// of `n` u32 each; other types of 4 bytes move as a [`bitcast`](crate::Buffer::bitcast) to u32. Inputs keep their
+/// contents and must be other wgpu buffers than the outputs; [`in_place`](RadixSort::in_place) takes one read-write
+/// operand for both. The length may be anything from 0 to the largest buffer. With
+/// [`counted`](RadixSort::counted) an operand `count` of one u32 holds the number of keys
 /// to sort, at most `n`; the output behind them is not written.
 ///
 /// # Types and order
