@@ -202,6 +202,7 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
         match role {
             Role::Updated(array) => HostArray::new(array.shape(), data),
             Role::Result(shape) => HostArray::new(shape, data),
+            Role::Front(_, there) => HostArray::new(&[*there], data.front(*there)),
             Role::CountedRows(each) => HostArray::new(&[count, *each], data.front(count * each)),
             _ => HostArray::new(&[count], data.front(count)),
         }

@@ -1,7 +1,7 @@
 //! Ops by name: arrays whose types are known only at run time, and options as words.
 
 use super::extents::Extents;
-use super::{DeviceProfile, Op, Operation, Program, lower};
+use super::{DeviceProfile, LENGTH, Op, Operation, Program, lower};
 use crate::array::{HostArray, shape_text};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
@@ -317,6 +317,17 @@ impl<'a> Asked<'a> {
         Ok(Some(array))
     }
 
+    /// The number of elements on the device, at most `n`, which the option `length` holds; and the output of `n`
+    /// elements then.
+    pub(crate) fn length(&mut self, n: usize) -> Result<(Option<Role>, Role)> {
+        let Some(length) = self.named_of(LENGTH.name, &[1], DType::U32)? else {
+            return Ok((None, Role::Result(vec![n])));
+        };
+        let there = length.data().slice::<u32>().and_then(|length| length.first());
+        let there = there.map_or(n, |there| n.min(*there as usize));
+        Ok((Some(Role::Given(length)), Role::Front(n, there)))
+    }
+
     /// The next input, of any shape and of this type; of shape `usual` if it is supplied.
     pub(crate) fn any_of(&mut self, name: &str, usual: &[usize], dtype: DType) -> Result<HostArray> {
         let array = self.next(name, Some(usual), Some(dtype), None)?;
@@ -359,6 +370,9 @@ pub enum Role {
     Counted,
     /// As [`Counted`](Self::Counted), in rows of this many elements.
     CountedRows(usize),
+    /// An output of this many elements, of which the first, the second number, count: as many as the operand `length`
+    /// says.
+    Front(usize, usize),
     /// The number of elements, or rows, of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
     /// How many indices are out of range, which the op counts on request. It is no output; results are refused unless
@@ -381,9 +395,7 @@ impl Role {
     pub fn input(&self) -> Option<&HostArray> {
         match self {
             Self::Given(array) | Self::Updated(array) => Some(array),
-            Self::Result(_) | Self::Counted | Self::CountedRows(_) | Self::Count | Self::Invalid { .. } => {
-                None
-            }
+            _ => None,
         }
     }
 }
@@ -435,6 +447,7 @@ impl Form {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
             Role::Result(shape) => shape.clone(),
+            Role::Front(_, there) => vec![*there],
             _ => Vec::new(),
         })
     }

@@ -181,6 +181,7 @@ impl Operation {
         let declared = outputs.map(|((role, shape), (name, formula))| {
             let wanted = match role {
                 Role::Counted | Role::CountedRows(_) => Some(Vec::new()),
+                Role::Front(_, there) => Some(vec![*there]),
                 _ => extents.shape(settings, formula),
             };
             match wanted {

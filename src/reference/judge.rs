@@ -132,6 +132,14 @@ pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option
     found.map(Some).ok_or_else(|| err!(InvalidArgument, "reference: {name} is not of {}", T::DTYPE))
 }
 
+/// Returns how many of `n` elements there are: as many as the option `length` says, if it is given.
+#[cfg(feature = "primitives")]
+pub(super) fn there(form: &Form, n: usize) -> Result<usize> {
+    Ok(named::<u32>(form, "length")?
+        .and_then(|length| length.first())
+        .map_or(n, |there| n.min(*there as usize)))
+}
+
 /// Returns the operator that the option `op` names.
 #[cfg(feature = "primitives")]
 pub(super) fn operator(form: &Form) -> Result<Operator> {
