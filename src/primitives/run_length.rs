@@ -136,7 +136,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
-    let length = asked.length(n)?.0;
+    let length = asked.length(vec![n])?.0;
     let op = RunLength::new(n).when(length.is_some(), RunLength::counted).variant(asked.variant());
     let dtype = input.dtype();
     let operands = [Role::Given(input)]

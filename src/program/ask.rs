@@ -317,15 +317,16 @@ impl<'a> Asked<'a> {
         Ok(Some(array))
     }
 
-    /// The number of elements on the device, at most `n`, which the option `length` holds; and the output of `n`
-    /// elements then.
-    pub(crate) fn length(&mut self, n: usize) -> Result<(Option<Role>, Role)> {
+    /// The number of entries along the first axis, which the option `length` holds, and the role of an output of this
+    /// shape then.
+    pub(crate) fn length(&mut self, shape: Vec<usize>) -> Result<(Option<Role>, Role)> {
         let Some(length) = self.named_of(LENGTH.name, &[1], DType::U32)? else {
-            return Ok((None, Role::Result(vec![n])));
+            return Ok((None, Role::Result(shape)));
         };
         let there = length.data().slice::<u32>().and_then(|length| length.first());
+        let n = shape.first().copied().unwrap_or(1);
         let there = there.map_or(n, |there| n.min(*there as usize));
-        Ok((Some(Role::Given(length)), Role::Front(n, there)))
+        Ok((Some(Role::Given(length)), Role::Front(shape, there)))
     }
 
     /// The next input, of any shape and of this type; of shape `usual` if it is supplied.
@@ -370,9 +371,9 @@ pub enum Role {
     Counted,
     /// As [`Counted`](Self::Counted), in rows of this many elements.
     CountedRows(usize),
-    /// An output of this many elements, of which the first, the second number, count: as many as the operand `length`
-    /// says.
-    Front(usize, usize),
+    /// An output of this shape, of which only the first entries along the first axis count: this many, as the operand
+    /// `length` says.
+    Front(Vec<usize>, usize),
     /// The number of elements, or rows, of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
     /// How many indices are out of range, which the op counts on request. It is no output; results are refused unless
@@ -383,6 +384,11 @@ pub enum Role {
         /// The number that indices must be below.
         below: usize,
     },
+}
+
+/// The shape with this many entries along the first axis.
+pub(crate) fn front(shape: &[usize], there: usize) -> Vec<usize> {
+    [there].into_iter().chain(shape.iter().skip(1).copied()).collect()
 }
 
 impl Role {
@@ -447,7 +453,7 @@ impl Form {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
             Role::Result(shape) => shape.clone(),
-            Role::Front(_, there) => vec![*there],
+            Role::Front(shape, there) => front(shape, *there),
             _ => Vec::new(),
         })
     }

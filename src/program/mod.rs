@@ -33,7 +33,7 @@ mod when;
 mod written;
 
 pub use ask::{Ask, Form, Role, Supply};
-pub(crate) use ask::{Asked, by_type};
+pub(crate) use ask::{Asked, by_type, front};
 pub(crate) use call::operands;
 pub use call::{Executor, PlanOn, Sink, With};
 pub(crate) use choices::row_name;

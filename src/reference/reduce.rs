@@ -18,7 +18,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         let all = x.len().checked_div(rows * inputs).unwrap_or(0);
         let n = there(form, all)?;
         if n == 0 && all > 0 && !op.has_identity() {
-            return Ok(vec![Wanted::near(&shape, vec![0f32; rows * outputs], vec![f64::INFINITY; rows * outputs])?]);
+            let any = [0.0, f64::INFINITY].map(|x| vec![x; rows * outputs]);
+            return Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &shape, &any[0], &any[1])?]);
         }
         let x = &x[..rows * n * inputs];
         let want = reduce(&op, rows, n, x).ok_or_else(|| no_twin(&op))?;
