@@ -188,11 +188,9 @@ impl ScanLowering<'_> {
         *self.job.op == Operator::Sum && self.job.segments == Segments::One
     }
 
-    /// Adds the operand `length`, if there is one, to the bindings of a kernel. The ladder needs none on its way forward:
-    /// what lies behind the length comes last.
-    fn with_length(&self, spec: Spec, entry: &str, bindings: &mut Vec<Binding>) -> Spec {
-        let form = self.job.form;
-        if !form.counted || entry.starts_with("scan_ladder") && !form.reverse {
+    /// Adds the operand `length`, if the kernel reads it, to the bindings.
+    fn with_length(&self, spec: Spec, reads: bool, bindings: &mut Vec<Binding>) -> Spec {
+        if !reads {
             return spec;
         }
         bindings.push(Binding::operand(self.program.operands.len() - 2, &self.program.operands));
@@ -300,6 +298,8 @@ impl ScanLowering<'_> {
         let chunks = self.chunks(tile)?;
         let all_tiles = chunks.iter().map(|p| p.tiles).sum();
         let carried = all_tiles > 1;
+        // On the way forward what lies behind the length comes last, and harms nobody.
+        let reads_length = self.job.form.counted && self.job.form.reverse;
         let totals = if carried { Some(self.scratch(all_tiles * self.total_bytes())?) } else { None };
         let output = self.program.operands.len() - 1;
         let bind = |operand, chunk: &ScanChunk| {
@@ -310,7 +310,7 @@ impl ScanLowering<'_> {
         if let Some(totals) = totals {
             self.each_chunk(
                 ("primitives/scan_ladder", "scan_ladder_reduce"),
-                spec.clone().flag("REDUCE", true),
+                (spec.clone().flag("REDUCE", true), reads_length),
                 chunks.iter().map(|chunk| (*chunk, 0, vec![bind(0, chunk), totals])),
                 all_tiles,
             );
@@ -319,7 +319,7 @@ impl ScanLowering<'_> {
         let spec = spec.flag("CARRIED", carried);
         self.each_chunk(
             ("primitives/scan_ladder", "scan_ladder"),
-            spec,
+            (spec, reads_length),
             chunks.iter().map(|chunk| {
                 let bindings = [bind(0, chunk), bind(output, chunk)];
                 (*chunk, 0, bindings.into_iter().chain(totals).collect())
@@ -329,17 +329,17 @@ impl ScanLowering<'_> {
         Ok(())
     }
 
-    /// Dispatches a kernel over all chunks, each with its number of vec4 and its bindings.
+    /// Dispatches a kernel over all chunks, each with its number of vec4 and its bindings, and the length behind them.
     fn each_chunk(
         &mut self,
         (file, entry): (&'static str, &'static str),
-        spec: Spec,
+        (spec, reads_length): (Spec, bool),
         chunks: impl Iterator<Item = (ScanChunk, u32, Vec<Binding>)>,
         all_tiles: u64,
     ) {
         let mut kernel = None;
         for (chunk, vec4s, mut bindings) in chunks {
-            let spec = self.with_length(spec.clone(), entry, &mut bindings);
+            let spec = self.with_length(spec.clone(), reads_length, &mut bindings);
             let program = &mut self.program;
             let kernel = *kernel.get_or_insert_with(|| program.kernel(Kernel::library(file, entry, spec)));
             let params = ScanTilesParams { vec4s, ..self.params(&chunk, all_tiles) };
@@ -348,6 +348,7 @@ impl ScanLowering<'_> {
     }
 
     fn tiles(&mut self, one_pass: bool) -> Result<()> {
+        let counted = self.job.form.counted;
         let len = self.job.len as u64;
         let (unit, policy) = if self.monoid.has_state() {
             let widest = self.monoid.inputs().max(self.monoid.outputs()) as u64;
@@ -399,7 +400,12 @@ impl ScanLowering<'_> {
                 let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.iter().copied());
                 (*chunk, *vec4s, inputs.collect())
             });
-            self.each_chunk(("primitives/scan_tiles", "scan_tiles_reduce"), reduce, bindings, all_tiles);
+            self.each_chunk(
+                ("primitives/scan_tiles", "scan_tiles_reduce"),
+                (reduce, counted),
+                bindings,
+                all_tiles,
+            );
             self.scan_totals(totals, all_tiles);
             spec = spec.flag("CARRIED", true).constant("CARRY_BINDING", binding);
             scratch = Some(totals);
@@ -409,7 +415,7 @@ impl ScanLowering<'_> {
             let bindings = inputs_and_outputs.chain(bound.heads.iter().copied()).chain(scratch);
             (*chunk, *vec4s, bindings.collect())
         });
-        self.each_chunk(("primitives/scan_tiles", "scan_tiles"), spec, bindings, all_tiles);
+        self.each_chunk(("primitives/scan_tiles", "scan_tiles"), (spec, counted), bindings, all_tiles);
         Ok(())
     }
 
