@@ -1,5 +1,5 @@
-//! Embeds the `.wgsl` files under `shaders/` of the families whose features are on, so that adding a kernel means adding a
-//! file; with the feature `cuda` also their `.cu` and `.cuh` files.
+//! Embeds the `.wgsl` files under `shaders/` of the families whose features are on, so that adding a kernel means
+//! adding a file; with the feature `cuda` also their `.cu` and `.cuh` files.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Prints the limits, features and measured ceilings of each adapter and, if built with the feature `cuda`, of each CUDA
-//! device.
+//! Prints the limits, features and measured ceilings of each adapter and, if built with the feature `cuda`, of each
+//! CUDA device.
 //!
 //! ```sh
 //! cargo run --release --example device

@@ -20,7 +20,7 @@ pub enum HostData {
     U8(Vec<u8>),
     /// Signed bytes.
     I8(Vec<i8>),
-    /// So many elements of a type that nobody looks at: enough to plan by.
+    /// No elements, only their type and number: enough to plan with.
     Unseen(DType, usize),
 }
 
@@ -69,7 +69,7 @@ impl HostData {
     /// The types that there are.
     pub const TYPES: [DType; 6] = [DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8];
 
-    /// `n` zeros.
+    /// Creates `n` zeros.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that is not among [`TYPES`](Self::TYPES);
@@ -96,17 +96,17 @@ impl HostData {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         with_data!(self, v => v.len(), Self::Unseen(_, n) => *n)
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         fn of<T: Element>(_: &[T]) -> DType {
             T::DTYPE
@@ -114,7 +114,7 @@ impl HostData {
         with_data!(self, v => of(v), Self::Unseen(dtype, _) => *dtype)
     }
 
-    /// Whether there are elements to look at.
+    /// Returns whether the elements are there; an array of [`HostArray::unseen`] has only their type and number.
     pub fn is_seen(&self) -> bool {
         !matches!(self, Self::Unseen(..))
     }
@@ -126,17 +126,17 @@ impl HostData {
         self
     }
 
-    /// The bytes of the elements; none if the contents are unseen.
+    /// Returns the bytes of the elements; none if the contents are unseen.
     pub fn bytes(&self) -> &[u8] {
         with_data!(self, v => bytemuck::cast_slice(v), Self::Unseen(..) => &[])
     }
 
-    /// The elements, if they are of type `T` and seen.
+    /// Returns the elements, if they are of type `T` and seen.
     pub fn slice<T: Element>(&self) -> Option<&[T]> {
         (self.dtype() == T::DTYPE && self.is_seen()).then(|| bytemuck::cast_slice(self.bytes()))
     }
 
-    /// The elements as f64, which holds all of them exactly; none if the contents are unseen.
+    /// Returns the elements as f64, which holds all of them exactly; none if the contents are unseen.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Self::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
@@ -149,7 +149,7 @@ impl HostData {
         }
     }
 
-    /// The elements rounded to f32; without a copy where they are of that type.
+    /// Returns the elements rounded to f32; without a copy where they are of that type.
     pub fn to_f32(&self) -> Cow<'_, [f32]> {
         match self {
             Self::F32(v) => Cow::Borrowed(v),
@@ -159,7 +159,7 @@ impl HostData {
 }
 
 impl HostArray {
-    /// An array of this shape.
+    /// Creates an array of this shape.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the shape has another number of elements.
@@ -177,7 +177,7 @@ impl HostArray {
         Ok(Self { shape: shape.to_vec(), data })
     }
 
-    /// Zeros of this shape.
+    /// Creates zeros of this shape.
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if their number cannot be counted; those of [`HostData::zeros`].
@@ -185,7 +185,7 @@ impl HostArray {
         Ok(Self { shape: shape.to_vec(), data: HostData::zeros(dtype, counted(shape)?)? })
     }
 
-    /// An array that is planned with and not looked at.
+    /// Creates an array without elements, to plan with: its shape and type are all that planning needs.
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if its elements cannot be counted.
@@ -193,32 +193,32 @@ impl HostArray {
         Ok(Self { shape: shape.to_vec(), data: HostData::Unseen(dtype, counted(shape)?) })
     }
 
-    /// Extents of the axes.
+    /// Returns the extents of the axes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The elements.
+    /// Returns the elements.
     pub fn data(&self) -> &HostData {
         &self.data
     }
 
-    /// The elements, by themselves.
+    /// Returns the elements, and drops the shape.
     pub fn into_data(self) -> HostData {
         self.data
     }
 
-    /// Type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.data.dtype()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
@@ -237,7 +237,7 @@ fn counted(shape: &[usize]) -> Result<usize> {
     n.ok_or_else(|| err!(TooLarge, "an array of the shape {}: too many elements to count", shape_text(shape)))
 }
 
-/// A shape as NumPy writes it: `(3, 4)`, `(3,)`, `()`.
+/// Returns a shape as NumPy writes it: `(3, 4)`, `(3,)`, `()`.
 pub fn shape_text(shape: &[usize]) -> String {
     match shape {
         [n] => format!("({n},)"),

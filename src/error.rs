@@ -71,7 +71,7 @@ impl Error {
         Self { kind, message: message.into_boxed_str() }
     }
 
-    /// The class of the failure.
+    /// Returns the class of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

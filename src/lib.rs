@@ -100,8 +100,8 @@
 //! compiled once a device and kept on disk. Recording checks the operands, binds them, and adds dispatches to an
 //! open compute pass. Nothing waits before a `read`.
 //!
-//! [`Plan`] lists `record` for each op with its operands by name: inputs first, then outputs. [`Gpu`] lists the one-line
-//! calls.
+//! [`Plan`] lists `record` for each op with its operands by name: inputs first, then outputs. [`Gpu`] lists the
+//! one-line calls.
 //!
 //! # Errors
 //!
@@ -117,7 +117,8 @@
 //!
 //! # Logging
 //!
-//! tilework prints nothing. It logs through the crate `log` under the target `tilework`:
+//! tilework prints nothing; drivers may. (Mesa's Vulkan layer prints `error: XDG_RUNTIME_DIR is invalid` until that
+//! variable names a folder.) tilework logs through the crate `log` under the target `tilework`:
 //!
 //! | level | message |
 //! |---|---|
@@ -289,7 +290,7 @@ pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 ///   the operators and the types of its options. Tiles, which tuning sets, traits, formats of sparse matrices, and
 ///   `nn::Sequential` with its parts stay at home.
 /// - The prelude repeats the root without errors, reports, element types, host arrays, ops formed by name, what calls
-///   return, and the ops of training.
+///   return, the pages and stages of attention, and the ops of training.
 pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
     #[cfg(feature = "primitives")]
@@ -304,7 +305,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
-    pub use crate::{Attention, KvAppend, KvType, PageMoves, PagePool, Paging, ScoreStage, SequenceId};
+    pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]
     pub use crate::{BatchNorm, LayerNorm, LogSoftmax, MeanPool, Pool2d, PoolKind, RmsNorm, Rope, Softmax};
     #[cfg(feature = "image")]
@@ -315,8 +316,8 @@ pub mod prelude {
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
     #[cfg(feature = "sparse")]
     pub use crate::{
-        ConjugateGradient, DeviceList, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner,
-        Spconvert, Spinsert, Spmm, Spmv,
+        ConjugateGradient, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner, Spconvert,
+        Spinsert, Spmm, Spmv,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};

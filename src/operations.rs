@@ -42,8 +42,8 @@ const FAMILIES: &[&[Operation]] = &[
     attention::OPS,
 ];
 
-/// The catalogue: every op and solver as its own file declares it, by family. A family whose feature is off is not in
-/// it.
+/// Returns the catalogue: every op and solver as its own file declares it, by family, without those of features that
+/// are off.
 ///
 /// The `op` and `explain` examples, tuning, tests, benches, the simulator's suite and the tables of the README are
 /// loops over it.

@@ -198,8 +198,8 @@ fn families_do_not_query_the_driver() {
 /// all ops compares no names of ops and variants either.
 #[test]
 fn ops_are_named_only_in_their_own_files() {
-    // Products share a folder, a solver has a shorter file name, WGSL has a function `select`, scans an option `reverse`,
-    // and judges are a list.
+    // Products share a folder, a solver has a shorter file name, WGSL has a function `select`, scans an option
+    // `reverse`, and judges are a list.
     let shared = [
         ("gemm", "product"),
         ("gemm-batched", "product"),

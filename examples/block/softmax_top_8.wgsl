@@ -1,4 +1,5 @@
-// The 8 most likely columns of each row and their softmax: one kernel that reads each score once. One workgroup per row.
+// The 8 most likely columns of each row and their softmax: one kernel that reads each score once. One workgroup per
+// row.
 #import workgroup/reduce
 #import workgroup/top_k_small
 

@@ -197,7 +197,7 @@ mod tests {
     use super::room_for;
 
     #[test]
-    fn room_is_refused_where_there_is_none() {
+    fn rejects_lists_above_memory() {
         room_for("a list", 1000, 4).unwrap();
         for (elements, bytes_each) in [(usize::MAX, 8), (usize::MAX / 8, 8), (1 << 60, 4)] {
             let refused = room_for("a list", elements, bytes_each).unwrap_err().to_string();

@@ -183,7 +183,7 @@ mod tests {
     use tilework::program::{Ask, Settings};
 
     #[test]
-    fn shapes_are_read_and_what_is_none_is_refused() {
+    fn reads_shapes_and_rejects_other_text() {
         let shape = |text| Shape::parse(text).ok();
         assert_eq!(shape("3x4"), Some(Shape { extents: vec![3, 4], dtype: None }));
         assert_eq!(shape("3,4:u8"), Some(Shape { extents: vec![3, 4], dtype: Some(DType::U8) }));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_stay_in_what_they_index() {
+    fn indices_stay_within_their_table() {
         let inputs = made("cross-entropy", "7x3", Fill::Blank);
         let HostData::U32(labels) = inputs[1].data() else { panic!("labels are of u32") };
         assert!(labels.len() == 7 && labels.iter().all(|l| *l < 3), "{labels:?}");

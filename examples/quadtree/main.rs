@@ -6,8 +6,8 @@
 //! cargo run --release --example quadtree -- --points 1000000 --shape spiral
 //! ```
 //!
-//! `tree.rs` runs the library's `Quadtree`, `points.rs` the files. The processor builds the same tree by the reference and compares.
-//! Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 without an adapter.
+//! `tree.rs` runs the library's `Quadtree`, `points.rs` the files. The processor builds the same tree by the reference
+//! and compares. Exit code 1 if the trees differ or the device fails, 2 for bad input, 3 without an adapter.
 
 mod cli;
 #[path = "../common/mod.rs"]

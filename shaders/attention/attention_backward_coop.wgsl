@@ -1,9 +1,9 @@
 // Computes the gradients of attention on cooperative matrices of f16 with f32 sums (Dao, "FlashAttention-2", 2023).
 //
 // A workgroup owns OWN rows, TEAM_ROWS for each subgroup (a team), and walks over those that they see or are seen by,
-// WALK at a time. Own rows and results stay in matrices; tiles of walked rows are staged in workgroup memory. The elements
-// of a matrix cannot be accessed, so scores, and products of dy and v, go through workgroup memory, where one or two
-// threads own a row, and come back as slopes and weights of f16. STATISTICS_ALONE needs TEAM_ROWS 32.
+// WALK at a time. Own rows and results stay in matrices; tiles of walked rows are staged in workgroup memory. The
+// elements of a matrix cannot be accessed, so scores, and products of dy and v, go through workgroup memory, where one
+// or two threads own a row, and come back as slopes and weights of f16. STATISTICS_ALONE needs TEAM_ROWS 32.
 #import attention/attention_backward_params
 enable f16;
 enable wgpu_cooperative_matrix;

@@ -1,9 +1,9 @@
 // The parameters and operands of the kernels of attention's backward pass. A pair is a (sequence, kv head). A dispatch
 // computes some pairs; it numbers their rows from 0. Each binding begins base_* elements before the first of them.
 //
-// QUERIES: a workgroup owns queries and walks over the keys that they see; it computes dq. Otherwise it owns keys and walks
-// over the queries that see them; it computes dk and dv. STATISTICS: it computes the statistics of its queries, too, or
-// with STATISTICS_ALONE only those.
+// QUERIES: a workgroup owns queries and walks over the keys that they see; it computes dq. Otherwise it owns keys and
+// walks over the queries that see them; it computes dk and dv. STATISTICS: it computes the statistics of its queries,
+// too, or with STATISTICS_ALONE only those.
 #import workgroup/index
 #import element/f32 as element
 

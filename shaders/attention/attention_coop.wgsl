@@ -183,8 +183,8 @@ fn attention_coop(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_in
         v_next_{j} = v[row_of(pair, min(key + line_{j}, last_key)) * PIECES + piece_{j} - params.base_kv / 2u];
 #end
 
-        // Scores, q k^T, and weights times values in turn: independent products hide each other's latency. naga requires
-        // named arguments of coopStoreT, here and below.
+        // Scores, q k^T, and weights times values in turn: independent products hide each other's latency. naga
+        // requires named arguments of coopStoreT, here and below.
         {
 #for r in ROW_BLOCKS
 #for c in KEY_BLOCKS

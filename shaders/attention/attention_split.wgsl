@@ -24,7 +24,8 @@ const VECTOR: u32 = (VEC4S + 1u) / 2u;
 const VALUE_VECTOR: u32 = (VALUE_VEC4S + 1u) / 2u;
 const PARTIALS_BINDING: u32 = 4u;
 
-// For each part of each row: VALUE_VEC4S vec4s of the weighted sum of values, then the largest score and the sum of weights.
+// For each part of each row: VALUE_VEC4S vec4s of the weighted sum of values, then the largest score and the sum of
+// weights.
 @group(0) @binding(PARTIALS_BINDING) var<storage, read_write> partials: array<vec4<f32>>;
 
 var<workgroup> wg_sums: array<vec4<f32>, 2u * WORKGROUP_SIZE>;

@@ -1,5 +1,6 @@
 // A filter by tiles: a workgroup is as large as its tile (u8 and f16: a quarter), which it loads to
-// workgroup memory without the halo. Elements beyond the tile are read from memory, where caches have them for a neighbour.
+// workgroup memory without the halo. Elements beyond the tile are read from memory, where caches have them for a
+// neighbour.
 #import conv/stencil_params
 #import conv/filter2d_tile as tile
 #import conv/stencil_floats as element

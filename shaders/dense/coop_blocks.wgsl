@@ -1,5 +1,5 @@
-// The blocks of a product on cooperative matrices, for gemm_coop and conv_coop. The importer declares TILE_M and TILE_N,
-// the tile of a workgroup, and enables f16 and cooperative matrices. Costs no workgroup memory.
+// The blocks of a product on cooperative matrices, for gemm_coop and conv_coop. The importer declares TILE_M and
+// TILE_N, the tile of a workgroup, and enables f16 and cooperative matrices. Costs no workgroup memory.
 // Steps of k in a tile.
 const TILE_K: u32 = 16u;
 // Rows and columns of C that one subgroup computes.

@@ -1,7 +1,7 @@
-// The statements of a product whose threads compute a row of TILE_N elements of C each, which an entry point imports into
-// its body. A workgroup computes TILE_M such rows, with a tile of TILE_K x TILE_N of op(B) in workgroup memory; with
-// STAGED (gemm_register_staged) also one of TILE_M x TILE_K of op(A). With UNROLLED the steps of a whole tile are written
-// out.
+// The statements of a product whose threads compute a row of TILE_N elements of C each, which an entry point imports
+// into its body. A workgroup computes TILE_M such rows, with a tile of TILE_K x TILE_N of op(B) in workgroup memory;
+// with STAGED (gemm_register_staged) also one of TILE_M x TILE_K of op(A). With UNROLLED the steps of a whole tile are
+// written out.
     let index = workgroup_index(workgroup);
     if index >= params.tiles { return; }
     let origin = tile_origin(index);

@@ -1,5 +1,6 @@
 // C = activate(alpha * op(A) op(B) + beta * C + bias), with sums in registers: as gemm_register_direct, but with a tile
-// of op(A) staged through workgroup memory too, so that the loads of both factors coalesce. Requires f16 where T is f16.
+// of op(A) staged through workgroup memory too, so that the loads of both factors coalesce. Requires f16 where T is
+// f16.
 #import dense/gemm_factors
 #import dense/gemm_end_c
 #import dense/gemm_register_columns

@@ -1,5 +1,5 @@
-// Four elements to a place that is a multiple of four, as many as there are; what lies behind the last in its word
-// stays.
+// Writes up to four elements at an index that is a multiple of four. Elements after the last one in its word keep
+// their values.
 #import element/fours
 
 const OUTPUT: u32 = 2u;

@@ -1,6 +1,6 @@
 // Elements of IN_WORDS words with results of OUT_WORDS, for scan_tiles. In place of a vec4 a thread holds a unit of
-// UNIT elements, as many as one vector of at most 4 words has, of input and of output: neighbouring lanes load and store
-// neighbouring vectors. The last 64 units or less come as single words.
+// UNIT elements, as many as one vector of at most 4 words has, of input and of output: neighbouring lanes load and
+// store neighbouring vectors. The last 64 units or less come as single words.
 #if KEYS
 #import primitives/differs
 #endif

@@ -1,12 +1,14 @@
 // Prefixes of one value of each thread of a subgroup: Kogge-Stone by shuffles, or the device's own sum.
 //
-//     fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item         the values of all lanes up to this one
-//     fn subgroup_before(scanned: Item, lane: u32) -> Item            from that, the values of all lanes before this one
+//     fn subgroup_scan(x: Item, lane: u32, size: u32) -> Item     the values of all lanes up to this one
+//     fn subgroup_before(scanned: Item, lane: u32) -> Item        from that, the values of all lanes before it
 //
 // You declare  `alias Item`, a scalar or vector; `fn nothing() -> Item` and `fn join(a: Item, b: Item) -> Item`,
-// associative. `lane`       is subgroup_invocation_id, `size` subgroup_size; all its threads take part. Order
-// operands are joined in the order of lanes. Costs        log2(size) shuffles; no memory, no barriers. The device needs
-// subgroups. Call them    in uniform control flow.
+//              associative.
+// `lane`       is subgroup_invocation_id, `size` subgroup_size; all its threads take part.
+// Order        operands are joined in the order of lanes.
+// Costs        log2(size) shuffles; no memory, no barriers. The device needs subgroups.
+// Call them    in uniform control flow.
 enable subgroups;
 
 fn item_of_lane(x: Item, lane: u32) -> Item {

@@ -3,7 +3,9 @@
 /// Returns the share of atomics that missed the cache, from a measured rate.
 ///
 /// Each unit of work does `atomics` atomics and `flop` operations of `flop_seconds` each. An atomic takes
-/// `cache_seconds` or `memory_seconds`. `flops` is the measured rate, in operations per second.
+/// `cache_seconds` if it hits and `memory_seconds` if it misses. `flops` is the measured rate, in operations per
+/// second. An atomic then takes `a = (flop / flops - flop flop_seconds) / atomics`, and the share is
+/// `(a - cache_seconds) / (memory_seconds - cache_seconds)`.
 ///
 /// ```
 /// use tilework::analysis::misses_of_atomics;

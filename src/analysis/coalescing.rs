@@ -83,7 +83,15 @@ pub struct Interleaving {
 }
 
 impl Interleaving {
-    /// Returns the channel and the bank of an address.
+    /// Returns the channel, `address / burst` modulo `channels`, and the bank, `address / (burst channels)` modulo
+    /// `banks`, of an address.
+    ///
+    /// ```
+    /// use tilework::analysis::Interleaving;
+    ///
+    /// let memory = Interleaving { burst: 64, channels: 4, banks: 2 };
+    /// assert_eq!([0, 64, 256, 512].map(|address| memory.place(address).unwrap()), [(0, 0), (1, 0), (0, 1), (0, 0)]);
+    /// ```
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a field is 0.

@@ -18,7 +18,7 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// Returns the share of lanes that work, over all passes.
+    /// Returns the share of lanes that work, over all passes: `threads / (passes warp)`.
     pub fn efficiency(&self, warp: u32) -> f64 {
         self.threads as f64 / (self.passes as f64 * f64::from(warp))
     }

@@ -85,8 +85,8 @@ pub struct Block {
     pub registers: u32,
 }
 
-/// Returns the registers of a block whose threads have `each`: NVIDIA's multiprocessors allot them to whole warps, 256 at
-/// a time.
+/// Returns the registers of a block whose threads have `each`: NVIDIA's multiprocessors allot them to whole warps, 256
+/// at a time.
 ///
 /// ```
 /// use tilework::analysis::registers_of_block;

@@ -1,6 +1,7 @@
 //! Amdahl's law and the roofline.
 
-/// Returns the speedup of a program if the fraction `parallel` of it becomes `speedup` times faster (Amdahl's law).
+/// Returns the speedup of a program if the fraction `parallel` of it becomes `speedup` times faster:
+/// `1 / (1 - parallel + parallel / speedup)` (Amdahl's law).
 ///
 /// ```
 /// use tilework::analysis::{amdahl, amdahl_bound};
@@ -13,18 +14,27 @@ pub fn amdahl(parallel: f64, speedup: f64) -> f64 {
     1.0 / (1.0 - parallel + parallel / speedup)
 }
 
-/// Returns the limit of [`amdahl`] for an infinite speedup.
+/// Returns the limit of [`amdahl`] for an infinite speedup: `1 / (1 - parallel)`.
 pub fn amdahl_bound(parallel: f64) -> f64 {
     1.0 / (1.0 - parallel)
 }
 
-/// Returns the operations per second that `bandwidth` bytes per second allow, if each loaded element of `element_bytes`
-/// serves `reuse` operations.
+/// Returns the operations per second that `bandwidth` bytes per second allow if each loaded element of `element_bytes`
+/// serves `reuse` operations: `bandwidth / element_bytes reuse`.
 pub fn flops_at(bandwidth: f64, element_bytes: f64, reuse: f64) -> f64 {
     bandwidth / element_bytes * reuse
 }
 
-/// Returns the reuse for which `bandwidth` allows `peak` operations per second.
+/// Returns the operations that each loaded element must serve so that `bandwidth` allows `peak` operations per second:
+/// `peak element_bytes / bandwidth`, the inverse of [`flops_at`].
+///
+/// ```
+/// use tilework::analysis::{flops_at, reuse_for_peak};
+///
+/// let reuse = reuse_for_peak(12e12, 1000e9, 4.0); // 12 Tflop/s, 1000 GB/s, f32
+/// assert_eq!(reuse, 48.0);
+/// assert_eq!(flops_at(1000e9, 4.0, reuse), 12e12);
+/// ```
 pub fn reuse_for_peak(peak: f64, bandwidth: f64, element_bytes: f64) -> f64 {
     peak / (bandwidth / element_bytes)
 }
@@ -39,7 +49,7 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// Returns the maximum operations per second at `intensity` operations per byte.
+    /// Returns the maximum operations per second at `intensity` operations per byte: `min(bandwidth intensity, peak)`.
     ///
     /// ```
     /// use tilework::analysis::Roofline;
@@ -53,12 +63,12 @@ impl Roofline {
         (self.bandwidth * intensity).min(self.peak)
     }
 
-    /// Returns the smallest intensity that reaches the peak.
+    /// Returns the smallest intensity that reaches the peak: `peak / bandwidth`.
     pub fn ridge(&self) -> f64 {
         self.peak / self.bandwidth
     }
 
-    /// Returns the minimum seconds for `flop` operations on `bytes` bytes.
+    /// Returns the minimum seconds for `flop` operations on `bytes` bytes: `max(flop / peak, bytes / bandwidth)`.
     pub fn seconds(&self, flop: f64, bytes: f64) -> f64 {
         (flop / self.peak).max(bytes / self.bandwidth)
     }

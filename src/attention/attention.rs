@@ -59,10 +59,10 @@ impl KvType {
     }
 }
 
-/// The page layout of a cache.
+/// The page layout of a cache, for [`Attention::paged`] and [`PagePool`](super::PagePool).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    /// Tokens in a page.
+    /// Tokens in a page: 16 to 256 for a [`PagePool`](super::PagePool).
     pub tokens: usize,
     /// Pages in the cache.
     pub pages: usize,
@@ -105,8 +105,8 @@ impl Paging {
 /// [`value_size`](Self::value_size) sets it. The number of heads is a multiple of kv heads: `heads / kv_heads`
 /// consecutive heads share one kv head. Operands are `q`, `k`, `v`, then those of the options in this order: `scales`
 /// ([`kv`](Self::kv)), `table` ([`paged`](Self::paged)), `lengths` ([`lengths`](Self::lengths)), `mask`
-/// ([`masked`](Self::masked)); last `output` and `scores` ([`scores`](Self::scores)), which must not share a buffer with
-/// the others.
+/// ([`masked`](Self::masked)); last `output` and `scores` ([`scores`](Self::scores)), which must not share a buffer
+/// with the others.
 ///
 /// Head and value sizes are at least 1. Multiples of 8 are fastest; other multiples of 4 are read four elements at a
 /// time, the rest one at a time. Without keys the output is 0; without queries, heads or sequences it is empty.
@@ -147,8 +147,8 @@ impl Paging {
 /// masks, pages, lengths, caps and scores need a `Gpu`; the variants are `wgmma` and `mma`.
 ///
 /// # Errors
-/// - [`Shape`](crate::ErrorKind::Shape): a head or value size of 0, heads that are not a multiple of kv heads, a mask of
-///   another shape.
+/// - [`Shape`](crate::ErrorKind::Shape): a head or value size of 0, heads that are not a multiple of kv heads, a mask
+///   of another shape.
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): inputs, a size, scores or a device that the variant cannot use.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a window of 0, a scale that is not finite, a cap that is
 ///   not finite and above 0, pages of fewer than 16 or more than 256 tokens, an invalid tile, an unknown variant.

@@ -42,8 +42,8 @@ use half::f16;
 /// # Shapes
 /// `q` and `dq` are (batch, heads, queries, head size), `k` and `dk` (batch, kv heads, keys, head size), `v` and `dv`
 /// (batch, kv heads, keys, value size), `dy` (batch, heads, queries, value size): dense and row-major. Sizes of heads
-/// and values are at least 1; the other extents may be 0, and an empty sum is 0. If heads share a kv head, its gradients
-/// are the sums over them. Outputs must not share wgpu buffers with other operands.
+/// and values are at least 1; the other extents may be 0, and an empty sum is 0. If heads share a kv head, its
+/// gradients are the sums over them. Outputs must not share wgpu buffers with other operands.
 ///
 /// # Visible keys
 /// As for [`Attention`], by [`causal`](Self::causal) and [`window`](Self::window). A query that sees no key, or only
@@ -64,14 +64,15 @@ use half::f16;
 ///
 /// # Cost
 /// 10 heads x queries x keys x head size flop for each sequence, half of that if causal; the kernels compute 1.6 times
-/// as many (`coop` 1.8 times), since they compute scores again. Two dispatches (`coop` three), and 8 bytes of scratch for
-/// each query.
+/// as many (`coop` 1.8 times), since they compute scores again. Two dispatches (`coop` three), and 8 bytes of scratch
+/// for each query.
 ///
 /// # Variants
 /// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes heads
-/// and values of up to 256 elements. `coop` does the same on cooperative matrices, for f16 and up to 128 elements. `auto`,
-/// the default, takes `coop` where it can, then `flash`. Heads and values of different sizes, or of a size that is not a
-/// multiple of 16 for `coop`, of 4 for `flash`, or of 2 for `naive` and f16, are copied to padded rows in scratch and back.
+/// and values of up to 256 elements. `coop` does the same on cooperative matrices, for f16 and up to 128 elements.
+/// `auto`, the default, takes `coop` where it can, then `flash`. Heads and values of different sizes, or of a size that
+/// is not a multiple of 16 for `coop`, of 4 for `flash`, or of 2 for `naive` and f16, are copied to padded rows in
+/// scratch and back.
 ///
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.
@@ -120,7 +121,8 @@ impl AttentionBackward {
         Self { forward: Attention::new(q, [kv_heads, keys]), value_size: q[3], variant: "auto".into() }
     }
 
-    /// Sets the size of value heads, the last extent of `v`, `dy` and `dv`. The default is the head size of `q` and `k`.
+    /// Sets the size of value heads, the last extent of `v`, `dy` and `dv`. The default is the head size of `q` and
+    /// `k`.
     #[must_use]
     pub fn value_size(mut self, size: usize) -> Self {
         self.value_size = size;

@@ -28,8 +28,8 @@ impl CoopPassTile {
     }
 
     /// The tiles of the three passes, statistics, dq, and dk with dv, and their workgroup memory. They follow from
-    /// registers and workgroup memory: a subgroup holds its rows of two operands and of its results in registers, and 48
-    /// KiB hold the rest. Devices with less run fewer subgroups.
+    /// registers and workgroup memory: a subgroup holds its rows of two operands and of its results in registers, and
+    /// 48 KiB hold the rest. Devices with less run fewer subgroups.
     fn of_passes(head_size: usize, max_bytes: u32) -> [(Self, u32); 3] {
         let queries = if head_size <= 64 { Self::new(4, 32, 16) } else { Self::new(8, 16, 16) };
         let tiles = [(Self::new(4, 32, 16), true), (queries, true), (Self::new(4, 16, 32), false)];

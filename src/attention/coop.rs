@@ -15,7 +15,7 @@ const PAD: u32 = 8;
 /// Elements of padding after each f32 row.
 const PAD_SCORES: u32 = 4;
 
-/// The tile of `coop`.
+/// The tile of [`Attention`]'s variant `coop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CoopTile {
     /// Subgroups in a workgroup, 1 to 16.

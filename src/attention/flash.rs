@@ -5,7 +5,7 @@ use crate::error::{Result, err};
 use crate::program::{DeviceProfile, Kernel, Program};
 use crate::shader::Spec;
 
-/// The tile of `flash`, and its split over threads.
+/// The tile of the variant `flash` of [`Attention`](super::Attention), and its split over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlashTile {
     /// Rows of `q` of a workgroup.

@@ -32,10 +32,11 @@ use half::f16;
 ///
 /// # Shapes
 /// `new_k` and `new_v` are (batch, kv heads, tokens, head size); [`value_size`](Self::value_size) sets another last
-/// extent of values. The caches `k` and `v` are those of an [`Attention`](super::Attention) over `keys` keys: (batch, kv
-/// heads, keys, head size), or pages ([`paged`](Self::paged)). Without tokens or keys nothing changes. Operands are `new_k`, `new_v`, `table` (with pages), `lengths` (u32: the tokens that each
-/// sequence had before), `k`, `v`, `scales` (with a quantised cache). Tokens beyond `keys`, or in a page that does not
-/// exist, are dropped. Other rows of the cache do not change.
+/// extent of values. The caches `k` and `v` are those of an [`Attention`](super::Attention) over `keys` keys: (batch,
+/// kv heads, keys, head size), or pages ([`paged`](Self::paged)). Without tokens or keys nothing changes. Operands are
+/// `new_k`, `new_v`, `table` (with pages), `lengths` (u32: the tokens that each sequence had before), `k`, `v`,
+/// `scales` (with a quantised cache). Tokens beyond `keys`, or in a page that does not exist, are dropped. Other rows
+/// of the cache do not change.
 ///
 /// # Types
 /// `new_k` and `new_v` are f32 or f16, caches any [`KvType`]. A quantised row x has the scale `max |x| / 127` (int8) or

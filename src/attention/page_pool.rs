@@ -41,8 +41,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// - [`OutOfMemory`](crate::ErrorKind::OutOfMemory): no page is left. Nothing has changed then: free a sequence and
 ///   call again.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sequence that the pool does not have; pages of fewer than
-///   16 or more than 256 tokens.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sequence that the pool does not have; pages of fewer
+///   than 16 or more than 256 tokens.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): 2^32 pages or tokens of a sequence, or more.
 #[derive(Debug, Clone)]
 pub struct PagePool {

@@ -1,6 +1,6 @@
 //! Steps of the computation of scores.
 
-/// A step of the computation of scores, after which they are a result.
+/// The step after which [`Attention::scores`](super::Attention::scores) returns the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScoreStage {

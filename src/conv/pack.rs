@@ -66,7 +66,7 @@ impl Images {
         if self.in_place() { 0 } else { 2 * self.image() as u64 }
     }
 
-    /// Seconds of the pass for so many images.
+    /// Seconds of the pass for `images` images.
     pub(super) fn seconds(&self, images: usize, rates: &Rates) -> f64 {
         let moved = 2 * images * self.pixels * self.groups * (self.channels + self.padded());
         if self.in_place() { 0.0 } else { predict::PASS + PACK_RATE * rates.copy(moved as f64) }

@@ -32,7 +32,7 @@ impl Boundary {
     /// Every boundary.
     pub const ALL: [Boundary; 3] = [Self::Zero, Self::Clamp, Self::Wrap];
 
-    /// The name, as on the command line of the `op` example.
+    /// Returns the name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",

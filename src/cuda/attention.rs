@@ -2,7 +2,8 @@
 
 use super::variant::choose;
 use super::{
-    Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch, Place, Swizzle, TensorMap,
+    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle,
+    TensorMap,
 };
 use crate::attention::{Attention, KvType};
 use crate::element::{DType, Element};
@@ -126,7 +127,7 @@ impl Attention {
         let of = |operand: usize, heads: usize, rows: usize, tile: u32| {
             let row = 2 * self.head_size as u64;
             Arg::Tensor(TensorMap {
-                of: Place::Operand(operand),
+                of: ArgMemory::Operand(operand),
                 offset: 0,
                 dtype,
                 rounds_to_tf32: false,

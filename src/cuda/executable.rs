@@ -2,7 +2,7 @@
 
 use super::buffer::{CudaSlice, RawCudaSlice, check_written};
 use super::device::{CudaGpu, check, lock};
-use super::program::{Arg, CudaKernel, CudaProgram, Launch, Place, Swizzle, TensorMap};
+use super::program::{Arg, ArgMemory, CudaKernel, CudaProgram, Launch, Swizzle, TensorMap};
 use super::stream::CudaStream;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -335,12 +335,12 @@ impl CudaExecutable {
 
     fn value(&self, arg: &Arg, operands: &[RawCudaSlice<'_>], scratch: &[u64]) -> Result<CudaValue> {
         let address = |place| match place {
-            Place::Operand(i) => operands[i].address,
-            Place::Scratch(i) => scratch[i],
+            ArgMemory::Operand(i) => operands[i].address,
+            ArgMemory::Scratch(i) => scratch[i],
         };
         let word = match arg {
-            Arg::Operand(i) => address(Place::Operand(*i)),
-            Arg::Scratch(i) => address(Place::Scratch(*i)),
+            Arg::Operand(i) => address(ArgMemory::Operand(*i)),
+            Arg::Scratch(i) => address(ArgMemory::Scratch(*i)),
             // Machines with CUDA are little-endian: the number's bytes come first.
             Arg::U32(n) => u64::from(*n),
             Arg::U64(n) => *n,

@@ -1,8 +1,11 @@
-//! The CUDA executor for NVIDIA cards, behind the feature `cuda`.
+//! Runs ops on NVIDIA cards through CUDA, alone or on buffers that wgpu shares: the feature `cuda`.
 //!
-//! Kernels are CUDA C++ files under `shaders/`, beside their WGSL twins. An op with CUDA kernels implements [`CudaOp`]:
-//! it lowers a descriptor for a [`CudaProfile`] to a [`CudaProgram`]. That is plain data, which tests check without a
-//! device.
+//! [`CudaGpu`] opens a card and plans the descriptors of a [`Gpu`](crate::Gpu); a [`CudaStream`] runs the plans; on
+//! Linux a `Bridge` opens wgpu's buffers. The guide [`cuda`](crate::guides::cuda) has programs and the list of ops.
+//!
+//! An op with CUDA kernels implements [`CudaOp`]: it lowers its descriptor for a [`CudaProfile`] to a [`CudaProgram`],
+//! which is plain data that tests check without a device. Kernels are CUDA C++ files under `shaders/`, beside their
+//! WGSL twins.
 
 #[cfg(feature = "attention")]
 mod attention;
@@ -37,7 +40,7 @@ pub use nvrtc::Nvrtc;
 
 pub use crate::store::{CacheDir, CacheReport};
 pub use program::{
-    Arch, Arg, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Place, Swizzle, TensorMap,
+    Arch, Arg, ArgMemory, CudaKernel, CudaOp, CudaProfile, CudaProgram, Launch, Swizzle, TensorMap,
 };
 pub use stream::{CudaEvent, CudaStream};
 pub use variant::CudaVariant;

@@ -177,7 +177,7 @@ pub struct CudaKernel {
 }
 
 impl CudaKernel {
-    /// A kernel without macros.
+    /// Creates a kernel without macros.
     pub fn new(source: &'static str, entry: &'static str, arch: Arch) -> Self {
         Self { source, entry, defines: Vec::new(), arch }
     }
@@ -204,9 +204,9 @@ impl CudaKernel {
     }
 }
 
-/// The memory of an argument.
+/// The memory that a [`TensorMap`] describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum ArgMemory {
     /// An operand of the program.
     Operand(usize),
     /// A scratch area of the program.
@@ -230,7 +230,7 @@ pub enum Swizzle {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TensorMap {
     /// The memory.
-    pub of: Place,
+    pub of: ArgMemory,
     /// Bytes from its start, a multiple of 16.
     pub offset: u64,
     /// Element type.
@@ -286,7 +286,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A launch without clusters, dynamic shared memory or a grid-wide barrier.
+    /// Creates a launch without clusters, dynamic shared memory or a grid-wide barrier.
     pub fn new(kernel: usize, grid: [u32; 3], block: u32, args: Vec<Arg>) -> Self {
         Self { kernel, grid, cluster: [1; 3], block, shared: 0, args, cooperative: false }
     }
@@ -316,7 +316,7 @@ pub struct CudaProgram {
 }
 
 impl CudaProgram {
-    /// An empty program.
+    /// Creates an empty program.
     pub fn new(op: &'static str, decision: Decision) -> Self {
         Self {
             op,
@@ -363,10 +363,10 @@ impl CudaProgram {
     }
 
     /// Returns the bytes of the memory at `place`, if it exists.
-    pub(super) fn bytes_of(&self, place: Place) -> Option<u64> {
+    pub(super) fn bytes_of(&self, place: ArgMemory) -> Option<u64> {
         match place {
-            Place::Operand(i) => self.operands.get(i).map(Operand::bytes),
-            Place::Scratch(i) => self.scratch.get(i).copied(),
+            ArgMemory::Operand(i) => self.operands.get(i).map(Operand::bytes),
+            ArgMemory::Scratch(i) => self.scratch.get(i).copied(),
         }
     }
 
@@ -451,8 +451,8 @@ impl CudaProgram {
         }
         for arg in &launch.args {
             let place = match arg {
-                Arg::Operand(i) => Place::Operand(*i),
-                Arg::Scratch(i) => Place::Scratch(*i),
+                Arg::Operand(i) => ArgMemory::Operand(*i),
+                Arg::Scratch(i) => ArgMemory::Scratch(*i),
                 Arg::Tensor(map) => map.of,
                 _ => continue,
             };
@@ -525,7 +525,7 @@ mod tests {
     /// A launch that copies 64 x 64 tiles of 256 x 128 f16 elements, after `change`.
     fn program(change: impl FnOnce(&mut Launch, &mut TensorMap)) -> CudaProgram {
         let mut map = TensorMap {
-            of: Place::Operand(0),
+            of: ArgMemory::Operand(0),
             offset: 0,
             dtype: DType::F16,
             rounds_to_tf32: false,
@@ -560,7 +560,7 @@ mod tests {
         assert_eq!(launch(|l| l.grid = [1, 65536, 1]), ErrorKind::TooLarge);
         assert_eq!(launch(|l| l.grid = [0, 1, 1]), ErrorKind::TooLarge);
         let map = |change: fn(&mut TensorMap)| kind(program(|_, map| change(map)));
-        assert_eq!(map(|m| m.of = Place::Operand(1)), ErrorKind::InvalidArgument);
+        assert_eq!(map(|m| m.of = ArgMemory::Operand(1)), ErrorKind::InvalidArgument);
         assert_eq!(map(|m| m.offset = 16), ErrorKind::InvalidArgument, "its end");
         assert_eq!(map(|m| m.offset = 8), ErrorKind::InvalidArgument);
         assert_eq!(map(|m| m.strides = vec![264]), ErrorKind::InvalidArgument);

@@ -156,8 +156,9 @@ impl Gemm {
     /// With a thread tile and without a variant, `auto` chooses `double`.
     ///
     /// The variants with sums in registers take multiples of 4 up to 16; `coarsened` takes 1 x 2 or 1 x 4,
-    /// `register-direct` and `register-staged` take 1 x 4 to 1 x 64 in multiples of 4, `naive` and `tiled` 1 x 1, and `coop` multiples of the side of a cooperative matrix.
-    /// Large thread tiles make long kernels, which software drivers take seconds to compile.
+    /// `register-direct` and `register-staged` take 1 x 4 to 1 x 64 in multiples of 4, `naive` and `tiled` 1 x 1, and
+    /// `coop` multiples of the side of a cooperative matrix. Large thread tiles make long kernels, which software
+    /// drivers take seconds to compile.
     #[must_use]
     pub fn thread_tile(mut self, tile: ThreadTile) -> Self {
         self.product.thread = Some([tile.rows, tile.columns]);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn short_products_take_what_was_measured_faster() {
+    fn short_products_take_the_variant_measured_faster() {
         let chosen = |op: GemmBatched| lower(&op, &DeviceProfile::h100()).unwrap().variant();
         for (batch, side) in [(10_000, 32), (4096, 48), (4096, 64)] {
             assert_eq!(chosen(GemmBatched::new(batch, side, side, side)), "small", "{side}");

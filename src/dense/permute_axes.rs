@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_no_order() {
+    fn rejects_axes_that_are_no_permutation() {
         let kind = |shape: &[usize], axes: &[usize]| {
             Op::<f32>::lower(&PermuteAxes::new(shape, axes), &DeviceProfile::mesa()).unwrap_err().kind()
         };

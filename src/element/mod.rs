@@ -30,7 +30,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub const fn size(self) -> usize {
         match self {
             DType::U64 => 8,
@@ -40,7 +40,7 @@ impl DType {
         }
     }
 
-    /// Rust's (and NumPy-like) name: `f32`, `f16`, `i32`, ...
+    /// Returns Rust's name, which is close to NumPy's: `f32`, `f16`, `i32`, ...
     pub const fn name(self) -> &'static str {
         match self {
             DType::F32 => "f32",
@@ -54,7 +54,7 @@ impl DType {
         }
     }
 
-    /// Whether the type is a float.
+    /// Returns whether the type is a float.
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F32 | DType::F16 | DType::Bf16)
     }

@@ -27,7 +27,7 @@ impl Activation {
     /// Every activation.
     pub const ALL: [Activation; 5] = [Self::None, Self::Relu, Self::Sigmoid, Self::Tanh, Self::Gelu];
 
-    /// The name, as on the command line of the `op` example.
+    /// Returns the name, as on the command line of the `op` example.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -52,7 +52,7 @@ pub enum AdapterFilter {
 }
 
 impl AdapterFilter {
-    /// Whether the adapter at `index` of [`Gpu::adapters`] fits. Every adapter fits [`Best`](Self::Best).
+    /// Returns whether the adapter at `index` of [`Gpu::adapters`] fits. Every adapter fits [`Best`](Self::Best).
     ///
     /// ```
     /// use tilework::{gpu::AdapterFilter, program::DeviceProfile};
@@ -227,7 +227,7 @@ async fn open(
 }
 
 impl Gpu {
-    /// All adapters of this machine that can run compute shaders, best first, those of OpenGL last.
+    /// Returns all adapters of this machine that can run compute shaders, best first, those of OpenGL last.
     ///
     /// Lists are made once in a process. Opening a device by [`Gpu::new`] or [`Gpu::request`] does not need this
     /// list, and opens OpenGL only if no other adapter fits.
@@ -235,7 +235,7 @@ impl Gpu {
         drivers::all().iter().map(profile_of).collect()
     }
 
-    /// The adapter that [`Gpu::request`] would open with these options, without opening it.
+    /// Returns the adapter that [`Gpu::request`] would open with these options, without opening it.
     ///
     /// # Errors
     /// Those of [`Gpu::request`] that concern the choice of an adapter.

@@ -153,8 +153,8 @@ impl Gpu {
     /// one place together get by one broadcast. It lasts, and a write of a part changes that part alone.
     ///
     /// [`Gpu::kernel`] binds it to `var<uniform>`, and so do variants that say it, such as `constant` of
-    /// [`Filter2d`](crate::Filter2d). Kernels that bind it as storage may write to it. WGSL lays out arrays in a uniform
-    /// by vec4s. Every other [`Buffer`] of this size can be bound as a uniform too, except those of
+    /// [`Filter2d`](crate::Filter2d). Kernels that bind it as storage may write to it. WGSL lays out arrays in a
+    /// uniform by vec4s. Every other [`Buffer`] of this size can be bound as a uniform too, except those of
     /// [`wrap`](Self::wrap) without the usage `UNIFORM`.
     ///
     /// ```
@@ -261,30 +261,30 @@ impl<T: Element> Buffer<T> {
         Self { stored: StoredElements { gpu: gpu.clone(), memory, len }, element: PhantomData }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.stored.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.stored.len == 0
     }
 
-    /// The `Gpu` that owns the buffer.
+    /// Returns the `Gpu` that owns the buffer.
     pub fn gpu(&self) -> &Gpu {
         &self.stored.gpu
     }
 
-    /// The wgpu buffer, for the caller's own work. It may be larger than the elements need. Keep a clone of this
-    /// `Buffer` until work on it is submitted, and do not call `destroy`: the pool reuses the memory. From now on
-    /// the buffer counts as written.
+    /// Returns the wgpu buffer, for the caller's own work. It may be larger than the elements need. Keep a clone of
+    /// this `Buffer` until work on it is submitted, and do not call `destroy`: the pool reuses the memory. From now
+    /// on the buffer counts as written.
     pub fn raw(&self) -> &wgpu::Buffer {
         self.stored.memory.written.set();
         &self.stored.memory.raw.buffer
     }
 
-    /// The same memory, its bits read as elements of another type of the same size. Nothing is copied or converted.
+    /// Returns the same memory as elements of another type of the same size. Nothing is copied or converted.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -309,7 +309,7 @@ impl<T: Element> Buffer<T> {
         Ok(Buffer { stored: self.stored.clone(), element: PhantomData })
     }
 
-    /// The elements of `range`.
+    /// Returns the elements of `range`.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the buffer.
@@ -319,17 +319,17 @@ impl<T: Element> Buffer<T> {
 }
 
 impl<'a, T: Element> Slice<'a, T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The elements of `range`, counted from the start of this slice.
+    /// Returns the elements of `range`, counted from the start of this slice.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the range is not within the slice.
@@ -339,7 +339,7 @@ impl<'a, T: Element> Slice<'a, T> {
         Ok(Slice { start: self.start + start, len, alone, ..*self })
     }
 
-    /// The same elements, their bits read as another type of the same size: see [`Buffer::bitcast`].
+    /// Returns the same memory as elements of another type of the same size: see [`Buffer::bitcast`].
     ///
     /// # Errors
     /// As [`Buffer::bitcast`].
@@ -359,7 +359,7 @@ impl<'a, T: Element> Slice<'a, T> {
         (self.start * T::DTYPE.size()) as u64
     }
 
-    /// The slice without its type.
+    /// Returns the slice without its type.
     pub fn untyped(&self) -> RawSlice<'a> {
         RawSlice {
             gpu: &self.buffer.gpu,

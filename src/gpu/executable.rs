@@ -168,17 +168,17 @@ impl<Enc: Encoder> Sink<Executable> for Recorder<Enc> {
 }
 
 impl Executable {
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The device that it runs on.
+    /// Returns the device that it runs on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// The bindings and workgroup size of each kernel of [`Program::kernels`].
+    /// Returns the bindings and workgroup size of each kernel of [`Program::kernels`].
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.pipelines.iter().map(|p| &p.interface)
     }

@@ -69,7 +69,7 @@ impl<'a, T: Element> From<Slice<'a, T>> for Arg<'a> {
 }
 
 impl<'a> Arg<'a> {
-    /// The bytes of `value`, which must have the layout of the shader's uniform struct.
+    /// Returns the bytes of `value`, which must have the layout of the shader's uniform struct.
     pub fn uniform<P: bytemuck::NoUninit>(value: &'a P) -> Self {
         Arg::Uniform(bytemuck::bytes_of(value))
     }
@@ -103,7 +103,7 @@ impl Gpu {
 }
 
 impl OwnKernel {
-    /// The bindings and the workgroup size of the kernel.
+    /// Returns the bindings and the workgroup size of the kernel.
     pub fn interface(&self) -> &Interface {
         &self.pipeline.interface
     }

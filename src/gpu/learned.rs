@@ -91,13 +91,13 @@ const MAX_WINNERS: usize = 1024;
 const HEAD: &str = "tilework learned 1";
 
 impl Gpu {
-    /// Whether planning on this device uses measured times.
+    /// Returns whether planning on this device uses measured times.
     pub fn tuning(&self) -> Tuning {
         self.inner.learned.tuning
     }
 
-    /// Variants that planning never uses on this device, because they gave wrong results or lost the device. `tune`
-    /// found them, in this run or an earlier one. [`clear_cache`](Self::clear_cache) empties the list.
+    /// Returns the variants that planning never uses on this device, because they gave wrong results or lost the
+    /// device. `tune` found them, in this run or an earlier one. [`clear_cache`](Self::clear_cache) empties the list.
     pub fn denied(&self) -> Vec<Denied> {
         self.learned(|state| state.profile.choices.denied.clone())
     }

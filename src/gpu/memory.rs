@@ -156,7 +156,7 @@ impl Drop for Charge {
 }
 
 impl Gpu {
-    /// The memory that tilework allocated, by use. It does not include the caller's buffers. Above 1000 labels,
+    /// Returns the memory that tilework allocated, by use. It does not include the caller's buffers. Above 1000 labels,
     /// unused ones are left out.
     ///
     /// ```

@@ -169,23 +169,23 @@ impl Gpu {
         }
     }
 
-    /// Name, limits and features of this device.
+    /// Returns the name, limits and features of this device.
     pub fn profile(&self) -> &DeviceProfile {
         &self.inner.profile
     }
 
-    /// The wgpu device, for programs that mix their own work with ours.
+    /// Returns the wgpu device, for programs that mix their own work with ours.
     pub fn device(&self) -> &wgpu::Device {
         &self.inner.device
     }
 
-    /// The wgpu queue.
+    /// Returns the wgpu queue.
     pub fn queue(&self) -> &wgpu::Queue {
         &self.inner.queue
     }
 
-    /// Copy bandwidth and multiply-add rate of this device, measured at the first call (some tens of milliseconds
-    /// on a card).
+    /// Returns the copy bandwidth and multiply-add rate of this device, measured at the first call (some tens of
+    /// milliseconds on a card).
     ///
     /// # Errors
     /// Those of running two small kernels: out of memory, device lost.
@@ -202,7 +202,7 @@ impl Gpu {
         &self.inner.store
     }
 
-    /// Statistics of the cache so far: pipelines found, compiled and saved.
+    /// Returns statistics of the cache so far: pipelines found, compiled and saved.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

@@ -274,7 +274,7 @@ fn percent(ceilings: Option<Ceilings>, cost: Option<Cost>, seconds: f64) -> Opti
 }
 
 impl Profile {
-    /// Seconds of all ops together.
+    /// Returns the seconds of all ops together.
     pub fn seconds(&self) -> f64 {
         // The sum of an empty iterator is -0 in Rust.
         self.ops.iter().fold(0.0, |sum, op| sum + op.seconds)
@@ -290,7 +290,7 @@ impl Profile {
         }
     }
 
-    /// The profile as JSON in the format of Chrome's traces, for `chrome://tracing` and
+    /// Returns the profile as JSON in the format of Chrome's traces, for `chrome://tracing` and
     /// [Perfetto](https://ui.perfetto.dev): an event for each op, and below it one for each dispatch with a time.
     pub fn chrome_trace(&self) -> String {
         let mut events = vec![

@@ -142,13 +142,13 @@ impl<E: Encoder> std::fmt::Debug for Recorder<E> {
 }
 
 impl Gpu {
-    /// A recorder with an encoder of its own.
+    /// Creates a recorder with an encoder of its own.
     pub fn recorder(&self) -> Recorder {
         self.record_into(self.encoder(), None)
     }
 
-    /// A recorder into the caller's encoder. Call [`Recorder::finish`], then submit the encoder. An op that returns
-    /// an error leaves the encoder as it was.
+    /// Creates a recorder into the caller's encoder. Call [`Recorder::finish`], then submit the encoder. An op that
+    /// returns an error leaves the encoder as it was.
     ///
     /// The encoder must belong to the same device and have no open pass. tilework cannot check either: wgpu makes
     /// such an encoder invalid and reports that to the device's error handler, which is the caller's (by default it

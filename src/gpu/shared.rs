@@ -28,7 +28,7 @@ pub struct DeviceIdentity {
 }
 
 impl DeviceIdentity {
-    /// Whether both are the same hardware: the same UUID, or the same place on the PCI bus.
+    /// Returns whether both are the same hardware: the same UUID, or the same place on the PCI bus.
     pub fn is_same(&self, other: &Self) -> bool {
         let known = |id: &Self| (id.uuid != [0; 16], !id.pci_bus_id.is_empty());
         let (a, b) = (known(self), known(other));
@@ -197,7 +197,7 @@ fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
 }
 
 impl Gpu {
-    /// The hardware behind this device.
+    /// Returns the hardware behind this device.
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) unless the backend is Vulkan 1.1 or later; device lost.
@@ -254,7 +254,7 @@ impl Gpu {
 }
 
 impl<T: Element> Buffer<T> {
-    /// The memory as a file descriptor, for an interface that imports it. Call this as often as necessary.
+    /// Returns the memory as a file descriptor, for an interface that imports it. Call this as often as necessary.
     ///
     /// The importer must not use the memory while work of this `Gpu` writes it, and the reverse.
     ///

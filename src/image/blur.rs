@@ -68,8 +68,9 @@ impl Divide {
 /// # Types, precision and determinism
 /// u8 in integers, divided as [`divide`](Self::divide) says: every variant and device gives the same bytes. f32
 /// and f16: sums in f32, in an order that depends on the variant, divided by the same number of pixels; f16 is
-/// rounded once, to nearest, ties to even. The same device gives the same bits. Pillow's `BoxBlur` and OpenCV's `blur` repeat the edge instead of leaving out pixels
-/// outside the image. NaN and infinities propagate as in f32 arithmetic, to the results they are a term of.
+/// rounded once, to nearest, ties to even. The same device gives the same bits. Pillow's `BoxBlur` and OpenCV's `blur`
+/// repeat the edge instead of leaving out pixels outside the image. NaN and infinities propagate as in f32 arithmetic,
+/// to the results they are a term of.
 ///
 /// # Cost
 /// `(2 radius + 1)^2` additions an element with `naive` and `tiled`, `4 radius + 2` with `fused` and `register`,

@@ -41,8 +41,8 @@ use half::f16;
 ///
 /// # Types, precision and determinism
 /// f32, f16 and u8. Weights are rounded to f32, and products summed in f32, along x and then along y, without rounding
-/// to u8 between (`naive`: by rows). u8 and f16 are rounded at the end, to nearest, ties to even. The same device gives the
-/// same bits, for each variant. NaN and infinities propagate as in f32 arithmetic, to the results they are a term
+/// to u8 between (`naive`: by rows). u8 and f16 are rounded at the end, to nearest, ties to even. The same device gives
+/// the same bits, for each variant. NaN and infinities propagate as in f32 arithmetic, to the results they are a term
 /// of.
 ///
 /// # Cost

@@ -64,7 +64,8 @@ impl GreyWeights {
 ///
 /// # Types, precision and determinism
 /// u8 in integers, by [`weights`](Self::weights): every variant and device gives the same bytes. f32 and
-/// f16 by the same weights, in f32; f16 is rounded once. The same device gives the same bits. NaN and infinities propagate as in f32 arithmetic.
+/// f16 by the same weights, in f32; f16 is rounded once. The same device gives the same bits. NaN and infinities
+/// propagate as in f32 arithmetic.
 ///
 /// # Cost
 /// 5 operations a pixel. One dispatch, no scratch.

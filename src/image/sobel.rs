@@ -71,9 +71,9 @@ impl Gradient {
 ///
 /// # Types, precision and determinism
 /// u8: exact, rounded to the nearest whole number and saturated to 255; [`Gradient::X`] and `Y` lose their sign.
-/// Every variant and device gives the same bytes. f32 and f16 (rounded once, at the end): sums in f32, and a root that WGSL lets err by a few units in
-/// the last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The same device gives the same
-/// bits. Pixels on the axis are no terms of a gradient, even if they are NaN.
+/// Every variant and device gives the same bytes. f32 and f16 (rounded once, at the end): sums in f32, and a root that
+/// WGSL lets err by a few units in the last place; magnitudes above 1.8e19 are infinite, below 1e-19 they may be 0. The
+/// same device gives the same bits. Pixels on the axis are no terms of a gradient, even if they are NaN.
 ///
 /// # Cost
 /// 14 operations an element; with `rows` each element is read about three times from the cache, once from memory.

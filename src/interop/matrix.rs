@@ -36,6 +36,9 @@ pub struct DenseMatrix<T: Element> {
 /// A host matrix type that [`DenseMatrix::read_as`] can return.
 pub trait FromDense<T>: Sized {
     /// Builds the matrix from all elements, row-major or column-major as `order` says.
+    ///
+    /// # Errors
+    /// Those of the type: its memory, or extents that it cannot hold.
     fn from_dense(shape: [usize; 2], order: Order, values: Vec<T>) -> Result<Self>;
 }
 

@@ -13,21 +13,31 @@ use crate::program::{
 use crate::shader::Spec;
 use crate::shape::index_u32;
 
-/// The gradients of a loss by the argument, the scale and the shift of [`BatchNormTrain`](super::BatchNormTrain), from
+/// Computes the gradients of [`BatchNormTrain`](super::BatchNormTrain) with respect to `x`, `gamma` and `beta`, from
 /// the gradient `dy` by its result. With `z = (x - mean) / sqrt(variance + eps)` and `m` elements a channel:
 /// `dgamma = sum dy z`, `dbeta = sum dy`, `dx = gamma / sqrt(variance + eps) (dy - dbeta / m - z dgamma / m)`.
 ///
 /// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
 /// use tilework::nn::BatchNormBackward;
-/// use tilework::program::{DeviceProfile, Op};
+/// use tilework::prelude::*;
 ///
-/// let program = Op::<f32>::lower(&BatchNormBackward::new([32, 64, 56, 56]), &DeviceProfile::h100())?;
-/// assert_eq!((program.operands.len(), program.operands[4].name), (6, "dgamma"));
+/// let gpu = Gpu::new()?; // 4 images of one channel and one pixel
+/// let (x, dy) = (gpu.upload(&[0.0f32, 0.0, 2.0, 2.0])?, gpu.upload(&[1.0f32, 0.0, 0.0, 0.0])?);
+/// let (gamma, dx) = (gpu.upload(&[1.0f32])?, gpu.alloc::<f32>(4)?);
+/// let (dgamma, dbeta) = (gpu.alloc::<f32>(1)?, gpu.alloc::<f32>(1)?);
+/// let plan = BatchNormBackward::new([4, 1, 1, 1]).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &gamma, &dy, &dx, &dgamma, &dbeta)?;
+/// rec.submit()?;
+/// assert_eq!(dbeta.read()?, [1.0]);
+/// assert!((dx.read()?[0] - 0.5).abs() < 1e-4 && (dgamma.read()?[0] + 1.0).abs() < 1e-4);
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
 /// # Shapes
-/// `x`, `dy` and `dx` are N x C x H x W; `gamma`, `dgamma` and `dbeta` have C elements. No extent may be 0. Every
+/// `x`, `dy` and `dx` are N x C x H x W; `gamma`, `dgamma` and `dbeta` have C elements. Operands are `x`, `gamma`,
+/// `dy`, `dx`, `dgamma`, `dbeta`, in this order. No extent may be 0. Every
 /// output must be a wgpu buffer of its own.
 ///
 /// # Types

@@ -12,7 +12,7 @@ use crate::program::{
     Setting, Variant, operands,
 };
 
-/// Batch norm with the statistics of the batch, as in training:
+/// Normalises channels by the statistics of the batch, as in training:
 /// `y[n, c, i] = (x[n, c, i] - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c]`, with the mean and the biased
 /// variance of channel `c` over all images.
 ///

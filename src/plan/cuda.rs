@@ -23,8 +23,8 @@ impl<T: Element, D: CudaOp<T>> Plans<D, T> for CudaGpu {
 }
 
 impl<D, T> CudaPlan<D, T> {
-    /// Reports on the plan: registers and shared memory of each kernel as the driver compiled it, occupancy, and the time
-    /// predicted from this device's ceilings. Measures the ceilings if that was not done before.
+    /// Reports on the plan: registers and shared memory of each kernel as the driver compiled it, occupancy, and the
+    /// time predicted from this device's ceilings. Measures the ceilings if that was not done before.
     pub fn report(&self) -> Report {
         Report::of_cuda(&self.executor)
     }

@@ -23,7 +23,19 @@ pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, SUBGROUP, LOOKBACK];
 /// Variants of ops that need the number of all kept elements before they move any.
 pub(super) const TWO_PASSES: &[Variant] = &[HIERARCHICAL, SUBGROUP];
 
-/// Decides by its value which elements to keep.
+/// Decides by its value which elements [`Select`](crate::Select) and [`Partition`](crate::Partition) keep.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[3.0f32, -1.0, 2.0])?;
+/// let (kept, count) = gpu.select_if(&x, Predicate::custom("fn keep(x: T) -> bool { return x > 0.0; }"))?;
+/// assert_eq!(count.read()?, [2]);
+/// assert_eq!(kept.slice(..2)?.read()?, [3.0, 2.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Predicate {

@@ -10,11 +10,12 @@ use crate::shader::{Fragment, Spec};
 use half::f16;
 use std::sync::Arc;
 
-/// Adds elements. Integers wrap modulo 2^32; bytes sum to 32 bits; f16 is summed in f32 and rounded at the end.
+/// Adds elements, beginning with 0, in reductions and scans. Integers wrap modulo 2^32; bytes sum to 32 bits; f16 is
+/// summed in f32 and rounded at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Sum;
-/// Multiplies elements. Integers wrap modulo 2^32; bytes multiply to 32 bits; f16 is multiplied in f32 and rounded
-/// at the end.
+/// Multiplies elements, beginning with 1, in reductions and scans. Integers wrap modulo 2^32; bytes multiply to 32
+/// bits; f16 is multiplied in f32 and rounded at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Prod;
 /// Takes the minimum. The result is NaN if any element is NaN.

@@ -78,9 +78,9 @@ const WORKGROUP_SIZE: u32 = 256;
 /// and by every variant; [`reference::quadtree`](crate::reference::quadtree) is equal to it in every bit.
 ///
 /// # Cost
-/// A pass over the points, a partition, a radix sort of `2 depth` bits with u32 values, and for each level a [`Frontier`]
-/// and one indirect dispatch with three binary searches a node. No count returns to the host. Scratch: 24 bytes a
-/// point, 12 for each node of the largest level, and that of the sort.
+/// A pass over the points, a partition, a radix sort of `2 depth` bits with u32 values, and for each level a
+/// [`Frontier`] and one indirect dispatch with three binary searches a node. No count returns to the host. Scratch: 24
+/// bytes a point, 12 for each node of the largest level, and that of the sort.
 ///
 /// [`Frontier`]: crate::Frontier
 ///

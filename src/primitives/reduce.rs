@@ -47,8 +47,8 @@ pub(super) use lowering::workgroups;
 ///
 /// # Types
 /// f32, f16, i32, u32, u8 and i8. Sums and products of bytes have 32 bits; [`ArgMin`] and [`ArgMax`] return u32;
-/// [`CustomOp`] takes f32, f16, i32 and u32. [`MinMax`] takes all six, [`StateOp`] f32, i32 and u32, other operators over
-/// a state f32.
+/// [`CustomOp`] takes f32, f16, i32 and u32. [`MinMax`] takes all six, [`StateOp`] f32, i32 and u32, other operators
+/// over a state f32.
 ///
 /// # Precision and determinism
 /// Floats are combined in f32, in a tree: the error of a sum is at most about `(log2(n) + n / (workgroups * 256)) *

@@ -10,7 +10,7 @@ use crate::shape::elements;
 use std::any::Any;
 use std::rc::Rc;
 
-/// Supplies inputs that the caller left out.
+/// Supplies inputs that the caller of [`Operation::form`] left out: random ones for a measurement, or those of a file.
 pub trait Supply {
     /// Makes an array for the input `name`. `shape` is set if earlier inputs determine it, and the type if the caller
     /// cannot choose it. Integers must be below `below`.
@@ -25,7 +25,7 @@ pub trait Supply {
         below: Option<usize>,
     ) -> Result<HostArray, String>;
 
-    /// Whether to supply an optional input.
+    /// Returns whether to supply an optional input.
     fn has_more(&self) -> bool {
         false
     }
@@ -392,7 +392,7 @@ pub(crate) fn front(shape: &[usize], there: usize) -> Vec<usize> {
 }
 
 impl Role {
-    /// Whether the operand is an output.
+    /// Returns whether the operand is an output.
     pub fn is_output(&self) -> bool {
         !matches!(self, Self::Given(_) | Self::Count | Self::Invalid { .. })
     }

@@ -103,7 +103,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         (self.len as u64).saturating_mul(self.dtype.size() as u64)
     }
@@ -329,7 +329,8 @@ pub enum Determinism {
     RoundingVaries,
 }
 
-/// An op made ready for a device, as plain data.
+/// An op made ready for a device, as plain data. [`Op::lower`] returns it; [`Gpu::prepare`](crate::Gpu::prepare)
+/// compiles it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// Name of the op.

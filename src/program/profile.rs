@@ -59,7 +59,7 @@ impl Limits {
     };
 }
 
-/// Optional features.
+/// The optional features of a device that kernels use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features {
     /// Subgroup operations in compute shaders.
@@ -144,7 +144,7 @@ impl Quirks {
     }
 }
 
-/// A shape of cooperative matrix product that the device supports.
+/// A cooperative matrix product that the device supports: factors of m x k and k x n elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CooperativeShape {
     /// Rows of the result.
@@ -216,7 +216,7 @@ pub(crate) fn short_name(backend: &str, name: &str) -> String {
 }
 
 impl DeviceProfile {
-    /// Whether the processor runs the shaders. Use it for labels and to size measurements. What its drivers do
+    /// Returns whether the processor runs the shaders. Use it for labels and to size measurements. What its drivers do
     /// differently is in [`quirks`](Self::quirks).
     pub fn is_cpu(&self) -> bool {
         self.class == DeviceClass::Cpu
@@ -270,7 +270,7 @@ impl DeviceProfile {
         [16, 8].into_iter().find(|side| usable && has(*side))
     }
 
-    /// WebGPU's default limits and no optional feature: every op runs there.
+    /// Returns a profile of WebGPU's default limits and no optional feature: every op runs there.
     pub fn webgpu_defaults() -> Self {
         Self {
             name: "WebGPU defaults".into(),
@@ -289,7 +289,7 @@ impl DeviceProfile {
         }
     }
 
-    /// SwiftShader, the strictest of the software drivers.
+    /// Returns the profile of SwiftShader, the strictest of the software drivers.
     pub fn swiftshader() -> Self {
         Self {
             name: "SwiftShader Device (Subzero)".into(),
@@ -309,7 +309,7 @@ impl DeviceProfile {
         }
     }
 
-    /// Mesa 22.3's software Vulkan driver.
+    /// Returns the profile of Mesa 22.3's software Vulkan driver.
     pub fn mesa() -> Self {
         Self {
             name: "llvmpipe (LLVM 15.0.6, 256 bits)".into(),
@@ -340,7 +340,7 @@ impl DeviceProfile {
         }
     }
 
-    /// An NVIDIA H100 through Vulkan.
+    /// Returns the profile of an NVIDIA H100 through Vulkan.
     pub fn h100() -> Self {
         let shape = |result: &str| CooperativeShape {
             m: 16,

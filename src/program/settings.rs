@@ -85,6 +85,18 @@ impl Display for Setting {
 }
 
 /// Options passed to an op, by name.
+///
+/// ```
+/// use tilework::program::Settings;
+///
+/// let gemm = tilework::operations().find(|op| op.name == "gemm").unwrap();
+/// let mut settings = Settings::new(gemm);
+/// settings.flag("trans-b")?;
+/// settings.text("alpha", "0.5")?;
+/// assert!(settings.has("trans-b") && settings.word("alpha") == Some("0.5"));
+/// assert!(settings.flag("alpha").is_err()); // it takes a value
+/// # Ok::<(), tilework::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Settings {
     op: &'static Operation,

@@ -31,9 +31,9 @@ pub fn attention_backward<T: Number>(
 }
 
 /// Bounds the error of each element computed in f32: rounding of scores, exponentials, their sum, the products with the
-/// values, and the sums over keys and queries; for f16 and a variant that may run on cooperative matrices, also rounding of
-/// weights and slopes to f16, to either neighbour, and hardware that truncates sums. Unbounded if an operand of the heads that share the element's keys holds
-/// NaN or an infinity, and the gradient is not NaN.
+/// values, and the sums over keys and queries; for f16 and a variant that may run on cooperative matrices, also
+/// rounding of weights and slopes to f16, to either neighbour, and hardware that truncates sums. Unbounded if an
+/// operand of the heads that share the element's keys holds NaN or an infinity, and the gradient is not NaN.
 pub fn attention_backward_bound<T: Number>(
     op: &AttentionBackward,
     q: &[T],

@@ -11,7 +11,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     judge_stencil(form, descriptor::<Filter2d>(form)?.stencil())
 }
 
-/// Filters `input` in f64, unrounded. The filter must be one of the host's. The kernels round `u8` to nearest, ties to even, and clamp to 0 to 255.
+/// Filters `input` in f64, unrounded. The filter must be one of the host's. The kernels round `u8` to nearest, ties to
+/// even, and clamp to 0 to 255.
 pub fn filter2d<T: Element + Into<f64>>(op: &Filter2d, input: &[T]) -> Vec<f64> {
     stencil(op.stencil(), input)
 }

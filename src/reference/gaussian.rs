@@ -48,7 +48,9 @@ pub fn gaussian<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<f64> 
     sums(op, input).into_iter().map(|(sum, _)| sum).collect()
 }
 
-/// Returns the error bound of each element against [`gaussian`], before rounding to `u8`.
+/// Returns the error bound of each element against [`gaussian`], before rounding to `u8`: `(t^2 + 8) u s + 2 t^2 m`,
+/// with `t` weights along an axis, u = 2^-24, `s` the weighted sum of the window's magnitudes and `m` the smallest
+/// normal f32.
 pub fn gaussian_bound<T: Element + Into<f64>>(op: &Gaussian, input: &[T]) -> Vec<f64> {
     // A rounding of a sum a term, one of each weight, and one of their product; the naive one sums by windows.
     let taps = op.weights().len() as f64;

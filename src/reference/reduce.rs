@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_the_identity() {
+    fn an_empty_input_reduces_to_the_identity() {
         assert_eq!(reduce::<f32>(&Operator::Sum, 2, 0, &[]).unwrap(), [0.0, 0.0]);
         assert_eq!(reduce::<i32>(&Operator::Prod, 1, 0, &[]).unwrap(), [1.0]);
     }

@@ -68,7 +68,7 @@ fn gamma(j: f64) -> f64 {
     if j * u < 1.0 { j * u / (1.0 - j * u) } else { f64::INFINITY }
 }
 
-/// Joins that an element takes part in: as many as there are elements, or those of the trees.
+/// Maximum joins that an element takes part in: `n`, or those of the trees.
 fn depth(n: usize) -> f64 {
     let n = n as f64;
     n.min(64.0 + 3.0 * n.max(1.0).log2() + n / 256.0)

@@ -46,7 +46,7 @@ pub struct Expanded {
 }
 
 impl Expanded {
-    /// The WGSL text.
+    /// Returns the WGSL text.
     pub fn text(&self) -> &str {
         &self.text
     }

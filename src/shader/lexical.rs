@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn naga_agrees_on_what_is_a_comment_and_what_is_blank() {
+    fn naga_agrees_on_comments_and_blanks() {
         for c in (0..=0x2100).filter_map(char::from_u32) {
             let parses = |text: String| naga::front::wgsl::parse_str(&text).is_ok();
             assert_eq!(parses(format!("const{c}a = 1;")), is_blank(c), "{c:?}");

@@ -7,7 +7,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|(name, _)| *name)
 }
 
-/// The text of the file `name` under `shaders/`.
+/// Returns the text of the file `name` under `shaders/`.
 pub fn source(name: &str) -> Option<&'static str> {
     SOURCES.binary_search_by_key(&name, |(n, _)| n).ok().map(|i| SOURCES[i].1)
 }

@@ -203,13 +203,13 @@ impl Module {
         self.has_users
     }
 
-    /// Whether users' fragments only compute, so that the kernel runs without runtime checks. True without users'
-    /// fragments.
+    /// Returns whether users' fragments only compute, so that the kernel runs without runtime checks. True without
+    /// users' fragments.
     pub fn users_are_contained(&self) -> bool {
         self.users_are_contained
     }
 
-    /// The module and its validation, for a naga back end.
+    /// Returns the module and its validation, for a naga back end.
     pub fn naga(&self) -> (&naga::Module, &ModuleInfo) {
         (&self.naga, &self.info)
     }

@@ -102,7 +102,7 @@ impl fmt::Display for Constant {
 }
 
 impl Spec {
-    /// A spec that leaves every default in place.
+    /// Creates a spec that leaves every default in place.
     pub fn new() -> Self {
         Self::default()
     }

@@ -202,6 +202,8 @@ impl Options {
 /// # Ok::<(), tilework::Error>(())
 /// ```
 ///
+/// # Errors
+/// Errors of a running kernel are in the report. Others:
 /// - [`Shape`](crate::ErrorKind::Shape): the wrong number or size of operands.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an option out of range, or a program that contradicts its
 ///   shaders.
@@ -209,8 +211,6 @@ impl Options {
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): WGSL that the simulator does not run.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): a workgroup, its memory or a kernel above the simulator's limits, or
 ///   more than 1 GiB of buffers.
-///
-/// Errors of a running kernel are in the report.
 pub fn run(program: &Program, operands: &mut [Vec<u8>], options: &Options) -> Result<Report> {
     let op = program.op;
     options.check(op)?;

@@ -211,10 +211,10 @@ impl Counts {
     }
 }
 
-/// The result of a run.
+/// The findings and counts of a run: [`run`](super::run) and [`run_wgsl`](super::run_wgsl) return it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
-    /// The findings, each once.
+    /// The errors found, each once.
     pub findings: Vec<Finding>,
     /// Counts of each line that ran.
     pub lines: BTreeMap<SourceLine, Counts>,

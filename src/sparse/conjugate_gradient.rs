@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::program::{Access, DeviceProfile, Input, Operation, Program, Setting, Settings};
 use crate::shader::Spec;
 
-/// An approximate inverse of the matrix that reduces the number of iterations.
+/// An approximate inverse of the matrix, by which [`ConjugateGradient`] multiplies residuals to take fewer iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Preconditioner {
-    /// No preconditioner.
+    /// The identity: no preconditioner.
     None,
-    /// The inverse of the diagonal, whose elements must be positive.
+    /// `1 / A[i, i]`, the inverse of the diagonal, whose elements must be positive. It helps where they differ much.
     Jacobi,
 }
 

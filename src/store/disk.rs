@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_what_was_saved_under_the_same_key() {
+    fn loads_files_saved_under_the_same_key() {
         let (store, root) = store("saved");
         assert_eq!(store.load("a", b"key"), None);
         store.save("a", b"key", b"payload");

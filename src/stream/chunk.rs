@@ -8,10 +8,10 @@ use std::fmt;
 use std::io::{self, Read};
 use std::marker::PhantomData;
 
-/// An input of a [`Pipeline`](super::Pipeline): elements uploaded with each chunk.
+/// An input of a pipeline, from [`Pipeline::input`](super::Pipeline::input): elements uploaded with each chunk.
 pub struct Input<T>(pub(super) OperandPlace, pub(super) PhantomData<fn() -> T>);
 
-/// An output of a [`Pipeline`](super::Pipeline): elements downloaded with each chunk.
+/// An output of a pipeline, from [`Pipeline::output`](super::Pipeline::output): elements downloaded with each chunk.
 pub struct Output<T>(pub(super) OperandPlace, pub(super) PhantomData<fn() -> T>);
 
 /// The pipeline, and the index among its inputs or outputs.

@@ -18,20 +18,14 @@ pub struct TuningOptions {
     /// The share by which a winner must be faster than the default: 0.03.
     pub margin: f64,
     /// Maximum bytes of WGSL of a candidate. `None` takes a limit for the device's class.
-    pub most_text: Option<usize>,
+    pub max_text: Option<usize>,
     /// Whether results are kept on disk.
     pub save: bool,
 }
 
 impl Default for TuningOptions {
     fn default() -> Self {
-        Self {
-            budget: Duration::from_secs(3),
-            near_roofline: 0.05,
-            margin: 0.03,
-            most_text: None,
-            save: true,
-        }
+        Self { budget: Duration::from_secs(3), near_roofline: 0.05, margin: 0.03, max_text: None, save: true }
     }
 }
 

@@ -227,7 +227,7 @@ impl Search<'_> {
             return Ok((None, None));
         }
         seen.push(work);
-        let most = self.options.most_text.unwrap_or(if gpu.profile().quirks.slow_compiler {
+        let most = self.options.max_text.unwrap_or(if gpu.profile().quirks.slow_compiler {
             64 << 10
         } else {
             1 << 20

@@ -4,7 +4,7 @@
 use crate::support::{Random, devices, gpu};
 use half::f16;
 use tilework::ErrorKind;
-use tilework::attention::{Attention, KvAppend, PagePool, Paging, SequenceId};
+use tilework::attention::{Attention, KvAppend, PageMoves, PagePool, Paging, SequenceId};
 use tilework::prelude::*;
 
 const PAGING: Paging = Paging { tokens: 16, pages: 12 };

@@ -144,7 +144,7 @@ fn a_filter_is_learnt_from_its_outputs() {
 }
 
 #[test]
-fn operand_filters_reject_what_does_not_fit() {
+fn operand_filters_reject_bad_extents_and_variants() {
     let Some(gpu) = gpu() else { return };
     let kind = |op: Filter2d| op.plan::<f32>(gpu).unwrap_err().kind();
     assert_eq!(kind(Filter2d::with_filter([9, 9], [2, 3])), ErrorKind::InvalidArgument);

@@ -60,7 +60,7 @@ fn grey_rejects_invalid_arguments() {
 }
 
 #[test]
-fn a_reference_refuses_what_grey_refuses() {
+fn the_reference_rejects_images_that_grey_rejects() {
     let op = tilework::operations().find(|op| op.name == "grey").unwrap();
     let settings = Settings::new(op);
     let image = HostArray::new(&[4, 4, 1], vec![7u8; 16]).unwrap();

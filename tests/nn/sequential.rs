@@ -350,7 +350,7 @@ fn a_rate_on_the_device_steps_like_the_same_rate_in_the_plan() {
 }
 
 #[test]
-fn a_perceptron_learns_what_a_line_separates() {
+fn a_perceptron_learns_a_linear_boundary() {
     // 1 above the line x + y = 0.2, else -1.
     let net = Sequential::new([2, 1, 1]).linear(1).sign().loss(Loss::SquaredError);
     let x = random::<f32>(2, 2 * 200);

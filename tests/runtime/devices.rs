@@ -209,7 +209,7 @@ fn the_first_gpu_of_a_device_chooses_the_options() {
 }
 
 #[test]
-fn a_device_by_our_descriptor_has_what_our_own_has() {
+fn a_device_by_our_descriptor_equals_our_own() {
     let Some(own) = open(false) else { return };
     let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
     desc.backends = wgpu::Backends::from_comma_list(&own.profile().backend);

@@ -420,7 +420,7 @@ fn searches_end_early_or_in_time() {
     assert_eq!((report.stopped, report.tried.len()), (Stopped::NearRoofline, 0), "{report}");
     assert!(report.percent_of_roofline().unwrap() > 0.0 && gpu.denied().is_empty());
     // No kernel is short enough for this budget.
-    let short = TuningOptions { most_text: Some(10), save: false, ..thorough() };
+    let short = TuningOptions { max_text: Some(10), save: false, ..thorough() };
     let report = tune::<f32, _>(&gpu, &op, &short).unwrap();
     let slow = |o: &Outcome| matches!(o, Outcome::Skipped(why) if why.contains("compile slowly"));
     assert!(report.tried.len() == 2 && report.tried.iter().all(|(_, o)| slow(o)), "{report}");

@@ -32,7 +32,8 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Returns the outcome of each level, from 0, of cells with their level, whether they want to split and whether they do.
+/// Returns the outcome of each level, from 0, of cells with their level, whether they want to split and whether they
+/// do.
 pub(crate) fn summaries(cells: impl Iterator<Item = (u32, bool, bool)>) -> Vec<Summary> {
     let mut levels = Vec::new();
     for (level, wants, splits) in cells {

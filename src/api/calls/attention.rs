@@ -39,8 +39,20 @@ impl Gpu {
         self.call::<T, _>(attention, &given)?.output("output")
     }
 
-    /// Computes the gradients of [`attention`](Gpu::attention) with respect to `q`, `k` and `v` from that of its output,
-    /// `dy`, into new buffers: see [`AttentionBackward`].
+    /// Computes the gradients of [`attention`](Gpu::attention) with respect to `q`, `k` and `v` from that of its
+    /// output, `dy`, into new buffers `dq`, `dk`, `dv`: see [`AttentionBackward`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{AttentionBackward, Gpu};
+    ///
+    /// let gpu = Gpu::new()?; // one head of size 8, one query, one key, whose weight is 1
+    /// let [q, k, v, dy] = [1.0f32, 2.0, 3.0, 4.0].map(|x| gpu.upload(&[x; 8]));
+    /// let backward = AttentionBackward::new([1, 1, 1, 8], [1, 1]);
+    /// let (dq, dk, dv) = gpu.attention_backward(&backward, &q?, &k?, &v?, &dy?)?;
+    /// assert_eq!((dq.read()?, dk.read()?, dv.read()?), (vec![0.0; 8], vec![0.0; 8], vec![4.0; 8]));
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`AttentionBackward`] and

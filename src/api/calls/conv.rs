@@ -32,8 +32,8 @@ impl Gpu {
             .output("output")
     }
 
-    /// Filters an image of `h` x `w` elements of `f32`, `f16` or `u8` with a filter of odd extents, zeros outside, into a
-    /// new buffer: [`Filter2d`].
+    /// Filters an image of `h` x `w` elements of `f32`, `f16` or `u8` with a filter of odd extents, zeros outside, into
+    /// a new buffer: [`Filter2d`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }

@@ -61,7 +61,18 @@ impl Gpu {
     }
 
     /// Computes the gradients with respect to `x`, `gamma` and `beta` of [`layer_norm`](Gpu::layer_norm), from the
-    /// result's gradient `dy`, into new buffers: [`LayerNormBackward`].
+    /// result's gradient `dy`, into new buffers `dx`, `dgamma`, `dbeta`: [`LayerNormBackward`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, gamma, dy) = (gpu.upload(&[1.0f32, 3.0])?, gpu.upload(&[1.0f32; 2])?, gpu.upload(&[5.0f32, 7.0])?);
+    /// let (_, dgamma, dbeta) = gpu.layer_norm_backward(&x, &gamma, &dy, 2)?; // x is normalised to -1, 1
+    /// let dgamma = dgamma.read()?;
+    /// assert!((dgamma[0] + 5.0).abs() < 1e-3 && (dgamma[1] - 7.0).abs() < 1e-3);
+    /// assert_eq!(dbeta.read()?, [5.0, 7.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has the wrong
@@ -80,7 +91,17 @@ impl Gpu {
     }
 
     /// Computes the gradients with respect to `x` and `gamma` of [`rms_norm`](Gpu::rms_norm), from the result's
-    /// gradient `dy`, into new buffers: [`RmsNormBackward`].
+    /// gradient `dy`, into new buffers `dx`, `dgamma`: [`RmsNormBackward`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, gamma, dy) = (gpu.upload(&[3.0f32, -3.0])?, gpu.upload(&[1.0f32; 2])?, gpu.upload(&[5.0f32, 7.0])?);
+    /// let (_, dgamma) = gpu.rms_norm_backward(&x, &gamma, &dy, 2)?; // x is scaled to 1, -1
+    /// let dgamma = dgamma.read()?;
+    /// assert!((dgamma[0] - 5.0).abs() < 1e-3 && (dgamma[1] + 7.0).abs() < 1e-3);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if `width` does not divide the length of `x`, or an operand has the wrong

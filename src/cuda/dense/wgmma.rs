@@ -6,7 +6,7 @@
 use super::gemm::CudaProduct;
 use crate::cuda::tile::{self, TileEnd, TileFactor};
 use crate::cuda::{
-    Arch, Arg, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Place as Memory, Swizzle, TensorMap,
+    Arch, Arg, ArgMemory, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle, TensorMap,
 };
 use crate::dense::BatchLayout;
 use crate::element::DType;
@@ -129,7 +129,7 @@ pub(super) fn lower(
         [(0, product.m, TILE_M), (1, product.n, form.tile_n)]
             .map(|(which, rows, tile)| fetch(of, program, factor, which, rows, tile))
     } else {
-        let nothing = Memory::Scratch(program.scratch(256));
+        let nothing = ArgMemory::Scratch(program.scratch(256));
         [nothing, nothing].map(|of| {
             let map = boxes(of, DType::F16, false, [8, 1, 1], [16, 16], [64, 1, 1]);
             Fetch { maps: [map.clone(), map], major: false, each: 0 }
@@ -194,7 +194,7 @@ fn fetch(
             [64, WgmmaTiling::tile_k(factor), 1]
         };
         let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
-        let map = boxes(Memory::Operand(which), dtype, rounds, [inner, outer, products], strides, side);
+        let map = boxes(ArgMemory::Operand(which), dtype, rounds, [inner, outer, products], strides, side);
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
     }
 
@@ -219,7 +219,7 @@ fn fetch(
     let maps = [copy, low].map(|area| {
         let strides = [ld * size, ld * rows * size];
         boxes(
-            Memory::Scratch(area),
+            ArgMemory::Scratch(area),
             dtype,
             false,
             [k, rows, products],
@@ -231,7 +231,7 @@ fn fetch(
 }
 
 fn boxes(
-    of: Memory,
+    of: ArgMemory,
     dtype: DType,
     rounds: bool,
     dims: [usize; 3],
@@ -252,7 +252,7 @@ fn boxes(
 
 #[cfg(test)]
 mod tests {
-    use crate::cuda::{Arg, CudaOp, CudaProfile, CudaProgram, Place, TensorMap};
+    use crate::cuda::{Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, TensorMap};
     use crate::dense::ProductTile;
     use crate::dense::{Gemm, GemmBatched, Precision};
     use crate::program::When;
@@ -289,10 +289,10 @@ mod tests {
             program.check(&h100).unwrap();
             (program.launches.len(), maps(&program)[0].of, program.scratch.len())
         };
-        assert_eq!(launches(Gemm::new(200, 304, 96)), (1, Place::Operand(0), 0));
-        assert_eq!(launches(Gemm::new(200, 304, 96).trans_a().trans_b()), (1, Place::Operand(0), 0));
-        assert_eq!(launches(Gemm::new(200, 304, 97)), (2, Place::Scratch(0), 1));
-        assert_eq!(launches(Gemm::new(200, 304, 0)), (1, Place::Scratch(0), 1));
+        assert_eq!(launches(Gemm::new(200, 304, 96)), (1, ArgMemory::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 96).trans_a().trans_b()), (1, ArgMemory::Operand(0), 0));
+        assert_eq!(launches(Gemm::new(200, 304, 97)), (2, ArgMemory::Scratch(0), 1));
+        assert_eq!(launches(Gemm::new(200, 304, 0)), (1, ArgMemory::Scratch(0), 1));
 
         let single = |precision, trans_b| {
             let gemm = Gemm::new(256, 256, 256)

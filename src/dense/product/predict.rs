@@ -132,8 +132,8 @@ const SCRATCH: f64 = 1.05;
 /// Tiles of a processor from which the last ones do not matter.
 const EVEN: f64 = 3.0;
 
-/// Tiles of the processor that ends last, where each has so many on average: the fullest one decides, until there are
-/// so many that the work evens out.
+/// Tiles of the processor that ends last, where the average is `each`: the fullest one decides below [`EVEN`], and
+/// above it the work evens out.
 pub(crate) fn fullest(each: f64) -> f64 {
     if each < EVEN { each.ceil() } else { each + 0.5 }
 }

@@ -136,7 +136,7 @@ fn no_bytes_make_it_panic() {
 }
 
 #[test]
-fn what_is_written_is_read_the_same() {
+fn written_matrices_read_back_the_same() {
     let values = [1.0, -0.1, f32::MIN_POSITIVE / 8.0, f32::MAX, f32::INFINITY, 1.0 / 3.0];
     let triplets = Triplets {
         rows: 6,
