@@ -5,7 +5,8 @@
 #import elementwise/elementwise_plain as walk
 
 struct Params {
-    n: u32, // elements
+    n: u32,     // elements
+    first: u32, // of earlier dispatches
     alpha: T,
 }
 

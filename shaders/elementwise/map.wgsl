@@ -6,7 +6,8 @@
 #import elementwise/elementwise_plain as walk
 
 struct Params {
-    n: u32, // elements
+    n: u32,     // elements
+    first: u32, // of earlier dispatches
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

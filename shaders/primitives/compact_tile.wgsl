@@ -22,7 +22,8 @@ struct Params {
 
 // Elements that there are: `params.n`, or, LIMITED, as many of them as the device says.
 #if LIMITED
-@group(0) @binding(3) var<storage, read> elements: array<u32>;
+const LENGTH_BINDING: u32 = 3u;
+@group(0) @binding(LENGTH_BINDING) var<storage, read> elements: array<u32>;
 
 fn extent() -> u32 { return min(params.n, elements[0]); }
 #else

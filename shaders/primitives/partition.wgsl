@@ -9,8 +9,8 @@ const OUTPUT_BINDING: u32 = 5u;
 fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
 #if HALVES
     store(rank, bits, kept);
-    store(total[0] + at - rank, bits, !kept & (at < params.n));
+    store(total[0] + at - rank, bits, !kept & (at < extent()));
 #else
-    store(select(total[0] + at - rank, rank, kept), bits, at < params.n);
+    store(select(total[0] + at - rank, rank, kept), bits, at < extent());
 #endif
 }

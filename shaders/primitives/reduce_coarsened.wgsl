@@ -114,11 +114,11 @@ fn reduce_coarsened(
         let row_origin = params.origin + row * params.row_stride;
         let column = params.column - row_origin;
 #if ORDERED
-        let begin = row_origin + min(part * params.part_len, params.len);
-        let end = row_origin + min((part + 1u) * params.part_len, params.len);
+        let begin = row_origin + min(part * params.part_len, extent());
+        let end = row_origin + min((part + 1u) * params.part_len, extent());
         acc = walk(begin, end, column, part, lane);
 #else
-        acc = walk(row_origin, row_origin + params.len, column, part, lane);
+        acc = walk(row_origin, row_origin + extent(), column, part, lane);
 #endif
     }
 #if TWO_STAGE

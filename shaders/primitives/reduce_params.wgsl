@@ -19,6 +19,16 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
+// Elements of a row of the chunk: `params.len`, or, LIMITED, as many of them as the device says there are.
+#if LIMITED
+const LENGTH_BINDING: u32 = 3u;
+@group(0) @binding(LENGTH_BINDING) var<storage, read> elements: array<u32>;
+
+fn extent() -> u32 { return min(params.len, max(elements[0], params.column) - params.column); }
+#else
+fn extent() -> u32 { return params.len; }
+#endif
+
 #if FROM_PARTIALS
 @group(0) @binding(1) var<storage, read> input: array<Acc>;
 

@@ -18,7 +18,7 @@ fn reduce_tree(
     var acc = op_identity();
     for (var i = 0u; i < ITEMS_PER_THREAD; i++) {
         let at = (part * ITEMS_PER_THREAD + i) * WORKGROUP_SIZE + lane;
-        if at < params.len { acc = op_combine(acc, load(row_origin + at, params.column + at)); }
+        if at < extent() { acc = op_combine(acc, load(row_origin + at, params.column + at)); }
     }
 #if SUBGROUPS
     let total = workgroup_reduce(acc, lane, sub_lane, sub_size, sub_id, sub_count);

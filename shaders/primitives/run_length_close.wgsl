@@ -10,14 +10,23 @@ struct Params { n: u32, tiles: u32 }
 @group(0) @binding(2) var<storage, read> total: array<u32>;
 @group(0) @binding(3) var<storage, read_write> lengths: array<u32>;
 
+// Elements that there are: `params.n`, or, LIMITED, as many of them as the device says.
+#if LIMITED
+@group(0) @binding(4) var<storage, read> elements: array<u32>;
+
+fn extent() -> u32 { return min(params.n, elements[0]); }
+#else
+fn extent() -> u32 { return params.n; }
+#endif
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn run_length_close(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if tile >= params.tiles { return; }
-    if tile == 0u {
+    if tile == 0u && extent() > 0u {
         // Nothing but the end is behind the last run.
         let last = total[0] - 1u;
-        lengths[last] = params.n - lengths[last];
+        lengths[last] = extent() - lengths[last];
     }
     let runs = edges[2u * tile];
     if runs > 0u { lengths[runs - 1u] = edges[2u * tile + 1u] - lengths[runs - 1u]; }

@@ -17,6 +17,16 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
+// Elements that there are: `params.elements`, or, LIMITED, as many of them as the device says.
+#if LIMITED
+const LENGTH_BINDING: u32 = 6u;
+@group(0) @binding(LENGTH_BINDING) var<storage, read> length_of_all: array<u32>;
+
+fn extent() -> u32 { return min(params.elements, max(length_of_all[0], params.first_element) - params.first_element); }
+#else
+fn extent() -> u32 { return params.elements; }
+#endif
+
 #if SEGMENTED
 struct Item { value: Acc, head: u32 }
 
@@ -74,7 +84,7 @@ fn row_heads(first: u32, count: u32) -> u32 {
 fn skipped(first: u32, count: u32) -> u32 {
 #if REVERSE
     // Only the array's end is not full. Walked forward, what lies beyond it harms nobody.
-    return count - min(count, max(params.elements, first) - first);
+    return count - min(count, max(extent(), first) - first);
 #else
     return 0u;
 #endif

@@ -58,6 +58,16 @@ fn scan_tiles(
 #put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
+#if LIMITED
+#if !REVERSE
+    // No tile waits for one behind the end.
+#if STATE
+    if tile * TILE_VEC4S * UNIT >= extent() { return; }
+#else
+    if tile * TILE_VEC4S * VEC4_ITEMS >= extent() { return; }
+#endif
+#endif
+#endif
     let loaded = load_tile(tile, first, step);
     var run = nothing();
     let before = scan_vec4s(&run, loaded, tile, first, step, sub_lane, sub_size);

@@ -7,7 +7,7 @@ use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::plan::Report;
 #[cfg(feature = "sim")]
 use crate::program::Operand;
-use crate::program::{Form, Role};
+use crate::program::{Form, Role, front};
 use half::f16;
 
 /// A device buffer of any element type that files have.
@@ -202,6 +202,10 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
         match role {
             Role::Updated(array) => HostArray::new(array.shape(), data),
             Role::Result(shape) => HostArray::new(shape, data),
+            Role::Front(shape, there) => {
+                let shape = front(shape, *there);
+                HostArray::new(&shape, data.front(shape.iter().product()))
+            }
             Role::CountedRows(each) => HostArray::new(&[count, *each], data.front(count * each)),
             _ => HostArray::new(&[count], data.front(count)),
         }

@@ -1,11 +1,11 @@
 //! BLAS's axpy: adds a multiple of a vector to another.
 
-use super::{DTYPES, Sweep, VARIANTS};
+use super::{DTYPES, Sweep, VARIANTS, bind_scalar, limited};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Form, Input, Operand, Operation,
-    Program, Role, lowered_as,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Operation, Program, Role,
+    counted, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -17,7 +17,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
     outputs: &[("y", "(n)")],
     types: &DTYPES,
-    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)")],
+    options: &[Setting::number("alpha", "1"), Setting::array("device-alpha", "(1)"), LENGTH],
     domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Axpy::variants,
@@ -37,6 +37,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_alpha();
         operands.push(Role::Given(alpha));
     }
+    if let (Some(length), _) = asked.length(vec![n])? {
+        op = op.counted();
+        operands.push(length);
+    }
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -47,7 +51,7 @@ fn scalar(dtype: DType) -> DType {
 
 kernel_params! {
     /// `alpha` is the bits of an `f32`, `i32` or `u32`.
-    struct AxpyParams { n: u32, alpha: u32 }
+    struct AxpyParams { n: u32, first: u32, alpha: u32 }
 }
 
 /// Adds a multiple of a vector to another, in place: `y[i] = alpha x[i] + y[i]`.
@@ -102,6 +106,7 @@ pub struct Axpy {
     n: usize,
     alpha: f64,
     given: bool,
+    counted: bool,
     variant: String,
 }
 
@@ -110,7 +115,7 @@ impl Axpy {
     ///
     /// An `f64` holds every value of the element types, so one descriptor serves all of them.
     pub fn new(n: usize, alpha: f64) -> Self {
-        Self { n, alpha, given: false, variant: "auto".to_owned() }
+        Self { n, alpha, given: false, counted: false, variant: "auto".to_owned() }
     }
 
     /// Reads `alpha` from an operand of one element, which plans take by `with_alpha`, instead of the one given.
@@ -119,6 +124,8 @@ impl Axpy {
         self.given = true;
         self
     }
+
+    counted!(counted, "elements", "Elements behind it stay as they are.");
 
     crate::program::variants!(variant);
 
@@ -150,15 +157,15 @@ impl Axpy {
             dtype,
             n: self.n,
             operands: &[("x", Access::Read), ("y", Access::ReadWrite)],
-            spec: Spec::new().flag("GIVEN", self.given),
+            spec: limited(Spec::new().flag("GIVEN", self.given), self.counted, 3 + u32::from(self.given)),
             flop_per_element: 2.0,
         };
-        let mut program = sweep.lower(profile, |n| AxpyParams { n, alpha })?;
+        let mut program = sweep.lower(profile, |n, first| AxpyParams { n, first, alpha })?;
         if self.given {
-            let alpha = Operand { name: "alpha", dtype: scalar(dtype), len: 1, access: Access::Read };
-            program.operands.push(alpha);
-            let alpha = Binding::operand(2, &program.operands);
-            program.dispatches.iter_mut().for_each(|dispatch| dispatch.bindings.push(alpha));
+            bind_scalar(&mut program, "alpha", scalar(dtype));
+        }
+        if self.counted {
+            bind_scalar(&mut program, LENGTH.name, DType::U32);
         }
         Ok(program)
     }
@@ -169,6 +176,8 @@ operands! {
         fn record(x: T, y: T);
         /// Takes the factor, one element.
         optional with_alpha<S>(alpha: S);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -177,6 +186,6 @@ lowered_as!(Axpy);
 /// Takes 1001 elements: the `vec4` variant then has a rest, and `f16` a half-filled word.
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Axpy::new(1001, 2.0).variant(variant);
-    let both = [op.clone(), op.with_alpha()];
-    both.iter().flat_map(|op| DTYPES.map(|dtype| op.lower_as(dtype, profile))).collect()
+    let all = [op.clone(), op.clone().counted(), op.with_alpha()];
+    all.iter().flat_map(|op| DTYPES.map(|dtype| op.lower_as(dtype, profile))).collect()
 }

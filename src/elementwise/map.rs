@@ -1,10 +1,11 @@
 //! Applies one function to every element.
 
-use super::{DTYPES, Sweep, VARIANTS};
+use super::{DTYPES, Sweep, VARIANTS, bind_scalar, length_of, limited};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role, lowered_as,
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Operation, Program, Role, When,
+    counted, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
@@ -19,7 +20,11 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "any shape")],
     outputs: &[("y", "as x")],
     types: &DTYPES,
-    options: &[Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()), Setting::flag("in-place")],
+    options: &[
+        Setting::word("fn", || MapFn::BUILT_IN.map(|f| f.name()).to_vec()),
+        Setting::flag("in-place"),
+        LENGTH,
+    ],
     domains: &[("x", Domain::Bits)],
     make: Some(make),
     variants: Map::variants,
@@ -31,15 +36,16 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let x = asked.any("x")?;
     let function: MapFn = asked.settings().choice("fn")?.parse()?;
-    let mut op = Map::new(function, x.len()).variant(asked.variant());
+    let (length, y) = length_of(asked, &x)?;
+    let mut op = Map::new(function, x.len()).when(length.is_some(), Map::counted).variant(asked.variant());
     let dtype = x.dtype();
-    let operands = if asked.settings().has("in-place") {
+    let mut operands = if asked.settings().has("in-place") {
         op = op.in_place();
         vec![Role::Updated(x)]
     } else {
-        let y = Role::Result(x.shape().to_vec());
         vec![Role::Given(x), y]
     };
+    operands.extend(length);
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -152,7 +158,7 @@ impl FromStr for MapFn {
 }
 
 kernel_params! {
-    struct MapParams { n: u32 }
+    struct MapParams { n: u32, first: u32 }
 }
 
 /// Applies a function to every element: `y[i] = f(x[i])`.
@@ -208,13 +214,14 @@ pub struct Map {
     function: MapFn,
     n: usize,
     in_place: bool,
+    counted: bool,
     variant: String,
 }
 
 impl Map {
     /// Applies `function` to `n` elements.
     pub fn new(function: MapFn, n: usize) -> Self {
-        Self { function, n, in_place: false, variant: "auto".to_owned() }
+        Self { function, n, in_place: false, counted: false, variant: "auto".to_owned() }
     }
 
     /// The op's name.
@@ -222,6 +229,8 @@ impl Map {
     pub(crate) const NAME: &'static str = INFO.name;
 
     crate::program::variants!(variant);
+
+    counted!(counted, "elements", "Elements behind it stay as they are.");
 
     /// Overwrites the operand: plans have one operand and are recorded by `record_in_place`.
     #[must_use]
@@ -231,7 +240,7 @@ impl Map {
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        let Self { function, n, in_place, variant } = self;
+        let Self { function, n, in_place, counted, variant } = self;
         if !function.supports(dtype) {
             return Err(err!(
                 Unsupported,
@@ -239,7 +248,8 @@ impl Map {
                  sign and custom, u32 custom"
             ));
         }
-        Sweep {
+        let spec = function.specialise(Spec::new().flag("IN_PLACE", *in_place));
+        let sweep = Sweep {
             op: "map",
             shader: "elementwise/map",
             variant,
@@ -250,10 +260,14 @@ impl Map {
             } else {
                 &[("x", Access::Read), ("y", Access::Write)]
             },
-            spec: function.specialise(Spec::new().flag("IN_PLACE", *in_place)),
+            spec: limited(spec, *counted, if *in_place { 2 } else { 3 }),
             flop_per_element: 1.0,
+        };
+        let mut program = sweep.lower(profile, |n, first| MapParams { n, first })?;
+        if *counted {
+            bind_scalar(&mut program, LENGTH.name, DType::U32);
         }
-        .lower(profile, |n| MapParams { n })
+        Ok(program)
     }
 }
 
@@ -261,6 +275,8 @@ operands! {
     impl[T: Element,] Map, T {
         fn record(x: T, y: T);
         fn record_in_place(x: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -277,6 +293,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.push(map.lower_as(dtype, profile)?);
             programs.push(map.in_place().lower_as(dtype, profile)?);
         }
+        let counted =
+            Map::new(MapFn::custom("fn map(x: T) -> T { return x; }"), 1001).variant(variant).counted();
+        programs.push(counted.lower_as(dtype, profile)?);
+        programs.push(counted.in_place().lower_as(dtype, profile)?);
     }
     Ok(programs)
 }

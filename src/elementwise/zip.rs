@@ -1,10 +1,11 @@
 //! Applies one function to every pair of elements.
 
-use super::{DTYPES, Sweep, VARIANTS};
+use super::{DTYPES, Sweep, VARIANTS, bind_scalar, length_of, limited};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, Operation, Program, Role, lowered_as,
+    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Operation, Program, Role, When,
+    counted, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
@@ -19,7 +20,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "any shape"), Input::new("y", "that of x")],
     outputs: &[("z", "as x")],
     types: &DTYPES,
-    options: &[Setting::word("fn", || ZipFn::BUILT_IN.map(|f| f.name()).to_vec())],
+    options: &[Setting::word("fn", || ZipFn::BUILT_IN.map(|f| f.name()).to_vec()), LENGTH],
     domains: &[("x", Domain::Bits), ("y", Domain::Bits)],
     make: Some(make),
     variants: Zip::variants,
@@ -32,10 +33,11 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let x = asked.any("x")?;
     let y = asked.like("y", x.shape())?;
     let function: ZipFn = asked.settings().choice("fn")?.parse()?;
-    let op = Zip::new(function, x.len()).variant(asked.variant());
-    let z = Role::Result(x.shape().to_vec());
+    let (length, z) = length_of(asked, &x)?;
+    let op = Zip::new(function, x.len()).when(length.is_some(), Zip::counted).variant(asked.variant());
     by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => {
-        Ok(Form::new::<T>(op, vec![Role::Given(x), Role::Given(y), z]))
+        let operands = [Role::Given(x), Role::Given(y), z].into_iter().chain(length).collect();
+        Ok(Form::new::<T>(op, operands))
     })
 }
 
@@ -116,7 +118,7 @@ impl FromStr for ZipFn {
 }
 
 kernel_params! {
-    struct ZipParams { n: u32 }
+    struct ZipParams { n: u32, first: u32 }
 }
 
 /// Applies a function to every pair of elements: `z[i] = f(x[i], y[i])`.
@@ -167,38 +169,50 @@ kernel_params! {
 pub struct Zip {
     function: ZipFn,
     n: usize,
+    counted: bool,
     variant: String,
 }
 
 impl Zip {
     /// Applies `function` to `n` pairs.
     pub fn new(function: ZipFn, n: usize) -> Self {
-        Self { function, n, variant: "auto".to_owned() }
+        Self { function, n, counted: false, variant: "auto".to_owned() }
     }
 
     /// The op's name.
     #[cfg(feature = "stream")]
     pub(crate) const NAME: &'static str = INFO.name;
 
+    counted!(counted, "elements", "Elements behind it stay as they are.");
+
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        Sweep {
+        let sweep = Sweep {
             op: "zip",
             shader: "elementwise/zip",
             variant: &self.variant,
             dtype,
             n: self.n,
             operands: &[("x", Access::Read), ("y", Access::Read), ("z", Access::Write)],
-            spec: self.function.specialise(Spec::new()),
+            spec: limited(self.function.specialise(Spec::new()), self.counted, 4),
             flop_per_element: 1.0,
+        };
+        let mut program = sweep.lower(profile, |n, first| ZipParams { n, first })?;
+        if self.counted {
+            bind_scalar(&mut program, LENGTH.name, DType::U32);
         }
-        .lower(profile, |n| ZipParams { n })
+        Ok(program)
     }
 }
 
 #[cfg(feature = "cuda")]
 impl Zip {
+    /// Whether the number of pairs comes from the device.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted
+    }
+
     /// Returns the function, the number of pairs, and the variant selected by name.
     pub(crate) fn parts(&self) -> (&ZipFn, usize, &str) {
         (&self.function, self.n, &self.variant)
@@ -208,6 +222,8 @@ impl Zip {
 operands! {
     impl[T: Element,] Zip, T [cuda] {
         fn record(x: T, y: T, z: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -222,6 +238,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         for function in &functions {
             programs.push(Zip::new(function.clone(), 1001).variant(variant).lower_as(dtype, profile)?);
         }
+        programs.push(Zip::new(ZipFn::Add, 1001).counted().variant(variant).lower_as(dtype, profile)?);
     }
     Ok(programs)
 }

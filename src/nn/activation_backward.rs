@@ -95,7 +95,7 @@ impl ActivationBackward {
             spec: Spec::new().flag(flag, true).slot("function", Fragment::Library("nn/activation_backward")),
             flop_per_element: 3.0,
         }
-        .lower(profile, |n| ActivationBackwardParams { n })
+        .lower(profile, |n, _| ActivationBackwardParams { n })
     }
 }
 

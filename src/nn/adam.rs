@@ -191,7 +191,7 @@ impl Op<f32> for Adam {
             spec: rate_spec(rated, 6).flag("DECOUPLED", decoupled),
             flop_per_element: 14.0,
         };
-        let sweep = sweep.lower(profile, |n| AdamParams { n, rate, rest1, rest2, eps, decay })?;
+        let sweep = sweep.lower(profile, |n, _| AdamParams { n, rate, rest1, rest2, eps, decay })?;
         let mut program = Program::new("adam", sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.cost = sweep.cost;

@@ -44,7 +44,7 @@ impl MeanLoss<'_> {
             flop_per_element: self.flop_per_element,
         };
         let factor = (self.factor / n as f64) as f32;
-        let sweep = sweep.lower(profile, |elements| MeanLossParams { n: elements, factor })?;
+        let sweep = sweep.lower(profile, |elements, _| MeanLossParams { n: elements, factor })?;
         let mut program = Program::new(op, sweep.decision.clone());
         program.operands = sweep.operands.clone();
         program.operands[2] = Operand { name: "mean", dtype: DType::F32, len: 1, access: Access::Write };

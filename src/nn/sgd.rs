@@ -201,7 +201,7 @@ impl Op<f32> for Sgd {
             flop_per_element: if with_velocity { 6.0 } else { 4.0 },
         };
         let mut program =
-            sweep.lower(profile, |n| SgdParams { n, rate: self.rate, momentum, decay: self.decay })?;
+            sweep.lower(profile, |n, _| SgdParams { n, rate: self.rate, momentum, decay: self.decay })?;
         add_rate(&mut program, self.rated, 0);
         Ok(program)
     }

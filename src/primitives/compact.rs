@@ -189,6 +189,7 @@ impl Compaction<'_> {
                 .slot("keep", Fragment::Library("primitives/keep_where"))
                 .slot("predicate", Fragment::User(text.clone())),
         };
+        let spec = if self.counted { spec.constant("LENGTH_BINDING", inputs) } else { spec };
         let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();

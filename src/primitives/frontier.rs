@@ -10,8 +10,8 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, Decision, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
-    Operand, Operation, Program, Resource, Role, Setting, choose, kernel_params, operands,
+    Access, Asked, Binding, Cost, Decision, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel,
+    LENGTH, Op, Operand, Operation, Program, Resource, Role, Setting, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -146,11 +146,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("items", "(n)"), Input::new("flags", "u32 (n)")],
     outputs: &[("list", "u32 (count)"), ("children", "u32 (1)")],
     types: &[DType::U32],
-    options: &[
-        Setting::array("length", "u32 (1)"),
-        Setting::number("children", "1"),
-        Setting::number("room", "4294967295"),
-    ],
+    options: &[LENGTH, Setting::number("children", "1"), Setting::number("room", "4294967295")],
     domains: &[("items", Domain::Bits)],
     make: Some(make),
     variants: Frontier::variants,

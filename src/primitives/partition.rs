@@ -5,7 +5,8 @@ use super::compact::{Compaction, Keep, Predicate, TWO_PASSES};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
+    counted, operands,
 };
 use half::f16;
 
@@ -30,7 +31,8 @@ use half::f16;
 /// # Shapes
 /// `input`, `flags` (`u32`) and `output` have `n` elements each, and `count` has one `u32`, the number of kept
 /// elements. [`by`](Self::by) has no `flags`. The count stays on the device: read it, or bind it as the length of
-/// the next op. `output` and `count` must not share a buffer with the others. `n` may be 0.
+/// the next op. `output` and `count` must not share a buffer with the others. `n` may be 0. With
+/// [`counted`](Self::counted) an operand `length` of one u32 holds the number of elements.
 ///
 /// # Precision and determinism
 /// Elements move as bits; a predicate sees f16 as f32. Every variant gives the same result in every run, and keeps
@@ -58,19 +60,26 @@ use half::f16;
 pub struct Partition {
     n: usize,
     keep: Keep,
+    counted: bool,
     variant: String,
 }
 
 impl Partition {
     /// Partitions `n` elements by flags: a nonzero flag keeps its element.
     pub fn new(n: usize) -> Self {
-        Self { n, keep: Keep::Flagged, variant: "auto".to_owned() }
+        Self { n, keep: Keep::Flagged, counted: false, variant: "auto".to_owned() }
     }
 
     /// Partitions `n` elements by `predicate`. Such a plan has no flags and is recorded by `record_by`.
     pub fn by(n: usize, predicate: Predicate) -> Self {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
+
+    counted!(
+        counted,
+        "elements",
+        "Elements and flags behind it are ignored, and as many of `output` may hold anything."
+    );
 
     crate::program::variants!(variant, TWO_PASSES);
 }
@@ -85,7 +94,7 @@ impl Partition {
             variants: TWO_PASSES,
             leave_out: 0,
             n: self.n,
-            counted: false,
+            counted: self.counted,
             dtype,
             outputs: &[("output", dtype)],
         };
@@ -102,6 +111,8 @@ operands! {
     impl[T: Element,] Partition, T {
         fn record(input: T, flags: u32, output: T, count: u32);
         fn record_by(input: T, output: T, count: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -113,6 +124,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
     outputs: &[("output", "(n)")],
     types: &DTYPES,
+    options: &[LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Partition::variants,
@@ -124,9 +136,11 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
     let flags = asked.indices("flags", &[n], 2)?;
-    let op = Partition::new(n).variant(asked.variant());
+    let (length, output) = asked.length(vec![n])?;
+    let op = Partition::new(n).when(length.is_some(), Partition::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let operands = vec![Role::Given(input), Role::Given(flags), Role::Result(vec![n]), Role::Count];
+    let inputs = [input, flags].map(Role::Given).into_iter().chain(length);
+    let operands = inputs.chain([output, Role::Count]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -135,6 +149,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let by = |predicate| Partition::by(10_000, predicate).variant(variant);
     Ok(vec![
         Op::<u32>::lower(&Partition::new(10_000).variant(variant), profile)?,
+        Op::<u32>::lower(&Partition::new(10_000).variant(variant).counted(), profile)?,
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
         Op::<f16>::lower(&by(Predicate::NonZero), profile)?,
         Op::<f16>::lower(&Partition::new(10_000).variant(variant), profile)?,

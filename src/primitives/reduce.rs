@@ -10,8 +10,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, Setting, Variant,
-    by_type, deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Op, Operation, Program, Role, Setting,
+    Variant, by_type, counted, deterministic, operands,
 };
 use half::f16;
 use lowering::ReduceLowering;
@@ -80,6 +80,7 @@ pub struct Reduce<O = Sum> {
     op: O,
     rows: usize,
     n: usize,
+    counted: bool,
     variant: String,
     deterministic: bool,
 }
@@ -92,12 +93,18 @@ impl<O> Reduce<O> {
 
     /// Reduces each of `rows` rows of `n` elements to one value.
     pub fn rows(op: O, rows: usize, n: usize) -> Self {
-        Self { op, rows, n, variant: "auto".into(), deterministic: false }
+        Self { op, rows, n, counted: false, variant: "auto".into(), deterministic: false }
     }
 
     crate::program::variants!(choose variant);
 
     deterministic!(deterministic);
+
+    counted!(
+        counted,
+        "elements of one row",
+        "If it is 0, a minimum, maximum or position is that of no element: any number. `atomic` does not take it."
+    );
 }
 
 /// The ladder of the textbook, and `coarsened`, the fast one.
@@ -126,6 +133,8 @@ impl Reduce {
 operands! {
     impl[T: Element, O: Reducer<T>,] Reduce<O>, T {
         fn record(input: T, output: O::Output);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -155,6 +164,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec()),
         Setting::word("axis", || vec!["all", "last"]),
         Setting::flag("deterministic"),
+        LENGTH,
     ],
     domains: &[("input", Domain::Combined)],
     make: Some(make),
@@ -178,17 +188,25 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         }
     };
     asked.set("rows", rows);
-    let output = Role::Result(elements.results(rows));
+    let (output, one_row) = (Role::Result(elements.results(rows)), rows.is_empty());
     let rows = crate::shape::elements(asked.name(), "input", rows)?;
-    let (dtype, operands) = (elements.input.dtype(), vec![Role::Given(elements.input), output]);
+    let length = match one_row {
+        true => asked.length(vec![n])?.0,
+        false if asked.settings().array(LENGTH.name).is_some() => {
+            return Err(err!(Unsupported, "reduce: a length counts the elements of one row; take axis all"));
+        }
+        false => None,
+    };
+    let (dtype, counted) = (elements.input.dtype(), length.is_some());
+    let operands: Vec<_> = [Role::Given(elements.input)].into_iter().chain(length).chain([output]).collect();
     let deterministic = asked.settings().has("deterministic");
     by_state!(asked, dtype, [f32, f16, i32, u32, u8, i8], (op, T) => {
         let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
-        reduce.deterministic = deterministic;
+        (reduce.deterministic, reduce.counted) = (deterministic, counted);
         Ok(Form::new::<T>(reduce, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
         let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
-        reduce.deterministic = deterministic;
+        (reduce.deterministic, reduce.counted) = (deterministic, counted);
         by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(reduce, operands)))
     }))
 }
@@ -227,6 +245,12 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             Affine::recurrence() => f32;
             state.clone() => u32;
             state.clone().commutative() => u32;
+        }
+    }
+    for op in [Reduce::new(Sum, 1 << 20), Reduce::new(Sum, 1)] {
+        match Op::<f32>::lower(&op.counted().variant(variant), profile) {
+            Err(e) if e.kind() == crate::ErrorKind::Unsupported => {}
+            program => programs.push(program?),
         }
     }
     Ok(programs)

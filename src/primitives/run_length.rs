@@ -5,7 +5,8 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
+    counted, operands,
 };
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
@@ -62,14 +63,17 @@ kernel_params! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLength {
     n: usize,
+    counted: bool,
     variant: String,
 }
 
 impl RunLength {
     /// Encodes the runs of `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".to_owned() }
+        Self { n, counted: false, variant: "auto".to_owned() }
     }
+
+    counted!(counted, "elements", "Elements behind it are ignored.");
 
     crate::program::variants!(variant);
 
@@ -84,7 +88,7 @@ impl RunLength {
             variants: VARIANTS,
             leave_out: 0,
             n,
-            counted: false,
+            counted: self.counted,
             dtype,
             outputs,
         };
@@ -94,9 +98,10 @@ impl RunLength {
         c.spec = c.spec.flag("RUNS", true);
         c.scatter(c.operand("values").into_iter().chain(lengths).chain([edges]));
         if n > 0 {
-            let kernel = Kernel::library("primitives/run_length_close", "run_length_close", Spec::new());
+            let spec = Spec::new().flag("LIMITED", self.counted);
+            let kernel = Kernel::library("primitives/run_length_close", "run_length_close", spec);
             let kernel = c.program.kernel(kernel);
-            let bindings = [edges, c.total].into_iter().chain(lengths).collect();
+            let bindings = [edges, c.total].into_iter().chain(lengths).chain(c.operand("length")).collect();
             let params = CloseParams { n: n as u32, tiles: c.tiles() };
             c.program.dispatch(kernel, &params, bindings, Grid::fold(u64::from(c.tiles()).div_ceil(256)));
         }
@@ -107,6 +112,8 @@ impl RunLength {
 operands! {
     impl[T: Element,] RunLength, T {
         fn record(input: T, values: T, counts: u32, count: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -118,6 +125,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("values", "(count)"), ("lengths", "u32 (count)")],
     types: &DTYPES,
+    options: &[LENGTH],
     domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: RunLength::variants,
@@ -128,9 +136,14 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
-    let op = RunLength::new(n).variant(asked.variant());
+    let length = asked.length(vec![n])?.0;
+    let op = RunLength::new(n).when(length.is_some(), RunLength::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let operands = vec![Role::Given(input), Role::Counted, Role::Counted, Role::Count];
+    let operands = [Role::Given(input)]
+        .into_iter()
+        .chain(length)
+        .chain([Role::Counted, Role::Counted, Role::Count])
+        .collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -140,5 +153,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f32>::lower(&op, profile)?,
         Op::<f16>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
+        Op::<u32>::lower(&op.counted(), profile)?,
     ])
 }

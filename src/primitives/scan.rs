@@ -16,8 +16,8 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, Setting, Variant,
-    by_type, deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Op, Operation, Program, Role, Setting,
+    Variant, by_type, counted, deterministic, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -122,6 +122,8 @@ pub struct Scan<O = Sum> {
 pub(super) struct ScanForm {
     pub(super) exclusive: bool,
     pub(super) reverse: bool,
+    /// Reads the number of elements from an operand `length`.
+    pub(super) counted: bool,
     pub(super) variant: String,
     pub(super) deterministic: bool,
     /// For tests: one tile in `leave_out` posts nothing; 0 turns this off.
@@ -130,14 +132,22 @@ pub(super) struct ScanForm {
 
 impl ScanForm {
     pub(super) fn new() -> Self {
-        Self { exclusive: false, reverse: false, variant: "auto".into(), deterministic: false, leave_out: 0 }
+        Self {
+            exclusive: false,
+            reverse: false,
+            counted: false,
+            variant: "auto".into(),
+            deterministic: false,
+            leave_out: 0,
+        }
     }
 
     /// Reads the options; an option that the op lacks is off.
     pub(super) fn of(asked: &Asked<'_>) -> Self {
         let [exclusive, reverse, deterministic] =
             ["exclusive", "reverse", "deterministic"].map(|flag| asked.settings().has(flag));
-        Self { exclusive, reverse, variant: asked.variant().into(), deterministic, leave_out: 0 }
+        let form = Self { exclusive, reverse, deterministic, ..Self::new() };
+        Self { variant: asked.variant().into(), ..form }
     }
 }
 
@@ -171,6 +181,8 @@ impl<O> Scan<O> {
 
     deterministic!(form.deterministic);
 
+    counted!(form.counted, "elements of one row", "Behind as many elements, `output` may hold anything.");
+
     super::lookback::leave_out_posts!(form.leave_out);
 }
 
@@ -184,6 +196,11 @@ impl<O> Scan<O> {
     /// The switches `exclusive` and `reverse`.
     pub(crate) fn direction(&self) -> (bool, bool) {
         (self.form.exclusive, self.form.reverse)
+    }
+
+    /// Whether the number of elements comes from the device.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.form.counted
     }
 
     /// The variant selected by name.
@@ -237,6 +254,8 @@ pub(super) const LOOKBACK: Variant = Variant::portable(
 operands! {
     impl[T: Element, O: Reducer<T, Output = T>,] Scan<O>, T [cuda] {
         fn record(input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -263,7 +282,13 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n) or (rows, n)")],
     outputs: &[("output", "(elements, each)")],
     types: &DTYPES,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("reverse"), Setting::flag("deterministic")],
+    options: &[
+        OP,
+        Setting::flag("exclusive"),
+        Setting::flag("reverse"),
+        Setting::flag("deterministic"),
+        LENGTH,
+    ],
     domains: &[("input", Domain::Combined)],
     make: Some(make),
     variants: Scan::variants,
@@ -276,7 +301,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let elements = asked_elements(asked, "input")?;
     asked.set("elements", &elements.shape);
-    let output = Role::Result(elements.results(&elements.shape));
+    let results = elements.results(&elements.shape);
     let input = elements.input;
     let (rows, n) = match elements.shape[..] {
         [n] => (1, n),
@@ -288,7 +313,15 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
             ));
         }
     };
-    let (dtype, form, operands) = (input.dtype(), ScanForm::of(asked), vec![Role::Given(input), output]);
+    let (length, output) = match elements.shape.len() {
+        1 => asked.length(results)?,
+        _ if asked.settings().array(LENGTH.name).is_some() => {
+            return Err(err!(Unsupported, "scan: a length counts the elements of one row; input is {input}"));
+        }
+        _ => (None, Role::Result(results)),
+    };
+    let (dtype, form) = (input.dtype(), ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
+    let operands: Vec<_> = [Role::Given(input)].into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
         Ok(Form::new::<T>(Scan { op, rows, n, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
@@ -332,6 +365,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         lower! { rows, n, true, true; MinMax => f32, i32; MeanVariance::population() => f32; LogSumExp => f32; }
     }
     lower! { 50, 777, true, false; Prod => i32; }
+    let counted = Scan::new(Sum, 100_000).variant(variant).counted();
+    programs.push(Op::<f16>::lower(&counted, profile)?);
+    programs.push(Op::<f32>::lower(&counted.reverse(), profile)?);
     if variant == "lookback" {
         let blocked = Scan::new(Sum, 100_000).variant(variant).leave_out_posts(2);
         programs.push(Op::<f32>::lower(&blocked, profile)?);

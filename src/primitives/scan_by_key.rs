@@ -7,8 +7,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::program::When;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting,
-    Variant, by_type, deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role,
+    Setting, Variant, by_type, counted, deterministic, operands,
 };
 use half::f16;
 use std::marker::PhantomData;
@@ -101,6 +101,8 @@ impl<O, K> ScanByKey<O, K> {
 
     deterministic!(form.deterministic);
 
+    counted!(form.counted, "elements", "Behind as many elements, `output` may hold anything.");
+
     super::lookback::leave_out_posts!(form.leave_out);
 }
 
@@ -113,6 +115,8 @@ impl ScanByKey {
 operands! {
     impl[T: Element, K: Element, O: Reducer<T, Output = T>,] ScanByKey<O, K>, T {
         fn record(keys: K, input: T, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -144,7 +148,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)"), Input::new("input", "(n)")],
     outputs: &[("output", "(n, each)")],
     types: &WORDS,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
     make: Some(make),
     variants: ScanByKey::variants,
     samples,
@@ -157,10 +161,10 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (keys, n) = asked_keys(asked)?;
     let elements = asked_values(asked, "input", n)?;
-    let output = Role::Result(elements.results(&[n]));
-    let of_keys = keys.dtype();
-    let (dtype, form, input) = (elements.input.dtype(), ScanForm::of(asked), elements.input);
-    let operands = vec![Role::Given(keys), Role::Given(input), output];
+    let (length, output) = asked.length(elements.results(&[n]))?;
+    let (of_keys, form) = (keys.dtype(), ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
+    let (dtype, inputs) = (elements.input.dtype(), [keys, elements.input].map(Role::Given));
+    let operands: Vec<_> = inputs.into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
         Ok(Form::new::<T>(ScanByKey { op, n, form, keys: PhantomData::<K> }, operands))
     }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
@@ -182,6 +186,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             })*)*};
         }
         lower! { Sum, u32 => f32, f16; Max, f32 => i32, f16; Min, i32 => f32; custom.clone(), u32 => u32; }
+        let counted = ScanByKey::new(Sum, n).variant(variant).counted();
+        programs.push(Op::<f32>::lower(&counted, profile)?);
         if n <= 100_000 {
             lower! { Affine::recurrence(), u32 => f32; MeanVariance::sample(), i32 => f32; MinMax, f32 => f32; }
             lower! { StateOp::new(STATE_SAMPLE), u32 => u32; }

@@ -7,8 +7,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::program::When;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting,
-    Variant, by_type, deterministic, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role,
+    Setting, Variant, by_type, counted, deterministic, operands,
 };
 use half::f16;
 
@@ -100,6 +100,8 @@ impl<O> SegmentedScan<O> {
 
     deterministic!(form.deterministic);
 
+    counted!(form.counted, "elements", "Behind as many elements, `output` may hold anything.");
+
     super::lookback::leave_out_posts!(form.leave_out);
 }
 
@@ -112,6 +114,8 @@ impl SegmentedScan {
 operands! {
     impl[T: Element, O: Reducer<T, Output = T>,] SegmentedScan<O>, T {
         fn record(input: T, heads: u32, output: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -138,7 +142,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("heads", "u32 (n)")],
     outputs: &[("output", "(n, each)")],
     types: &DTYPES,
-    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic"), LENGTH],
     make: Some(make),
     variants: SegmentedScan::variants,
     samples,
@@ -152,9 +156,11 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (elements, n) = asked_row(asked, "input")?;
     let heads = asked.indices("heads", &[n], 2)?;
-    let (output, input) = (Role::Result(elements.results(&[n])), elements.input);
-    let (dtype, form) = (input.dtype(), ScanForm::of(asked));
-    let operands = vec![Role::Given(input), Role::Given(heads), output];
+    let (length, output) = asked.length(elements.results(&[n]))?;
+    let (input, form) = (elements.input, ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
+    let dtype = input.dtype();
+    let operands: Vec<_> =
+        [input, heads].map(Role::Given).into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
         Ok(Form::new::<T>(SegmentedScan { op, n, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
@@ -176,6 +182,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             })*)*};
         }
         lower! { Sum => f32, f16; Max => i32; Min => f32; custom.clone() => u32; }
+        let counted = SegmentedScan::new(Sum, n).variant(variant).counted();
+        programs.push(Op::<f32>::lower(&counted, profile)?);
         if n <= 100_000 {
             lower! { Affine::recurrence() => f32; MeanVariance::sample() => f32; StateOp::new(STATE_SAMPLE) => u32; }
         }

@@ -3,10 +3,10 @@
 use super::DTYPES;
 use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, Setting, by_type,
-    operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
+    counted, operands,
 };
 use half::f16;
 
@@ -80,29 +80,7 @@ impl Select {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
     }
 
-    /// Reads the number of elements, at most `n`, from the device: an operand `length` of one u32, which plans take by
-    /// `with_length`. A number above `n` counts as `n`; elements and flags behind it are ignored.
-    ///
-    /// ```
-    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-    /// use tilework::prelude::*;
-    ///
-    /// let gpu = Gpu::new()?;
-    /// let (x, flags) = (gpu.upload(&[5u32, 6, 7, 8])?, gpu.upload(&[1u32, 0, 1, 1])?);
-    /// let (length, kept, count) = (gpu.upload(&[3u32])?, gpu.alloc::<u32>(4)?, gpu.alloc::<u32>(1)?);
-    /// let plan = Select::new(4).counted().plan::<u32>(&gpu)?;
-    /// let mut rec = gpu.recorder();
-    /// plan.with_length(&length).record(&mut rec, &x, &flags, &kept, &count)?;
-    /// rec.submit()?;
-    /// let n = count.read()?[0] as usize;
-    /// assert_eq!(kept.slice(..n)?.read()?, [5, 7]);
-    /// # Ok::<(), tilework::Error>(())
-    /// ```
-    #[must_use]
-    pub fn counted(mut self) -> Self {
-        self.counted = true;
-        self
-    }
+    counted!(counted, "elements", "Elements and flags behind it are ignored.");
 
     /// The op's name.
     #[cfg(feature = "stream")]
@@ -115,13 +93,6 @@ impl Select {
 
 impl Select {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        if self.counted && self.keep != Keep::Flagged {
-            return Err(err!(
-                Unsupported,
-                "select of {} elements: a length from the device works with flags, not with a predicate; write flags",
-                self.n
-            ));
-        }
         let compaction = Compaction {
             op: "select",
             scatter: "primitives/select",
@@ -158,7 +129,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
     outputs: &[("output", "(count)")],
     types: &DTYPES,
-    options: &[Setting::array("length", "u32 (1)")],
+    options: &[LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Select::variants,
@@ -170,14 +141,11 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
     let flags = asked.indices("flags", &[n], 2)?;
-    let mut op = Select::new(n).variant(asked.variant());
+    let length = asked.length(vec![n])?.0;
+    let op = Select::new(n).when(length.is_some(), Select::counted).variant(asked.variant());
     let dtype = input.dtype();
-    let mut operands = vec![Role::Given(input), Role::Given(flags)];
-    if let Some(length) = asked.named_of("length", &[1], DType::U32)? {
-        op = op.counted();
-        operands.push(Role::Given(length));
-    }
-    operands.extend([Role::Counted, Role::Count]);
+    let inputs = [input, flags].map(Role::Given).into_iter().chain(length);
+    let operands = inputs.chain([Role::Counted, Role::Count]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -193,6 +161,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f16>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<u32>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
         Op::<f16>::lower(&Select::new(10_000).variant(variant).counted(), profile)?,
+        Op::<i32>::lower(&by(odd.clone()).counted(), profile)?,
         Op::<i32>::lower(&by(odd.clone()), profile)?,
         Op::<f32>::lower(&by(odd), profile)?,
     ])

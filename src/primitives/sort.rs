@@ -9,8 +9,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, Operation, Program, Role, Setting,
-    Variant, by_type, operands,
+    self, Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, Operation, Program, Role,
+    Setting, Variant, by_type, counted, operands,
 };
 use crate::shader::Spec;
 use std::ops::Range;
@@ -38,8 +38,8 @@ use std::ops::Range;
 /// of `n` u32 each; other types of 4 bytes move as a [`bitcast`](crate::Buffer::bitcast) to u32. Inputs keep their
 /// contents and must be other wgpu buffers than the outputs; [`in_place`](RadixSort::in_place) takes one read-write
 /// operand for both. The length may be anything from 0 to the largest buffer. With
-/// [`counted`](RadixSort::counted) an operand `count` of one u32 holds the number of keys
-/// to sort, at most `n`; the output behind them is not written.
+/// [`counted`](RadixSort::counted) an operand `length` of one u32 holds the number of keys
+/// to sort, at most `n`; the output behind them may hold anything.
 ///
 /// # Types and order
 /// Keys of u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep their order
@@ -117,13 +117,11 @@ impl RadixSort {
         self
     }
 
-    /// Reads the number of keys, at most `n`, from the device: an operand `count` of one u32, which plans take by
-    /// `with_count`. A number above `n` counts as `n`.
-    #[must_use]
-    pub fn counted(mut self) -> Self {
-        self.form.counted = true;
-        self
-    }
+    counted!(
+        form.counted,
+        "keys",
+        "Keys behind it stay where they are in place; elsewhere, there may be anything."
+    );
 
     /// The op's name.
     #[cfg(feature = "stream")]
@@ -175,7 +173,7 @@ operands! {
         /// Takes values that move with keys sorted in place.
         optional with_values_in_place(values: u32);
         /// Takes the number of keys from the device.
-        optional with_count(count: u32);
+        optional with_length(length: u32);
     }
 }
 
@@ -217,13 +215,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
     outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
     types: &WORDS,
-    options: &[
-        Setting::flag("descending"),
-        BITS,
-        Setting::flag("in-place"),
-        Setting::array("count", "u32 (1)"),
-        TILE,
-    ],
+    options: &[Setting::flag("descending"), BITS, Setting::flag("in-place"), LENGTH, TILE],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: RadixSort::variants,
@@ -254,14 +246,14 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
         sorted.push(asked.of("values", &[n], DType::U32)?);
         op = op.with_values();
     }
-    let count = asked.named_of("count", &[1], DType::U32)?.map(Role::Given);
-    op = if count.is_some() { op.counted() } else { op };
+    let (length, output) = asked.length(vec![n])?;
+    op = op.when(length.is_some(), RadixSort::counted);
     let operands = if settings.has("in-place") {
         op = op.in_place();
-        sorted.into_iter().map(Role::Updated).chain(count).collect()
+        sorted.into_iter().map(Role::Updated).chain(length).collect()
     } else {
-        let outputs: Vec<_> = sorted.iter().map(|_| Role::Result(vec![n])).collect();
-        sorted.into_iter().map(Role::Given).chain(count).chain(outputs).collect()
+        let outputs = vec![output; sorted.len()];
+        sorted.into_iter().map(Role::Given).chain(length).chain(outputs).collect()
     };
     by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(op, operands)))
 }

@@ -5,7 +5,8 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, operands,
+    Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
+    counted, operands,
 };
 use half::f16;
 
@@ -55,14 +56,17 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unique {
     n: usize,
+    counted: bool,
     variant: String,
 }
 
 impl Unique {
     /// Keeps one element of each run among `n`.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".to_owned() }
+        Self { n, counted: false, variant: "auto".to_owned() }
     }
+
+    counted!(counted, "elements", "Elements behind it are ignored.");
 
     crate::program::variants!(variant);
 
@@ -77,7 +81,7 @@ impl Unique {
             variants: VARIANTS,
             leave_out: 0,
             n,
-            counted: false,
+            counted: self.counted,
             dtype,
             outputs,
         };
@@ -91,6 +95,8 @@ impl Unique {
 operands! {
     impl[T: Element,] Unique, T {
         fn record(input: T, output: T, count: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -102,6 +108,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("output", "(count)")],
     types: &DTYPES,
+    options: &[LENGTH],
     domains: &[("input", Domain::Runs)],
     make: Some(make),
     variants: Unique::variants,
@@ -112,8 +119,11 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
-    let op = Unique::new(n).variant(asked.variant());
-    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Counted, Role::Count]);
+    let length = asked.length(vec![n])?.0;
+    let op = Unique::new(n).when(length.is_some(), Unique::counted).variant(asked.variant());
+    let dtype = input.dtype();
+    let operands =
+        [Role::Given(input)].into_iter().chain(length).chain([Role::Counted, Role::Count]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
 }
 
@@ -123,5 +133,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f32>::lower(&op, profile)?,
         Op::<f16>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
+        Op::<u32>::lower(&op.counted(), profile)?,
     ])
 }

@@ -1,7 +1,7 @@
 //! Ops by name: arrays whose types are known only at run time, and options as words.
 
 use super::extents::Extents;
-use super::{DeviceProfile, Op, Operation, Program, lower};
+use super::{DeviceProfile, LENGTH, Op, Operation, Program, lower};
 use crate::array::{HostArray, shape_text};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
@@ -317,6 +317,18 @@ impl<'a> Asked<'a> {
         Ok(Some(array))
     }
 
+    /// The number of entries along the first axis, which the option `length` holds, and the role of an output of this
+    /// shape then.
+    pub(crate) fn length(&mut self, shape: Vec<usize>) -> Result<(Option<Role>, Role)> {
+        let Some(length) = self.named_of(LENGTH.name, &[1], DType::U32)? else {
+            return Ok((None, Role::Result(shape)));
+        };
+        let there = length.data().slice::<u32>().and_then(|length| length.first());
+        let n = shape.first().copied().unwrap_or(1);
+        let there = there.map_or(n, |there| n.min(*there as usize));
+        Ok((Some(Role::Given(length)), Role::Front(shape, there)))
+    }
+
     /// The next input, of any shape and of this type; of shape `usual` if it is supplied.
     pub(crate) fn any_of(&mut self, name: &str, usual: &[usize], dtype: DType) -> Result<HostArray> {
         let array = self.next(name, Some(usual), Some(dtype), None)?;
@@ -359,6 +371,9 @@ pub enum Role {
     Counted,
     /// As [`Counted`](Self::Counted), in rows of this many elements.
     CountedRows(usize),
+    /// An output of this shape, of which only the first entries along the first axis count: this many, as the operand
+    /// `length` says.
+    Front(Vec<usize>, usize),
     /// The number of elements, or rows, of a [`Counted`](Self::Counted) output. It is no output itself.
     Count,
     /// How many indices are out of range, which the op counts on request. It is no output; results are refused unless
@@ -371,6 +386,11 @@ pub enum Role {
     },
 }
 
+/// The shape with this many entries along the first axis.
+pub(crate) fn front(shape: &[usize], there: usize) -> Vec<usize> {
+    [there].into_iter().chain(shape.iter().skip(1).copied()).collect()
+}
+
 impl Role {
     /// Returns whether the operand is an output.
     pub fn is_output(&self) -> bool {
@@ -381,9 +401,7 @@ impl Role {
     pub fn input(&self) -> Option<&HostArray> {
         match self {
             Self::Given(array) | Self::Updated(array) => Some(array),
-            Self::Result(_) | Self::Counted | Self::CountedRows(_) | Self::Count | Self::Invalid { .. } => {
-                None
-            }
+            _ => None,
         }
     }
 }
@@ -435,6 +453,7 @@ impl Form {
         self.operands.iter().filter(|role| role.is_output()).map(|role| match role {
             Role::Updated(array) => array.shape().to_vec(),
             Role::Result(shape) => shape.clone(),
+            Role::Front(shape, there) => front(shape, *there),
             _ => Vec::new(),
         })
     }

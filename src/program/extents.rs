@@ -1,6 +1,6 @@
 //! Shapes as formulas, such as `(N, C, (H + pads - kernel) / stride + 1)`, and their values for a request.
 
-use super::{Form, Operation, Role, Settings};
+use super::{Form, Operation, Role, Settings, front};
 use crate::array::shape_text;
 use crate::error::{Result, err};
 
@@ -181,6 +181,7 @@ impl Operation {
         let declared = outputs.map(|((role, shape), (name, formula))| {
             let wanted = match role {
                 Role::Counted | Role::CountedRows(_) => Some(Vec::new()),
+                Role::Front(shape, there) => Some(front(shape, *there)),
                 _ => extents.shape(settings, formula),
             };
             match wanted {

@@ -33,7 +33,7 @@ mod when;
 mod written;
 
 pub use ask::{Ask, Form, Role, Supply};
-pub(crate) use ask::{Asked, by_type};
+pub(crate) use ask::{Asked, by_type, front};
 pub(crate) use call::operands;
 pub use call::{Executor, PlanOn, Sink, With};
 pub(crate) use choices::row_name;
@@ -48,7 +48,7 @@ pub use profile::{
     Ceilings, CooperativeShape, DeviceClass, DeviceProfile, Features, Limits, OpenedBy, Quirks,
 };
 pub use settings::{Input, Setting, Settings, Takes};
-pub(crate) use variant::{Bits, choose, choose_with, deterministic, variants};
+pub(crate) use variant::{Bits, LENGTH, choose, choose_with, counted, deterministic, variants};
 pub use variant::{DecidedBy, Decision, Requires, Translation, Variant};
 pub use when::When;
 pub(crate) use written::{Use, Written, check_read};

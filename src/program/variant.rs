@@ -1,6 +1,6 @@
 //! The variants of an op, and what each needs of the device.
 
-use super::{Determinism, DeviceProfile};
+use super::{Determinism, DeviceProfile, Setting};
 use crate::error::{Result, err};
 
 /// A compiler that a variant's shaders can be translated for.
@@ -199,6 +199,24 @@ macro_rules! deterministic {
     };
 }
 pub(crate) use deterministic;
+
+/// The switch by which an op reads its number of elements on the device. `$what` names the elements, and `$rest` says
+/// what becomes of those behind them. [`operands!`](super::operands) adds `with_length`.
+macro_rules! counted {
+    ($($field:ident).+, $what:literal, $rest:literal) => {
+        #[doc = concat!("Reads the number of ", $what, ", at most `n`, from the device: an operand `length` of one u32, which plans take by")]
+        #[doc = concat!("`with_length`. A number above `n` counts as `n`. ", $rest)]
+        #[must_use]
+        pub fn counted(mut self) -> Self {
+            self.$($field).+ = true;
+            self
+        }
+    };
+}
+pub(crate) use counted;
+
+/// The option of [`counted`] ops.
+pub(crate) const LENGTH: Setting = Setting::array("length", "u32 (1)");
 
 /// As [`choose_with`], for ops without the switch `deterministic`: only the device may ask for repeated bits.
 pub(crate) fn choose(

@@ -1,7 +1,7 @@
 //! `y[i] = alpha x[i] + y[i]`.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, option, output_shape, settings};
+use super::judge::{Wanted, by_input, input, option, output_shape, settings, there};
 use super::number::{readings, rounding, spread};
 use crate::error::{Result, err};
 use crate::program::Form;
@@ -14,8 +14,11 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     }
     by_input!(form, 0, [f32, f16, i32, u32], T => {
         let (x, mut y) = (input::<T>(form, 0)?, input::<T>(form, 1)?.to_vec());
-        let bound = axpy_bound(alpha, x, &y)?;
-        axpy(alpha, x, &mut y)?;
+        let there = there(form, x.len())?;
+        let (x, front) = (&x[..there], &mut y[..there]);
+        let mut bound = axpy_bound(alpha, x, front)?;
+        axpy(alpha, x, front)?;
+        bound.resize(y.len(), 0.0);
         Ok(vec![Wanted::near(&output_shape(form, 0), y, bound)?])
     })
 }

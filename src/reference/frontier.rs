@@ -1,15 +1,18 @@
 //! Work lists: the items that want children, and how many children there is room for.
 
-use super::judge::{Wanted, input, named, option};
+use super::judge::{Wanted, input, option, there};
 use super::select;
 use crate::error::Result;
 use crate::program::Form;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (items, flags) = (input::<u32>(form, 0)?, input::<u32>(form, 1)?);
-    let length = named::<u32>(form, "length")?.and_then(|length| length.first());
-    let there = length.map_or(items.len(), |length| items.len().min(*length as usize));
-    let (list, children) = frontier(&items[..there], flags, option(form, "children")?, option(form, "room")?);
+    let (list, children) = frontier(
+        &items[..there(form, items.len())?],
+        flags,
+        option(form, "children")?,
+        option(form, "room")?,
+    );
     Ok(vec![Wanted::exact(&[list.len()], list)?, Wanted::exact(&[1], vec![children])?])
 }
 

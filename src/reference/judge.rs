@@ -132,6 +132,21 @@ pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option
     found.map(Some).ok_or_else(|| err!(InvalidArgument, "reference: {name} is not of {}", T::DTYPE))
 }
 
+/// Returns the elements of an input that belong to the first `n` of the entries along its first axis.
+#[cfg(feature = "primitives")]
+pub(super) fn front_of<T: Element>(form: &Form, index: usize, n: usize) -> Result<&[T]> {
+    let (x, shape) = (input::<T>(form, index)?, form.inputs().nth(index).map(HostArray::shape));
+    let all = shape.and_then(|shape| shape.first()).copied().unwrap_or(1).max(1);
+    Ok(&x[..x.len() / all * n.min(all)])
+}
+
+/// Returns how many of `n` elements there are: as many as the option `length` says, if it is given.
+pub(super) fn there(form: &Form, n: usize) -> Result<usize> {
+    Ok(named::<u32>(form, "length")?
+        .and_then(|length| length.first())
+        .map_or(n, |there| n.min(*there as usize)))
+}
+
 /// Returns the operator that the option `op` names.
 #[cfg(feature = "primitives")]
 pub(super) fn operator(form: &Form) -> Result<Operator> {

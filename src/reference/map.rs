@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::activation::activate;
-use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::judge::{Wanted, by_input, input, output_shape, settings, there};
 use super::number::{readings, spread};
 use crate::elementwise::Activation;
 use crate::elementwise::MapFn;
@@ -13,8 +13,13 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let function: MapFn = settings(form)?.choice("fn")?.parse()?;
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), map(&function, x)?, map_bound(&function, x)?)?])
+        let all = input::<T>(form, 0)?;
+        let (shape, x) = (output_shape(form, 0), &all[..there(form, all.len())?]);
+        let (mut y, mut bound) = (map(&function, x)?, map_bound(&function, x)?);
+        // In place, elements behind the length stay.
+        y.extend(&all[x.len()..shape.iter().product()]);
+        bound.resize(y.len(), 0.0);
+        Ok(vec![Wanted::near(&shape, y, bound)?])
     })
 }
 

@@ -1,6 +1,6 @@
 //! The elements that are kept, then the others, both in order.
 
-use super::judge::{Wanted, by_input, input, output_shape};
+use super::judge::{Wanted, by_input, input, there};
 use super::select;
 use crate::error::Result;
 use crate::program::Form;
@@ -8,8 +8,10 @@ use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let (all, _) = partition(input::<T>(form, 0)?, input::<u32>(form, 1)?);
-        Ok(vec![Wanted::exact(&output_shape(form, 0), all)?])
+        let x = input::<T>(form, 0)?;
+        let there = there(form, x.len())?;
+        let (all, _) = partition(&x[..there], &input::<u32>(form, 1)?[..there]);
+        Ok(vec![Wanted::exact(&[there], all)?])
     })
 }
 

@@ -1,7 +1,7 @@
 //! Reduction of each row, element by element, in order.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape};
+use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, there};
 use super::states::{StatePrefixes, numbers_of, state_prefixes};
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -15,7 +15,13 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         let x = input::<T>(form, 0)?;
         let (inputs, outputs) = numbers_of(&op, T::DTYPE);
         let rows = shape.iter().product::<usize>() / outputs;
-        let n = x.len().checked_div(rows * inputs).unwrap_or(0);
+        let all = x.len().checked_div(rows * inputs).unwrap_or(0);
+        let n = there(form, all)?;
+        if n == 0 && all > 0 && !op.has_identity() {
+            let any = [0.0, f64::INFINITY].map(|x| vec![x; rows * outputs]);
+            return Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &shape, &any[0], &any[1])?]);
+        }
+        let x = &x[..rows * n * inputs];
         let want = reduce(&op, rows, n, x).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_bound(&op, rows, n, x);
         Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &shape, &want, &bound)?])

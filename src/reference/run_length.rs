@@ -1,13 +1,14 @@
 //! Runs of equal neighbours with their lengths.
 
-use super::judge::{Wanted, by_input, input};
+use super::judge::{Wanted, by_input, input, there};
 use crate::error::Result;
 use crate::program::Form;
 use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let (values, counts) = run_length(input::<T>(form, 0)?);
+        let x = input::<T>(form, 0)?;
+        let (values, counts) = run_length(&x[..there(form, x.len())?]);
         let runs = [counts.len()];
         Ok(vec![Wanted::exact(&runs, values)?, Wanted::exact(&runs, counts)?])
     })

@@ -1,7 +1,7 @@
 //! Prefixes of each row, element by element, in order.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::judge::{Wanted, by_input, front_of, no_twin, operator, output_shape, settings};
 use super::states::{numbers_of, scan_states};
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         _ => (1, shape.iter().product()),
     };
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
+        let x = front_of::<T>(form, 0, shape.first().copied().unwrap_or(0))?;
         let want = scan(&op, rows, n, exclusive, reverse, x).ok_or_else(|| no_twin(&op))?;
         let bound = scan_bound(&op, rows, n, exclusive, reverse, x);
         Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])

@@ -1,6 +1,6 @@
 //! Prefixes of each run of equal keys, element by element, in order.
 
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::judge::{Wanted, by_input, front_of, no_twin, operator, output_shape, settings};
 use super::reduce_by_key::heads;
 use super::{Number, segmented_scan, segmented_scan_bound};
 use crate::element::Element;
@@ -12,7 +12,8 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
     by_input!(form, 0, [f32, i32, u32], K => by_input!(form, 1, [f32, f16, i32, u32], T => {
-        let (keys, x) = (input::<K>(form, 0)?, input::<T>(form, 1)?);
+        let n = output_shape(form, 0).first().copied().unwrap_or(0);
+        let (keys, x) = (front_of::<K>(form, 0, n)?, front_of::<T>(form, 1, n)?);
         let want = scan_by_key(&op, exclusive, keys, x).ok_or_else(|| no_twin(&op))?;
         let bound = scan_by_key_bound(&op, exclusive, keys, x);
         Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])

@@ -1,6 +1,6 @@
 //! Prefixes of each segment, element by element, in order.
 
-use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::judge::{Wanted, by_input, front_of, no_twin, operator, output_shape, settings};
 use super::states::numbers_of;
 use super::{Number, scan, scan_bound};
 use crate::element::{DType, Element};
@@ -12,9 +12,10 @@ use std::ops::Range;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
-    let heads = input::<u32>(form, 1)?;
+    let n = output_shape(form, 0).first().copied().unwrap_or(0);
+    let heads = front_of::<u32>(form, 1, n)?;
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
+        let x = front_of::<T>(form, 0, n)?;
         let want = segmented_scan(&op, exclusive, x, heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_scan_bound(&op, exclusive, x, heads);
         Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])

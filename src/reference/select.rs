@@ -1,17 +1,15 @@
 //! The elements that are kept, in order.
 
-use super::judge::{Wanted, by_input, input, named};
+use super::judge::{Wanted, by_input, input, there};
 use crate::error::Result;
 use crate::program::Form;
 use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let flags = input::<u32>(form, 1)?;
-    let length = named::<u32>(form, "length")?.and_then(|length| length.first());
     by_input!(form, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(form, 0)?;
-        let there = length.map_or(x.len(), |length| x.len().min(*length as usize));
-        let kept = select(&x[..there], flags);
+        let kept = select(&x[..there(form, x.len())?], flags);
         Ok(vec![Wanted::exact(&[kept.len()], kept)?])
     })
 }

@@ -1,6 +1,6 @@
 //! Stable sort by key.
 
-use super::judge::{Wanted, by_input, input, named, settings};
+use super::judge::{Wanted, by_input, input, settings, there};
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -20,30 +20,23 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     }
     by_input!(form, 0, [f32, i32, u32], T => {
         let keys = input::<T>(form, 0)?;
-        let count = named::<u32>(form, "count")?;
-        let sorted = count.and_then(|c| c.first()).map_or(keys.len(), |c| keys.len().min(*c as usize));
-        let places = sort_positions(&keys[..sorted], settings.has("descending"), bits[0]..bits[1]);
+        let places = sort_positions(&keys[..there(form, keys.len())?], settings.has("descending"), bits[0]..bits[1]);
         let mut all = vec![moved(form, keys, &places)?];
-        if form.inputs().count() > 1 + usize::from(count.is_some()) {
+        if form.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
             all.push(moved(form, input::<u32>(form, 1)?, &places)?);
         }
         Ok(all)
     })
 }
 
-/// Returns the wanted contents of an operand whose first elements come from `places`. In place, the others stay; in a
-/// separate output they are undefined.
+/// Returns the wanted contents of an operand whose first elements come from `places`. In place, the others stay.
 fn moved<T: Element>(form: &Form, x: &[T], places: &[usize]) -> Result<Wanted>
 where
     HostData: From<Vec<T>>,
 {
-    let behind = &x[places.len()..];
-    let all = places.iter().map(|&i| x[i]).chain(behind.iter().copied()).collect();
-    if behind.is_empty() || settings(form)?.has("in-place") {
-        return Wanted::exact(&[x.len()], all);
-    }
-    let bound = [vec![0.0; places.len()], vec![f64::INFINITY; behind.len()]].concat();
-    Wanted::near(&[x.len()], all, bound)
+    let behind = if settings(form)?.has("in-place") { &x[places.len()..] } else { &[] };
+    let all: Vec<T> = places.iter().map(|&i| x[i]).chain(behind.iter().copied()).collect();
+    Wanted::exact(&[all.len()], all)
 }
 
 /// Returns the positions of the keys in sorted order. Keys that agree in

@@ -1,13 +1,14 @@
 //! One element of each run of equal neighbours.
 
-use super::judge::{Wanted, by_input, input};
+use super::judge::{Wanted, by_input, input, there};
 use crate::error::Result;
 use crate::program::Form;
 use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let firsts = unique(input::<T>(form, 0)?);
+        let x = input::<T>(form, 0)?;
+        let firsts = unique(&x[..there(form, x.len())?]);
         Ok(vec![Wanted::exact(&[firsts.len()], firsts)?])
     })
 }

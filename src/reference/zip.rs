@@ -1,7 +1,7 @@
 //! `z[i] = f(x[i], y[i])`.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::judge::{Wanted, by_input, input, output_shape, settings, there};
 use super::number::{readings, rounding, spread, ulp};
 use crate::elementwise::ZipFn;
 use crate::error::{Result, err};
@@ -11,7 +11,8 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let function: ZipFn = settings(form)?.choice("fn")?.parse()?;
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let (x, y) = (input::<T>(form, 0)?, input::<T>(form, 1)?);
+        let n = there(form, input::<T>(form, 0)?.len())?;
+        let (x, y) = (&input::<T>(form, 0)?[..n], &input::<T>(form, 1)?[..n]);
         Ok(vec![Wanted::near(&output_shape(form, 0), zip(&function, x, y)?, zip_bound(&function, x, y)?)?])
     })
 }

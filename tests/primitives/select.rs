@@ -5,7 +5,7 @@ use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
 use tilework::reference::select;
-use tilework::{Element, ErrorKind, Result};
+use tilework::{Element, Error, ErrorKind, Result};
 
 /// Every device with `auto` and all other variants.
 pub(crate) fn cases() -> impl Iterator<Item = (&'static Device, &'static str)> {
@@ -101,6 +101,46 @@ fn counted_selection_reads_its_length_on_the_device() {
     plan.with_length(two.slice(..1).unwrap()).record(&mut rec, &none, &none, &none, &count).unwrap();
     rec.submit().unwrap();
     assert_eq!(count.read().unwrap(), [0]);
+}
+
+#[test]
+fn a_chain_takes_each_length_from_the_device() {
+    let Some(gpu) = gpu() else { return };
+    let n = 5000;
+    let x: Vec<u32> = Random::new(5).any::<u32>(n).iter().map(|x| x % 97).collect();
+    let input = gpu.upload(&x).unwrap();
+    let [kept, sorted, firsts, sums, doubled] = [(); 5].map(|()| gpu.alloc::<u32>(n).unwrap());
+    let [count, runs, total] = [(); 3].map(|()| gpu.alloc::<u32>(1).unwrap());
+    let above = Predicate::custom("fn keep(x: T) -> bool { return x > 50u; }");
+    let mut rec = gpu.recorder();
+    let select = Select::by(n, above).plan::<u32>(gpu).unwrap();
+    select.record_by(&mut rec, &input, &kept, &count).unwrap();
+    let sort = RadixSort::new(n).counted().plan::<u32>(gpu).unwrap();
+    sort.with_length(&count).record(&mut rec, &kept, &sorted).unwrap();
+    let unique = Unique::new(n).counted().plan::<u32>(gpu).unwrap();
+    unique.with_length(&count).record(&mut rec, &sorted, &firsts, &runs).unwrap();
+    let scan = Scan::new(Sum, n).counted().reverse().plan::<u32>(gpu).unwrap();
+    scan.with_length(&runs).record(&mut rec, &firsts, &sums).unwrap();
+    let double = Zip::new(ZipFn::Add, n).counted().plan::<u32>(gpu).unwrap();
+    double.with_length(&runs).record(&mut rec, &sums, &sums, &doubled).unwrap();
+    let reduce = Reduce::new(Max, n).counted().plan::<u32>(gpu).unwrap();
+    reduce.with_length(&runs).record(&mut rec, &doubled, &total).unwrap();
+    rec.submit().unwrap();
+    let want: u32 = (51..97).filter(|wanted| x.contains(wanted)).sum();
+    assert_eq!(total.read().unwrap(), [2 * want]);
+    assert_eq!(runs.read().unwrap(), [(51..97).filter(|wanted| x.contains(wanted)).count() as u32]);
+}
+
+#[test]
+fn a_length_counts_the_elements_of_one_row() {
+    let Some(gpu) = gpu() else { return };
+    let kind = |e: Error| e.kind();
+    let rows = Reduce::rows(Sum, 3, 9).counted().plan::<f32>(gpu);
+    assert_eq!(rows.map_err(kind).err(), Some(ErrorKind::Unsupported));
+    let atomic = Reduce::new(Sum, 9).counted().variant("atomic").plan::<u32>(gpu);
+    assert_eq!(atomic.map_err(kind).err(), Some(ErrorKind::Unsupported));
+    let rows = Scan::rows(Sum, 3, 9).counted().plan::<f32>(gpu);
+    assert_eq!(rows.map_err(kind).err(), Some(ErrorKind::Unsupported));
 }
 
 #[test]

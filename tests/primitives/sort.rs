@@ -265,9 +265,9 @@ fn sorts_in_place_and_by_device_counts() {
                 let (kx, ky) = (gpu.upload(&vec![9u32; n]).unwrap(), gpu.upload(&vec![8u32; n]).unwrap());
                 let mut rec = gpu.recorder();
                 let plan = ask.sort(n).with_values().counted().plan::<u32>(gpu).unwrap();
-                plan.with_values(&y, &ky).with_count(&c).record(&mut rec, &x, &kx).unwrap();
+                plan.with_values(&y, &ky).with_length(&c).record(&mut rec, &x, &kx).unwrap();
                 let plan = ask.sort(n).with_values().in_place().counted().plan::<u32>(gpu).unwrap();
-                plan.with_values_in_place(&y).with_count(&c).record_in_place(&mut rec, &x).unwrap();
+                plan.with_values_in_place(&y).with_length(&c).record_in_place(&mut rec, &x).unwrap();
                 rec.submit().unwrap();
                 same(&what, &kx.read().unwrap(), &with_rest(gather(&order, &keys), &vec![9; n]));
                 same(&what, &ky.read().unwrap(), &with_rest(gather(&order, &values), &vec![8; n]));
@@ -279,7 +279,7 @@ fn sorts_in_place_and_by_device_counts() {
                     .counted()
                     .plan::<u32>(gpu)
                     .unwrap()
-                    .with_count(&c)
+                    .with_length(&c)
                     .record(&mut rec, &x, &kx)
                     .unwrap();
                 ask.sort(n)
@@ -287,7 +287,7 @@ fn sorts_in_place_and_by_device_counts() {
                     .counted()
                     .plan::<u32>(gpu)
                     .unwrap()
-                    .with_count(&c)
+                    .with_length(&c)
                     .record_in_place(&mut rec, &x)
                     .unwrap();
                 rec.submit().unwrap();

@@ -30,9 +30,9 @@ type Planning = dyn Fn(&Gpu, bool) -> tilework::Result<Executable>;
 enum Want {
     /// Unchanged.
     Same,
-    /// These bytes.
+    /// These bytes, then anything.
     Bits(Vec<u8>),
-    /// Numbers within bounds.
+    /// Numbers within bounds, then anything.
     Near(Vec<f64>, Vec<f64>),
     /// Checked by a function.
     Checked(Box<Check>),
@@ -137,22 +137,29 @@ impl Case {
                     let bytes = vec![UNWRITTEN; size_of::<u32>()];
                     Operand::of(DType::U32, bytes, Want::Bits(bytes_of(&[count])))
                 }
-                Role::Updated(_) | Role::Result(_) | Role::Counted | Role::CountedRows(_) => {
+                Role::Updated(_)
+                | Role::Result(_)
+                | Role::Front(..)
+                | Role::Counted
+                | Role::CountedRows(_) => {
                     let Wanted { array, bound } =
                         wanted.next().expect("a judge has said what each output is");
                     if let Role::Counted | Role::CountedRows(_) = role {
                         count = array.shape()[0] as u32;
                     }
-                    // Nothing is written past the count.
                     let len = lengths.get(i).map_or(array.len(), |len| *len.max(&array.len()));
                     let mut after = array.data().bytes().to_vec();
-                    after.resize(len * array.dtype().size(), UNWRITTEN);
+                    let bytes = len * array.dtype().size();
+                    // Nothing is written past the count; behind a given length there may be anything.
+                    if !matches!(role, Role::Front(..)) {
+                        after.resize(bytes, UNWRITTEN);
+                    }
                     let before = role.input().map(|array| array.data().bytes().to_vec());
-                    let before = before.unwrap_or_else(|| vec![UNWRITTEN; after.len()]);
+                    let before = before.unwrap_or_else(|| vec![UNWRITTEN; bytes]);
                     let want = match bound {
                         None => Want::Bits(after),
                         Some(mut bound) => {
-                            bound.resize(len, 0.0);
+                            bound.resize(after.len() / array.dtype().size(), 0.0);
                             Want::Near(numbers_of(array.dtype(), &after), bound)
                         }
                     };
@@ -295,11 +302,11 @@ impl Held {
         for (i, (bytes, operand)) in contents.iter().zip(&case.operands).enumerate() {
             let wrong = match &operand.want {
                 Want::Same => differs(operand.dtype, bytes, &operand.bytes),
-                Want::Bits(want) => differs(operand.dtype, bytes, want),
+                Want::Bits(want) => differs(operand.dtype, &bytes[..want.len()], want),
                 Want::Near(want, bound) => {
                     let bound =
                         operand.on_matrices.as_ref().filter(|_| program.variant() == "coop").unwrap_or(bound);
-                    far(&numbers_of(operand.dtype, bytes), want, bound)
+                    far(&numbers_of(operand.dtype, bytes)[..want.len()], want, bound)
                 }
                 Want::Checked(check) => check(&contents),
             };

@@ -245,7 +245,7 @@ fn a_kernel_runs_over_elements_selected_on_the_device() {
             select.record(&mut rec, &dx, &df, &kept, &count).unwrap();
             let args = [Arg::from(&count), Arg::from(&kept)];
             double.record_counted(&mut rec, &args, &count, 64, n as usize).unwrap();
-            sort.with_count(&count).record(&mut rec, &kept, &sorted).unwrap();
+            sort.with_length(&count).record(&mut rec, &kept, &sorted).unwrap();
             rec.submit().unwrap();
             let mut want: Vec<u32> = x.iter().filter(|i| *i % every == every - 1).map(|i| 2 * i).collect();
             let k = want.len();

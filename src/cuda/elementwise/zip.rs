@@ -21,6 +21,12 @@ impl Zip {
 impl<T: Element> CudaOp<T> for Zip {
     fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
         let (function, n, variant) = self.parts();
+        if self.is_counted() {
+            return Err(err!(
+                Unsupported,
+                "zip: CUDA's kernel takes no length from the device; plan it on a Gpu"
+            ));
+        }
         let (_, decision) =
             choose("zip", variant, VARIANTS, profile, || ("vec4", "the only variant".into()))?;
         let mut program = CudaProgram::new("zip", decision);

@@ -104,6 +104,12 @@ impl<O> Scan<O> {
                 operator.name()
             ))
         };
+        if self.is_counted() {
+            return Err(err!(
+                Unsupported,
+                "scan: CUDA's kernel takes no length from the device; plan it on a Gpu"
+            ));
+        }
         let number = match operator {
             Operator::Sum => 0,
             Operator::Prod => 1,

@@ -106,6 +106,7 @@ pub(super) struct ReduceLowering<'a> {
     output: DType,
     rows: u64,
     n: u64,
+    counted: bool,
     way: ReduceWay,
     profile: &'a DeviceProfile,
     chunks: Vec<ReduceChunk>,
@@ -124,6 +125,13 @@ impl<'a> ReduceLowering<'a> {
         let monoid = Monoid::new(op, dtype).map_err(|e| e.context("reduce"))?;
         let len = elements("reduce", "input", &[desc.rows, desc.n, monoid.inputs()])?;
         let results = elements("reduce", "output", &[desc.rows, monoid.outputs()])?;
+        if desc.counted && desc.rows != 1 {
+            let rows = desc.rows;
+            return Err(err!(
+                Unsupported,
+                "reduce: {rows} rows with a length from the device; it counts the elements of one row"
+            ));
+        }
         if desc.n == 0 && desc.rows > 0 && !op.has_identity() {
             return Err(err!(
                 Shape,
@@ -143,13 +151,20 @@ impl<'a> ReduceLowering<'a> {
             })?;
         let determinism = variant.determinism(bits.rounds);
         let way = ReduceWay::of(variant.name, &monoid)?;
+        if desc.counted && matches!(way, ReduceWay::Atomic) {
+            return Err(err!(
+                Unsupported,
+                "reduce: the variant `atomic` takes no length from the device; use `coarsened`"
+            ));
+        }
         let (rows, n) = (desc.rows as u64, desc.n as u64);
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         let mut program = Program::new("reduce", decision);
-        program.operands = vec![
-            operand("input", dtype, len, Access::Read),
-            operand("output", output, results, Access::Write),
-        ];
+        program.operands.push(operand("input", dtype, len, Access::Read));
+        if desc.counted {
+            program.operands.push(operand("length", DType::U32, 1, Access::Read));
+        }
+        program.operands.push(operand("output", output, results, Access::Write));
         profile.check_buffers("reduce", &program.operands, "reduce chunks, then their results")?;
         let what = format_args!("{rows} results");
         profile.check_scratch("reduce", what, results as u64 * 4, "reduce fewer rows at a time")?;
@@ -162,7 +177,8 @@ impl<'a> ReduceLowering<'a> {
         // Up to 767 bytes may precede a chunk of elements of 12, where `chunk_room` has counted 255.
         let before = if size == 12 { 512 } else { 0 };
         let chunks = split(rows, n, profile.chunk_room().saturating_sub(before) / size);
-        Ok(Self { monoid, dtype, output, rows, n, way, profile, chunks, program })
+        let counted = desc.counted;
+        Ok(Self { monoid, dtype, output, rows, n, counted, way, profile, chunks, program })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
@@ -171,7 +187,7 @@ impl<'a> ReduceLowering<'a> {
         }
         let narrow = self.output.size() < 4;
         let results = self.rows * self.monoid.outputs() as u64;
-        let words = if narrow { self.program.scratch(results * 4) } else { self.whole(1) };
+        let words = if narrow { self.program.scratch(results * 4) } else { self.result() };
         match self.way {
             ReduceWay::Coarsened => self.coarsened(words)?,
             ReduceWay::Atomic => self.atomic(words)?,
@@ -182,15 +198,20 @@ impl<'a> ReduceLowering<'a> {
                 .slot("element", element_fragment(self.output))
                 .flag("FLOAT", self.output.is_float());
             let kernel = self.program.kernel(Kernel::library("primitives/reduce_pack", "reduce_pack", spec));
-            let bindings = vec![words, self.whole(1)];
+            let bindings = vec![words, self.result()];
             let grid = Grid::fold((results * self.output.size() as u64).div_ceil(4 * WORKGROUP_SIZE));
             self.program.dispatch(kernel, &ReducePackParams { elements: results as u32 }, bindings, grid);
         }
         Ok(self.program)
     }
 
-    fn whole(&self, operand: usize) -> Binding {
-        Binding::operand(operand, &self.program.operands)
+    fn result(&self) -> Binding {
+        Binding::operand(self.program.operands.len() - 1, &self.program.operands)
+    }
+
+    /// The operand `length`, if there is one.
+    fn length(&self) -> Option<Binding> {
+        self.counted.then(|| Binding::operand(1, &self.program.operands))
     }
 
     fn spec(&self) -> Spec {
@@ -224,8 +245,10 @@ impl<'a> ReduceLowering<'a> {
             .slot("tree", Fragment::Library(tree))
             .constant("ITEMS_PER_THREAD", items as u32)
             .flag("SUBGROUPS", subgroups);
+        let limited = self.counted;
         let kernel = |program: &mut Program, from_partials, last| {
             let spec = spec.clone().flag("FROM_PARTIALS", from_partials).flag("FINAL", last);
+            let spec = spec.flag("LIMITED", limited && !from_partials);
             program.kernel(Kernel::library("primitives/reduce_tree", "reduce_tree", spec))
         };
         let parts_of = |len: u64| len.div_ceil(tile).max(1);
@@ -290,7 +313,8 @@ impl<'a> ReduceLowering<'a> {
                 first: (chunk.first_row * part_stride + done) as u32,
             };
             let rows = chunk.rows.div_ceil(rows_per_workgroup(&chunk, parts).max(1));
-            let bindings = [input, target].into_iter().chain(extra.iter().map(|view| view(input))).collect();
+            let views = extra.iter().map(|view| view(input));
+            let bindings = [input, target].into_iter().chain(views).chain(self.length()).collect();
             self.program.dispatch(kernel, &params, bindings, Grid::fold(rows * parts));
             done += parts;
         }
@@ -324,6 +348,10 @@ impl<'a> ReduceLowering<'a> {
                 .flag("TWO_STAGE", two_stage)
                 .flag("FROM_PARTIALS", from_partials)
                 .flag("FINAL", last);
+            let spec = match me.counted && !from_partials {
+                true => spec.flag("LIMITED", true).constant("LENGTH_BINDING", 3 + u32::from(vectors)),
+                false => spec,
+            };
             me.program.kernel(Kernel::library("primitives/reduce_coarsened", "reduce_coarsened", spec))
         };
         let parts = self.parts_per_row(parts_of);

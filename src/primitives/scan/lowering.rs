@@ -127,6 +127,12 @@ impl ScanJob<'_> {
                 op.name()
             ));
         }
+        if let (true, Segments::Rows(n)) = (form.counted, self.segments) {
+            return Err(err!(
+                Unsupported,
+                "{name}: rows of {n} elements with a length from the device; it counts the elements of one row"
+            ));
+        }
         let count = |numbers| elements(name, "elements", &[len, numbers]);
         let (inputs, outputs) = (count(monoid.inputs())?, count(monoid.outputs())?);
         let rounds = dtype.is_float() && op.rounds(dtype);
@@ -141,6 +147,9 @@ impl ScanJob<'_> {
             Segments::One | Segments::Rows(_) => {}
             Segments::Heads => program.operands.push(operand("heads", DType::U32, len, Access::Read)),
             Segments::Keys(keys) => program.operands.insert(0, operand("keys", keys, len, Access::Read)),
+        }
+        if form.counted {
+            program.operands.push(operand("length", DType::U32, 1, Access::Read));
         }
         program.operands.push(operand("output", dtype, outputs, Access::Write));
         if let Segments::Keys(_) = self.segments {
@@ -177,6 +186,15 @@ impl ScanLowering<'_> {
     /// Returns true if the subgroup scan that WGSL has serves: a sum without heads.
     fn native_add(&self) -> bool {
         *self.job.op == Operator::Sum && self.job.segments == Segments::One
+    }
+
+    /// Adds the operand `length`, if the kernel reads it, to the bindings.
+    fn with_length(&self, spec: Spec, reads: bool, bindings: &mut Vec<Binding>) -> Spec {
+        if !reads {
+            return spec;
+        }
+        bindings.push(Binding::operand(self.program.operands.len() - 2, &self.program.operands));
+        spec.flag("LIMITED", true).constant("LENGTH_BINDING", bindings.len() as u32)
     }
 
     /// Splits the array into chunks that each fit one binding, in the order of the scan.
@@ -280,6 +298,8 @@ impl ScanLowering<'_> {
         let chunks = self.chunks(tile)?;
         let all_tiles = chunks.iter().map(|p| p.tiles).sum();
         let carried = all_tiles > 1;
+        // On the way forward what lies behind the length comes last, and harms nobody.
+        let reads_length = self.job.form.counted && self.job.form.reverse;
         let totals = if carried { Some(self.scratch(all_tiles * self.total_bytes())?) } else { None };
         let output = self.program.operands.len() - 1;
         let bind = |operand, chunk: &ScanChunk| {
@@ -288,28 +308,47 @@ impl ScanLowering<'_> {
             Binding { resource: Resource::Operand(operand), offset, size }
         };
         if let Some(totals) = totals {
-            let kernel = self.program.kernel(Kernel::library(
-                "primitives/scan_ladder",
-                "scan_ladder_reduce",
-                spec.clone().flag("REDUCE", true),
-            ));
-            for chunk in &chunks {
-                let params = self.params(chunk, all_tiles);
-                self.program.dispatch(kernel, &params, vec![bind(0, chunk), totals], Grid::fold(chunk.tiles));
-            }
+            self.each_chunk(
+                ("primitives/scan_ladder", "scan_ladder_reduce"),
+                (spec.clone().flag("REDUCE", true), reads_length),
+                chunks.iter().map(|chunk| (*chunk, 0, vec![bind(0, chunk), totals])),
+                all_tiles,
+            );
             self.scan_totals(totals, all_tiles);
         }
         let spec = spec.flag("CARRIED", carried);
-        let kernel = self.program.kernel(Kernel::library("primitives/scan_ladder", "scan_ladder", spec));
-        for chunk in &chunks {
-            let params = self.params(chunk, all_tiles);
-            let bindings = [bind(0, chunk), bind(output, chunk)].into_iter().chain(totals).collect();
-            self.program.dispatch(kernel, &params, bindings, Grid::fold(chunk.tiles));
-        }
+        self.each_chunk(
+            ("primitives/scan_ladder", "scan_ladder"),
+            (spec, reads_length),
+            chunks.iter().map(|chunk| {
+                let bindings = [bind(0, chunk), bind(output, chunk)];
+                (*chunk, 0, bindings.into_iter().chain(totals).collect())
+            }),
+            all_tiles,
+        );
         Ok(())
     }
 
+    /// Dispatches a kernel over all chunks, each with its number of vec4 and its bindings, and the length behind them.
+    fn each_chunk(
+        &mut self,
+        (file, entry): (&'static str, &'static str),
+        (spec, reads_length): (Spec, bool),
+        chunks: impl Iterator<Item = (ScanChunk, u32, Vec<Binding>)>,
+        all_tiles: u64,
+    ) {
+        let mut kernel = None;
+        for (chunk, vec4s, mut bindings) in chunks {
+            let spec = self.with_length(spec.clone(), reads_length, &mut bindings);
+            let program = &mut self.program;
+            let kernel = *kernel.get_or_insert_with(|| program.kernel(Kernel::library(file, entry, spec)));
+            let params = ScanTilesParams { vec4s, ..self.params(&chunk, all_tiles) };
+            self.program.dispatch(kernel, &params, bindings, Grid::fold(chunk.tiles));
+        }
+    }
+
     fn tiles(&mut self, one_pass: bool) -> Result<()> {
+        let counted = self.job.form.counted;
         let len = self.job.len as u64;
         let (unit, policy) = if self.monoid.has_state() {
             let widest = self.monoid.inputs().max(self.monoid.outputs()) as u64;
@@ -357,24 +396,26 @@ impl ScanLowering<'_> {
         } else if several {
             let totals = self.scratch(all_tiles * self.total_bytes())?;
             let reduce = spec.clone().flag("REDUCE", true);
-            let kernel =
-                self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles_reduce", reduce));
-            for (chunk, (vec4s, bound)) in chunks.iter().zip(&grids) {
-                let params = ScanTilesParams { vec4s: *vec4s, ..self.params(chunk, all_tiles) };
+            let bindings = chunks.iter().zip(&grids).map(|(chunk, (vec4s, bound))| {
                 let inputs = bound.input.into_iter().chain([totals]).chain(bound.heads.iter().copied());
-                self.program.dispatch(kernel, &params, inputs.collect(), Grid::fold(chunk.tiles));
-            }
+                (*chunk, *vec4s, inputs.collect())
+            });
+            self.each_chunk(
+                ("primitives/scan_tiles", "scan_tiles_reduce"),
+                (reduce, counted),
+                bindings,
+                all_tiles,
+            );
             self.scan_totals(totals, all_tiles);
             spec = spec.flag("CARRIED", true).constant("CARRY_BINDING", binding);
             scratch = Some(totals);
         }
-        let kernel = self.program.kernel(Kernel::library("primitives/scan_tiles", "scan_tiles", spec));
-        for (chunk, (vec4s, bound)) in chunks.iter().zip(&grids) {
-            let params = ScanTilesParams { vec4s: *vec4s, ..self.params(chunk, all_tiles) };
+        let bindings = chunks.iter().zip(&grids).map(|(chunk, (vec4s, bound))| {
             let inputs_and_outputs = bound.input.into_iter().chain(bound.output);
             let bindings = inputs_and_outputs.chain(bound.heads.iter().copied()).chain(scratch);
-            self.program.dispatch(kernel, &params, bindings.collect(), Grid::fold(chunk.tiles));
-        }
+            (*chunk, *vec4s, bindings.collect())
+        });
+        self.each_chunk(("primitives/scan_tiles", "scan_tiles"), (spec, counted), bindings, all_tiles);
         Ok(())
     }
 
@@ -396,6 +437,7 @@ impl ScanLowering<'_> {
         // A vec4 of words has 16 bytes of input; so has a unit of states, or less, and 64 of them have 256 at least.
         let many = if self.monoid.has_state() { 64 } else { 16 };
         let vec4s = (chunk.len.div_ceil(unit) - 1) / many * many;
+        let output = self.program.operands.len() - 1;
         let mut pair = |operand, size: u64| {
             let (resource, begin) = (Resource::Operand(operand), chunk.first * size);
             let (main, bytes) = (vec4s * unit * size, (chunk.len * size).next_multiple_of(4));
@@ -409,7 +451,7 @@ impl ScanLowering<'_> {
         };
         let labels = self.job.segments.labels();
         let input = pair(usize::from(labels == Some(0)), of_input);
-        let output = pair(if labels.is_some() { 2 } else { 1 }, of_output);
+        let output = pair(output, of_output);
         let heads = match labels {
             None => Vec::new(),
             Some(labels) if self.monoid.has_state() => {

@@ -115,7 +115,7 @@ impl<'a> SortLowering<'a> {
             program.operands.push(operand("values", DType::U32, input));
         }
         if form.counted {
-            program.operands.push(Operand { len: 1, ..operand("count", DType::U32, Access::Read) });
+            program.operands.push(Operand { len: 1, ..operand("length", DType::U32, Access::Read) });
         }
         if !form.in_place {
             program.operands.push(operand("keys_out", dtype, Access::Write));
@@ -197,8 +197,8 @@ impl<'a> SortLowering<'a> {
         items.values.map(|resource| part.of(resource, 4))
     }
 
-    fn count_binding(&self) -> Option<Binding> {
-        let index = self.program.operands.iter().position(|o| o.name == "count")?;
+    fn length_binding(&self) -> Option<Binding> {
+        let index = self.program.operands.iter().position(|o| o.name == "length")?;
         Some(Binding::operand(index, &self.program.operands))
     }
 
@@ -249,7 +249,7 @@ impl<'a> SortLowering<'a> {
         let scan = self.scan_kernel();
         let spec = spec.constant("ROW", tile.0.min(32));
         let scatter = self.tile_kernel("primitives/sort_scatter", "sort_scatter", tile, spec);
-        let counted = self.count_binding();
+        let counted = self.length_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
             let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
@@ -330,7 +330,7 @@ impl<'a> SortLowering<'a> {
             items.div_ceil(8 * walkers).min(most).max(items.div_ceil(MAX_STEPS * walkers))
         };
         let (clearers, counters) = (share(words), share(self.n));
-        let bindings = [globals, posts[0]].into_iter().chain(self.count_binding()).collect();
+        let bindings = [globals, posts[0]].into_iter().chain(self.length_binding()).collect();
         self.program.dispatch(clear, &params(clearers), bindings, Grid::fold(clearers));
         let bindings = vec![globals, self.key_binding(moves[0].0, all)];
         self.program.dispatch(count, &params(counters), bindings, Grid::fold(counters));
