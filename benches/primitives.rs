@@ -23,6 +23,7 @@ fn main() -> Result<()> {
         ("histogram", histogram),
         ("sort", sort),
         ("top-k", top_k),
+        ("top-k-rows", top_k_rows),
         ("trees", trees),
         ("random", random_numbers),
         ("gather", gather),
@@ -624,6 +625,23 @@ fn top_k(bench: &mut Bench) -> Result<()> {
     let rising: Vec<u32> = (0..n as u32).collect();
     let rising = gpu.upload(&rising)?;
     one_top_k(bench, &TopK::new(n, 100), &rising, 100, format!("100 of {n} rising"))
+}
+
+/// Rows of random logits, of rising ones, and values of k.
+fn top_k_rows(bench: &mut Bench) -> Result<()> {
+    let (rows, n) = bench.scale((4096, 50_257), (16, 5_025));
+    let x = random(&bench.gpu, rows * n, centred)?;
+    let rising: Vec<f32> = (0..rows * n).map(|i| (i % n) as f32).collect();
+    let rising = bench.gpu.upload(&rising)?;
+    for k in [1, 10, 50, 256, 1000] {
+        let (values, indices) = (bench.gpu.alloc::<f32>(rows * k)?, bench.gpu.alloc::<u32>(rows * k)?);
+        let op = TopKRows::new([rows, n], k);
+        bench.op::<f32>(&op, format!("{k} of {rows}x{n}"), &[&x, &values, &indices])?;
+        if k == 50 {
+            bench.op::<f32>(&op, format!("{k} of {rows}x{n} rising"), &[&rising, &values, &indices])?;
+        }
+    }
+    Ok(())
 }
 
 /// Measures a selection of the largest.

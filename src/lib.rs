@@ -49,8 +49,8 @@
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`] |
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`] |
-//! | sort keys, alone or with values | [`RadixSort`] |
-//! | find the k largest or smallest | [`TopK`] |
+//! | sort keys, alone or with values; find their order | [`RadixSort`], [`Argsort`] |
+//! | find the k largest or smallest, of all or of each row | [`TopK`], [`TopKRows`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
 //! | make random numbers | [`Random`] |
@@ -264,11 +264,13 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
+pub use primitives::{Argsort, RadixSort, TopK, TopKRows};
+#[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
-pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
+pub use primitives::{Histogram, Partition, Predicate, RunLength, Select, Unique};
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, SegmentedReduce};
 pub use program::When;
@@ -302,6 +304,8 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
+    pub use crate::{Argsort, RadixSort, TopK, TopKRows};
+    #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType, PageMoves, PagePool, Paging, ScoreStage, SequenceId};
@@ -323,9 +327,7 @@ pub mod prelude {
     #[cfg(feature = "dense")]
     pub use crate::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Transpose};
     #[cfg(feature = "primitives")]
-    pub use crate::{Histogram, RadixSort, TopK};
-    #[cfg(feature = "primitives")]
-    pub use crate::{Partition, Predicate, RunLength, Select, Unique};
+    pub use crate::{Histogram, Partition, Predicate, RunLength, Select, Unique};
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, SegmentedReduce};
 }

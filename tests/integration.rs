@@ -138,6 +138,7 @@ mod nn {
 mod primitives {
     mod adaptive_grid;
     mod adjacent_difference;
+    mod argsort;
     mod asum;
     mod dot;
     mod frontier;
@@ -163,6 +164,7 @@ mod primitives {
     mod sort;
     mod state;
     mod top_k;
+    mod top_k_rows;
     mod unique;
     mod upper_bound;
 }

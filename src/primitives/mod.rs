@@ -12,8 +12,8 @@
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
 //! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
-//! | keys in order, alone or with values | [`RadixSort`] |
-//! | the `k` largest or smallest elements and their positions | [`TopK`] |
+//! | keys in order, alone or with values; the order itself | [`RadixSort`]; [`Argsort`] |
+//! | the `k` largest or smallest elements and their positions | [`TopK`]; of each row [`TopKRows`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
@@ -27,6 +27,7 @@
 
 mod adaptive_grid;
 mod adjacent_difference;
+mod argsort;
 mod asum;
 mod compact;
 mod dot;
@@ -58,12 +59,14 @@ mod select;
 mod sort;
 mod state;
 mod top_k;
+mod top_k_rows;
 mod unique;
 mod upper_bound;
 mod vectors;
 
 pub use adaptive_grid::AdaptiveGrid;
 pub use adjacent_difference::AdjacentDifference;
+pub use argsort::Argsort;
 pub use asum::Asum;
 pub use compact::Predicate;
 pub use dot::Dot;
@@ -95,6 +98,7 @@ pub use sort::RadixSort;
 pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 pub use top_k::TopK;
+pub use top_k_rows::TopKRows;
 pub use unique::Unique;
 pub use upper_bound::UpperBound;
 
@@ -120,7 +124,9 @@ pub const OPS: &[Operation] = &[
     reduce_by_key::INFO,
     segmented_reduce::INFO,
     sort::INFO,
+    argsort::INFO,
     top_k::INFO,
+    top_k_rows::INFO,
     frontier::INFO,
     quadtree::INFO,
     adaptive_grid::INFO,

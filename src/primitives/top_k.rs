@@ -125,7 +125,7 @@ kernel_params! { struct PickParams { k: u32, shift: u32 } }
 kernel_params! { struct TopKTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
 kernel_params! { struct TopKScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! { struct GatherParams { n: u32, first: u32, len: u32, count: u32 } }
-kernel_params! { struct PlaceParams { first: u32, len: u32 } }
+kernel_params! { pub(super) struct PlaceParams { first: u32, len: u32 } }
 kernel_params! { struct FrontParams { len: u32 } }
 
 /// Maximum of elements that one workgroup puts in order.

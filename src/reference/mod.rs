@@ -12,6 +12,8 @@ mod adaptive_grid;
 #[cfg(feature = "primitives")]
 mod adjacent_difference;
 #[cfg(feature = "primitives")]
+mod argsort;
+#[cfg(feature = "primitives")]
 mod asum;
 #[cfg(feature = "attention")]
 mod attention;
@@ -169,6 +171,8 @@ mod squared_error;
 mod states;
 #[cfg(feature = "primitives")]
 mod top_k;
+#[cfg(feature = "primitives")]
+mod top_k_rows;
 #[cfg(feature = "dense")]
 mod transpose;
 #[cfg(feature = "primitives")]
@@ -345,6 +349,8 @@ pub use spmv::{spmv, spmv_bound};
 pub use squared_error::{squared_error, squared_error_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
+#[cfg(feature = "primitives")]
+pub use top_k_rows::top_k_rows;
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
 #[cfg(feature = "primitives")]

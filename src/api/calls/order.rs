@@ -1,0 +1,57 @@
+//! Sorts and selections of the best, by row and by segment.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::gpu::{Buffer, Gpu, Slice};
+use crate::primitives::{Argsort, TopKRows};
+use crate::program::Op;
+
+impl Gpu {
+    /// Finds the positions of `keys` in ascending order, stably, in a new buffer: [`Argsort`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// assert_eq!(gpu.argsort(&gpu.upload(&[3i32, -1, 3, 0])?)?.read()?, [1, 3, 0, 2]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Argsort`] and [`Gpu::alloc`].
+    pub fn argsort<'a, T: Element>(&self, keys: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
+    where
+        Argsort: Op<T>,
+    {
+        let keys = keys.into();
+        self.call::<T, _>(&Argsort::new(keys.len()), &[("keys", keys.untyped())])?.output("indices")
+    }
+
+    /// Finds the `k` largest elements of each row of `n` elements, the largest first, and their positions in the row, in
+    /// new buffers: [`TopKRows`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let x = gpu.upload(&[0.5f32, f32::NAN, 3.0, 2.0, 3.0, 4.0])?; // two rows
+    /// let (values, indices) = gpu.top_k_rows(&x, 3, 2)?;
+    /// assert_eq!(values.read()?, [3.0, 0.5, 4.0, 3.0]);
+    /// assert_eq!(indices.read()?, [2, 0, 2, 1]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `n` does not divide the length of `input`; those of [`TopKRows`] and
+    /// [`Gpu::alloc`].
+    pub fn top_k_rows<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        n: usize,
+        k: usize,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        TopKRows: Op<T>,
+    {
+        let given = [("input", input.into().untyped())];
+        self.call_rows::<T, _>(n, |rows| TopKRows::new([rows, n], k), &given)?.outputs(["values", "indices"])
+    }
+}
