@@ -22,6 +22,7 @@ fn main() -> Result<()> {
         ("compact", compact),
         ("histogram", histogram),
         ("sort", sort),
+        ("orders", orders),
         ("top-k", top_k),
         ("top-k-rows", top_k_rows),
         ("trees", trees),
@@ -592,6 +593,32 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Orders of keys, and segments of four lengths and of Zipf's.
+fn orders(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    let keys = random(&bench.gpu, n, |b| b)?;
+    let (values, keys_out) = (random(&bench.gpu, n, |b| b)?, bench.gpu.alloc::<u32>(n)?);
+    let values_out = bench.gpu.alloc::<u32>(n)?;
+    bench.op::<u32>(&Argsort::new(n), n.to_string(), &[&keys, &keys_out])?;
+    for length in [10, 100, 1000, 1_000_000, 0] {
+        // Segment s of Zipf's lengths has n / (20 s) keys.
+        let next = |at: usize, s: usize| at + if length > 0 { length } else { (n / (20 * s)).max(1) };
+        let mut offsets = vec![0u32];
+        let mut at = 0;
+        while at < n {
+            at = next(at, offsets.len()).min(n);
+            offsets.push(at as u32);
+        }
+        let name = if length > 0 { format!("of {length}") } else { "zipf".to_owned() };
+        let (segments, offsets) = (offsets.len() - 1, bench.gpu.upload(&offsets)?);
+        let op = SegmentedSort::new(n, segments);
+        bench.op::<u32>(&op, format!("{n} {name}"), &[&keys, &offsets, &keys_out])?;
+        let operands: [Operand; 5] = [&keys, &offsets, &values, &keys_out, &values_out];
+        bench.op::<u32>(&op.with_values(), format!("{n} pairs {name}"), &operands)?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`] |
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`] |
-//! | sort keys, alone or with values; find their order | [`RadixSort`], [`Argsort`] |
+//! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], [`Argsort`], [`SegmentedSort`] |
 //! | find the k largest or smallest, of all or of each row | [`TopK`], [`TopKRows`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
@@ -264,7 +264,7 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
-pub use primitives::{Argsort, RadixSort, TopK, TopKRows};
+pub use primitives::{Argsort, RadixSort, SegmentedSort, TopK, TopKRows};
 #[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
@@ -304,7 +304,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
-    pub use crate::{Argsort, RadixSort, TopK, TopKRows};
+    pub use crate::{Argsort, RadixSort, SegmentedSort, TopK, TopKRows};
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
     #[cfg(feature = "attention")]

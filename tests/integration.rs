@@ -160,6 +160,7 @@ mod primitives {
     mod scatter;
     mod segmented_reduce;
     mod segmented_scan;
+    mod segmented_sort;
     mod select;
     mod sort;
     mod state;

@@ -80,7 +80,7 @@ impl Argsort {
 
     crate::program::variants!(variant);
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let sort = RadixSort::new(self.n).when(self.descending, RadixSort::descending).variant(&self.variant);
         let sort = self.bits.iter().fold(sort, |sort, bits| sort.bits(bits.clone()));
         sort.positions(dtype, profile)

@@ -13,6 +13,7 @@
 //! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values; the order itself | [`RadixSort`]; [`Argsort`] |
+//! | the keys of each segment in order | [`SegmentedSort`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`]; of each row [`TopKRows`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
@@ -55,6 +56,7 @@ mod scatter;
 mod search;
 mod segmented_reduce;
 mod segmented_scan;
+mod segmented_sort;
 mod select;
 mod sort;
 mod state;
@@ -93,6 +95,7 @@ pub use scan_by_key::ScanByKey;
 pub use scatter::{Scatter, ScatterOp};
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
+pub use segmented_sort::SegmentedSort;
 pub use select::Select;
 pub use sort::RadixSort;
 pub(crate) use state::Monoid;
@@ -125,6 +128,7 @@ pub const OPS: &[Operation] = &[
     segmented_reduce::INFO,
     sort::INFO,
     argsort::INFO,
+    segmented_sort::INFO,
     top_k::INFO,
     top_k_rows::INFO,
     frontier::INFO,

@@ -177,7 +177,7 @@ macro_rules! judges {
 judges! {
     axpy map zip;
     "primitives":
-        reduce scan segmented_scan scan_by_key histogram sort argsort select partition unique run_length
+        reduce scan segmented_scan scan_by_key histogram sort argsort segmented_sort select partition unique run_length
         reduce_by_key segmented_reduce top_k top_k_rows frontier quadtree adaptive_grid random
         gather scatter lower_bound upper_bound dot nrm2 asum iamax
         adjacent_difference reverse rotate;

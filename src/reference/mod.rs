@@ -146,6 +146,8 @@ mod segmented_reduce;
 #[cfg(feature = "primitives")]
 mod segmented_scan;
 #[cfg(feature = "primitives")]
+mod segmented_sort;
+#[cfg(feature = "primitives")]
 mod select;
 #[cfg(feature = "nn")]
 mod sgd;
@@ -325,6 +327,8 @@ pub use scatter::{scatter, scatter_bound};
 pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
 #[cfg(feature = "primitives")]
 pub use segmented_scan::{segmented_scan, segmented_scan_bound};
+#[cfg(feature = "primitives")]
+pub use segmented_sort::segmented_sort_positions;
 #[cfg(feature = "primitives")]
 pub use select::select;
 #[cfg(feature = "nn")]

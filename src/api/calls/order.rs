@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::primitives::{Argsort, TopKRows};
+use crate::primitives::{Argsort, SegmentedSort, TopKRows};
 use crate::program::Op;
 
 impl Gpu {
@@ -24,6 +24,32 @@ impl Gpu {
     {
         let keys = keys.into();
         self.call::<T, _>(&Argsort::new(keys.len()), &[("keys", keys.untyped())])?.output("indices")
+    }
+
+    /// Sorts the keys of each segment between neighbours among `offsets`, stably, into a new buffer: [`SegmentedSort`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (keys, offsets) = (gpu.upload(&[3u32, 1, 2, 9, 8])?, gpu.upload(&[0u32, 3, 5])?);
+    /// assert_eq!(gpu.segmented_sort(&keys, &offsets)?.read()?, [1, 2, 3, 8, 9]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`SegmentedSort`] and [`Gpu::alloc`].
+    pub fn segmented_sort<'a, T: Element>(
+        &self,
+        keys: impl Into<Slice<'a, T>>,
+        offsets: impl Into<Slice<'a, u32>>,
+    ) -> Result<Buffer<T>>
+    where
+        SegmentedSort: Op<T>,
+    {
+        let (keys, offsets) = (keys.into(), offsets.into());
+        let given = [("keys", keys.untyped()), ("offsets", offsets.untyped())];
+        let op = SegmentedSort::new(keys.len(), offsets.len().saturating_sub(1));
+        self.call::<T, _>(&op, &given)?.output("keys_out")
     }
 
     /// Finds the `k` largest elements of each row of `n` elements, the largest first, and their positions in the row, in
