@@ -23,6 +23,7 @@ fn main() -> Result<()> {
         ("histogram", histogram),
         ("sort", sort),
         ("orders", orders),
+        ("offsets", offsets),
         ("top-k", top_k),
         ("top-k-rows", top_k_rows),
         ("trees", trees),
@@ -597,6 +598,21 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Sums and prefixes of segments of 10 and 1000 elements.
+fn offsets(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    let (x, output) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(n)?);
+    for length in [10, 1000] {
+        let segments = n / length;
+        let offsets: Vec<u32> = (0..=segments).map(|i| (i * length) as u32).collect();
+        let (offsets, results) = (bench.gpu.upload(&offsets)?, bench.gpu.alloc::<f32>(segments)?);
+        let name = format!("{n} of {length}");
+        bench.op::<f32>(&ScanOffsets::new(Sum, n, segments), &name, &[&x, &offsets, &output])?;
+        bench.op::<f32>(&ReduceOffsets::new(Sum, n, segments), &name, &[&x, &offsets, &results])?;
+    }
+    Ok(())
+}
+
 /// Orders of keys, and segments of four lengths and of Zipf's.
 fn orders(bench: &mut Bench) -> Result<()> {
     let n = bench.scale(1 << 26, 1 << 18);
@@ -604,6 +620,9 @@ fn orders(bench: &mut Bench) -> Result<()> {
     let (values, keys_out) = (random(&bench.gpu, n, |b| b)?, bench.gpu.alloc::<u32>(n)?);
     let values_out = bench.gpu.alloc::<u32>(n)?;
     bench.op::<u32>(&Argsort::new(n), n.to_string(), &[&keys, &keys_out])?;
+    bench.op::<u32>(&Shuffle::new(n), n.to_string(), &[&keys, &keys_out])?;
+    let median = bench.gpu.alloc::<u32>(1)?;
+    bench.op::<u32>(&NthElement::new(n, n / 2), format!("median of {n}"), &[&keys, &median])?;
     for length in [10, 100, 1000, 1_000_000, 0] {
         // Segment s of Zipf's lengths has n / (20 s) keys.
         let next = |at: usize, s: usize| at + if length > 0 { length } else { (n / (20 * s)).max(1) };

@@ -88,7 +88,7 @@ fn emit_key(at: u32, keys: u32) -> u32 {
 
 #if VALUES
 #if POSITIONS
-fn load_value(at: u32, end: u32) -> u32 { return position_of(at); }
+#import primitives/argsort_positions
 #else
 fn load_value(at: u32, end: u32) -> u32 { return values_in[min(at, end - 1u)]; }
 #endif

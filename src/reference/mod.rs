@@ -100,6 +100,8 @@ mod mean_pool;
 mod median;
 #[cfg(feature = "primitives")]
 mod nrm2;
+#[cfg(feature = "primitives")]
+mod nth_element;
 mod number;
 #[cfg(feature = "primitives")]
 mod partition;
@@ -124,6 +126,8 @@ mod reduce;
 #[cfg(feature = "primitives")]
 mod reduce_by_key;
 #[cfg(feature = "primitives")]
+mod reduce_offsets;
+#[cfg(feature = "primitives")]
 mod reverse;
 #[cfg(feature = "nn")]
 mod rms_norm;
@@ -140,6 +144,8 @@ mod scan;
 #[cfg(feature = "primitives")]
 mod scan_by_key;
 #[cfg(feature = "primitives")]
+mod scan_offsets;
+#[cfg(feature = "primitives")]
 mod scatter;
 #[cfg(feature = "primitives")]
 mod segmented_reduce;
@@ -151,6 +157,8 @@ mod segmented_sort;
 mod select;
 #[cfg(feature = "nn")]
 mod sgd;
+#[cfg(feature = "primitives")]
+mod shuffle;
 #[cfg(feature = "image")]
 mod sobel;
 #[cfg(feature = "nn")]
@@ -282,6 +290,8 @@ pub use mean_pool::{mean_pool, mean_pool_bound};
 pub use median::median;
 #[cfg(feature = "primitives")]
 pub use nrm2::{nrm2, nrm2_bound};
+#[cfg(feature = "primitives")]
+pub use nth_element::nth_element;
 pub use number::Number;
 #[cfg(feature = "primitives")]
 pub use partition::partition;
@@ -306,6 +316,8 @@ pub use reduce::{reduce, reduce_bound, reduce_with};
 #[cfg(feature = "primitives")]
 pub use reduce_by_key::{reduce_by_key, reduce_by_key_bound};
 #[cfg(feature = "primitives")]
+pub use reduce_offsets::{reduce_offsets, reduce_offsets_bound};
+#[cfg(feature = "primitives")]
 pub use reverse::reverse;
 #[cfg(feature = "nn")]
 pub use rms_norm::{rms_norm, rms_norm_bound};
@@ -322,6 +334,8 @@ pub use scan::{scan, scan_bound, scan_with};
 #[cfg(feature = "primitives")]
 pub use scan_by_key::{scan_by_key, scan_by_key_bound};
 #[cfg(feature = "primitives")]
+pub use scan_offsets::{scan_offsets, scan_offsets_bound};
+#[cfg(feature = "primitives")]
 pub use scatter::{scatter, scatter_bound};
 #[cfg(feature = "primitives")]
 pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
@@ -333,6 +347,8 @@ pub use segmented_sort::segmented_sort_positions;
 pub use select::select;
 #[cfg(feature = "nn")]
 pub use sgd::{sgd, sgd_bound};
+#[cfg(feature = "primitives")]
+pub use shuffle::shuffle;
 #[cfg(feature = "image")]
 pub use sobel::{sobel, sobel_bound};
 #[cfg(feature = "nn")]

@@ -1,9 +1,12 @@
-//! Sorts and selections of the best, by row and by segment.
+//! Orders, selections by row and rank, segments between offsets.
 
+use super::primitives::elements_of;
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
-use crate::primitives::{Argsort, SegmentedSort, TopKRows};
+use crate::primitives::{
+    Argsort, NthElement, ReduceOffsets, Reducer, ScanOffsets, SegmentedSort, Shuffle, TopKRows,
+};
 use crate::program::Op;
 
 impl Gpu {
@@ -50,6 +53,106 @@ impl Gpu {
         let given = [("keys", keys.untyped()), ("offsets", offsets.untyped())];
         let op = SegmentedSort::new(keys.len(), offsets.len().saturating_sub(1));
         self.call::<T, _>(&op, &given)?.output("keys_out")
+    }
+
+    /// Finds the element at `rank` of the sorted input, from 0, in a new buffer of one element: [`NthElement`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// assert_eq!(gpu.nth_element(&gpu.upload(&[3u32, 9, 1, 7, 5])?, 2)?.read()?, [5]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`NthElement`] and [`Gpu::alloc`].
+    pub fn nth_element<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        rank: usize,
+    ) -> Result<Buffer<T>>
+    where
+        NthElement: Op<T>,
+    {
+        let input = input.into();
+        let op = NthElement::new(input.len(), rank);
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.output("output")
+    }
+
+    /// Puts elements in a random order, that of `seed`, in a new buffer: [`Shuffle`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let mut found = gpu.shuffle(&gpu.upload(&[1u8, 2, 3])?, 42)?.read()?;
+    /// found.sort();
+    /// assert_eq!(found, [1, 2, 3]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Shuffle`] and [`Gpu::alloc`].
+    pub fn shuffle<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>, seed: u64) -> Result<Buffer<T>>
+    where
+        Shuffle: Op<T>,
+    {
+        let input = input.into();
+        let op = Shuffle::new(input.len()).seed(seed);
+        self.call::<T, _>(&op, &[("input", input.untyped())])?.output("output")
+    }
+
+    /// Combines the elements of each segment between neighbours among `offsets`, in a new buffer: [`ReduceOffsets`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, offsets) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[0u32, 2, 2, 3])?);
+    /// assert_eq!(gpu.reduce_offsets(&x, &offsets, Sum)?.read()?, [3.0, 0.0, 3.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`ReduceOffsets`] and [`Gpu::alloc`].
+    pub fn reduce_offsets<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        offsets: impl Into<Slice<'a, u32>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let (input, offsets) = (input.into(), offsets.into());
+        let n = elements_of::<T, O>(&op, input.len())?;
+        let given = [("input", input.untyped()), ("offsets", offsets.untyped())];
+        let reduce = ReduceOffsets::new(op, n, offsets.len().saturating_sub(1));
+        self.call::<T, _>(&reduce, &given)?.output("results")
+    }
+
+    /// Scans the elements of each segment between neighbours among `offsets`, in a new buffer: [`ScanOffsets`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::{Gpu, Sum};
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, offsets) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[0u32, 2, 3])?);
+    /// assert_eq!(gpu.scan_offsets(&x, &offsets, Sum)?.read()?, [1.0, 3.0, 3.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`ScanOffsets`] and [`Gpu::alloc`].
+    pub fn scan_offsets<'a, T: Element, O: Reducer<T, Output = T>>(
+        &self,
+        input: impl Into<Slice<'a, T>>,
+        offsets: impl Into<Slice<'a, u32>>,
+        op: O,
+    ) -> Result<Buffer<T>> {
+        let (input, offsets) = (input.into(), offsets.into());
+        let n = elements_of::<T, O>(&op, input.len())?;
+        let given = [("input", input.untyped()), ("offsets", offsets.untyped())];
+        let scan = ScanOffsets::new(op, n, offsets.len().saturating_sub(1));
+        self.call::<T, _>(&scan, &given)?.output("output")
     }
 
     /// Finds the `k` largest elements of each row of `n` elements, the largest first, and their positions in the row, in
