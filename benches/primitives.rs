@@ -621,6 +621,9 @@ fn orders(bench: &mut Bench) -> Result<()> {
     let values_out = bench.gpu.alloc::<u32>(n)?;
     bench.op::<u32>(&Argsort::new(n), n.to_string(), &[&keys, &keys_out])?;
     bench.op::<u32>(&Shuffle::new(n), n.to_string(), &[&keys, &keys_out])?;
+    let (points, cells) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<u32>(64 * 64)?);
+    let op = Histogram2d::new(n, [64, 64], [-1.0; 2], [1.0; 2]);
+    bench.op::<f32>(&op, format!("64x64 of {n}"), &[&points, &points, &cells])?;
     let median = bench.gpu.alloc::<u32>(1)?;
     bench.op::<u32>(&NthElement::new(n, n / 2), format!("median of {n}"), &[&keys, &median])?;
     for length in [10, 100, 1000, 1_000_000, 0] {
@@ -636,8 +639,8 @@ fn orders(bench: &mut Bench) -> Result<()> {
         let (segments, offsets) = (offsets.len() - 1, bench.gpu.upload(&offsets)?);
         let op = SegmentedSort::new(n, segments);
         bench.op::<u32>(&op, format!("{n} {name}"), &[&keys, &offsets, &keys_out])?;
-        let operands: [Operand; 5] = [&keys, &offsets, &values, &keys_out, &values_out];
-        bench.op::<u32>(&op.with_values(), format!("{n} pairs {name}"), &operands)?;
+        let pairs = format!("{n} pairs {name}");
+        bench.op::<u32>(&op.with_values(), pairs, &[&keys, &offsets, &values, &keys_out, &values_out])?;
     }
     Ok(())
 }

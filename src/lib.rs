@@ -52,7 +52,7 @@
 //! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], [`Argsort`], [`SegmentedSort`] |
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
-//! | count elements by bin | [`Histogram`] |
+//! | count elements by bin, or points by bins of two axes | [`Histogram`], [`Histogram2d`] |
 //! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
@@ -270,7 +270,7 @@ pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
-pub use primitives::{Histogram, Partition, Predicate, RunLength, Select, Unique};
+pub use primitives::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 pub use program::When;
@@ -327,7 +327,7 @@ pub mod prelude {
     #[cfg(feature = "dense")]
     pub use crate::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Transpose};
     #[cfg(feature = "primitives")]
-    pub use crate::{Histogram, Partition, Predicate, RunLength, Select, Unique};
+    pub use crate::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 }

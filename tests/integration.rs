@@ -144,6 +144,7 @@ mod primitives {
     mod frontier;
     mod gather;
     mod histogram;
+    mod histogram_2d;
     mod iamax;
     mod lower_bound;
     mod nrm2;

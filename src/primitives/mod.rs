@@ -4,7 +4,7 @@
 //! |---|---|
 //! | one number from an array, or one from each row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
 //! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
-//! | the number of elements in each bin | [`Histogram`] |
+//! | the number of elements in each bin; of points in bins of two axes | [`Histogram`]; [`Histogram2d`] |
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
 //! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
@@ -35,6 +35,7 @@ mod dot;
 mod frontier;
 mod gather;
 mod histogram;
+mod histogram_2d;
 mod iamax;
 mod lookback;
 mod lower_bound;
@@ -80,6 +81,7 @@ pub use frontier::Frontier;
 pub use gather::Gather;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
+pub use histogram_2d::Histogram2d;
 pub use iamax::Iamax;
 pub(crate) use lookback::clear_words;
 pub use lower_bound::LowerBound;
@@ -130,6 +132,7 @@ pub const OPS: &[Operation] = &[
     scan_offsets::INFO,
     reduce_offsets::INFO,
     histogram::INFO,
+    histogram_2d::INFO,
     select::INFO,
     partition::INFO,
     unique::INFO,

@@ -79,6 +79,8 @@ mod grey;
 #[cfg(feature = "primitives")]
 mod histogram;
 #[cfg(feature = "primitives")]
+mod histogram_2d;
+#[cfg(feature = "primitives")]
 mod iamax;
 mod judge;
 #[cfg(feature = "attention")]
@@ -268,6 +270,8 @@ pub use ger::{ger, ger_bound};
 pub use grey::{grey, grey_bound};
 #[cfg(feature = "primitives")]
 pub use histogram::histogram;
+#[cfg(feature = "primitives")]
+pub use histogram_2d::histogram_2d;
 #[cfg(feature = "primitives")]
 pub use iamax::iamax;
 pub use judge::{Wanted, wanted};

@@ -6,7 +6,6 @@ use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::primitives::Reducer;
-use tilework::program::Op;
 use tilework::reference::{Number, reduce_offsets, reduce_offsets_bound, scan_offsets, scan_offsets_bound};
 
 #[track_caller]
@@ -24,7 +23,7 @@ fn near<T: Number>(what: &str, got: &[T], want: &[f64], bound: &[f64]) {
 #[track_caller]
 fn check_scan<T: Sample, O: Reducer<T, Output = T> + Clone>(
     device: &Device,
-    op: O,
+    op: &O,
     x: &[T],
     offsets: &[u32],
     exclusive: bool,
@@ -80,15 +79,15 @@ fn segments_between_offsets_match_the_reference() {
         let n = if device.main { 9001 } else { 1001 };
         for (i, offsets) in all_offsets(n as u32).iter().enumerate() {
             check_reduce(device, Sum, &random.elements::<f32>(n), offsets);
-            check_scan(device, Sum, &random.elements::<u32>(n), offsets, i % 2 == 1);
+            check_scan(device, &Sum, &random.elements::<u32>(n), offsets, i % 2 == 1);
             if device.main {
                 check_reduce(device, Max, &random.elements::<i32>(n), offsets);
                 check_reduce(device, Min, &random.any::<f32>(n), offsets);
-                check_scan(device, Min, &random.elements::<f16>(n), offsets, i % 2 == 0);
+                check_scan(device, &Min, &random.elements::<f16>(n), offsets, i % 2 == 0);
             }
         }
         check_reduce::<f32, _>(device, Min, &[], &[0, 0, 3]);
-        check_scan::<f32, _>(device, Sum, &[], &[0, 0], false);
+        check_scan::<f32, _>(device, &Sum, &[], &[0, 0], false);
     }
 }
 

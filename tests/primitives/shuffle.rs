@@ -14,7 +14,7 @@ where
     Shuffle: Op<T>,
 {
     let (gpu, op) = (&device.gpu, Shuffle::new(n).seed(seed));
-    let x = Random::new(seed as u32).any::<T>(n);
+    let x = Random::new(seed).any::<T>(n);
     let (input, output) = (gpu.upload(&x).unwrap(), gpu.alloc::<T>(n).unwrap());
     let mut rec = gpu.recorder();
     op.plan::<T>(gpu).unwrap().record(&mut rec, &input, &output).unwrap();

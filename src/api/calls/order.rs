@@ -1,11 +1,11 @@
-//! Orders, selections by row and rank, segments between offsets.
+//! Orders, selections by row and rank, segments between offsets, points by bins.
 
 use super::primitives::elements_of;
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    Argsort, NthElement, ReduceOffsets, Reducer, ScanOffsets, SegmentedSort, Shuffle, TopKRows,
+    Argsort, Histogram2d, NthElement, ReduceOffsets, Reducer, ScanOffsets, SegmentedSort, Shuffle, TopKRows,
 };
 use crate::program::Op;
 
@@ -155,8 +155,33 @@ impl Gpu {
         self.call::<T, _>(&scan, &given)?.output("output")
     }
 
-    /// Finds the `k` largest elements of each row of `n` elements, the largest first, and their positions in the row, in
-    /// new buffers: [`TopKRows`].
+    /// Counts points by bins of two axes, in a new buffer: [`Histogram2d`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, y) = (gpu.upload(&[0.1f32, 0.9, 0.2])?, gpu.upload(&[0.3f32, 0.6, 1.0])?);
+    /// assert_eq!(gpu.histogram_2d(&x, &y, [2, 2], [0.0, 0.0], [1.0, 1.0])?.read()?, [1, 1, 0, 1]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Histogram2d`] and [`Gpu::alloc`].
+    pub fn histogram_2d<'a>(
+        &self,
+        x: impl Into<Slice<'a, f32>>,
+        y: impl Into<Slice<'a, f32>>,
+        bins: [usize; 2],
+        lo: [f64; 2],
+        hi: [f64; 2],
+    ) -> Result<Buffer<u32>> {
+        let (x, y) = (x.into(), y.into());
+        let op = Histogram2d::new(x.len(), bins, lo, hi);
+        self.call::<f32, _>(&op, &[("x", x.untyped()), ("y", y.untyped())])?.output("counts")
+    }
+
+    /// Finds the `k` largest elements of each row of `n`, the largest first, and their positions in the row, in new
+    /// buffers: [`TopKRows`].
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
