@@ -10,6 +10,7 @@ use crate::program::{
     Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, kernel_params, lowered_as,
     operands,
 };
+use crate::shader::Spec;
 use crate::shape::index_u32;
 
 /// Finds the element at a rank: `output[0] = sorted(input)[rank]`, without sorting. Rank `n / 2` is the median.
@@ -61,7 +62,7 @@ pub struct NthElement {
 
 const VARIANTS: &[Variant] = &[Variant::portable("radix", "finds the digits of the result by counts")];
 
-kernel_params! { struct NthElementParams { pad: u32 } }
+kernel_params! { struct NthElementParams { flip: u32 } }
 
 impl NthElement {
     /// Finds the element at this rank, from 0, of `n` elements.
@@ -95,9 +96,13 @@ impl NthElement {
         let order = key_spec(dtype, self.largest)?;
         let parts: Vec<_> = word_parts(n as u64, profile).collect();
         let search = kth_number(&mut program, Resource::Operand(0), &parts, &order, k, profile);
-        let kernel = program.kernel(Kernel::of_file("primitives/nth_element", order));
+        let spec = Spec::new().flag("FLOAT", dtype == DType::F32);
+        let kernel = program.kernel(Kernel::of_file("primitives/nth_element", spec));
+        // As `key_spec` converts keys.
+        let sign = if dtype == DType::I32 { 1 << 31 } else { 0 };
+        let flip = if self.largest { u32::MAX } else { 0 } ^ sign;
         let bindings = vec![search, Binding::operand(1, &program.operands)];
-        program.dispatch(kernel, &NthElementParams { pad: 0 }, bindings, Grid::fold(1));
+        program.dispatch(kernel, &NthElementParams { flip }, bindings, Grid::fold(1));
         Ok(program)
     }
 }
