@@ -22,7 +22,10 @@ fn main() -> Result<()> {
         ("compact", compact),
         ("histogram", histogram),
         ("sort", sort),
+        ("orders", orders),
+        ("offsets", offsets),
         ("top-k", top_k),
+        ("top-k-rows", top_k_rows),
         ("trees", trees),
         ("random", random_numbers),
         ("gather", gather),
@@ -595,6 +598,53 @@ fn reduce_by_key(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Sums and prefixes of segments of 10 and 1000 elements.
+fn offsets(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    let (x, output) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(n)?);
+    for length in [10, 1000] {
+        let segments = n / length;
+        let offsets: Vec<u32> = (0..=segments).map(|i| (i * length) as u32).collect();
+        let (offsets, results) = (bench.gpu.upload(&offsets)?, bench.gpu.alloc::<f32>(segments)?);
+        let name = format!("{n} of {length}");
+        bench.op::<f32>(&ScanOffsets::new(Sum, n, segments), &name, &[&x, &offsets, &output])?;
+        bench.op::<f32>(&ReduceOffsets::new(Sum, n, segments), &name, &[&x, &offsets, &results])?;
+    }
+    Ok(())
+}
+
+/// Orders of keys, and segments of four lengths and of Zipf's.
+fn orders(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    let keys = random(&bench.gpu, n, |b| b)?;
+    let (values, keys_out) = (random(&bench.gpu, n, |b| b)?, bench.gpu.alloc::<u32>(n)?);
+    let values_out = bench.gpu.alloc::<u32>(n)?;
+    bench.op::<u32>(&Argsort::new(n), n.to_string(), &[&keys, &keys_out])?;
+    bench.op::<u32>(&Shuffle::new(n), n.to_string(), &[&keys, &keys_out])?;
+    let (points, cells) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<u32>(64 * 64)?);
+    let op = Histogram2d::new(n, [64, 64], [-1.0; 2], [1.0; 2]);
+    bench.op::<f32>(&op, format!("64x64 of {n}"), &[&points, &points, &cells])?;
+    let median = bench.gpu.alloc::<u32>(1)?;
+    bench.op::<u32>(&NthElement::new(n, n / 2), format!("median of {n}"), &[&keys, &median])?;
+    for length in [10, 100, 1000, 1_000_000, 0] {
+        // Segment s of Zipf's lengths has n / (20 s) keys.
+        let next = |at: usize, s: usize| at + if length > 0 { length } else { (n / (20 * s)).max(1) };
+        let mut offsets = vec![0u32];
+        let mut at = 0;
+        while at < n {
+            at = next(at, offsets.len()).min(n);
+            offsets.push(at as u32);
+        }
+        let name = if length > 0 { format!("of {length}") } else { "zipf".to_owned() };
+        let (segments, offsets) = (offsets.len() - 1, bench.gpu.upload(&offsets)?);
+        let op = SegmentedSort::new(n, segments);
+        bench.op::<u32>(&op, format!("{n} {name}"), &[&keys, &offsets, &keys_out])?;
+        let pairs = format!("{n} pairs {name}");
+        bench.op::<u32>(&op.with_values(), pairs, &[&keys, &offsets, &values, &keys_out, &values_out])?;
+    }
+    Ok(())
+}
+
 /// Sizes, values of k, candidates for the policy of chunks, and inputs that are hard on some step.
 fn top_k(bench: &mut Bench) -> Result<()> {
     let gpu = bench.gpu.clone();
@@ -624,6 +674,23 @@ fn top_k(bench: &mut Bench) -> Result<()> {
     let rising: Vec<u32> = (0..n as u32).collect();
     let rising = gpu.upload(&rising)?;
     one_top_k(bench, &TopK::new(n, 100), &rising, 100, format!("100 of {n} rising"))
+}
+
+/// Rows of random logits, of rising ones, and values of k.
+fn top_k_rows(bench: &mut Bench) -> Result<()> {
+    let (rows, n) = bench.scale((4096, 50_257), (16, 5_025));
+    let x = random(&bench.gpu, rows * n, centred)?;
+    let rising: Vec<f32> = (0..rows * n).map(|i| (i % n) as f32).collect();
+    let rising = bench.gpu.upload(&rising)?;
+    for k in [1, 10, 50, 256, 1000] {
+        let (values, indices) = (bench.gpu.alloc::<f32>(rows * k)?, bench.gpu.alloc::<u32>(rows * k)?);
+        let op = TopKRows::new([rows, n], k);
+        bench.op::<f32>(&op, format!("{k} of {rows}x{n}"), &[&x, &values, &indices])?;
+        if k == 50 {
+            bench.op::<f32>(&op, format!("{k} of {rows}x{n} rising"), &[&rising, &values, &indices])?;
+        }
+    }
+    Ok(())
 }
 
 /// Measures a selection of the largest.

@@ -47,13 +47,13 @@
 //! | **arrays** | |
 //! | apply a function to each element, or to two arrays | [`Map`], [`Zip`], [`Axpy`]; your own function is a line of WGSL: [`MapFn::custom`] |
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
-//! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`] |
-//! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`] |
-//! | sort keys, alone or with values | [`RadixSort`] |
-//! | find the k largest or smallest | [`TopK`] |
+//! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`], [`ReduceOffsets`] |
+//! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
+//! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], [`Argsort`], [`SegmentedSort`] |
+//! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
-//! | count elements by bin | [`Histogram`] |
-//! | make random numbers | [`Random`] |
+//! | count elements by bin, or points by bins of two axes | [`Histogram`], [`Histogram2d`] |
+//! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
@@ -266,13 +266,15 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
+pub use primitives::{Argsort, NthElement, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+#[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
-pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
+pub use primitives::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
 #[cfg(feature = "primitives")]
-pub use primitives::{ReduceByKey, SegmentedReduce};
+pub use primitives::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 pub use program::When;
 #[cfg(feature = "quantize")]
 pub use quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
@@ -304,6 +306,8 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
+    pub use crate::{Argsort, NthElement, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+    #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
@@ -327,11 +331,9 @@ pub mod prelude {
         Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syrk, Transpose, Trmm, Trsm,
     };
     #[cfg(feature = "primitives")]
-    pub use crate::{Histogram, RadixSort, TopK};
+    pub use crate::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
     #[cfg(feature = "primitives")]
-    pub use crate::{Partition, Predicate, RunLength, Select, Unique};
-    #[cfg(feature = "primitives")]
-    pub use crate::{ReduceByKey, SegmentedReduce};
+    pub use crate::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 }
 
 #[doc = include_str!("../README.md")]

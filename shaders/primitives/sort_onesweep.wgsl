@@ -19,8 +19,14 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> posts: array<atomic<u32>>;
 @group(0) @binding(5) var<storage, read_write> next_posts: array<u32>;
 #if VALUES
+#if POSITIONS
+@group(0) @binding(6) var<storage, read_write> values_out: array<u32>;
+
+fn position_of(at: u32) -> u32 { return at; }
+#else
 @group(0) @binding(6) var<storage, read> values_in: array<u32>;
 @group(0) @binding(7) var<storage, read_write> values_out: array<u32>;
+#endif
 #endif
 
 const OWN: u32 = 0x40000000u;

@@ -8,10 +8,16 @@
 @group(0) @binding(3) var<storage, read> counts: array<u32>;
 @group(0) @binding(4) var<storage, read> totals: array<u32>;
 #if VALUES
+#if POSITIONS
+@group(0) @binding(5) var<storage, read_write> values_out: array<u32>;
+
+fn position_of(at: u32) -> u32 { return params.first + at; }
+#else
 @group(0) @binding(5) var<storage, read> values_in: array<u32>;
 @group(0) @binding(6) var<storage, read_write> values_out: array<u32>;
 #if COUNTED
 @group(0) @binding(7) var<storage, read> count: array<u32>;
+#endif
 #endif
 #else
 #if COUNTED

@@ -1,7 +1,8 @@
 // Sorts a tile of keys in a workgroup: ranks them by digit, orders them in workgroup memory and writes them from there,
 // so that neighbours are written together. This file handles one key; the slot `steps` has the steps over
 // ITEMS_PER_THREAD of them, unrolled or in loops.
-// Requires claim_digit and store_key of its importer: the destination of digits.
+// Requires claim_digit and store_key of its importer: the destination of digits. With POSITIONS, which needs
+// position_of, the values are the positions of the keys.
 #import primitives/sort_key
 #import primitives/sort_masks as ranks
 
@@ -86,7 +87,11 @@ fn emit_key(at: u32, keys: u32) -> u32 {
 }
 
 #if VALUES
+#if POSITIONS
+#import primitives/argsort_positions
+#else
 fn load_value(at: u32, end: u32) -> u32 { return values_in[min(at, end - 1u)]; }
+#endif
 
 fn place_value(value: u32, at: u32) { atomicStore(&wg_words[at], value); }
 

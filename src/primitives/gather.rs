@@ -99,7 +99,7 @@ impl Gather {
 
     crate::program::variants!(variant);
 
-    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { rows, n, indices, .. } = *self;
         let len = elements("gather", "table", &[rows, n])?;
         let output = elements("gather", "output", &[indices, n])?;

@@ -4,6 +4,7 @@ mod bins;
 mod lowering;
 mod policy;
 
+pub(super) use self::bins::Rule;
 use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};

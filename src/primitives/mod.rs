@@ -4,21 +4,22 @@
 //! |---|---|
 //! | one number from an array, or one from each row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
 //! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
-//! | the number of elements in each bin | [`Histogram`] |
+//! | the number of elements in each bin; of points in bins of two axes | [`Histogram`]; [`Histogram2d`] |
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
 //! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
-//! | prefixes that restart at flags, or where a key changes | [`SegmentedScan`], [`ScanByKey`] |
+//! | prefixes that restart at flags, where a key changes, or at offsets | [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
 //! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
-//! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
-//! | keys in order, alone or with values | [`RadixSort`] |
-//! | the `k` largest or smallest elements and their positions | [`TopK`] |
+//! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`], between offsets [`ReduceOffsets`] |
+//! | keys in order, alone or with values; the order itself | [`RadixSort`]; [`Argsort`] |
+//! | the keys of each segment in order | [`SegmentedSort`] |
+//! | the `k` largest or smallest elements and their positions | [`TopK`]; of each row [`TopKRows`]; the element at a rank [`NthElement`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
-//! | random numbers | [`Random`] with a [`Distribution`] |
+//! | random numbers; a random order | [`Random`] with a [`Distribution`]; [`Shuffle`] |
 //! | work lists, level by level, without a count on the host | [`Frontier`] |
 //! | a tree over points, or a grid that is fine where a field varies | [`Quadtree`], [`AdaptiveGrid`] |
 //!
@@ -27,43 +28,52 @@
 
 mod adaptive_grid;
 mod adjacent_difference;
+mod argsort;
 mod asum;
 mod compact;
 mod dot;
 mod frontier;
 mod gather;
 mod histogram;
+mod histogram_2d;
 mod iamax;
 mod lookback;
 mod lower_bound;
 mod made;
 mod nrm2;
+mod nth_element;
 mod operator;
 mod partition;
 mod quadtree;
 mod random;
 mod reduce;
 mod reduce_by_key;
+mod reduce_offsets;
 mod reverse;
 mod rotate;
 mod run_length;
 mod runs;
 mod scan;
 mod scan_by_key;
+mod scan_offsets;
 mod scatter;
 mod search;
 mod segmented_reduce;
 mod segmented_scan;
+mod segmented_sort;
 mod select;
+mod shuffle;
 mod sort;
 mod state;
 mod top_k;
+mod top_k_rows;
 mod unique;
 mod upper_bound;
 mod vectors;
 
 pub use adaptive_grid::AdaptiveGrid;
 pub use adjacent_difference::AdjacentDifference;
+pub use argsort::Argsort;
 pub use asum::Asum;
 pub use compact::Predicate;
 pub use dot::Dot;
@@ -71,10 +81,12 @@ pub use frontier::Frontier;
 pub use gather::Gather;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
+pub use histogram_2d::Histogram2d;
 pub use iamax::Iamax;
 pub(crate) use lookback::clear_words;
 pub use lower_bound::LowerBound;
 pub use nrm2::Nrm2;
+pub use nth_element::NthElement;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::Partition;
 pub use quadtree::Quadtree;
@@ -82,19 +94,24 @@ pub(crate) use random::poisson_table;
 pub use random::{Distribution, Random};
 pub use reduce::Reduce;
 pub use reduce_by_key::ReduceByKey;
+pub use reduce_offsets::ReduceOffsets;
 pub use reverse::Reverse;
 pub use rotate::Rotate;
 pub use run_length::RunLength;
 pub use scan::Scan;
 pub use scan_by_key::ScanByKey;
+pub use scan_offsets::ScanOffsets;
 pub use scatter::{Scatter, ScatterOp};
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
+pub use segmented_sort::SegmentedSort;
 pub use select::Select;
+pub use shuffle::Shuffle;
 pub use sort::RadixSort;
 pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 pub use top_k::TopK;
+pub use top_k_rows::TopKRows;
 pub use unique::Unique;
 pub use upper_bound::UpperBound;
 
@@ -112,7 +129,10 @@ pub const OPS: &[Operation] = &[
     scan::INFO,
     segmented_scan::INFO,
     scan_by_key::INFO,
+    scan_offsets::INFO,
+    reduce_offsets::INFO,
     histogram::INFO,
+    histogram_2d::INFO,
     select::INFO,
     partition::INFO,
     unique::INFO,
@@ -120,11 +140,16 @@ pub const OPS: &[Operation] = &[
     reduce_by_key::INFO,
     segmented_reduce::INFO,
     sort::INFO,
+    argsort::INFO,
+    segmented_sort::INFO,
     top_k::INFO,
+    top_k_rows::INFO,
+    nth_element::INFO,
     frontier::INFO,
     quadtree::INFO,
     adaptive_grid::INFO,
     random::INFO,
+    shuffle::INFO,
     gather::INFO,
     scatter::INFO,
     lower_bound::INFO,

@@ -81,7 +81,7 @@ pub struct RadixSort {
     form: SortForm,
 }
 
-const VARIANTS: &[Variant] = &[
+pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("counting", "each pass counts digits, scans the counts and scatters"),
     Variant::subgroups(
         "onesweep",
@@ -162,6 +162,12 @@ impl RadixSort {
     }
 
     super::lookback::leave_out_posts!(leave_out);
+
+    /// Lowers the sort with the positions of the keys as values and `indices` as the only output.
+    pub(super) fn positions(mut self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        (self.form.values, self.form.positions) = (true, true);
+        SortLowering::new(&self, self.form, dtype, profile)?.run()
+    }
 }
 
 operands! {
@@ -188,6 +194,15 @@ struct SortForm {
     values: bool,
     in_place: bool,
     counted: bool,
+    /// Values are the positions of the keys, and the only output.
+    positions: bool,
+}
+
+impl SortForm {
+    /// The op's name.
+    fn op(self) -> &'static str {
+        if self.positions { super::argsort::INFO.name } else { INFO.name }
+    }
 }
 
 /// Returns the spec by which `sort_key.wgsl` converts a key to an unsigned number.
@@ -226,7 +241,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
+pub(super) const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
 const TILE: Setting = Setting::text("tile", "THREADS,KEYS", "");
 
 fn make(asked: &mut Asked<'_>) -> Result<program::Form> {

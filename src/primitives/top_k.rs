@@ -125,7 +125,7 @@ kernel_params! { struct PickParams { k: u32, shift: u32 } }
 kernel_params! { struct TopKTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32 } }
 kernel_params! { struct TopKScanParams { first: u32, len: u32, rows: u32 } }
 kernel_params! { struct GatherParams { n: u32, first: u32, len: u32, count: u32 } }
-kernel_params! { struct PlaceParams { first: u32, len: u32 } }
+kernel_params! { pub(super) struct PlaceParams { first: u32, len: u32 } }
 kernel_params! { struct FrontParams { len: u32 } }
 
 /// Maximum of elements that one workgroup puts in order.
@@ -350,7 +350,7 @@ impl<'a> TopKLowering<'a> {
 
     /// Splits `n` words into parts that each fit one binding and begin at multiples of the largest chunk and of a tile.
     fn parts(&self, n: u64) -> impl Iterator<Item = BoundChunk> + use<> {
-        BoundChunk::full(n, (self.profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
+        word_parts(n, self.profile)
     }
 
     /// Binds a part of the input as vec4, which leaves out up to three elements.
@@ -455,25 +455,8 @@ impl<'a> TopKLowering<'a> {
     /// Finds the k-th best key by its digits, and collects all keys at least as good, in order of position.
     fn select(&mut self, from: &Selection) {
         let parts: Vec<_> = self.parts(from.len).collect();
-        let bins = self.program.scratch(4 * BINS);
-        let search = self.program.scratch(8);
-        let pick = |entry| Kernel::library("primitives/top_k_pick", entry, Spec::new());
-        let [begin, pick] =
-            ["top_k_pick_begin", "top_k_pick_digit"].map(|entry| self.program.kernel(pick(entry)));
-        let digits = Kernel::library("primitives/top_k_digits", "top_k_digits", from.order.clone());
-        let digits = self.program.kernel(digits);
         let k = self.k as u32;
-        self.program.dispatch(begin, &PickParams { k, shift: 0 }, vec![bins, search], Grid::fold(1));
-        for (shift, found) in DIGITS {
-            for &part in &parts {
-                let workgroups = part.count.div_ceil(16 * THREADS).min(self.policy.readers);
-                let params =
-                    DigitParams { n: part.count as u32, workgroups: workgroups as u32, shift, found };
-                let bindings = vec![part.of(from.keys, 4), search, bins];
-                self.program.dispatch(digits, &params, bindings, Grid::fold(workgroups));
-            }
-            self.program.dispatch(pick, &PickParams { k, shift }, vec![bins, search], Grid::fold(1));
-        }
+        let search = kth_number(&mut self.program, from.keys, &parts, &from.order, k, self.profile);
         let all_tiles = from.len.div_ceil(TILE);
         let (counts, totals) = (self.program.scratch(8 * all_tiles), self.program.scratch(8));
         let tally = Kernel::library("primitives/top_k_tally", "top_k_tally", from.order.clone());
@@ -525,6 +508,38 @@ impl<'a> TopKLowering<'a> {
             self.program.dispatch(copy, &params, bindings, Grid::fold(part.count.div_ceil(THREADS)));
         }
     }
+}
+
+/// Splits `n` words into parts that each fit one binding and begin at multiples of the largest chunk and of a tile.
+pub(super) fn word_parts(n: u64, profile: &DeviceProfile) -> impl Iterator<Item = BoundChunk> + use<> {
+    BoundChunk::full(n, (profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
+}
+
+/// Finds the number of the k-th best key by its digits, and its rank among equal ones.
+pub(super) fn kth_number(
+    program: &mut Program,
+    keys: Resource,
+    parts: &[BoundChunk],
+    order: &Spec,
+    k: u32,
+    profile: &DeviceProfile,
+) -> Binding {
+    let (bins, search) = (program.scratch(4 * BINS), program.scratch(8));
+    let readers = policy(profile, false).readers;
+    let pick = |entry| Kernel::library("primitives/top_k_pick", entry, Spec::new());
+    let [begin, pick] = ["top_k_pick_begin", "top_k_pick_digit"].map(|entry| program.kernel(pick(entry)));
+    let digits = program.kernel(Kernel::of_file("primitives/top_k_digits", order.clone()));
+    program.dispatch(begin, &PickParams { k, shift: 0 }, vec![bins, search], Grid::fold(1));
+    for (shift, found) in DIGITS {
+        for part in parts {
+            let workgroups = part.count.div_ceil(16 * THREADS).min(readers);
+            let params = DigitParams { n: part.count as u32, workgroups: workgroups as u32, shift, found };
+            let bindings = vec![part.of(keys, 4), search, bins];
+            program.dispatch(digits, &params, bindings, Grid::fold(workgroups));
+        }
+        program.dispatch(pick, &PickParams { k, shift }, vec![bins, search], Grid::fold(1));
+    }
+    search
 }
 
 pub(super) const INFO: Operation = Operation {

@@ -36,12 +36,7 @@ pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
         Edges::Range(lo, hi) => (*lo, *hi),
     };
     if T::DTYPE.is_float() || lo.fract() != 0.0 || hi.fract() != 0.0 {
-        let step = (hi - lo) / bins as f64;
-        let mut edges: Vec<f64> = (0..bins).map(|i| i as f64 * step + lo).collect();
-        edges.push(hi);
-        if T::DTYPE.is_float() {
-            edges.iter_mut().for_each(|e| *e = f64::from(*e as f32));
-        }
+        let edges = if T::DTYPE.is_float() { float_edges(lo, hi, bins) } else { equal_edges(lo, hi, bins) };
         count(&edges, input, &mut counts);
         return Ok(counts);
     }
@@ -54,13 +49,26 @@ pub fn histogram<T: Number>(desc: &Histogram, input: &[T]) -> Result<Vec<u32>> {
     Ok(counts)
 }
 
+/// Edges of bins of equal width.
+fn equal_edges(lo: f64, hi: f64, bins: usize) -> Vec<f64> {
+    let step = (hi - lo) / bins as f64;
+    (0..bins).map(|i| i as f64 * step + lo).chain([hi]).collect()
+}
+
+/// Edges of bins of equal width, rounded to f32.
+pub(super) fn float_edges(lo: f64, hi: f64, bins: usize) -> Vec<f64> {
+    equal_edges(lo, hi, bins).into_iter().map(|edge| f64::from(edge as f32)).collect()
+}
+
+/// The bin of a number between edges that do not decrease, if it is in one.
+pub(super) fn bin_between(edges: &[f64], x: f64) -> Option<usize> {
+    let bins = edges.len() - 1;
+    (edges[0]..=edges[bins]).contains(&x).then(|| edges[..bins].partition_point(|e| *e <= x) - 1)
+}
+
 /// Counts between edges that do not decrease.
 fn count<T: Number>(edges: &[f64], input: &[T], counts: &mut [u32]) {
-    let bins = counts.len();
-    for x in input.iter().map(|x| x.to_f64()).filter(|x| (edges[0]..=edges[bins]).contains(x)) {
-        let bin = edges[..bins].partition_point(|e| *e <= x) - 1;
-        counts[bin] += 1;
-    }
+    input.iter().filter_map(|x| bin_between(edges, x.to_f64())).for_each(|bin| counts[bin] += 1);
 }
 
 #[cfg(test)]

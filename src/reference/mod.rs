@@ -12,6 +12,8 @@ mod adaptive_grid;
 #[cfg(feature = "primitives")]
 mod adjacent_difference;
 #[cfg(feature = "primitives")]
+mod argsort;
+#[cfg(feature = "primitives")]
 mod asum;
 #[cfg(feature = "attention")]
 mod attention;
@@ -77,6 +79,8 @@ mod grey;
 #[cfg(feature = "primitives")]
 mod histogram;
 #[cfg(feature = "primitives")]
+mod histogram_2d;
+#[cfg(feature = "primitives")]
 mod iamax;
 mod judge;
 #[cfg(feature = "attention")]
@@ -98,6 +102,8 @@ mod mean_pool;
 mod median;
 #[cfg(feature = "primitives")]
 mod nrm2;
+#[cfg(feature = "primitives")]
+mod nth_element;
 mod number;
 #[cfg(feature = "primitives")]
 mod partition;
@@ -122,6 +128,8 @@ mod reduce;
 #[cfg(feature = "primitives")]
 mod reduce_by_key;
 #[cfg(feature = "primitives")]
+mod reduce_offsets;
+#[cfg(feature = "primitives")]
 mod reverse;
 #[cfg(feature = "nn")]
 mod rms_norm;
@@ -138,15 +146,21 @@ mod scan;
 #[cfg(feature = "primitives")]
 mod scan_by_key;
 #[cfg(feature = "primitives")]
+mod scan_offsets;
+#[cfg(feature = "primitives")]
 mod scatter;
 #[cfg(feature = "primitives")]
 mod segmented_reduce;
 #[cfg(feature = "primitives")]
 mod segmented_scan;
 #[cfg(feature = "primitives")]
+mod segmented_sort;
+#[cfg(feature = "primitives")]
 mod select;
 #[cfg(feature = "nn")]
 mod sgd;
+#[cfg(feature = "primitives")]
+mod shuffle;
 #[cfg(feature = "image")]
 mod sobel;
 #[cfg(feature = "nn")]
@@ -173,6 +187,8 @@ mod symm;
 mod syrk;
 #[cfg(feature = "primitives")]
 mod top_k;
+#[cfg(feature = "primitives")]
+mod top_k_rows;
 #[cfg(feature = "dense")]
 mod transpose;
 #[cfg(feature = "dense")]
@@ -263,6 +279,8 @@ pub use grey::{grey, grey_bound};
 #[cfg(feature = "primitives")]
 pub use histogram::histogram;
 #[cfg(feature = "primitives")]
+pub use histogram_2d::histogram_2d;
+#[cfg(feature = "primitives")]
 pub use iamax::iamax;
 pub use judge::{Wanted, wanted};
 #[cfg(feature = "attention")]
@@ -284,6 +302,8 @@ pub use mean_pool::{mean_pool, mean_pool_bound};
 pub use median::median;
 #[cfg(feature = "primitives")]
 pub use nrm2::{nrm2, nrm2_bound};
+#[cfg(feature = "primitives")]
+pub use nth_element::nth_element;
 pub use number::Number;
 #[cfg(feature = "primitives")]
 pub use partition::partition;
@@ -308,6 +328,8 @@ pub use reduce::{reduce, reduce_bound, reduce_with};
 #[cfg(feature = "primitives")]
 pub use reduce_by_key::{reduce_by_key, reduce_by_key_bound};
 #[cfg(feature = "primitives")]
+pub use reduce_offsets::{reduce_offsets, reduce_offsets_bound};
+#[cfg(feature = "primitives")]
 pub use reverse::reverse;
 #[cfg(feature = "nn")]
 pub use rms_norm::{rms_norm, rms_norm_bound};
@@ -324,15 +346,21 @@ pub use scan::{scan, scan_bound, scan_with};
 #[cfg(feature = "primitives")]
 pub use scan_by_key::{scan_by_key, scan_by_key_bound};
 #[cfg(feature = "primitives")]
+pub use scan_offsets::{scan_offsets, scan_offsets_bound};
+#[cfg(feature = "primitives")]
 pub use scatter::{scatter, scatter_bound};
 #[cfg(feature = "primitives")]
 pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
 #[cfg(feature = "primitives")]
 pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 #[cfg(feature = "primitives")]
+pub use segmented_sort::segmented_sort_positions;
+#[cfg(feature = "primitives")]
 pub use select::select;
 #[cfg(feature = "nn")]
 pub use sgd::{sgd, sgd_bound};
+#[cfg(feature = "primitives")]
+pub use shuffle::shuffle;
 #[cfg(feature = "image")]
 pub use sobel::{sobel, sobel_bound};
 #[cfg(feature = "nn")]
@@ -357,6 +385,8 @@ pub use symm::{symm, symm_bound};
 pub use syrk::{syrk, syrk_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
+#[cfg(feature = "primitives")]
+pub use top_k_rows::top_k_rows;
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
 #[cfg(feature = "dense")]

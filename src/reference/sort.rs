@@ -8,25 +8,27 @@ use crate::program::Form;
 use std::ops::Range;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let settings = settings(form)?;
-    let bits = if settings.has("bits") { settings.numbers("bits", "BEGIN,END")? } else { [0, 32] };
-    if bits[0] > bits[1] || bits[1] > 32 {
-        return Err(err!(
-            InvalidArgument,
-            "reference sort: bits {} to {} are outside the keys",
-            bits[0],
-            bits[1]
-        ));
-    }
+    let (settings, bits) = (settings(form)?, bits_asked(form)?);
     by_input!(form, 0, [f32, i32, u32], T => {
         let keys = input::<T>(form, 0)?;
-        let places = sort_positions(&keys[..there(form, keys.len())?], settings.has("descending"), bits[0]..bits[1]);
+        let there = there(form, keys.len())?;
+        let places = sort_positions(&keys[..there], settings.has("descending"), bits);
         let mut all = vec![moved(form, keys, &places)?];
         if form.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
             all.push(moved(form, input::<u32>(form, 1)?, &places)?);
         }
         Ok(all)
     })
+}
+
+/// Returns the bits that the option `bits` names, or all.
+pub(super) fn bits_asked(form: &Form) -> Result<Range<u32>> {
+    let settings = settings(form)?;
+    let [begin, end] = if settings.has("bits") { settings.numbers("bits", "BEGIN,END")? } else { [0, 32] };
+    if begin > end || end > 32 {
+        return Err(err!(InvalidArgument, "reference sort: bits {begin} to {end} are outside the keys"));
+    }
+    Ok(begin..end)
 }
 
 /// Returns the wanted contents of an operand whose first elements come from `places`. In place, the others stay.

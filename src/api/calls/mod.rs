@@ -12,6 +12,8 @@ mod image;
 #[cfg(feature = "nn")]
 mod nn;
 #[cfg(feature = "primitives")]
+mod order;
+#[cfg(feature = "primitives")]
 mod primitives;
 #[cfg(feature = "quantize")]
 mod quantize;

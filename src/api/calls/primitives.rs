@@ -10,7 +10,7 @@ use crate::primitives::{
 use crate::program::Op;
 
 /// Elements of an operator among `len` numbers. A rest fails when the operands are compared with the program's.
-fn elements_of<T: Element, O: Reducer<T>>(op: &O, len: usize) -> Result<usize> {
+pub(super) fn elements_of<T: Element, O: Reducer<T>>(op: &O, len: usize) -> Result<usize> {
     Ok(len / Monoid::new(&op.operator(), T::DTYPE)?.inputs())
 }
 

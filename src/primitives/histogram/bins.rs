@@ -16,12 +16,12 @@ pub(super) enum Mode {
 
 /// The bins as keys: u32 in the order of the elements.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rule {
+pub(in crate::primitives) struct Rule {
     pub(super) mode: Mode,
     /// Key of the lowest value that counts.
-    pub(super) least: u32,
+    pub(in crate::primitives) least: u32,
     /// Distance from there to the key of the highest value that counts.
-    pub(super) span: u32,
+    pub(in crate::primitives) span: u32,
     /// Distance from the first edge to the lowest value that counts.
     pub(super) bias: u32,
     pub(super) shift: u32,
@@ -29,7 +29,7 @@ pub(super) struct Rule {
     pub(super) scale: f32,
     pub(super) margin: f32,
     /// Key of the lowest value of each bin that a value can fall into. Empty for `Mode::Shift`.
-    pub(super) table: Vec<u32>,
+    pub(in crate::primitives) table: Vec<u32>,
 }
 
 /// Returns the least and greatest whole number of a type, and the offset from a number to its key; `None` for floats.
@@ -79,7 +79,7 @@ fn highest_key(e: f64, dtype: DType) -> Option<u32> {
 
 impl Rule {
     /// Returns `None` if no value of the type lies in any bin.
-    pub(super) fn of(desc: &Histogram, dtype: DType) -> Option<Self> {
+    pub(in crate::primitives) fn of(desc: &Histogram, dtype: DType) -> Option<Self> {
         let bins = desc.bins;
         match &desc.edges {
             Edges::Default => Self::range(0.0, bins as f64, bins, dtype, bins as f64 - 1.0),

@@ -77,10 +77,11 @@ impl<'a> SortLowering<'a> {
         let key_size = dtype.size() as u64;
         let width = 8 * key_size as u32;
         let bits = desc.bits.clone().unwrap_or(0..width);
+        let op = form.op();
         if bits.start > bits.end || bits.end > width {
             return Err(err!(
                 InvalidArgument,
-                "sort: bits {} to {} of keys of {dtype}; begin must not be above end, nor end above {width}, the bits of a key",
+                "{op}: bits {} to {} of keys of {dtype}; begin must not be above end, nor end above {width}, the bits of a key",
                 bits.start,
                 bits.end
             ));
@@ -92,7 +93,7 @@ impl<'a> SortLowering<'a> {
         }
         let sweeps = check_sweep(desc, dtype, &policy, profile);
         let (variant, decision) =
-            choose("sort", &desc.variant, RadixSort::variants(), profile, || match &sweeps {
+            choose(op, &desc.variant, RadixSort::variants(), profile, || match &sweeps {
                 Ok(()) if profile.quirks.serial_workgroups => ("counting", "faster on processors".into()),
                 Ok(()) => ("onesweep", "reads and writes once a pass".into()),
                 Err(_) if !profile.features.subgroups => {
@@ -107,23 +108,25 @@ impl<'a> SortLowering<'a> {
             "onesweep" => sweeps.map(|()| SortWay::Onesweep)?,
             _ => SortWay::Counting,
         };
-        let mut program = Program::new("sort", decision);
+        let mut program = Program::new(op, decision);
         let operand = |name, dtype, access| Operand { name, dtype, len: desc.n, access };
         let input = if form.in_place { Access::ReadWrite } else { Access::Read };
         program.operands.push(operand("keys", dtype, input));
-        if form.values {
+        if form.values && !form.positions {
             program.operands.push(operand("values", DType::U32, input));
         }
         if form.counted {
             program.operands.push(Operand { len: 1, ..operand("length", DType::U32, Access::Read) });
         }
-        if !form.in_place {
+        if form.positions {
+            program.operands.push(operand("indices", DType::U32, Access::Write));
+        } else if !form.in_place {
             program.operands.push(operand("keys_out", dtype, Access::Write));
             if form.values {
                 program.operands.push(operand("values_out", DType::U32, Access::Write));
             }
         }
-        profile.check_buffers("sort", &program.operands, "sort chunks and merge them")?;
+        profile.check_buffers(op, &program.operands, "sort chunks and merge them")?;
         // In place, the number of passes is even, so keys end where they began.
         let fewest = (bits.end - bits.start).div_ceil(8).max(1);
         let passes = if form.in_place { fewest.next_multiple_of(2) } else { fewest };
@@ -154,7 +157,14 @@ impl<'a> SortLowering<'a> {
             return Ok(self.program);
         }
         let input = self.operands("keys", "values");
-        let output = if self.form.in_place { input } else { self.operands("keys_out", "values_out") };
+        let output = if self.form.positions {
+            let keys = self.program.scratch(self.n * self.key_size).resource;
+            SortItems { keys, ..self.operands("keys", "indices") }
+        } else if self.form.in_place {
+            input
+        } else {
+            self.operands("keys_out", "values_out")
+        };
         // Passes alternate between the output and scratch, and end in the output.
         let spare = if self.passes > 1 { Some(self.spare()) } else { None };
         let targets = (0..self.passes).map(|pass| {
@@ -207,13 +217,15 @@ impl<'a> SortLowering<'a> {
         self.program.kernel(Kernel::library("primitives/sort_scan", "sort_scan", spec))
     }
 
-    /// Adds the kernel that moves a tile of keys, with the steps of a thread unrolled or in loops.
+    /// Adds the kernel that moves a tile of keys, with the steps of a thread unrolled or in loops. Its values are those
+    /// at hand, or the positions of the keys.
     fn tile_kernel(
         &mut self,
         file: &'static str,
         entry: &'static str,
         (workgroup_size, items): (u32, u32),
         spec: Spec,
+        positions: bool,
     ) -> usize {
         let steps =
             if self.policy.written_out { "primitives/sort_steps" } else { "primitives/sort_steps_loop" };
@@ -221,6 +233,7 @@ impl<'a> SortLowering<'a> {
             .constant("WORKGROUP_SIZE", workgroup_size)
             .constant("ITEMS_PER_THREAD", items)
             .flag("VALUES", self.form.values)
+            .flag("POSITIONS", positions)
             .slot("steps", Fragment::Library(steps));
         self.program.kernel(Kernel::library(file, entry, spec))
     }
@@ -239,7 +252,7 @@ impl<'a> SortLowering<'a> {
         let counts = self.program.scratch(4 * RADIX * all_blocks);
         let totals = self.program.scratch(4 * RADIX);
         let what = format_args!("the counts of {} keys", self.n);
-        self.profile.check_scratch("sort", what, counts.size, "sort chunks and merge them")?;
+        self.profile.check_scratch(self.form.op(), what, counts.size, "sort chunks and merge them")?;
         let spec = self.spec.clone().flag("COUNTED", self.form.counted);
         let count = self.program.kernel(Kernel::library(
             "primitives/sort_count",
@@ -248,10 +261,12 @@ impl<'a> SortLowering<'a> {
         ));
         let scan = self.scan_kernel();
         let spec = spec.constant("ROW", tile.0.min(32));
-        let scatter = self.tile_kernel("primitives/sort_scatter", "sort_scatter", tile, spec);
         let counted = self.length_binding();
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
+            let positions = self.form.values && from.values.is_none();
+            let file = "primitives/sort_scatter";
+            let scatter = self.tile_kernel(file, "sort_scatter", tile, spec.clone(), positions);
             let params = |part: &BoundChunk, first_block: u64, window: &BoundChunk| BlockParams {
                 n: part.count as u32,
                 first: part.first as u32,
@@ -316,7 +331,6 @@ impl<'a> SortLowering<'a> {
         if self.leave_out > 0 {
             sweep_spec = sweep_spec.flag("LEAVE_OUT", true).constant("ONE_IN", self.leave_out);
         }
-        let sweep = self.tile_kernel("primitives/sort_onesweep", "sort_onesweep", tile, sweep_spec);
         let params = |workgroups: u64| HistogramParams {
             n: self.n as u32,
             workgroups: workgroups as u32,
@@ -341,6 +355,9 @@ impl<'a> SortLowering<'a> {
         let grid = Grid::Direct([tiles.div_ceil(lines) as u32, lines as u32, 1]);
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
+            let positions = self.form.values && from.values.is_none();
+            let file = "primitives/sort_onesweep";
+            let sweep = self.tile_kernel(file, "sort_onesweep", tile, sweep_spec.clone(), positions);
             let [mine, next] = if pass % 2 == 0 { posts } else { [posts[1], posts[0]] };
             let keys = [self.key_binding(from, all), self.key_binding(to, all)];
             let values = [self.value_binding(from, all), self.value_binding(to, all)];

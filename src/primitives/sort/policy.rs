@@ -86,18 +86,18 @@ pub(super) fn check_sweep(
     policy: &SortPolicy,
     profile: &DeviceProfile,
 ) -> Result<()> {
-    let key_size = dtype.size() as u64;
+    let (op, key_size) = (desc.form.op(), dtype.size() as u64);
     let limits = &profile.limits;
     let largest = limits.max_storage_binding.min(MAX_SWEEP * 4);
     let bytes = (desc.n as u64).saturating_mul(key_size);
     // Bytes of the counts that tiles post.
     let posts = sweep_tiles(desc.n as u64, policy.sweep_tile).saturating_mul(4 * RADIX);
     if !profile.features.subgroups {
-        Err(err!(Unsupported, "sort: no subgroup operations"))
+        Err(err!(Unsupported, "{op}: no subgroup operations"))
     } else if posts > largest {
         Err(err!(
             TooLarge,
-            "sort: the variant `onesweep` posts counts of {posts} bytes for {} keys; the limit on {} is {largest}; use \
+            "{op}: the variant `onesweep` posts counts of {posts} bytes for {} keys; the limit on {} is {largest}; use \
              `counting`",
             desc.n,
             profile.name
@@ -105,7 +105,7 @@ pub(super) fn check_sweep(
     } else if bytes > largest {
         Err(err!(
             TooLarge,
-            "sort: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the limit on {} is \
+            "{op}: the variant `onesweep` binds all {} keys of {dtype} at once, {bytes} bytes; the limit on {} is \
              {largest}; use `counting`",
             desc.n,
             profile.name
@@ -115,7 +115,7 @@ pub(super) fn check_sweep(
     {
         Err(err!(
             Unsupported,
-            "sort: the variant `onesweep` has no tile for {}, with subgroups of {} to {} and {} bytes of workgroup \
+            "{op}: the variant `onesweep` has no tile for {}, with subgroups of {} to {} and {} bytes of workgroup \
              memory; use `counting`",
             profile.name,
             profile.subgroup_sizes.0,

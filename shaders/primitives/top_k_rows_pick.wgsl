@@ -1,0 +1,21 @@
+// Copies the first k of each row of sorted positions, and the elements that stand there. One thread copies one of each.
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+
+struct Params { n: u32, k: u32, count: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> input: array<u32>;
+@group(0) @binding(2) var<storage, read> positions: array<u32>;
+@group(0) @binding(3) var<storage, read_write> values: array<u32>;
+@group(0) @binding(4) var<storage, read_write> indices: array<u32>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn top_k_rows_pick(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let at = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    if at >= params.count { return; }
+    let row = at / params.k;
+    let position = positions[row * params.n + at % params.k];
+    values[at] = input[position];
+    indices[at] = position - row * params.n;
+}

@@ -1,0 +1,198 @@
+//! Prefixes that restart at offsets.
+
+use super::operator::{OP, Operator, Reducer, Sum, asked_row, by_operator, by_state};
+use super::scan::{HIERARCHICAL, LOOKBACK, ScanForm, ScanJob, Segments};
+use super::segmented_sort::asked_offsets;
+use super::{Affine, DTYPES, Max, Min};
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::fill::fill;
+use crate::program::{
+    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Role, Setting, Variant, by_type, deterministic, kernel_params, operands,
+};
+use crate::shader::Spec;
+use crate::shape::index_u32;
+use half::f16;
+
+/// Computes all prefixes of each segment: `output[i] = input[b] + ... + input[i]`, where `b` is the last offset that is
+/// at most `i`, for any associative operator in place of `+`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, offsets) = (gpu.upload(&[1u32, 2, 3, 4, 5])?, gpu.upload(&[0u32, 2, 2, 5])?);
+/// let output = gpu.alloc::<u32>(5)?;
+/// let scan = ScanOffsets::new(Sum, 5, 3).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// scan.record(&mut rec, &x, &offsets, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [1, 3, 3, 7, 12]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `input` and `output` have `n` elements, `offsets` (u32) has one more than there are segments. Segments may be empty
+/// or as long as `n`, and `n` may be 0. Each offset below `n` begins a segment, in whatever order they are; others are
+/// skipped, and element 0 always begins one. `output` must be another wgpu buffer than the others.
+///
+/// # Types, precision and determinism
+/// As [`SegmentedScan`](crate::SegmentedScan).
+///
+/// # Cost
+/// That of [`SegmentedScan`](crate::SegmentedScan), and flags made from the offsets: two dispatches and 4 bytes of
+/// scratch an element.
+///
+/// # Variants
+/// Those of [`SegmentedScan`](crate::SegmentedScan), chosen as there.
+///
+/// # Errors
+/// Those of [`SegmentedScan`](crate::SegmentedScan); [`TooLarge`](crate::ErrorKind::TooLarge) also for offsets or flags
+/// above the largest binding.
+///
+/// # Algorithm
+/// `shaders/primitives/scan_offsets_heads.wgsl`, then as [`SegmentedScan`](crate::SegmentedScan).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanOffsets<O = Sum> {
+    op: O,
+    n: usize,
+    segments: usize,
+    form: ScanForm,
+}
+
+kernel_params! { struct ScanOffsetsHeadsParams { count: u32, n: u32 } }
+
+impl<O> ScanOffsets<O> {
+    /// Scans the segments of `n` elements.
+    pub fn new(op: O, n: usize, segments: usize) -> Self {
+        Self { op, n, segments, form: ScanForm::new() }
+    }
+
+    /// Combines only the elements of the segment before `i` into result `i`; the first result is the identity.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.form.exclusive = true;
+        self
+    }
+
+    crate::program::variants!(choose form.variant);
+
+    deterministic!(form.deterministic);
+}
+
+pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
+
+impl ScanOffsets {
+    crate::program::variants!(list VARIANTS);
+}
+
+/// A scan of segments between offsets.
+pub(super) struct OffsetsJob<'a> {
+    pub(super) name: &'static str,
+    pub(super) op: &'a Operator,
+    pub(super) dtype: DType,
+    pub(super) n: usize,
+    pub(super) segments: usize,
+}
+
+impl OffsetsJob<'_> {
+    /// The scan of `len` elements, with operands input, heads and output.
+    pub(super) fn scan(&self, len: usize, form: &ScanForm, profile: &DeviceProfile) -> Result<Program> {
+        let &Self { name, op, dtype, .. } = self;
+        ScanJob { name, op, dtype, segments: Segments::Heads, len, form }.lower(profile, VARIANTS)
+    }
+
+    /// The operand of the offsets.
+    pub(super) fn offsets(&self) -> Operand {
+        let len = self.segments.saturating_add(1);
+        Operand { name: "offsets", dtype: DType::U32, len, access: Access::Read }
+    }
+
+    /// Makes flags of the offsets, which are operand 1.
+    pub(super) fn heads(&self, program: &mut Program, profile: &DeviceProfile) -> Result<Binding> {
+        profile.check_bindings(self.name, &program.operands[1..2], "take fewer segments at a time")?;
+        let (n, count) =
+            (index_u32(self.name, "n", self.n)?, index_u32(self.name, "offsets", self.segments)? + 1);
+        let bytes = 4 * u64::from(n.max(1));
+        profile.check_scratch(
+            self.name,
+            format_args!("flags of {n} elements"),
+            bytes,
+            "take fewer elements at a time",
+        )?;
+        let heads = program.scratch(bytes);
+        program.append(fill(n.max(1) as usize, [0; 2], profile)?, &[heads.resource]);
+        let kernel = program.kernel(Kernel::of_file("primitives/scan_offsets_heads", Spec::new()));
+        let bindings = vec![Binding::operand(1, &program.operands), heads];
+        let grid = Grid::fold(u64::from(count).div_ceil(256));
+        program.dispatch(kernel, &ScanOffsetsHeadsParams { count, n }, bindings, grid);
+        Ok(heads)
+    }
+}
+
+operands! {
+    impl[T: Element, O: Reducer<T, Output = T>,] ScanOffsets<O>, T {
+        fn record(input: T, offsets: u32, output: T);
+    }
+}
+
+impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ScanOffsets<O> {
+    crate::program::proven!();
+
+    fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
+        let (op, &Self { n, segments, ref form, .. }) = (self.op.operator(), self);
+        let job = OffsetsJob { name: INFO.name, op: &op, dtype: T::DTYPE, n, segments };
+        let scan = job.scan(n, form, profile)?;
+        let mut program = Program::new(INFO.name, scan.decision.clone());
+        (program.cost, program.determinism) = (scan.cost, scan.determinism);
+        let [input, _, output] = [0, 1, 2].map(|i| scan.operands[i].clone());
+        program.operands = vec![input, job.offsets(), output];
+        if n > 0 {
+            let heads = job.heads(&mut program, profile)?;
+            let [input, output] = [0, 2].map(|i| Binding::operand(i, &program.operands).resource);
+            program.append(scan, &[input, heads.resource, output]);
+        }
+        Ok(program)
+    }
+}
+
+pub(super) const INFO: Operation = Operation {
+    name: "scan-offsets",
+    about: "all prefixes combined, anew from each offset on",
+    inputs: &[Input::new("input", "(n)"), Input::new("offsets", "u32 (s+1)")],
+    outputs: &[("output", "(n, each)")],
+    types: &DTYPES,
+    options: &[OP, Setting::flag("exclusive"), Setting::flag("deterministic")],
+    make: Some(make),
+    variants: ScanOffsets::variants,
+    samples,
+    domains: &[("input", Domain::Combined)],
+    comparison: Some(Comparison::Prefixes),
+    example: Example { shape: &[100], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (elements, n) = asked_row(asked, "input")?;
+    let (offsets, segments) = asked_offsets(asked, n)?;
+    let (output, input) = (Role::Result(elements.results(&[n])), elements.input);
+    let (dtype, form) = (input.dtype(), ScanForm::of(asked));
+    let operands = vec![Role::Given(input), offsets, output];
+    by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
+        Ok(Form::new::<T>(ScanOffsets { op, n, segments, form }, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
+        let scan = ScanOffsets { op, n, segments, form };
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
+    }))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    Ok(vec![
+        Op::<f32>::lower(&ScanOffsets::new(Sum, 100_000, 99).variant(variant), profile)?,
+        Op::<f16>::lower(&ScanOffsets::new(Max, 3, 99).variant(variant).exclusive(), profile)?,
+        Op::<f32>::lower(&ScanOffsets::new(Affine::recurrence(), 1000, 9).variant(variant), profile)?,
+        Op::<i32>::lower(&ScanOffsets::new(Min, 1000, 9).variant(variant), profile)?,
+    ])
+}

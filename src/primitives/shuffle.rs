@@ -1,0 +1,157 @@
+//! A random permutation of elements.
+
+use super::{Argsort, Distribution, Gather, RadixSort, Random};
+use crate::array::HostData;
+use crate::element::{DType, Element};
+use crate::error::Result;
+use crate::program::{
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
+};
+use crate::shader::Spec;
+use crate::shape::index_u32;
+use half::f16;
+
+/// Permutes elements at random: `output[i] = input[order[i]]`, where `order` sorts `n` words of the Philox stream of the
+/// seed.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (x, y) = (gpu.upload(&[1u32, 2, 3, 4])?, gpu.alloc::<u32>(4)?);
+/// let plan = Shuffle::new(4).seed(7).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &x, &y)?;
+/// rec.submit()?;
+/// let mut found = y.read()?;
+/// found.sort();
+/// assert_eq!(found, [1, 2, 3, 4]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `input` and `output` have `n` elements, which may be 0. They must be different wgpu buffers.
+///
+/// # Types
+/// f32, f16, i32, u32, u8, i8.
+///
+/// # Precision and determinism
+/// Elements are moved, never computed with. The same seed gives the same permutation on every device. The words are
+/// those of [`Random`] with [`Distribution::Bits`], stream and offset 0. Equal words keep their order:
+/// about n^2 / 2^33 pairs do, 128 at n = 2^20. Otherwise all orders are as likely as the stream is random, but 2^64 seeds
+/// give at most 2^64 of them.
+///
+/// # Cost
+/// That of [`RadixSort`] with values, and 4 bytes written an element; for elements that have no 4 bytes, of [`Argsort`] and
+/// [`Gather`]. Scratch: 8 bytes an element, and what the sort needs.
+///
+/// # Variants
+/// `sort`: sorts random words.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above what the sort takes.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// A sort by random keys: `shaders/primitives/shuffle_words.wgsl` and the kernels of [`RadixSort`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shuffle {
+    n: usize,
+    seed: u64,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[Variant::portable("sort", "sorts random words, stably")];
+
+kernel_params! { struct ShuffleParams { seed: [u32; 2], n: u32, pad: u32 } }
+
+impl Shuffle {
+    /// Permutes `n` elements, with seed 0.
+    pub fn new(n: usize) -> Self {
+        Self { n, seed: 0, variant: "auto".into() }
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    crate::program::variants!(variant);
+
+    /// The words that give the order.
+    pub(crate) fn words(&self) -> Random {
+        Random::new(Distribution::Bits, self.n).seed(self.seed)
+    }
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let n = self.n;
+        let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
+        let operand = |name, access| Operand { name, dtype, len: n, access };
+        program.operands = vec![operand("input", Access::Read), operand("output", Access::Write)];
+        profile.check_buffers(INFO.name, &program.operands, "permute parts, then pick from them")?;
+        program.cost = Cost::of(0.0, &program.operands);
+        let bytes = 4 * u64::from(index_u32(INFO.name, "n", n)?);
+        if n == 0 {
+            return Ok(program);
+        }
+        let what = format_args!("random words for {n} elements");
+        profile.check_scratch(INFO.name, what, bytes, "permute parts, then pick from them")?;
+        let [words, order] = [(); 2].map(|()| program.scratch(bytes));
+        let kernel = program.kernel(Kernel::of_file("primitives/shuffle_words", Spec::new()));
+        let params =
+            ShuffleParams { seed: [self.seed as u32, (self.seed >> 32) as u32], n: n as u32, pad: 0 };
+        program.dispatch(kernel, &params, vec![words], Grid::fold((n as u64).div_ceil(1024)));
+        let [input, output] = [0, 1].map(Resource::Operand);
+        let [by, order] = [words.resource, order.resource];
+        if dtype.size() == 4 {
+            let sort = Op::<u32>::lower(&RadixSort::new(n).with_values(), profile)?;
+            program.append(sort, &[by, input, order, output]);
+        } else {
+            program.append(Op::<u32>::lower(&Argsort::new(n), profile)?, &[by, order]);
+            let rows = Gather::new([n, 1], n).lower_as(dtype, profile)?;
+            program.append(rows, &[input, order, output]);
+        }
+        Ok(program)
+    }
+}
+
+operands! {
+    impl[T: Element,] Shuffle, T {
+        fn record(input: T, output: T);
+    }
+}
+
+lowered_as!(Shuffle: f32, f16, i32, u32, u8, i8);
+
+pub(super) const INFO: Operation = Operation {
+    name: "shuffle",
+    about: "the elements in a random order",
+    inputs: &[Input::new("input", "(n)")],
+    outputs: &[("output", "(n)")],
+    types: &HostData::TYPES,
+    options: &[Setting::number("seed", "0")],
+    domains: &[("input", Domain::Bits)],
+    make: Some(make),
+    variants: Shuffle::variants,
+    samples,
+    example: Example { shape: &[100], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [n]) = asked.array("input")?;
+    asked.check_type(&input)?;
+    let op = Shuffle::new(n).seed(asked.settings().number("seed")?).variant(asked.variant());
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Result(vec![n])];
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = Shuffle::new(1001).variant(variant);
+    [DType::F32, DType::F16, DType::I8].map(|dtype| op.lower_as(dtype, profile)).into_iter().collect()
+}

@@ -1,0 +1,318 @@
+//! The k largest or smallest elements of each row, with their positions.
+
+use super::WORDS;
+use super::sort::{RadixSort, key_spec};
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, choose, kernel_params,
+    lowered_as, operands,
+};
+use crate::shader::Spec;
+use crate::shape::{elements, index_u32};
+
+/// Finds the `k` largest (or smallest) elements of each row, in order: `values[r, i]` is the `i`-th largest element of
+/// row `r`, and `indices[r, i]` its position in the row.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[3.0f32, 9.0, -1.0, 7.0, 5.0, 5.0])?; // 2 rows of 3
+/// let (values, indices) = (gpu.alloc::<f32>(4)?, gpu.alloc::<u32>(4)?);
+/// let top = TopKRows::new([2, 3], 2).plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// top.record(&mut rec, &x, &values, &indices)?;
+/// rec.submit()?;
+/// assert_eq!((values.read()?, indices.read()?), (vec![9.0, 3.0, 7.0, 5.0], vec![1, 0, 0, 1]));
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of rows
+/// may be 0. The outputs must be other wgpu buffers than the input and each other.
+///
+/// # Types and order
+/// f32, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest) first;
+/// NaN is the worst either way, and -0 is below +0. Of equal elements, and of NaNs, the one with the lower index comes
+/// first.
+///
+/// # Precision and determinism
+/// Elements are moved, never computed with: NaN keeps its bits. The same input gives the same bits on every device.
+///
+/// # Cost
+/// `filter` reads the input once, in one dispatch without scratch. A row is the work of one workgroup, so few long rows
+/// leave a card idle: [`TopK`](crate::TopK) is faster for one of them. Rows made to put the best elements last in every
+/// eighth take a sort in workgroup memory for each few hundred elements. `sort` sorts all elements twice, with 12 bytes
+/// of scratch an element and those of [`RadixSort`](crate::RadixSort).
+///
+/// # Variants
+/// `filter` and `sort`; `auto` (the default) takes `filter` where it can: it holds at least 2 k candidates in workgroup
+/// memory, which allows `k` up to 512 on every device, 2048 with 48 KiB.
+///
+/// # Errors
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `k` is 0 or above `n`, or an unknown variant.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): `filter` by name with a larger `k`, or with rows so long that the
+///   device would end its loops.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): a row above the largest binding, or for `sort` the input.
+///
+/// # Algorithm
+/// `filter` holds what may be among the k best and forgets the rest by a bound that sinks:
+/// `shaders/primitives/top_k_rows.wgsl`. `sort` sorts by element, then stably by row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopKRows {
+    rows: usize,
+    n: usize,
+    k: usize,
+    smallest: bool,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant::portable("filter", "a workgroup reads a row once and holds what may be among the k best"),
+    Variant::portable("sort", "sorts all elements, then by row"),
+];
+
+/// Bytes of workgroup memory beside the candidates.
+const REST: u32 = 64;
+/// Maximum of candidates that a workgroup holds.
+const MAX_CAPACITY: u32 = 4096;
+
+kernel_params! {
+    struct TopKRowsParams {
+        n: u32, k: u32, rows: u32, before: u32, values_before: u32, indices_before: u32, steps: u32,
+    }
+}
+kernel_params! { struct TopKRowsPickParams { n: u32, k: u32, count: u32 } }
+kernel_params! { struct TopKRowsOwnersParams { n: u32, count: u32 } }
+
+/// The kernel of `filter`.
+struct RowFilter {
+    threads: u32,
+    /// Elements that a thread reads in a step.
+    items: u32,
+    /// Candidates that a workgroup holds.
+    capacity: u32,
+}
+
+impl RowFilter {
+    /// Fails if the device cannot hold enough candidates, or would end the loops.
+    fn new(n: usize, k: usize, profile: &DeviceProfile) -> Result<Self> {
+        // On processors each thread pays for a barrier, and long kernels compile slowly.
+        let (threads, items) = if profile.quirks.serial_workgroups { (64, 4) } else { (256, 8) };
+        let room = (profile.limits.max_workgroup_bytes.saturating_sub(REST) / 8).max(1);
+        let most = (1 << room.ilog2()).min(MAX_CAPACITY);
+        if k as u64 > u64::from(most / 2) {
+            return Err(err!(
+                Unsupported,
+                "top-k-rows: k is {k}; `filter` takes up to {} on {}; use `sort`",
+                most / 2,
+                profile.name
+            ));
+        }
+        let capacity = (4 * k as u32).next_power_of_two().clamp(256, most);
+        let rounds = Self { threads, items, capacity }.rounds(n as u64, k as u64);
+        if !profile.runs_rounds(rounds) {
+            return Err(err!(
+                Unsupported,
+                "top-k-rows: the best {k} of rows of {n} may take {rounds} rounds of loops; {} ends them after {}; use \
+                 `sort`",
+                profile.name,
+                profile.max_rounds()
+            ));
+        }
+        Ok(Self { threads, items, capacity })
+    }
+
+    fn steps(&self, n: u64) -> u64 {
+        n.div_ceil(u64::from(self.threads * self.items))
+    }
+
+    /// Rounds of all loops of a thread in the worst case.
+    fn rounds(&self, n: u64, k: u64) -> u64 {
+        let sort = |size: u32| {
+            let bits = u64::from(size.ilog2());
+            bits + bits * (bits + 1) / 2 * (1 + u64::from((size / 2).div_ceil(self.threads)))
+        };
+        // Each sort of full candidates drops all but k.
+        let sorts = n / (u64::from(self.capacity) - k) + 2;
+        let fill = u64::from(self.capacity.div_ceil(self.threads)) + u64::from(self.capacity.ilog2());
+        sorts * (1 + sort(self.capacity.max(self.threads))) + 2 * self.steps(n) + 2 * fill
+    }
+}
+
+impl TopKRows {
+    /// Finds the `k` largest elements of each of `rows` rows of `n` elements.
+    pub fn new([rows, n]: [usize; 2], k: usize) -> Self {
+        Self { rows, n, k, smallest: false, variant: "auto".into() }
+    }
+
+    /// Finds the smallest elements. The default is the largest.
+    #[must_use]
+    pub fn smallest(mut self) -> Self {
+        self.smallest = true;
+        self
+    }
+
+    crate::program::variants!(variant);
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let Self { rows, n, k, .. } = *self;
+        if k == 0 || k > n {
+            return Err(err!(InvalidArgument, "top-k-rows: k is {k} and n is {n}; k must be from 1 to n"));
+        }
+        index_u32(INFO.name, "n", n)?;
+        let filter = RowFilter::new(n, k, profile);
+        let (variant, decision) = choose(INFO.name, &self.variant, VARIANTS, profile, || match &filter {
+            Ok(_) => ("filter", "reads once".into()),
+            Err(_) => ("sort", "a workgroup cannot hold enough candidates here".into()),
+        })?;
+        let mut program = Program::new(INFO.name, decision);
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        let best = elements(INFO.name, "values", &[rows, k])?;
+        program.operands = vec![
+            operand("input", dtype, elements(INFO.name, "input", &[rows, n])?, Access::Read),
+            operand("values", dtype, best, Access::Write),
+            operand("indices", DType::U32, best, Access::Write),
+        ];
+        program.cost = Cost::of(rows as f64 * n as f64, &program.operands);
+        let order = key_spec(dtype, !self.smallest)?;
+        if variant.name == "filter" {
+            let filter = filter?;
+            profile.check_buffers(INFO.name, &program.operands, "take fewer rows at a time")?;
+            let what = format_args!("a row of {n} elements");
+            profile.check_row(INFO.name, what, 4 * n as u64, "find the k best of parts, then of those")?;
+            self.filter(&mut program, &filter, order, profile);
+        } else {
+            profile.check_bindings(INFO.name, &program.operands, "take fewer rows at a time")?;
+            self.sort(&mut program, dtype, profile)?;
+        }
+        Ok(program)
+    }
+
+    fn filter(&self, program: &mut Program, filter: &RowFilter, order: Spec, profile: &DeviceProfile) {
+        let (n, k) = (self.n as u64, self.k as u64);
+        let spec = order
+            .constant("WORKGROUP_SIZE", filter.threads)
+            .constant("ITEMS", filter.items)
+            .constant("CAPACITY", filter.capacity);
+        let kernel = program.kernel(Kernel::of_file("primitives/top_k_rows", spec));
+        for part in profile.chunks(self.rows as u64, 4 * n) {
+            let spans = [n, k, k].map(|row| part.span(4 * row));
+            let [before, values_before, indices_before] = spans.map(|span| (span.before / 4) as u32);
+            let params = TopKRowsParams {
+                n: n as u32,
+                k: k as u32,
+                rows: part.count as u32,
+                before,
+                values_before,
+                indices_before,
+                steps: filter.steps(n) as u32,
+            };
+            let bindings = spans.iter().enumerate().map(|(i, span)| span.of(Resource::Operand(i))).collect();
+            program.dispatch(kernel, &params, bindings, Grid::fold(part.count));
+        }
+    }
+
+    /// Sorts by element, stably by row, and copies the first of each row.
+    fn sort(&self, program: &mut Program, dtype: DType, profile: &DeviceProfile) -> Result<()> {
+        let count = index_u32(INFO.name, "rows x n", self.rows * self.n)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let [input, values, indices] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let [places, keys, order] = [(); 3].map(|()| program.scratch(4 * u64::from(count)));
+        let each = |items: u64| Grid::fold(items.div_ceil(256));
+        let write = program.kernel(Kernel::of_file("primitives/top_k_places", Spec::new()));
+        let all = super::top_k::PlaceParams { first: 0, len: count };
+        program.dispatch(write, &all, vec![places], each(count.into()));
+        let sort = RadixSort::new(count as usize).when(!self.smallest, |op| op.descending()).with_values();
+        let sorted = match dtype {
+            DType::F32 => Op::<f32>::lower(&sort, profile),
+            DType::I32 => Op::<i32>::lower(&sort, profile),
+            _ => Op::<u32>::lower(&sort, profile),
+        }?;
+        program.append(sorted, &[input, places, keys, order].map(|binding| binding.resource));
+        if self.rows > 1 {
+            let own = program.kernel(Kernel::of_file("primitives/top_k_rows_owners", Spec::new()));
+            let params = TopKRowsOwnersParams { n: self.n as u32, count };
+            program.dispatch(own, &params, vec![order, keys], each(count.into()));
+            let bits = usize::BITS - (self.rows - 1).leading_zeros();
+            let sort = RadixSort::new(count as usize).bits(0..bits).with_values().in_place();
+            program.append(Op::<u32>::lower(&sort, profile)?, &[keys.resource, order.resource]);
+        }
+        let pick = program.kernel(Kernel::of_file("primitives/top_k_rows_pick", Spec::new()));
+        let best = (self.rows * self.k) as u32;
+        let params = TopKRowsPickParams { n: self.n as u32, k: self.k as u32, count: best };
+        program.dispatch(pick, &params, vec![input, order, values, indices], each(best.into()));
+        Ok(())
+    }
+}
+
+operands! {
+    impl[T: Element,] TopKRows, T {
+        fn record(input: T, values: T, indices: u32);
+    }
+}
+
+lowered_as!(TopKRows: f32, i32, u32);
+
+pub(super) const INFO: Operation = Operation {
+    name: "top-k-rows",
+    about: "the k largest elements of each row in order, and where they stood in the row",
+    inputs: &[Input::new("input", "(rows, n)")],
+    outputs: &[("values", "(rows, k)"), ("indices", "u32 (rows, k)")],
+    types: &WORDS,
+    options: &[Setting::number("k", ""), Setting::flag("smallest")],
+    domains: &[("input", Domain::Runs)],
+    make: Some(make),
+    variants: TopKRows::variants,
+    samples,
+    comparison: Some(Comparison::Sums),
+    example: Example { shape: &[16, 16], options: &[("k", "3")] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (input, [rows, n]) = asked.array("input")?;
+    let settings = asked.settings();
+    let k = settings.maybe("k")?.ok_or_else(|| {
+        err!(
+            InvalidArgument,
+            "top-k-rows: --k is missing; give the number of elements to find, from 1 to {n}"
+        )
+    })?;
+    let op = TopKRows::new([rows, n], k).when(settings.has("smallest"), TopKRows::smallest);
+    let op = op.variant(asked.variant());
+    let dtype = input.dtype();
+    let operands = vec![Role::Given(input), Role::Result(vec![rows, k]), Role::Result(vec![rows, k])];
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = |rows, n, k| TopKRows::new([rows, n], k).variant(variant);
+    Ok(vec![
+        op(5, 3000, 10).lower_as(DType::F32, profile)?,
+        op(3, 1001, 200).smallest().lower_as(DType::I32, profile)?,
+        op(2, 600, 500).lower_as(DType::U32, profile)?,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filter_holds_twice_k_and_long_rows_are_sorted_where_loops_end() {
+        let variant = |n, k, profile: &DeviceProfile| {
+            TopKRows::new([4, n], k).lower_as(DType::F32, profile).unwrap().variant()
+        };
+        let (h100, web, mesa) =
+            (DeviceProfile::h100(), DeviceProfile::webgpu_defaults(), DeviceProfile::mesa());
+        assert_eq!([512, 513].map(|k| variant(50_257, k, &web)), ["filter", "sort"]);
+        assert_eq!([2048, 2049].map(|k| variant(50_257, k, &h100)), ["filter", "sort"]);
+        assert_eq!([50_257, 1_000_000].map(|n| variant(n, 50, &mesa)), ["filter", "sort"]);
+    }
+}

@@ -1,0 +1,41 @@
+//! Points counted by the bins of two axes, one by one.
+
+use super::histogram::{bin_between, float_edges};
+use super::judge::{Wanted, descriptor, input, output_shape};
+use crate::error::Result;
+use crate::primitives::Histogram2d;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let counts = histogram_2d(descriptor(form)?, input(form, 0)?, input(form, 1)?);
+    Ok(vec![Wanted::exact(&output_shape(form, 0), counts)?])
+}
+
+/// Returns the exact counts of [`Histogram2d`], which the op must accept.
+pub fn histogram_2d(desc: &Histogram2d, x: &[f32], y: &[f32]) -> Vec<u32> {
+    let [along_x, along_y] = [0, 1].map(|i| {
+        let (bins, lo, hi) = desc.axis(i);
+        float_edges(lo, hi, bins)
+    });
+    let bins_y = along_y.len() - 1;
+    let mut counts = vec![0; (along_x.len() - 1) * bins_y];
+    for (x, y) in x.iter().zip(y) {
+        let bins = (bin_between(&along_x, f64::from(*x)), bin_between(&along_y, f64::from(*y)));
+        if let (Some(i), Some(j)) = bins {
+            counts[i * bins_y + j] += 1;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_by_hand() {
+        let op = Histogram2d::new(5, [2, 3], [0.0, 0.0], [1.0, 3.0]);
+        let (x, y) = ([0.0, 0.5, 1.0, 0.7, f32::NAN], [0.0, 1.0, 3.0, -0.1, 1.0]);
+        assert_eq!(histogram_2d(&op, &x, &y), [1, 0, 0, 0, 1, 1]);
+    }
+}

@@ -1,0 +1,36 @@
+//! The element at a rank.
+
+use super::judge::{Wanted, by_input, input, option, settings};
+use super::{Number, sort_positions};
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (rank, largest) = (option::<usize>(form, "n")?, settings(form)?.has("largest"));
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let found = nth_element(input::<T>(form, 0)?, rank, largest);
+        Ok(vec![Wanted::exact(&[], found.into_iter().collect::<Vec<T>>())?])
+    })
+}
+
+/// Returns the element at a rank of the sorted input, from 0, counted from the smallest or the largest; `None` if there
+/// is no such rank. A NaN has the standard bits.
+pub fn nth_element<T: Number>(input: &[T], rank: usize, largest: bool) -> Option<T> {
+    let at = *sort_positions(input, largest, 0..32).get(rank)?;
+    Some(if input[at].to_f64().is_nan() { T::from_f64(f64::NAN) } else { input[at] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_by_hand() {
+        let x = [3.0f32, -0.0, f32::NAN, 0.0];
+        assert_eq!(nth_element(&x, 0, false).map(f32::to_bits), Some(0x8000_0000));
+        assert_eq!(nth_element(&x, 0, true), Some(3.0));
+        assert_eq!(nth_element(&[-f32::NAN], 0, true).map(f32::to_bits), Some(0x7fc0_0000));
+        assert_eq!(nth_element(&[5u32, 1, 5], 1, false), Some(5));
+        assert_eq!(nth_element(&[5u32], 1, false), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! Prefixes of each segment between offsets.
+
+use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape, settings};
+use super::{Number, segmented_scan, segmented_scan_bound};
+use crate::element::Element;
+use crate::error::Result;
+use crate::primitives::Operator;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
+    let shape = output_shape(form, 0);
+    let n = shape.first().copied().unwrap_or(0);
+    let heads = heads_at(n, input::<u32>(form, 1)?);
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        let want = segmented_scan(&op, exclusive, x, &heads).ok_or_else(|| no_twin(&op))?;
+        let bound = segmented_scan_bound(&op, exclusive, x, &heads);
+        Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])
+    })
+}
+
+/// Returns a flag for each of `n` elements: 1 at each offset that is below `n`.
+pub(super) fn heads_at(n: usize, offsets: &[u32]) -> Vec<u32> {
+    let mut heads = vec![0; n];
+    for offset in offsets.iter().map(|&offset| offset as usize).filter(|&offset| offset < n) {
+        heads[offset] = 1;
+    }
+    heads
+}
+
+/// Computes all prefixes of each segment: each offset below the number of elements begins one, and element 0. As
+/// [`segmented_scan`] otherwise. Elements have one number.
+pub fn scan_offsets<T: Number>(
+    op: &Operator,
+    exclusive: bool,
+    input: &[T],
+    offsets: &[u32],
+) -> Option<Vec<f64>> {
+    segmented_scan(op, exclusive, input, &heads_at(input.len(), offsets))
+}
+
+/// Returns the error bound of each result against [`scan_offsets`].
+pub fn scan_offsets_bound<T: Number>(
+    op: &Operator,
+    exclusive: bool,
+    input: &[T],
+    offsets: &[u32],
+) -> Vec<f64> {
+    segmented_scan_bound(op, exclusive, input, &heads_at(input.len(), offsets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_by_hand() {
+        let of = |exclusive, offsets: &[u32]| {
+            scan_offsets(&Operator::Sum, exclusive, &[1u32, 2, 3, 4], offsets).unwrap()
+        };
+        assert_eq!(of(false, &[0, 2, 2, 4]), [1.0, 3.0, 3.0, 7.0]);
+        assert_eq!(of(true, &[3, 9, 1]), [0.0, 0.0, 2.0, 0.0]);
+        assert_eq!(scan_offsets_bound(&Operator::Sum, false, &[1u32, 2], &[1]), [0.0; 2]);
+    }
+}

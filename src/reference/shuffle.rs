@@ -1,0 +1,38 @@
+//! A random permutation.
+
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::{random_words, sort_positions};
+use crate::element::Element;
+use crate::error::Result;
+use crate::primitives::Shuffle;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (op, shape) = (descriptor::<Shuffle>(form)?, output_shape(form, 0));
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&shape, shuffle(op, input::<T>(form, 0)?))?])
+    })
+}
+
+/// Returns the elements in the order of the op's random words; equal words keep their order.
+pub fn shuffle<T: Element>(op: &Shuffle, input: &[T]) -> Vec<T> {
+    sort_positions(&random_words(&op.words()), false, 0..32).into_iter().map(|i| input[i]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_give_permutations() {
+        let x: Vec<u32> = (0..200).collect();
+        let [a, b] = [1, 2].map(|seed| shuffle(&Shuffle::new(200).seed(seed), &x));
+        let sorted = |mut x: Vec<u32>| {
+            x.sort();
+            x
+        };
+        assert!(a != b && a != x);
+        assert_eq!((sorted(a), sorted(b)), (x.clone(), x));
+    }
+}

@@ -1,0 +1,34 @@
+//! The best of each row.
+
+use super::judge::{Wanted, by_input, input, option, output_shape, settings};
+use super::top_k;
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let (k, smallest) = (option(form, "k")?, settings(form)?.has("smallest"));
+    let (shape, n) = (output_shape(form, 0), form.inputs().next().map_or(1, |x| x.shape()[1]));
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let (values, indices) = top_k_rows(input::<T>(form, 0)?, n, k, smallest);
+        Ok(vec![Wanted::exact(&shape, values)?, Wanted::exact(&shape, indices)?])
+    })
+}
+
+/// Returns the `k` best elements of each row of `n`, in order, and their positions in the row: [`top_k`] of each row.
+pub fn top_k_rows<T: Element>(input: &[T], n: usize, k: usize, smallest: bool) -> (Vec<T>, Vec<u32>) {
+    let of_row = |row| top_k(row, k, smallest).into_iter().map(move |i| (row[i], i as u32));
+    input.chunks(n.max(1)).flat_map(of_row).unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_rows_by_hand() {
+        let x = [3u32, 9, 1, 7, 7, 5];
+        assert_eq!(top_k_rows(&x, 3, 2, false), (vec![9, 3, 7, 7], vec![1, 0, 0, 1]));
+        assert_eq!(top_k_rows(&x, 3, 1, true), (vec![1, 5], vec![2, 2]));
+    }
+}

@@ -1,0 +1,97 @@
+//! `SegmentedSort` against the reference.
+
+use crate::nn::training::refusal;
+use crate::support::coverage::sample;
+use crate::support::{Device, Random, Sample, devices, gpu};
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::reference::segmented_sort_positions;
+
+/// Compares keys and values, with elements behind the outputs.
+#[track_caller]
+fn check<T: Sample>(device: &Device, keys: &[T], offsets: &[u32], descending: bool)
+where
+    SegmentedSort: Op<T>,
+{
+    let (gpu, n) = (&device.gpu, keys.len());
+    let what = format!("{}: {n} {} in {:?}...", device.label, T::DTYPE, &offsets[..offsets.len().min(9)]);
+    let op = SegmentedSort::new(n, offsets.len() - 1).when(descending, SegmentedSort::descending);
+    let places = segmented_sort_positions(keys, offsets, descending);
+    let values: Vec<u32> = (0..n as u32).map(|i| i ^ 0x5a5a).collect();
+    let behind = T::from_f64(1.0);
+    let given = (gpu.upload(keys).unwrap(), gpu.upload(offsets).unwrap(), gpu.upload(&values).unwrap());
+    let keys_out = gpu.upload(&vec![behind; n + 1]).unwrap();
+    let values_out = gpu.upload(&vec![77u32; n + 1]).unwrap();
+    let to = keys_out.slice(..n).unwrap();
+    let mut rec = gpu.recorder();
+    if descending {
+        op.plan::<T>(gpu).unwrap().record(&mut rec, &given.0, &given.1, to).unwrap();
+    } else {
+        let plan = op.with_values().plan::<T>(gpu).unwrap();
+        let with = plan.with_values(&given.2, values_out.slice(..n).unwrap());
+        with.record(&mut rec, &given.0, &given.1, to).unwrap();
+        let want: Vec<u32> = places.iter().map(|&i| values[i]).chain([77]).collect();
+        rec.submit().unwrap();
+        assert_eq!(values_out.read().unwrap(), want, "{what}");
+        rec = gpu.recorder();
+    }
+    rec.submit().unwrap();
+    let want: Vec<T> = places.iter().map(|&i| keys[i]).chain([behind]).collect();
+    let got = keys_out.read().unwrap();
+    assert!(bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&want), "{what}: {got:?}");
+}
+
+/// Offsets of segments of these lengths, by turns.
+fn offsets(n: usize, lengths: &[usize]) -> Vec<u32> {
+    let mut all = vec![0];
+    let mut at = 0;
+    for length in lengths.iter().cycle() {
+        if at >= n {
+            return all;
+        }
+        at = (at + length).min(n);
+        all.push(at as u32);
+    }
+    all
+}
+
+#[test]
+fn segments_of_any_length_match_the_reference() {
+    let n = 3001;
+    for device in devices() {
+        let mut random = Random::new(6);
+        let lengths: [&[usize]; 5] = [&[0, 1, 2, 700, 3], &[1], &[3001], &[10, 0, 0], &[1500]];
+        for (i, lengths) in sample(&lengths, 2).iter().enumerate() {
+            check(device, &random.any::<f32>(n), &offsets(n, lengths), i % 2 == 1);
+        }
+        let few: Vec<u32> = random.elements::<u32>(n).iter().map(|x| x % 3).collect();
+        check(device, &few, &offsets(n, &[40, 900]), false);
+        check(device, &random.elements::<i32>(500), &offsets(500, &[7]), true);
+        check::<f32>(device, &[], &[0, 0], false);
+    }
+}
+
+/// Nothing is written outside, and every key is somewhere.
+#[test]
+fn offsets_that_decrease_or_leave_the_array_give_a_permutation() {
+    for device in devices() {
+        let mut random = Random::new(7);
+        let keys = random.elements::<u32>(900);
+        let wild: Vec<u32> = random.elements::<u32>(200).iter().map(|x| x % 1100).collect();
+        check(device, &keys, &wild, false);
+        check(device, &keys, &[500, 100, u32::MAX, 0], false);
+        check(device, &keys, &[300, 400], true);
+    }
+}
+
+#[test]
+fn segmented_sort_rejects_invalid_arguments() {
+    let Some(gpu) = gpu() else { return };
+    assert_eq!(refusal::<f32>(gpu, &SegmentedSort::new(4, 1).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &SegmentedSort::new(usize::MAX, 1)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<f32>(gpu, &SegmentedSort::new(1, usize::MAX)), ErrorKind::TooLarge);
+    let none = gpu.alloc::<u32>(0).unwrap();
+    let keys = gpu.upload(&[1u32]).unwrap();
+    assert_eq!(gpu.segmented_sort(&keys, &none).unwrap_err().kind(), ErrorKind::Shape);
+}
