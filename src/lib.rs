@@ -55,6 +55,7 @@
 //! | count elements by bin | [`Histogram`] |
 //! | make random numbers | [`Random`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
+//! | merge sorted arrays | [`Merge`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
@@ -264,7 +265,7 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
-pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
+pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
@@ -302,7 +303,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
-    pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
+    pub use crate::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType, PageMoves, PagePool, Paging, ScoreStage, SequenceId};
     #[cfg(feature = "nn")]

@@ -19,14 +19,15 @@ impl forms::Source for Random {
 
 /// Makes inputs of random numbers; the first has a given shape.
 struct Numbers {
+    op: &'static Operation,
     random: Random,
     first: Option<Vec<usize>>,
     dtype: DType,
 }
 
 impl Numbers {
-    fn new(shape: &[usize], dtype: DType) -> Self {
-        Self { random: Random::new(7), first: Some(shape.to_vec()), dtype }
+    fn new(op: &'static Operation, shape: &[usize], dtype: DType) -> Self {
+        Self { op, random: Random::new(7), first: Some(shape.to_vec()), dtype }
     }
 
     fn float(&mut self) -> f32 {
@@ -85,13 +86,13 @@ fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) ->
     let settings = example_settings(op);
     if op.matrix {
         let matrix = &matrix(shape[0], shape[1]);
-        let mut numbers = Numbers::new(&[], dtype);
+        let mut numbers = Numbers::new(op, &[], dtype);
         numbers.first = None;
         let (settings, profile) = (&settings, &DeviceProfile::webgpu_defaults());
         let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
         return job.form(Some(&mut numbers));
     }
-    op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(shape, dtype)))
+    op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(op, shape, dtype)))
 }
 
 /// The example's shape, and the same with one axis around the boundaries of tiles.

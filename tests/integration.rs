@@ -145,6 +145,7 @@ mod primitives {
     mod histogram;
     mod iamax;
     mod lower_bound;
+    mod merge;
     mod nrm2;
     mod partition;
     mod quadtree;

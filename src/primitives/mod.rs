@@ -15,6 +15,7 @@
 //! | keys in order, alone or with values | [`RadixSort`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
+//! | two sorted arrays in one, alone or with values | [`Merge`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
@@ -37,6 +38,7 @@ mod iamax;
 mod lookback;
 mod lower_bound;
 mod made;
+mod merge;
 mod nrm2;
 mod operator;
 mod partition;
@@ -74,6 +76,7 @@ pub use histogram::Histogram;
 pub use iamax::Iamax;
 pub(crate) use lookback::clear_words;
 pub use lower_bound::LowerBound;
+pub use merge::Merge;
 pub use nrm2::Nrm2;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::Partition;
@@ -129,6 +132,7 @@ pub const OPS: &[Operation] = &[
     scatter::INFO,
     lower_bound::INFO,
     upper_bound::INFO,
+    merge::INFO,
     dot::INFO,
     nrm2::INFO,
     asum::INFO,

@@ -97,6 +97,8 @@ mod mean_pool;
 #[cfg(feature = "image")]
 mod median;
 #[cfg(feature = "primitives")]
+mod merge;
+#[cfg(feature = "primitives")]
 mod nrm2;
 mod number;
 #[cfg(feature = "primitives")]
@@ -274,6 +276,8 @@ pub use map::{map, map_bound};
 pub use mean_pool::{mean_pool, mean_pool_bound};
 #[cfg(feature = "image")]
 pub use median::median;
+#[cfg(feature = "primitives")]
+pub use merge::merge_positions;
 #[cfg(feature = "primitives")]
 pub use nrm2::{nrm2, nrm2_bound};
 pub use number::Number;

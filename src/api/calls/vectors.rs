@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, LowerBound, Nrm2, Random, Reverse, Rotate,
-    Scatter, ScatterOp, UpperBound,
+    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, LowerBound, Merge, Nrm2, Random, Reverse,
+    Rotate, Scatter, ScatterOp, UpperBound,
 };
 use crate::program::Op;
 
@@ -115,6 +115,31 @@ impl Gpu {
         let (sorted, needles) = (sorted.into(), needles.into());
         let given = [("sorted", sorted.untyped()), ("needles", needles.untyped())];
         self.call::<T, _>(&UpperBound::new(sorted.len(), needles.len()), &given)?.output("output")
+    }
+
+    /// Merges two sorted arrays into a new buffer: [`Merge`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[1u32, 5])?, gpu.upload(&[2u32, 5, 7])?);
+    /// assert_eq!(gpu.merge(&a, &b)?.read()?, [1, 2, 5, 5, 7]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Merge`] and [`Gpu::alloc`].
+    pub fn merge<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        b: impl Into<Slice<'a, T>>,
+    ) -> Result<Buffer<T>>
+    where
+        Merge: Op<T>,
+    {
+        let (a, b) = (a.into(), b.into());
+        let given = [("a", a.untyped()), ("b", b.untyped())];
+        self.call::<T, _>(&Merge::new(a.len(), b.len()), &given)?.output("output")
     }
 
     /// Multiplies two vectors to a scalar, in a new buffer of one element: [`Dot`].
