@@ -51,11 +51,11 @@
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`] |
 //! | sort keys, alone or with values | [`RadixSort`] |
 //! | find the k largest or smallest | [`TopK`] |
-//! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
+//! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
 //! | make random numbers | [`Random`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
-//! | merge sorted arrays | [`Merge`] |
+//! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
@@ -272,6 +272,8 @@ pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, SegmentedReduce};
+#[cfg(feature = "primitives")]
+pub use primitives::{SetDifference, SetIntersection, SetUnion, UniqueByKey};
 pub use program::When;
 #[cfg(feature = "quantize")]
 pub use quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
@@ -329,6 +331,8 @@ pub mod prelude {
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, SegmentedReduce};
+    #[cfg(feature = "primitives")]
+    pub use crate::{SetDifference, SetIntersection, SetUnion, UniqueByKey};
 }
 
 #[doc = include_str!("../README.md")]

@@ -161,10 +161,14 @@ mod primitives {
     mod segmented_reduce;
     mod segmented_scan;
     mod select;
+    mod set_difference;
+    mod set_intersection;
+    mod set_union;
     mod sort;
     mod state;
     mod top_k;
     mod unique;
+    mod unique_by_key;
     mod upper_bound;
 }
 mod property;

@@ -3,16 +3,7 @@
 // merge_tiles: one workgroup merges a tile.
 // With COUNTED the device knows the length of b; the first kernel writes that of the result.
 #import primitives/merge_path
-#if BY_VALUE
-#import element/f32 as element
-#import primitives/search_key
-
-fn comes_before(x: u32, y: u32) -> bool { return search_key(decode(x, 0u)) < search_key(decode(y, 0u)); }
-#else
-#import primitives/sort_key
-
-fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
-#endif
+#import primitives/sort_key as order
 
 struct Params { a_len: u32, b_len: u32, tiles: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -21,6 +12,7 @@ struct Params { a_len: u32, b_len: u32, tiles: u32 }
 
 fn a_at(i: u32) -> u32 { return a[i]; }
 fn b_at(j: u32) -> u32 { return b[j]; }
+fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 
 #if COUNTED
 @group(0) @binding(4) var<storage, read> b_count: array<u32>;

@@ -182,8 +182,9 @@ impl Compaction<'_> {
                 spec.flag("FLOAT_KEYS", dtype.is_float()).flag("SHUFFLED", subgroups)
             }
             Keep::Partner { alone, .. } => {
-                let spec = spec.slot("keep", Fragment::Library("primitives/keep_partner"));
-                spec.flag("ALONE", *alone).flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32)
+                let file = if *alone { "primitives/set_difference" } else { "primitives/set_intersection" };
+                let spec = spec.slot("keep", Fragment::Library(file));
+                spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
             Keep::Where(Predicate::Custom(text)) => spec

@@ -10,12 +10,13 @@
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
 //! | prefixes that restart at flags, or where a key changes | [`SegmentedScan`], [`ScanByKey`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
-//! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
+//! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`]; with the first value of a key [`UniqueByKey`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
 //! | keys in order, alone or with values | [`RadixSort`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
 //! | two sorted arrays in one, alone or with values | [`Merge`] |
+//! | sorted arrays united, or the elements that both have, or one lacks | [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
@@ -57,10 +58,15 @@ mod search;
 mod segmented_reduce;
 mod segmented_scan;
 mod select;
+mod set_difference;
+mod set_intersection;
+mod set_union;
+mod sets;
 mod sort;
 mod state;
 mod top_k;
 mod unique;
+mod unique_by_key;
 mod upper_bound;
 mod vectors;
 
@@ -94,11 +100,15 @@ pub use scatter::{Scatter, ScatterOp};
 pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use select::Select;
+pub use set_difference::SetDifference;
+pub use set_intersection::SetIntersection;
+pub use set_union::SetUnion;
 pub use sort::RadixSort;
 pub(crate) use state::Monoid;
 pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 pub use top_k::TopK;
 pub use unique::Unique;
+pub use unique_by_key::UniqueByKey;
 pub use upper_bound::UpperBound;
 
 use crate::element::DType;
@@ -119,6 +129,7 @@ pub const OPS: &[Operation] = &[
     select::INFO,
     partition::INFO,
     unique::INFO,
+    unique_by_key::INFO,
     run_length::INFO,
     reduce_by_key::INFO,
     segmented_reduce::INFO,
@@ -133,6 +144,9 @@ pub const OPS: &[Operation] = &[
     lower_bound::INFO,
     upper_bound::INFO,
     merge::INFO,
+    set_union::INFO,
+    set_intersection::INFO,
+    set_difference::INFO,
     dot::INFO,
     nrm2::INFO,
     asum::INFO,

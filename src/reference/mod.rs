@@ -147,6 +147,12 @@ mod segmented_reduce;
 mod segmented_scan;
 #[cfg(feature = "primitives")]
 mod select;
+#[cfg(feature = "primitives")]
+mod set_difference;
+#[cfg(feature = "primitives")]
+mod set_intersection;
+#[cfg(feature = "primitives")]
+mod set_union;
 #[cfg(feature = "nn")]
 mod sgd;
 #[cfg(feature = "image")]
@@ -175,6 +181,8 @@ mod top_k;
 mod transpose;
 #[cfg(feature = "primitives")]
 mod unique;
+#[cfg(feature = "primitives")]
+mod unique_by_key;
 #[cfg(feature = "primitives")]
 mod upper_bound;
 mod zip;
@@ -327,6 +335,12 @@ pub use segmented_reduce::{segmented_reduce, segmented_reduce_bound};
 pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 #[cfg(feature = "primitives")]
 pub use select::select;
+#[cfg(feature = "primitives")]
+pub use set_difference::set_difference;
+#[cfg(feature = "primitives")]
+pub use set_intersection::set_intersection;
+#[cfg(feature = "primitives")]
+pub use set_union::set_union;
 #[cfg(feature = "nn")]
 pub use sgd::{sgd, sgd_bound};
 #[cfg(feature = "image")]
@@ -353,6 +367,8 @@ pub use top_k::top_k;
 pub use transpose::transpose;
 #[cfg(feature = "primitives")]
 pub use unique::unique;
+#[cfg(feature = "primitives")]
+pub use unique_by_key::unique_by_key;
 #[cfg(feature = "primitives")]
 pub use upper_bound::upper_bound;
 pub use zip::{zip, zip_bound};

@@ -1,5 +1,5 @@
-// Keeps elements that have a partner in a second sorted array (with ALONE, that have none). The k-th of equal elements
-// has the k-th of those equal to it there, if there are so many.
+// Whether an element of a sorted array has a partner in a second one: the k-th of equal elements has the k-th of those
+// equal to it there, if they are so many. The importer declares `fn keep_one(at: u32, bits: u32) -> bool`.
 #import primitives/search_key
 
 @group(0) @binding(2) var<storage, read> others: array<u32>;
@@ -22,16 +22,11 @@ fn {name}(key: u32, len: u32) -> u32 {
 #put bisect(own_below, own_key)
 #put bisect(others_below, other_key)
 
-fn keep_one(at: u32, bits: u32) -> bool {
+fn has_partner(at: u32, bits: u32) -> bool {
     let key = search_key(decode(bits, 0u));
     var partner = others_below(key, params.others);
     if at > 0u && own_key(at - 1u) == key { partner += at - own_below(key, at); }
-    let found = partner < params.others && other_key(min(partner, params.others - 1u)) == key;
-#if ALONE
-    return !found;
-#else
-    return found;
-#endif
+    return partner < params.others && other_key(partner) == key;
 }
 
 fn keep4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {
