@@ -234,6 +234,14 @@ fn merges(bench: &mut Bench) -> Result<()> {
     let (a, b) = (bench.gpu.upload(&a)?, bench.gpu.upload(&b)?);
     let (output, values) = (bench.gpu.alloc::<u32>(2 * n)?, bench.gpu.alloc::<u32>(2 * n)?);
     let count = bench.gpu.alloc::<u32>(1)?;
+    bench.op::<u32>(&IsSorted::new(n), n.to_string(), &[&a, &count])?;
+    let shuffled = random(&bench.gpu, n, |b| b)?;
+    let less = "fn less(a: T, b: T) -> bool { return a < b; }";
+    for (name, op) in [("", MergeSort::new(n)), (" by less", MergeSort::new(n).less(less))] {
+        bench.op::<u32>(&op, format!("{n}{name}"), &[&shuffled, &output])?;
+        let pairs = op.with_values();
+        bench.op::<u32>(&pairs, format!("{n}{name}, values"), &[&shuffled, &a, &output, &values])?;
+    }
     let size = format!("{n} and {n}");
     bench.op::<u32>(&Merge::new(n, n), size.clone(), &[&a, &b, &output])?;
     let by_key = Merge::new(n, n).with_values();

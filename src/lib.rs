@@ -49,7 +49,7 @@
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`] |
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`] |
-//! | sort keys, alone or with values | [`RadixSort`] |
+//! | sort keys, alone or with values | [`RadixSort`]; by your own comparison [`MergeSort`] |
 //! | find the k largest or smallest | [`TopK`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
 //! | count elements by bin | [`Histogram`] |
@@ -271,9 +271,9 @@ pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{Histogram, Partition, Predicate, RadixSort, RunLength, Select, TopK, Unique};
 #[cfg(feature = "primitives")]
-pub use primitives::{ReduceByKey, SegmentedReduce};
+pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
 #[cfg(feature = "primitives")]
-pub use primitives::{SetDifference, SetIntersection, SetUnion, UniqueByKey};
+pub use primitives::{ReduceByKey, SegmentedReduce};
 pub use program::When;
 #[cfg(feature = "quantize")]
 pub use quantize::{Cast, Dequantize, GemmInt8, Quantize, Scales};
@@ -328,11 +328,11 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{Histogram, RadixSort, TopK};
     #[cfg(feature = "primitives")]
+    pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
+    #[cfg(feature = "primitives")]
     pub use crate::{Partition, Predicate, RunLength, Select, Unique};
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, SegmentedReduce};
-    #[cfg(feature = "primitives")]
-    pub use crate::{SetDifference, SetIntersection, SetUnion, UniqueByKey};
 }
 
 #[doc = include_str!("../README.md")]

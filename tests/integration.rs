@@ -144,8 +144,10 @@ mod primitives {
     mod gather;
     mod histogram;
     mod iamax;
+    mod is_sorted;
     mod lower_bound;
     mod merge;
+    mod merge_sort;
     mod nrm2;
     mod partition;
     mod quadtree;

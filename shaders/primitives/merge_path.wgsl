@@ -35,14 +35,68 @@ fn parts_of(d: u32, count: u32, a_begin: u32, a_end: u32) -> Parts {
 
 // Words of the tile: its elements, or places of elements in its parts.
 var<workgroup> wg_words: array<u32, TILE>;
-var<private> part_begin: u32;
+// Begins of the two sequences in wg_words.
+var<private> first_begin: u32;
+var<private> second_begin: u32;
 
-fn part_a(i: u32) -> u32 { return wg_words[i]; }
-fn part_b(j: u32) -> u32 { return wg_words[part_begin + j]; }
-#put bisect_diagonal(find_part, part_a, part_b)
+fn first_at(i: u32) -> u32 { return wg_words[first_begin + i]; }
+fn second_at(j: u32) -> u32 { return wg_words[second_begin + j]; }
+#put bisect_diagonal(find_part, first_at, second_at)
 
-// Consecutive elements of the result, and their places in the two parts, one behind the other.
+// With CHECKED: 1 if a thread took other elements than its neighbours left, since the comparison is no order. The
+// importer sets it before the first barrier.
+#if CHECKED
+var<workgroup> wg_broken: atomic<u32>;
+#endif
+
+fn is_broken() -> bool {
+#if CHECKED
+    return atomicLoad(&wg_broken) != 0u;
+#else
+    return false;
+#endif
+}
+
+// Consecutive elements of the result, and their places in the two sequences, one behind the other.
 struct Merged { elements: array<u32, ITEMS>, places: array<u32, ITEMS> }
+
+// The ITEMS elements from `d` on of the merge of two sequences, which lie in wg_words from `begin` on: `of_a` elements
+// and the rest of `len`. Elements beyond the end are not defined.
+fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
+    first_begin = begin;
+    second_begin = begin + of_a;
+    let before = find_part(d, of_a, len - of_a);
+    let last = max(len, 1u) - 1u;
+    var i = before;
+    var j = of_a + d - before;
+    var x = first_at(min(i, last));
+    var y = first_at(min(j, last));
+    var merged = Merged();
+#if CHECKED
+    let end = min(d + ITEMS, len);
+    var taken = 0u;
+#endif
+#for k in ITEMS
+    if i >= of_a || (j < len && comes_before(y, x)) {
+        merged.elements[{k}] = y;
+        merged.places[{k}] = min(j, last);
+        j += 1u;
+        y = first_at(min(j, last));
+    } else {
+        merged.elements[{k}] = x;
+        merged.places[{k}] = i;
+        i += 1u;
+        x = first_at(min(i, last));
+#if CHECKED
+        taken += select(0u, 1u, d + {k}u < len);
+#endif
+    }
+#end
+#if CHECKED
+    if before + taken != find_part(end, of_a, len - of_a) { atomicStore(&wg_broken, 1u); }
+#endif
+    return merged;
+}
 
 // The ITEMS elements of a thread. All threads of the workgroup call it; wg_words may be overwritten afterwards.
 fn merge_items(parts: Parts, lane: u32) -> Merged {
@@ -53,37 +107,18 @@ fn merge_items(parts: Parts, lane: u32) -> Merged {
     }
 #end
     workgroupBarrier();
-    let d = min(lane * ITEMS, parts.count);
-    part_begin = parts.of_a;
-    let begin = find_part(d, parts.of_a, parts.count - parts.of_a);
-    var i = begin;
-    var j = parts.of_a + d - begin;
-    let last = parts.count - 1u;
-    var x = wg_words[min(i, last)];
-    var y = wg_words[min(j, last)];
-    var merged = Merged();
-#for k in ITEMS
-    if i >= parts.of_a || j < parts.count && comes_before(y, x) {
-        merged.elements[{k}] = y;
-        merged.places[{k}] = j;
-        j += 1u;
-        y = wg_words[min(j, last)];
-    } else {
-        merged.elements[{k}] = x;
-        merged.places[{k}] = i;
-        i += 1u;
-        x = wg_words[min(i, last)];
-    }
-#end
+    let merged = merge_run(0u, parts.of_a, parts.count, min(lane * ITEMS, parts.count));
     workgroupBarrier();
     return merged;
 }
 
-// Writes the thread's words in order, so that the workgroup can read them with coalesced access.
+// Writes the thread's words in order, so that the workgroup can read them with coalesced access; not if it is broken.
 fn exchange(words: array<u32, ITEMS>, lane: u32) {
+    if !is_broken() {
 #for k in ITEMS
-    wg_words[lane * ITEMS + {k}u] = words[{k}];
+        wg_words[lane * ITEMS + {k}u] = words[{k}];
 #end
+    }
     workgroupBarrier();
 }
 #endif

@@ -12,7 +12,7 @@
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
 //! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`]; with the first value of a key [`UniqueByKey`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`] |
-//! | keys in order, alone or with values | [`RadixSort`] |
+//! | keys in order, alone or with values | [`RadixSort`]; by your own comparison [`MergeSort`]; whether they are [`IsSorted`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
 //! | two sorted arrays in one, alone or with values | [`Merge`] |
@@ -36,10 +36,12 @@ mod frontier;
 mod gather;
 mod histogram;
 mod iamax;
+mod is_sorted;
 mod lookback;
 mod lower_bound;
 mod made;
 mod merge;
+mod merge_sort;
 mod nrm2;
 mod operator;
 mod partition;
@@ -80,9 +82,11 @@ pub use gather::Gather;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
 pub use iamax::Iamax;
+pub use is_sorted::IsSorted;
 pub(crate) use lookback::clear_words;
 pub use lower_bound::LowerBound;
 pub use merge::Merge;
+pub use merge_sort::MergeSort;
 pub use nrm2::Nrm2;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::Partition;
@@ -134,6 +138,7 @@ pub const OPS: &[Operation] = &[
     reduce_by_key::INFO,
     segmented_reduce::INFO,
     sort::INFO,
+    merge_sort::INFO,
     top_k::INFO,
     frontier::INFO,
     quadtree::INFO,
@@ -144,6 +149,7 @@ pub const OPS: &[Operation] = &[
     lower_bound::INFO,
     upper_bound::INFO,
     merge::INFO,
+    is_sorted::INFO,
     set_union::INFO,
     set_intersection::INFO,
     set_difference::INFO,

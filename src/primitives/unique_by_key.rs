@@ -5,8 +5,7 @@ use super::{DTYPES, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Example, Form, Input, Operand, Operation, Program, Role, by_type,
-    operands,
+    Access, Asked, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 use std::marker::PhantomData;
@@ -99,13 +98,12 @@ impl<V: Element> UniqueByKey<V> {
             n: self.n,
             counted: false,
             dtype,
-            outputs: &[("keys_out", dtype), ("values_out", V::DTYPE)],
+            outputs: &[("values", V::DTYPE), ("keys_out", dtype), ("values_out", V::DTYPE)],
         };
         let mut c = compaction.lower(profile)?;
         c.program.operands[0].name = "keys";
-        let values = Operand { name: "values", dtype: V::DTYPE, len: self.n, access: Access::Read };
-        c.program.cost.bytes += values.bytes() as f64;
-        c.program.operands.push(values);
+        c.program.operands[1].access = Access::Read;
+        c.program.cost.bytes += c.program.operands[1].bytes() as f64;
         let outputs = ["keys_out", "values_out", "values"].map(|name| c.operand(name));
         c.scatter(outputs.into_iter().flatten());
         Ok(c.program)
@@ -139,7 +137,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let values = asked.of_own_type("values", &[n])?;
     let op = UniqueByKey::new(n).variant(asked.variant());
     let (dtype, of_values) = (keys.dtype(), values.dtype());
-    let operands = vec![Role::Given(keys), Role::Counted, Role::Counted, Role::Count, Role::Given(values)];
+    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
     by_type!(asked, of_values, [f32, i32, u32], V => by_type!(asked, dtype, [f32, f16, i32, u32], T => {
         Ok(Form::new::<T>(op.with_values::<V>(), operands))
     }))

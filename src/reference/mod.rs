@@ -78,6 +78,8 @@ mod grey;
 mod histogram;
 #[cfg(feature = "primitives")]
 mod iamax;
+#[cfg(feature = "primitives")]
+mod is_sorted;
 mod judge;
 #[cfg(feature = "attention")]
 mod kv_append;
@@ -98,6 +100,8 @@ mod mean_pool;
 mod median;
 #[cfg(feature = "primitives")]
 mod merge;
+#[cfg(feature = "primitives")]
+mod merge_sort;
 #[cfg(feature = "primitives")]
 mod nrm2;
 mod number;
@@ -266,6 +270,8 @@ pub use grey::{grey, grey_bound};
 pub use histogram::histogram;
 #[cfg(feature = "primitives")]
 pub use iamax::iamax;
+#[cfg(feature = "primitives")]
+pub use is_sorted::is_sorted;
 pub use judge::{Wanted, wanted};
 #[cfg(feature = "attention")]
 pub use kv_append::kv_append;
@@ -286,6 +292,8 @@ pub use mean_pool::{mean_pool, mean_pool_bound};
 pub use median::median;
 #[cfg(feature = "primitives")]
 pub use merge::merge_positions;
+#[cfg(feature = "primitives")]
+pub use merge_sort::merge_sort_positions;
 #[cfg(feature = "primitives")]
 pub use nrm2::{nrm2, nrm2_bound};
 pub use number::Number;

@@ -32,7 +32,7 @@ const FAMILIES: [(&str, &[&str]); 17] = [
     ("dot products, vector norms", &["dot", "nrm2", "asum", "iamax"]),
     ("random numbers", &["random"]),
     ("merges, sorted sets", &["merge", "set-union", "set-intersection", "set-difference"]),
-    ("sorts", &["sort"]),
+    ("sorts", &["sort", "merge-sort"]),
     ("top-k", &["top-k"]),
     ("matrix products, f32", &["gemm", "gemm-batched", "gemv"]),
     ("matrix products, tensor cores", &[]),

@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, LowerBound, Merge, Nrm2, Random, Reverse,
-    Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
+    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, IsSorted, LowerBound, Merge, Nrm2, Random,
+    Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
 };
 use crate::program::Op;
 
@@ -140,6 +140,19 @@ impl Gpu {
         let (a, b) = (a.into(), b.into());
         let given = [("a", a.untyped()), ("b", b.untyped())];
         self.call::<T, _>(&Merge::new(a.len(), b.len()), &given)?.output("output")
+    }
+
+    /// Checks whether an array is sorted, in ascending order: [`IsSorted`]. The result, 1 or 0, is in a new buffer of one
+    /// u32.
+    ///
+    /// # Errors
+    /// Those of [`IsSorted`] and [`Gpu::alloc`].
+    pub fn is_sorted<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
+    where
+        IsSorted: Op<T>,
+    {
+        let input = input.into();
+        self.call::<T, _>(&IsSorted::new(input.len()), &[("input", input.untyped())])?.output("result")
     }
 
     /// Unites two sorted arrays. Returns them and their number in new buffers: [`SetUnion`].
