@@ -39,10 +39,10 @@ use std::sync::Arc;
 /// `values_out` of `n` u32 each. Inputs keep their contents and must be other wgpu buffers than the outputs.
 ///
 /// # Types and order
-/// Keys of u32, i32 and f32; ascending, or [`descending`](MergeSort::descending). Equal keys keep their order either way.
-/// Without [`less`](MergeSort::less) the order is that of [`RadixSort`](crate::RadixSort), which is faster. `less` must
-/// be a strict weak ordering: false for equal keys, and transitive, also in what it calls equal. `a < b` is none if keys
-/// of f32 are NaN. With another function the output is some permutation of the keys.
+/// Keys of u32, i32 and f32; ascending, or [`descending`](MergeSort::descending). Equal keys keep their order.
+/// Without [`less`](MergeSort::less) the order is that of [`RadixSort`](crate::RadixSort). `less` must be a strict weak
+/// ordering: false for equal keys, and transitive, also in what it calls equal. `a < b` is none if keys of f32 are
+/// NaN. With another function the output is some permutation of the keys.
 ///
 /// # Precision and determinism
 /// Keys and values are moved, never computed with. The same input gives the same bits in every run, and on every device

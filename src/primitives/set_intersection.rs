@@ -56,4 +56,9 @@ pub struct SetIntersection {
     variant: String,
 }
 
-kept_of_a!(SetIntersection, "set-intersection", "the sorted elements that a and b share, counted with repeats", alone: false);
+kept_of_a!(
+    SetIntersection,
+    "set-intersection",
+    "the sorted elements that a and b share, counted with repeats",
+    alone: false
+);

@@ -37,8 +37,8 @@ use crate::shader::{Fragment, Spec};
 ///
 /// # Types and order
 /// f32, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by value:
-/// -0 equals +0; NaN equals NaN and is above all numbers. If an input is not sorted, `count` has all of `a` and those of
-/// `b` that [`SetDifference`](crate::SetDifference) keeps; which elements the output has is unspecified.
+/// -0 equals +0; NaN equals NaN and is above all numbers. If an input is not sorted, `count` has all of `a` and those
+/// of `b` that [`SetDifference`](crate::SetDifference) keeps; which elements the output has is unspecified.
 ///
 /// # Precision and determinism
 /// Bits are moved unchanged. Every variant gives the same result in every run.

@@ -179,8 +179,9 @@ judges! {
     "primitives":
         reduce scan segmented_scan scan_by_key histogram sort select partition unique run_length
         reduce_by_key segmented_reduce top_k frontier quadtree adaptive_grid random
-        gather scatter lower_bound upper_bound merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort dot nrm2 asum iamax
-        adjacent_difference reverse rotate;
+        gather scatter lower_bound upper_bound dot nrm2 asum iamax
+        adjacent_difference reverse rotate
+        merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
     "dense":
         gemm gemm_batched gemv transpose permute_axes ger;
     "sparse":
