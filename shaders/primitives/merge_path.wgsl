@@ -1,7 +1,8 @@
 // Merges two sorted sequences by merge path (O. Green, R. McColl and D. Bader, GPU Merge Path, 2012). A workgroup makes
 // one tile of the result: it bisects for the parts that the tile takes, loads them into workgroup memory, and each
 // thread merges ITEMS elements there. Equal elements of the first sequence come first.
-// The importer declares `fn a_at(i: u32) -> u32`, `fn b_at(j: u32) -> u32`, and `fn comes_before(x: u32, y: u32) -> bool`.
+// The importer declares `fn a_at(i: u32) -> u32`, `fn b_at(j: u32) -> u32`, and
+// `fn comes_before(x: u32, y: u32) -> bool`.
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -27,8 +28,8 @@ fn {name}(d: u32, a_len: u32, b_len: u32) -> u32 {
 // A tile: the begins of its parts, the elements of the first, and those of both.
 struct Parts { a: u32, b: u32, of_a: u32, count: u32 }
 
-// The parts of the tile from `d` on, of `count` elements, at least 1. `a_begin` and `a_end` are the diagonals of its ends, which
-// are no parts if the elements are unsorted.
+// The parts of the tile from `d` on, of `count` elements, at least 1. `a_begin` and `a_end` are the diagonals of its
+// ends, which may decrease if the elements are unsorted.
 fn parts_of(d: u32, count: u32, a_begin: u32, a_end: u32) -> Parts {
     return Parts(a_begin, d - a_begin, clamp(a_end, a_begin, a_begin + count) - a_begin, count);
 }

@@ -1,5 +1,5 @@
 // Merge sort, stable: tiles are sorted in workgroup memory, then pairs of runs of `width` elements are merged.
-// merge_sort_block: one workgroup sorts a tile. Each thread sorts ITEMS elements by insertion; runs are merged in pairs.
+// merge_sort_block: one workgroup sorts a tile. Each thread sorts ITEMS elements by insertion; then runs are merged.
 // merge_sort_diagonals, merge_sort_tiles: as those of merge, for every pair of runs.
 // With CHECKED the comparison may be no order. Where threads or tiles would take other elements than their neighbours
 // leave, runs stay as they are, so that the result is some permutation.

@@ -1,2 +1,2 @@
-// Stands for the user's comparison. The importer declares T.
+// Compares integers, if the user has no comparison. The importer declares T.
 fn less(a: T, b: T) -> bool { return a < b; }

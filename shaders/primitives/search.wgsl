@@ -1,5 +1,5 @@
-// Bisection in sorted elements, one needle a thread. The importer declares `fn is_before(x: u32, needle: u32) -> bool`, on keys; the position found
-// is that of the first element that is not.
+// Bisection in sorted elements, one needle a thread. The importer declares
+// `fn is_before(x: u32, needle: u32) -> bool`, on keys; the position found is that of the first element that is not.
 #import element/f32 as element
 #import primitives/search_key
 #import workgroup/index

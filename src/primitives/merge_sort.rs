@@ -110,11 +110,17 @@ impl MergeSort {
 
     crate::program::variants!(variant);
 
+    /// How keys are compared. Integers without a comparison of the user's are compared by `<`.
     fn spec(&self, dtype: DType) -> Result<Spec> {
-        let Some(less) = &self.less else { return key_spec(dtype, self.descending) };
-        let spec =
-            Spec::new().slot("element", element_fragment(dtype)).slot("less", Fragment::User(less.clone()));
-        Ok(spec.flag("CUSTOM", true).flag("CHECKED", true).flag("DESCENDING", self.descending))
+        if self.less.is_none() && dtype.is_float() {
+            return key_spec(dtype, self.descending);
+        }
+        let spec = Spec::new().slot("element", element_fragment(dtype)).flag("CUSTOM", true);
+        let spec = spec.flag("DESCENDING", self.descending);
+        Ok(match &self.less {
+            Some(less) => spec.slot("less", Fragment::User(less.clone())).flag("CHECKED", true),
+            None => spec,
+        })
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {

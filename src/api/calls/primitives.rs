@@ -533,8 +533,8 @@ impl Gpu {
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
     }
 
-    /// Keeps the first of each run of equal `keys`, and its value. Returns keys, values and their number in new buffers:
-    /// [`UniqueByKey`]. Elements of the first two beyond that number are not written.
+    /// Keeps the first of each run of equal `keys`, and its value. Returns keys, values and their number in new
+    /// buffers: [`UniqueByKey`]. Elements of the first two beyond that number are not written.
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`UniqueByKey`] and [`Gpu::alloc`].

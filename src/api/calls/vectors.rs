@@ -142,8 +142,8 @@ impl Gpu {
         self.call::<T, _>(&Merge::new(a.len(), b.len()), &given)?.output("output")
     }
 
-    /// Checks whether an array is sorted, in ascending order: [`IsSorted`]. The result, 1 or 0, is in a new buffer of one
-    /// u32.
+    /// Checks whether an array is sorted, in ascending order: [`IsSorted`]. The result, 1 or 0, is in a new buffer of
+    /// one u32.
     ///
     /// # Errors
     /// Those of [`IsSorted`] and [`Gpu::alloc`].
@@ -182,7 +182,8 @@ impl Gpu {
         self.call::<T, _>(&SetUnion::new(a.len(), b.len()), &given)?.outputs(["output", "count"])
     }
 
-    /// Keeps the elements that two sorted arrays share. Returns them and their number in new buffers: [`SetIntersection`].
+    /// Keeps the elements that two sorted arrays share. Returns them and their number in new buffers:
+    /// [`SetIntersection`].
     /// For an example see [`set_union`](Self::set_union).
     ///
     /// # Errors
@@ -200,7 +201,8 @@ impl Gpu {
         self.call::<T, _>(&SetIntersection::new(a.len(), b.len()), &given)?.outputs(["output", "count"])
     }
 
-    /// Keeps the elements of a sorted array `a` that `b` lacks. Returns them and their number in new buffers: [`SetDifference`].
+    /// Keeps the elements of a sorted array `a` that `b` lacks. Returns them and their number in new
+    /// buffers: [`SetDifference`].
     /// For an example see [`set_union`](Self::set_union).
     ///
     /// # Errors
