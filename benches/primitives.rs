@@ -31,6 +31,7 @@ fn main() -> Result<()> {
         ("gather", gather),
         ("scatter", scatter),
         ("bounds", bounds),
+        ("merges", merges),
         ("vectors", vectors),
         ("made", made),
     ])
@@ -143,6 +144,8 @@ fn compact(bench: &mut Bench) -> Result<()> {
         bench.device(&case("unique", 7.0), |rec| unique.record(rec, &x, y, &count));
         let runs = RunLength::new(n).variant(variant).plan::<u32>(&gpu)?;
         bench.device(&case("run-length", 10.0), |rec| runs.record(rec, &x, y, &lengths, &count));
+        let by_key = UniqueByKey::new(n).variant(variant).plan::<u32>(&gpu)?;
+        bench.device(&case("unique-by-key", 13.0), |rec| by_key.record(rec, &x, &x, y, &lengths, &count));
     }
     Ok(())
 }
@@ -224,6 +227,31 @@ fn bounds(bench: &mut Bench) -> Result<()> {
     bench.op::<u32>(&LowerBound::new(n, n), format!("{n} sorted in {n}"), &[&sorted, &sorted, &output])?;
     bench.op::<u32>(&LowerBound::new(n, n), format!("{n} random in {n}"), &[&sorted, &random, &output])?;
     bench.op::<u32>(&UpperBound::new(n, n), format!("{n} random in {n}"), &[&sorted, &random, &output])
+}
+
+/// Merges and operations on sets of two sorted arrays, of which about half of the elements are equal.
+fn merges(bench: &mut Bench) -> Result<()> {
+    let n = bench.scale(1 << 26, 1 << 18);
+    let a: Vec<u32> = (0..n as u32).map(|i| i << 1).collect();
+    let b: Vec<u32> = (0..n as u32).map(|i| (i << 1) | (i >> 3 & 1)).collect();
+    let (a, b) = (bench.gpu.upload(&a)?, bench.gpu.upload(&b)?);
+    let (output, values) = (bench.gpu.alloc::<u32>(2 * n)?, bench.gpu.alloc::<u32>(2 * n)?);
+    let count = bench.gpu.alloc::<u32>(1)?;
+    bench.op::<u32>(&IsSorted::new(n), n.to_string(), &[&a, &count])?;
+    let shuffled = random(&bench.gpu, n, |b| b)?;
+    let less = "fn less(a: T, b: T) -> bool { return a < b; }";
+    for (name, op) in [("", MergeSort::new(n)), (" by less", MergeSort::new(n).less(less))] {
+        bench.op::<u32>(&op, format!("{n}{name}"), &[&shuffled, &output])?;
+        let pairs = op.with_values();
+        bench.op::<u32>(&pairs, format!("{n}{name}, values"), &[&shuffled, &a, &output, &values])?;
+    }
+    let size = format!("{n} and {n}");
+    bench.op::<u32>(&Merge::new(n, n), size.clone(), &[&a, &b, &output])?;
+    let by_key = Merge::new(n, n).with_values();
+    bench.op::<u32>(&by_key, format!("{size}, values"), &[&a, &b, &a, &b, &output, &values])?;
+    bench.op::<u32>(&SetUnion::new(n, n), size.clone(), &[&a, &b, &output, &count])?;
+    bench.op::<u32>(&SetIntersection::new(n, n), size.clone(), &[&a, &b, &output, &count])?;
+    bench.op::<u32>(&SetDifference::new(n, n), size, &[&a, &b, &output, &count])
 }
 
 /// Reductions of BLAS level 1.

@@ -49,12 +49,13 @@
 //! | sum, find a minimum or maximum or its position; of all elements or by rows | [`Reduce`] |
 //! | sum or combine by key, or by segment | [`ReduceByKey`], [`SegmentedReduce`], [`ReduceOffsets`] |
 //! | compute running totals (prefix sums) | [`Scan`], [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
-//! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], [`Argsort`], [`SegmentedSort`] |
+//! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], by your own comparison [`MergeSort`]; [`Argsort`]; [`SegmentedSort`] |
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
-//! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`RunLength`] |
+//! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
 //! | count elements by bin, or points by bins of two axes | [`Histogram`], [`Histogram2d`] |
 //! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
+//! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | find places in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | compute a scalar product or a norm | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | build a quadtree; refine a grid; make work on the device | [`Quadtree`], [`AdaptiveGrid`], [`Frontier`] |
@@ -268,11 +269,13 @@ pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, Sca
 #[cfg(feature = "primitives")]
 pub use primitives::{Argsort, NthElement, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
 #[cfg(feature = "primitives")]
-pub use primitives::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
+pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
+#[cfg(feature = "primitives")]
+pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
 #[cfg(feature = "primitives")]
 pub use primitives::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 pub use program::When;
@@ -308,7 +311,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{Argsort, NthElement, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
     #[cfg(feature = "primitives")]
-    pub use crate::{Asum, Dot, Iamax, LowerBound, Nrm2, UpperBound};
+    pub use crate::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
     pub use crate::{Attention, KvAppend, KvType};
     #[cfg(feature = "nn")]
@@ -332,6 +335,8 @@ pub mod prelude {
     };
     #[cfg(feature = "primitives")]
     pub use crate::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
+    #[cfg(feature = "primitives")]
+    pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
     #[cfg(feature = "primitives")]
     pub use crate::{ReduceByKey, ReduceOffsets, ScanOffsets, SegmentedReduce};
 }

@@ -4,7 +4,7 @@ use crate::support::coverage::sample;
 use crate::support::{Random, devices};
 use half::f16;
 use std::collections::BTreeMap;
-use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
+use tilework::program::{Ask, DeviceProfile, Domain, Form, Operation, Settings, Supply};
 use tilework::sparse::Csr;
 use tilework::{DType, ErrorKind, Gpu, HostArray, HostData, MatrixJob, operations, reference};
 
@@ -19,19 +19,29 @@ impl forms::Source for Random {
 
 /// Makes inputs of random numbers; the first has a given shape.
 struct Numbers {
+    op: &'static Operation,
     random: Random,
     first: Option<Vec<usize>>,
     dtype: DType,
 }
 
 impl Numbers {
-    fn new(shape: &[usize], dtype: DType) -> Self {
-        Self { random: Random::new(7), first: Some(shape.to_vec()), dtype }
+    fn new(op: &'static Operation, shape: &[usize], dtype: DType) -> Self {
+        Self { op, random: Random::new(7), first: Some(shape.to_vec()), dtype }
     }
 
     fn float(&mut self) -> f32 {
         (self.random.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
+}
+
+/// Collects numbers, in ascending order on request.
+fn ordered<T: PartialOrd>(numbers: impl Iterator<Item = T>, sorted: bool) -> Vec<T> {
+    let mut numbers: Vec<T> = numbers.collect();
+    if sorted {
+        numbers.sort_by(|a, b| a.partial_cmp(b).expect("no NaN is drawn"));
+    }
+    numbers
 }
 
 impl Supply for Numbers {
@@ -46,13 +56,14 @@ impl Supply for Numbers {
         let shape = first.or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
         let n: usize = shape.iter().product();
         let below = below.unwrap_or(100).max(1) as u64;
+        let sorted = self.op.domain(name) == Domain::Increasing;
         let data: HostData = match dtype.unwrap_or(self.dtype) {
-            DType::F32 => (0..n).map(|_| self.float()).collect::<Vec<_>>().into(),
-            DType::F16 => (0..n).map(|_| f16::from_f32(self.float())).collect::<Vec<_>>().into(),
-            DType::I32 => (0..n).map(|_| (self.random.next() % 200) as i32 - 100).collect::<Vec<_>>().into(),
-            DType::U32 => (0..n).map(|_| (self.random.next() % below) as u32).collect::<Vec<_>>().into(),
-            DType::U8 => (0..n).map(|_| self.random.next() as u8).collect::<Vec<_>>().into(),
-            _ => (0..n).map(|_| self.random.next() as i8).collect::<Vec<_>>().into(),
+            DType::F32 => ordered((0..n).map(|_| self.float()), sorted).into(),
+            DType::F16 => ordered((0..n).map(|_| f16::from_f32(self.float())), sorted).into(),
+            DType::I32 => ordered((0..n).map(|_| (self.random.next() % 200) as i32 - 100), sorted).into(),
+            DType::U32 => ordered((0..n).map(|_| (self.random.next() % below) as u32), sorted).into(),
+            DType::U8 => ordered((0..n).map(|_| self.random.next() as u8), sorted).into(),
+            _ => ordered((0..n).map(|_| self.random.next() as i8), sorted).into(),
         };
         HostArray::new(&shape, data).map_err(|e| e.to_string())
     }
@@ -85,13 +96,13 @@ fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) ->
     let settings = example_settings(op);
     if op.matrix {
         let matrix = &matrix(shape[0], shape[1]);
-        let mut numbers = Numbers::new(&[], dtype);
+        let mut numbers = Numbers::new(op, &[], dtype);
         numbers.first = None;
         let (settings, profile) = (&settings, &DeviceProfile::webgpu_defaults());
         let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
         return job.form(Some(&mut numbers));
     }
-    op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(shape, dtype)))
+    op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(op, shape, dtype)))
 }
 
 /// The example's shape, and the same with one axis around the boundaries of tiles.

@@ -8,8 +8,8 @@ use tilework::program::{DeviceProfile, Op, Program};
 use tilework::shader::Target;
 use tilework::sim::{Options, run_wgsl};
 use tilework::{
-    CustomOp, Partition, Plannable, Predicate, Reduce, ReduceByKey, Scan, ScanByKey, SegmentedReduce,
-    SegmentedScan, Select,
+    CustomOp, MergeSort, Partition, Plannable, Predicate, Reduce, ReduceByKey, Scan, ScanByKey,
+    SegmentedReduce, SegmentedScan, Select,
 };
 
 #[path = "fuzz/fuzz_targets/fragments.rs"]
@@ -37,6 +37,7 @@ fn programs(head: &str, more: &str) -> Vec<Program> {
     let map = MapFn::custom(&format!("{head}\nfn map(x: T) -> T {{ {more}\n return x + T(1); }}"));
     let zip = ZipFn::custom(&format!("{head}\nfn zip(x: T, y: T) -> T {{ {more}\n return x + y; }}"));
     let keep = Predicate::custom(&format!("{head}\nfn keep(x: T) -> bool {{ {more}\n return x > T(1); }}"));
+    let less = format!("{head}\nfn less(x: T, b: T) -> bool {{ {more}\n return x < b; }}");
     let op = CustomOp::new(&format!(
         "{head}\nfn op_identity() -> T {{ return T(0); }} fn op_combine(x: T, b: T) -> T {{ {more}\n return x + b; }}"
     ));
@@ -46,6 +47,7 @@ fn programs(head: &str, more: &str) -> Vec<Program> {
         Op::<f32>::lower(&Zip::new(zip, 100), &profile).unwrap(),
         Op::<f32>::lower(&Select::by(100, keep.clone()), &profile).unwrap(),
         Op::<f32>::lower(&Partition::by(100, keep), &profile).unwrap(),
+        Op::<f32>::lower(&MergeSort::new(100_000).less(&less), &profile).unwrap(),
         Op::<f32>::lower(&Reduce::new(op.clone(), 100_000), &profile).unwrap(),
         Op::<f32>::lower(&Scan::new(op.clone(), 100_000), &profile).unwrap(),
         Op::<f32>::lower(&ReduceByKey::new(op.clone(), 100_000), &profile).unwrap(),
@@ -75,6 +77,7 @@ fn user_text_of_every_op_is_inspected_like_naga_reads_it() {
         "zip",
         "select",
         "partition",
+        "merge-sort",
         "reduce",
         "scan",
         "scan-by-key",

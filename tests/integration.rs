@@ -150,7 +150,10 @@ mod primitives {
     mod histogram;
     mod histogram_2d;
     mod iamax;
+    mod is_sorted;
     mod lower_bound;
+    mod merge;
+    mod merge_sort;
     mod nrm2;
     mod nth_element;
     mod partition;
@@ -170,12 +173,16 @@ mod primitives {
     mod segmented_scan;
     mod segmented_sort;
     mod select;
+    mod set_difference;
+    mod set_intersection;
+    mod set_union;
     mod shuffle;
     mod sort;
     mod state;
     mod top_k;
     mod top_k_rows;
     mod unique;
+    mod unique_by_key;
     mod upper_bound;
 }
 mod property;

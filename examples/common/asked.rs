@@ -32,6 +32,12 @@ pub(crate) fn take(settings: &mut Settings, name: &str, args: &mut Args) -> Resu
     match option.takes {
         Takes::Nothing => settings.flag(name)?,
         Takes::Array(_) => settings.with_array(name, npy::read(Path::new(&args.value()?))?)?,
+        // A text too long for a command line.
+        Takes::Text("FILE") => {
+            let path = PathBuf::from(args.value()?);
+            let read = std::fs::read_to_string(&path);
+            settings.text(name, read.map_err(|e| refuse!("{}: {e}", tilework::io::shown(&path)))?)?;
+        }
         Takes::Text(_) | Takes::Word(_) => settings.text(name, args.value()?.string()?)?,
     }
     Ok(())

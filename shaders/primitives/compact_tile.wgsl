@@ -16,6 +16,7 @@ struct Params {
     tiles: u32,      // of TILE elements, the last one partly filled
     first_tile: u32, // these three for look-back: there is one dispatch, so 0, tiles, 0
     all_tiles: u32, piece: u32,
+    others: u32,     // elements of a second array
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;

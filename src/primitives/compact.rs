@@ -61,10 +61,15 @@ pub(super) enum Keep {
     Where(Predicate),
     /// Elements that differ from the one before.
     Heads,
+    /// Sorted elements with a partner in a second sorted array, of this length, or without one.
+    Partner {
+        others: usize,
+        alone: bool,
+    },
 }
 
 kernel_params! {
-    struct CompactTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32 }
+    struct CompactTileParams { n: u32, tiles: u32, first_tile: u32, all_tiles: u32, piece: u32, others: u32 }
 }
 
 kernel_params! {
@@ -155,6 +160,10 @@ impl Compaction<'_> {
         if flagged {
             program.operands.push(operand("flags", DType::U32, n, Access::Read));
         }
+        let others = if let Keep::Partner { others, .. } = *self.keep { Some(others) } else { None };
+        if let Some(others) = others {
+            program.operands.push(operand("others", dtype, others, Access::Read));
+        }
         if self.counted {
             program.operands.push(operand("length", DType::U32, 1, Access::Read));
         }
@@ -168,7 +177,7 @@ impl Compaction<'_> {
         program.cost = Cost { flop: n as f64, bytes: read.map(|o| o.bytes() as f64).sum() };
         let total = Binding::operand(program.operands.len() - 1, &program.operands);
 
-        let inputs = 1 + u32::from(flagged) + u32::from(self.counted);
+        let inputs = 1 + u32::from(flagged || others.is_some()) + u32::from(self.counted);
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
             .flag("HALVES", dtype == DType::F16)
@@ -184,6 +193,11 @@ impl Compaction<'_> {
                 let spec = spec.slot("keep", Fragment::Library("primitives/unique"));
                 spec.flag("FLOAT_KEYS", dtype.is_float()).flag("SHUFFLED", subgroups)
             }
+            Keep::Partner { alone, .. } => {
+                let file = if *alone { "primitives/set_difference" } else { "primitives/set_intersection" };
+                let spec = spec.slot("keep", Fragment::Library(file));
+                spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32)
+            }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
             Keep::Where(Predicate::Custom(text)) => spec
                 .slot("keep", Fragment::Library("primitives/keep_where"))
@@ -194,7 +208,9 @@ impl Compaction<'_> {
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();
         let all = tiles as u32;
-        let params = CompactTileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0 };
+        let others = others.map_or(0, |others| others as u32);
+        let params =
+            CompactTileParams { n: n32, tiles: all, first_tile: 0, all_tiles: all, piece: 0, others };
         let grid = Grid::fold(tiles);
         let mut spec = spec;
         if once && n > 0 {

@@ -10,12 +10,14 @@
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
 //! | prefixes that restart at flags, where a key changes, or at offsets | [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
-//! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`] |
+//! | one element of each run of equal neighbours | [`Unique`]; with the lengths of runs [`RunLength`]; with the first value of a key [`UniqueByKey`] |
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`], between offsets [`ReduceOffsets`] |
-//! | keys in order, alone or with values; the order itself | [`RadixSort`]; [`Argsort`] |
+//! | keys in order, alone or with values; the order itself; whether they are in order | [`RadixSort`], by your own comparison [`MergeSort`]; [`Argsort`]; [`IsSorted`] |
 //! | the keys of each segment in order | [`SegmentedSort`] |
 //! | the `k` largest or smallest elements and their positions | [`TopK`]; of each row [`TopKRows`]; the element at a rank [`NthElement`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
+//! | two sorted arrays in one, alone or with values | [`Merge`] |
+//! | sorted arrays united, or the elements that both have, or one lacks | [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
 //! | places of needles in sorted elements | [`LowerBound`], [`UpperBound`] |
 //! | BLAS level 1 | [`Dot`], [`Nrm2`], [`Asum`], [`Iamax`] |
 //! | differences of neighbours; elements reversed or rotated | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
@@ -37,9 +39,12 @@ mod gather;
 mod histogram;
 mod histogram_2d;
 mod iamax;
+mod is_sorted;
 mod lookback;
 mod lower_bound;
 mod made;
+mod merge;
+mod merge_sort;
 mod nrm2;
 mod nth_element;
 mod operator;
@@ -62,12 +67,17 @@ mod segmented_reduce;
 mod segmented_scan;
 mod segmented_sort;
 mod select;
+mod set_difference;
+mod set_intersection;
+mod set_union;
+mod sets;
 mod shuffle;
 mod sort;
 mod state;
 mod top_k;
 mod top_k_rows;
 mod unique;
+mod unique_by_key;
 mod upper_bound;
 mod vectors;
 
@@ -83,8 +93,11 @@ pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
 pub use histogram_2d::Histogram2d;
 pub use iamax::Iamax;
+pub use is_sorted::IsSorted;
 pub(crate) use lookback::clear_words;
 pub use lower_bound::LowerBound;
+pub use merge::Merge;
+pub use merge_sort::MergeSort;
 pub use nrm2::Nrm2;
 pub use nth_element::NthElement;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
@@ -106,6 +119,9 @@ pub use segmented_reduce::SegmentedReduce;
 pub use segmented_scan::SegmentedScan;
 pub use segmented_sort::SegmentedSort;
 pub use select::Select;
+pub use set_difference::SetDifference;
+pub use set_intersection::SetIntersection;
+pub use set_union::SetUnion;
 pub use shuffle::Shuffle;
 pub use sort::RadixSort;
 pub(crate) use state::Monoid;
@@ -113,6 +129,7 @@ pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
 pub use top_k::TopK;
 pub use top_k_rows::TopKRows;
 pub use unique::Unique;
+pub use unique_by_key::UniqueByKey;
 pub use upper_bound::UpperBound;
 
 use crate::element::DType;
@@ -136,12 +153,14 @@ pub const OPS: &[Operation] = &[
     select::INFO,
     partition::INFO,
     unique::INFO,
+    unique_by_key::INFO,
     run_length::INFO,
     reduce_by_key::INFO,
     segmented_reduce::INFO,
     sort::INFO,
     argsort::INFO,
     segmented_sort::INFO,
+    merge_sort::INFO,
     top_k::INFO,
     top_k_rows::INFO,
     nth_element::INFO,
@@ -154,6 +173,11 @@ pub const OPS: &[Operation] = &[
     scatter::INFO,
     lower_bound::INFO,
     upper_bound::INFO,
+    merge::INFO,
+    is_sorted::INFO,
+    set_union::INFO,
+    set_intersection::INFO,
+    set_difference::INFO,
     dot::INFO,
     nrm2::INFO,
     asum::INFO,

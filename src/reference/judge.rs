@@ -196,7 +196,8 @@ judges! {
         reduce_by_key segmented_reduce top_k top_k_rows frontier
         nth_element shuffle scan_offsets reduce_offsets quadtree adaptive_grid random
         gather scatter lower_bound upper_bound dot nrm2 asum iamax
-        adjacent_difference reverse rotate;
+        adjacent_difference reverse rotate
+        merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
     "dense":
         gemm gemm_batched gemv transpose permute_axes ger trsm trmm syrk symm;
     "sparse":

@@ -15,7 +15,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 }
 
 /// Compares by value, with NaN above all numbers.
-fn order<T: Number>(a: T, b: T) -> Ordering {
+pub(super) fn order<T: Number>(a: T, b: T) -> Ordering {
     let (a, b) = (a.to_f64(), b.to_f64());
     a.partial_cmp(&b).unwrap_or(a.is_nan().cmp(&b.is_nan()))
 }

@@ -82,6 +82,8 @@ mod histogram;
 mod histogram_2d;
 #[cfg(feature = "primitives")]
 mod iamax;
+#[cfg(feature = "primitives")]
+mod is_sorted;
 mod judge;
 #[cfg(feature = "attention")]
 mod kv_append;
@@ -100,6 +102,10 @@ mod map;
 mod mean_pool;
 #[cfg(feature = "image")]
 mod median;
+#[cfg(feature = "primitives")]
+mod merge;
+#[cfg(feature = "primitives")]
+mod merge_sort;
 #[cfg(feature = "primitives")]
 mod nrm2;
 #[cfg(feature = "primitives")]
@@ -157,6 +163,12 @@ mod segmented_scan;
 mod segmented_sort;
 #[cfg(feature = "primitives")]
 mod select;
+#[cfg(feature = "primitives")]
+mod set_difference;
+#[cfg(feature = "primitives")]
+mod set_intersection;
+#[cfg(feature = "primitives")]
+mod set_union;
 #[cfg(feature = "nn")]
 mod sgd;
 #[cfg(feature = "primitives")]
@@ -197,6 +209,8 @@ mod trmm;
 mod trsm;
 #[cfg(feature = "primitives")]
 mod unique;
+#[cfg(feature = "primitives")]
+mod unique_by_key;
 #[cfg(feature = "primitives")]
 mod upper_bound;
 mod zip;
@@ -282,6 +296,8 @@ pub use histogram::histogram;
 pub use histogram_2d::histogram_2d;
 #[cfg(feature = "primitives")]
 pub use iamax::iamax;
+#[cfg(feature = "primitives")]
+pub use is_sorted::is_sorted;
 pub use judge::{Wanted, wanted};
 #[cfg(feature = "attention")]
 pub use kv_append::kv_append;
@@ -300,6 +316,10 @@ pub use map::{map, map_bound};
 pub use mean_pool::{mean_pool, mean_pool_bound};
 #[cfg(feature = "image")]
 pub use median::median;
+#[cfg(feature = "primitives")]
+pub use merge::merge_positions;
+#[cfg(feature = "primitives")]
+pub use merge_sort::merge_sort_positions;
 #[cfg(feature = "primitives")]
 pub use nrm2::{nrm2, nrm2_bound};
 #[cfg(feature = "primitives")]
@@ -357,6 +377,12 @@ pub use segmented_scan::{segmented_scan, segmented_scan_bound};
 pub use segmented_sort::segmented_sort_positions;
 #[cfg(feature = "primitives")]
 pub use select::select;
+#[cfg(feature = "primitives")]
+pub use set_difference::set_difference;
+#[cfg(feature = "primitives")]
+pub use set_intersection::set_intersection;
+#[cfg(feature = "primitives")]
+pub use set_union::set_union;
 #[cfg(feature = "nn")]
 pub use sgd::{sgd, sgd_bound};
 #[cfg(feature = "primitives")]
@@ -395,6 +421,8 @@ pub use trmm::{trmm, trmm_bound};
 pub use trsm::{trsm, trsm_bound};
 #[cfg(feature = "primitives")]
 pub use unique::unique;
+#[cfg(feature = "primitives")]
+pub use unique_by_key::unique_by_key;
 #[cfg(feature = "primitives")]
 pub use upper_bound::upper_bound;
 pub use zip::{zip, zip_bound};

@@ -57,7 +57,7 @@ pub fn sort_positions<T: Element>(keys: &[T], descending: bool, bits: Range<u32>
 }
 
 /// The unsigned number that stands for a key.
-fn number<T: Element>(key: T, descending: bool) -> u64 {
+pub(super) fn number<T: Element>(key: T, descending: bool) -> u64 {
     let bytes = bytemuck::bytes_of(&key);
     let word =
         |at: usize| u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));

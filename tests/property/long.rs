@@ -476,6 +476,21 @@ fn long_lists_of_primitives() {
                 .front_of(n, &counted)
                 .exactly(&[count])
         });
+        let half = &counted[..n / 2];
+        check(Merge::variants(), |name| {
+            let want: Vec<u32> =
+                (1..=count).flat_map(|x| vec![x; 1 + usize::from(x <= n as u32 / 2)]).collect();
+            Case::new::<u32>(Merge::new(n, n / 2).variant(name)).given(&counted).given(half).exactly(&want)
+        });
+        check(SetUnion::variants(), |name| {
+            let case = Case::new::<u32>(SetUnion::new(n, n / 2).variant(name)).given(&counted).given(half);
+            case.front_of(n + n / 2, &counted).exactly(&[count])
+        });
+        check(SetIntersection::variants(), |name| {
+            let case =
+                Case::new::<u32>(SetIntersection::new(n, n / 2).variant(name)).given(&counted).given(half);
+            case.front_of(n, half).exactly(&[n as u32 / 2])
+        });
         check(Select::variants(), |name| {
             let case = Case::new::<u32>(Select::new(n).variant(name)).given(&counted).given(&x);
             case.front_of(n, &counted).exactly(&[count])

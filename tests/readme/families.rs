@@ -12,7 +12,7 @@ pub(super) struct Family {
 }
 
 /// The families in the order of the table. Every op that has a peer belongs to one.
-const FAMILIES: [(&str, &[&str]); 16] = [
+const FAMILIES: [(&str, &[&str]); 17] = [
     ("elementwise, casts, transposes", &["map", "zip", "axpy", "cast", "transpose"]),
     ("reductions, histograms", &["reduce", "reduce-by-key", "segmented-reduce", "histogram"]),
     (
@@ -25,12 +25,14 @@ const FAMILIES: [(&str, &[&str]); 16] = [
             "select-if",
             "partition",
             "unique",
+            "unique-by-key",
             "run-length",
         ],
     ),
     ("dot products, vector norms", &["dot", "nrm2", "asum", "iamax"]),
     ("random numbers", &["random"]),
-    ("sorts", &["sort"]),
+    ("merges, sorted sets", &["merge", "set-union", "set-intersection", "set-difference"]),
+    ("sorts", &["sort", "merge-sort"]),
     ("top-k", &["top-k"]),
     ("matrix products, f32", &["gemm", "gemm-batched", "gemv"]),
     ("matrix products, tensor cores", &[]),

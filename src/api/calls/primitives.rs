@@ -5,7 +5,7 @@ use crate::error::{Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     Histogram, Monoid, Partition, Predicate, RadixSort, Reduce, ReduceByKey, Reducer, RunLength, Scan,
-    ScanByKey, SegmentedReduce, SegmentedScan, Select, TopK, Unique,
+    ScanByKey, SegmentedReduce, SegmentedScan, Select, TopK, Unique, UniqueByKey,
 };
 use crate::program::Op;
 
@@ -531,6 +531,25 @@ impl Gpu {
         let input = input.into();
         let op = Unique::new(input.len());
         self.call::<T, _>(&op, &[("input", input.untyped())])?.outputs(["output", "count"])
+    }
+
+    /// Keeps the first of each run of equal `keys`, and its value. Returns keys, values and their number in new
+    /// buffers: [`UniqueByKey`]. Elements of the first two beyond that number are not written.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if the lengths differ; those of [`UniqueByKey`] and [`Gpu::alloc`].
+    pub fn unique_by_key<'a, T: Element, V: Element>(
+        &self,
+        keys: impl Into<Slice<'a, T>>,
+        values: impl Into<Slice<'a, V>>,
+    ) -> Result<(Buffer<T>, Buffer<V>, Buffer<u32>)>
+    where
+        UniqueByKey<V>: Op<T>,
+    {
+        let (keys, values) = (keys.into(), values.into());
+        let op = UniqueByKey::new(keys.len()).with_values::<V>();
+        let given = [("keys", keys.untyped()), ("values", values.untyped())];
+        self.call::<T, _>(&op, &given)?.three_outputs(["keys_out", "values_out", "count"])
     }
 
     /// Finds the runs of equal elements of `input`. Returns their values, their lengths and their number in new

@@ -4,8 +4,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
-    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, LowerBound, Nrm2, Random, Reverse, Rotate,
-    Scatter, ScatterOp, UpperBound,
+    AdjacentDifference, Asum, Distribution, Dot, Gather, Iamax, IsSorted, LowerBound, Merge, Nrm2, Random,
+    Reverse, Rotate, Scatter, ScatterOp, SetDifference, SetIntersection, SetUnion, UpperBound,
 };
 use crate::program::Op;
 
@@ -115,6 +115,109 @@ impl Gpu {
         let (sorted, needles) = (sorted.into(), needles.into());
         let given = [("sorted", sorted.untyped()), ("needles", needles.untyped())];
         self.call::<T, _>(&UpperBound::new(sorted.len(), needles.len()), &given)?.output("output")
+    }
+
+    /// Merges two sorted arrays into a new buffer: [`Merge`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[1u32, 5])?, gpu.upload(&[2u32, 5, 7])?);
+    /// assert_eq!(gpu.merge(&a, &b)?.read()?, [1, 2, 5, 5, 7]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Merge`] and [`Gpu::alloc`].
+    pub fn merge<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        b: impl Into<Slice<'a, T>>,
+    ) -> Result<Buffer<T>>
+    where
+        Merge: Op<T>,
+    {
+        let (a, b) = (a.into(), b.into());
+        let given = [("a", a.untyped()), ("b", b.untyped())];
+        self.call::<T, _>(&Merge::new(a.len(), b.len()), &given)?.output("output")
+    }
+
+    /// Checks whether an array is sorted, in ascending order: [`IsSorted`]. The result, 1 or 0, is in a new buffer of
+    /// one u32.
+    ///
+    /// # Errors
+    /// Those of [`IsSorted`] and [`Gpu::alloc`].
+    pub fn is_sorted<'a, T: Element>(&self, input: impl Into<Slice<'a, T>>) -> Result<Buffer<u32>>
+    where
+        IsSorted: Op<T>,
+    {
+        let input = input.into();
+        self.call::<T, _>(&IsSorted::new(input.len()), &[("input", input.untyped())])?.output("result")
+    }
+
+    /// Unites two sorted arrays. Returns them and their number in new buffers: [`SetUnion`].
+    /// Elements of the first buffer beyond that number are not written.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[1u32, 5])?, gpu.upload(&[2u32, 5, 7])?);
+    /// let (united, count) = gpu.set_union(&a, &b)?;
+    /// assert_eq!(united.slice(..count.read()?[0] as usize)?.read()?, [1, 2, 5, 7]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`SetUnion`] and [`Gpu::alloc`].
+    pub fn set_union<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        b: impl Into<Slice<'a, T>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        SetUnion: Op<T>,
+    {
+        let (a, b) = (a.into(), b.into());
+        let given = [("a", a.untyped()), ("b", b.untyped())];
+        self.call::<T, _>(&SetUnion::new(a.len(), b.len()), &given)?.outputs(["output", "count"])
+    }
+
+    /// Keeps the elements that two sorted arrays share. Returns them and their number in new buffers:
+    /// [`SetIntersection`].
+    /// For an example see [`set_union`](Self::set_union).
+    ///
+    /// # Errors
+    /// Those of [`SetIntersection`] and [`Gpu::alloc`].
+    pub fn set_intersection<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        b: impl Into<Slice<'a, T>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        SetIntersection: Op<T>,
+    {
+        let (a, b) = (a.into(), b.into());
+        let given = [("a", a.untyped()), ("b", b.untyped())];
+        self.call::<T, _>(&SetIntersection::new(a.len(), b.len()), &given)?.outputs(["output", "count"])
+    }
+
+    /// Keeps the elements of a sorted array `a` that `b` lacks. Returns them and their number in new
+    /// buffers: [`SetDifference`].
+    /// For an example see [`set_union`](Self::set_union).
+    ///
+    /// # Errors
+    /// Those of [`SetDifference`] and [`Gpu::alloc`].
+    pub fn set_difference<'a, T: Element>(
+        &self,
+        a: impl Into<Slice<'a, T>>,
+        b: impl Into<Slice<'a, T>>,
+    ) -> Result<(Buffer<T>, Buffer<u32>)>
+    where
+        SetDifference: Op<T>,
+    {
+        let (a, b) = (a.into(), b.into());
+        let given = [("a", a.untyped()), ("b", b.untyped())];
+        self.call::<T, _>(&SetDifference::new(a.len(), b.len()), &given)?.outputs(["output", "count"])
     }
 
     /// Multiplies two vectors to a scalar, in a new buffer of one element: [`Dot`].

@@ -1,0 +1,76 @@
+// Merges two sorted arrays, and values with them.
+// merge_diagonals: one thread bisects for the begin of one tile.
+// merge_tiles: one workgroup merges a tile.
+// With COUNTED the device knows the length of b; the first kernel writes that of the result.
+#import primitives/merge_path
+#import primitives/sort_key as order
+
+struct Params { a_len: u32, b_len: u32, tiles: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<u32>;
+@group(0) @binding(2) var<storage, read> b: array<u32>;
+
+fn a_at(i: u32) -> u32 { return a[i]; }
+fn b_at(j: u32) -> u32 { return b[j]; }
+fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
+
+#if COUNTED
+@group(0) @binding(4) var<storage, read> b_count: array<u32>;
+
+fn b_len() -> u32 { return min(params.b_len, b_count[0]); }
+#else
+fn b_len() -> u32 { return params.b_len; }
+#endif
+
+#if DIAGONALS
+@group(0) @binding(3) var<storage, read_write> diagonals: array<u32>;
+#if COUNTED
+@group(0) @binding(5) var<storage, read_write> total: array<u32>;
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    let len = params.a_len + b_len();
+#if COUNTED
+    if tile == 0u { total[0] = len; }
+#endif
+    if tile < params.tiles { diagonals[tile] = find_diagonal(min(tile * TILE, len), params.a_len, b_len()); }
+}
+#else
+@group(0) @binding(3) var<storage, read> diagonals: array<u32>;
+const OUTPUT_BINDING: u32 = 4u;
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
+#if VALUES
+@group(0) @binding(OUTPUT_BINDING + 1u) var<storage, read> a_values: array<u32>;
+@group(0) @binding(OUTPUT_BINDING + 2u) var<storage, read> b_values: array<u32>;
+@group(0) @binding(OUTPUT_BINDING + 3u) var<storage, read_write> values_out: array<u32>;
+#endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let tile = workgroup_index(group);
+    let begin = tile * TILE;
+    let len = params.a_len + b_len();
+    if tile >= params.tiles || begin >= len { return; }
+    let count = min(TILE, len - begin);
+    var a_end = params.a_len;
+    if begin + count < len { a_end = diagonals[tile + 1u]; }
+    let parts = parts_of(begin, count, diagonals[tile], a_end);
+    let merged = merge_items(parts, lane);
+    exchange(merged.elements, lane);
+    for (var p = lane; p < count; p += WORKGROUP_SIZE) { output[begin + p] = wg_words[p]; }
+#if VALUES
+    workgroupBarrier();
+    exchange(merged.places, lane);
+    for (var p = lane; p < count; p += WORKGROUP_SIZE) {
+        let place = wg_words[p];
+        if place < parts.of_a {
+            values_out[begin + p] = a_values[parts.a + place];
+        } else {
+            values_out[begin + p] = b_values[parts.b + place - parts.of_a];
+        }
+    }
+#endif
+}
+#endif

@@ -1,0 +1,125 @@
+// Merges two sorted sequences by merge path (O. Green, R. McColl and D. Bader, GPU Merge Path, 2012). A workgroup makes
+// one tile of the result: it bisects for the parts that the tile takes, loads them into workgroup memory, and each
+// thread merges ITEMS elements there. Equal elements of the first sequence come first.
+// The importer declares `fn a_at(i: u32) -> u32`, `fn b_at(j: u32) -> u32`, and
+// `fn comes_before(x: u32, y: u32) -> bool`.
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+const ITEMS: u32 = 15u; // odd, so that the parts of neighbouring threads begin in different banks
+const TILE: u32 = WORKGROUP_SIZE * ITEMS;
+
+// How many of the first `d` elements of the result come from the first sequence. The result is within bounds whatever
+// the order of the elements.
+#block bisect_diagonal(name, a_at, b_at)
+fn {name}(d: u32, a_len: u32, b_len: u32) -> u32 {
+    var begin = max(d, b_len) - b_len;
+    var end = min(d, a_len);
+    while begin < end {
+        let middle = begin + (end - begin) / 2u;
+        if comes_before({b_at}(d - 1u - middle), {a_at}(middle)) { end = middle; } else { begin = middle + 1u; }
+    }
+    return begin;
+}
+#end
+#put bisect_diagonal(find_diagonal, a_at, b_at)
+
+#if !DIAGONALS
+// A tile: the begins of its parts, the elements of the first, and those of both.
+struct Parts { a: u32, b: u32, of_a: u32, count: u32 }
+
+// The parts of the tile from `d` on, of `count` elements, at least 1. `a_begin` and `a_end` are the diagonals of its
+// ends, which may decrease if the elements are unsorted.
+fn parts_of(d: u32, count: u32, a_begin: u32, a_end: u32) -> Parts {
+    return Parts(a_begin, d - a_begin, clamp(a_end, a_begin, a_begin + count) - a_begin, count);
+}
+
+// Words of the tile: its elements, or places of elements in its parts.
+var<workgroup> wg_words: array<u32, TILE>;
+// Begins of the two sequences in wg_words.
+var<private> first_begin: u32;
+var<private> second_begin: u32;
+
+fn first_at(i: u32) -> u32 { return wg_words[first_begin + i]; }
+fn second_at(j: u32) -> u32 { return wg_words[second_begin + j]; }
+#put bisect_diagonal(find_part, first_at, second_at)
+
+// With CHECKED: 1 if a thread took other elements than its neighbours left, since the comparison is no order. The
+// importer sets it before the first barrier.
+#if CHECKED
+var<workgroup> wg_broken: atomic<u32>;
+#endif
+
+fn is_broken() -> bool {
+#if CHECKED
+    return atomicLoad(&wg_broken) != 0u;
+#else
+    return false;
+#endif
+}
+
+// Consecutive elements of the result, and their places in the two sequences, one behind the other.
+struct Merged { elements: array<u32, ITEMS>, places: array<u32, ITEMS> }
+
+// The ITEMS elements from `d` on of the merge of two sequences, which lie in wg_words from `begin` on: `of_a` elements
+// and the rest of `len`. Elements beyond the end are not defined.
+fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
+    first_begin = begin;
+    second_begin = begin + of_a;
+    let before = find_part(d, of_a, len - of_a);
+    let last = max(len, 1u) - 1u;
+    var i = before;
+    var j = of_a + d - before;
+    var x = first_at(min(i, last));
+    var y = first_at(min(j, last));
+    var merged = Merged();
+#if CHECKED
+    let end = min(d + ITEMS, len);
+    var taken = 0u;
+#endif
+#for k in ITEMS
+    if i >= of_a || (j < len && comes_before(y, x)) {
+        merged.elements[{k}] = y;
+        merged.places[{k}] = min(j, last);
+        j += 1u;
+        y = first_at(min(j, last));
+    } else {
+        merged.elements[{k}] = x;
+        merged.places[{k}] = i;
+        i += 1u;
+        x = first_at(min(i, last));
+#if CHECKED
+        taken += select(0u, 1u, d + {k}u < len);
+#endif
+    }
+#end
+#if CHECKED
+    if before + taken != find_part(end, of_a, len - of_a) { atomicStore(&wg_broken, 1u); }
+#endif
+    return merged;
+}
+
+// The ITEMS elements of a thread. All threads of the workgroup call it; wg_words may be overwritten afterwards.
+fn merge_items(parts: Parts, lane: u32) -> Merged {
+#for k in ITEMS
+    if lane + {k}u * WORKGROUP_SIZE < parts.count {
+        let p = lane + {k}u * WORKGROUP_SIZE;
+        if p < parts.of_a { wg_words[p] = a_at(parts.a + p); } else { wg_words[p] = b_at(parts.b + p - parts.of_a); }
+    }
+#end
+    workgroupBarrier();
+    let merged = merge_run(0u, parts.of_a, parts.count, min(lane * ITEMS, parts.count));
+    workgroupBarrier();
+    return merged;
+}
+
+// Writes the thread's words in order, so that the workgroup can read them with coalesced access; not if it is broken.
+fn exchange(words: array<u32, ITEMS>, lane: u32) {
+    if !is_broken() {
+#for k in ITEMS
+        wg_words[lane * ITEMS + {k}u] = words[{k}];
+#end
+    }
+    workgroupBarrier();
+}
+#endif

@@ -1,0 +1,224 @@
+//! Two sorted arrays merged to one.
+
+use super::WORDS;
+use super::sort::key_spec;
+use crate::element::{DType, Element};
+use crate::error::{Result, err};
+use crate::program::{
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Operation, Program, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
+};
+use crate::shader::Spec;
+use crate::shape::index_u32;
+
+/// Merges two sorted arrays: `output` has the elements of `a` and `b` in order, as `std::merge` gives them. Values can
+/// move with their elements, which merges by key.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (a, b, output) = (gpu.upload(&[1.0f32, 4.0])?, gpu.upload(&[-2.0f32, 1.0, 9.0])?, gpu.alloc::<f32>(5)?);
+/// let (of_a, of_b, values) = (gpu.upload(&[10u32, 11])?, gpu.upload(&[20u32, 21, 22])?, gpu.alloc::<u32>(5)?);
+/// let plan = Merge::new(2, 3).with_values().plan::<f32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.with_values(&of_a, &of_b, &values).record(&mut rec, &a, &b, &output)?;
+/// rec.submit()?;
+/// assert_eq!(output.read()?, [-2.0, 1.0, 1.0, 4.0, 9.0]);
+/// assert_eq!(values.read()?, [20, 10, 21, 11, 22]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `a` has `n` elements, `b` has `m`, `output` has `n + m`; each may be 0. [`with_values`](Merge::with_values) adds
+/// `a_values`, `b_values` and `values_out`, of as many u32. Inputs may share a wgpu buffer with each other, and not
+/// with outputs.
+///
+/// # Types and order
+/// u32, i32 and f32, ascending or [`descending`](Merge::descending), in the order of [`RadixSort`](crate::RadixSort):
+/// for f32 -inf ... -0, +0 ... +inf, and every NaN last either way. Equal elements of `a` come before those of `b`, and
+/// keep their order. If an input is not sorted, each element of `output` is one of `a` or `b`, and which one is
+/// unspecified.
+///
+/// # Precision and determinism
+/// Bits are moved unchanged, and the same on every device.
+///
+/// # Cost
+/// Inputs are read once and outputs written once. Two dispatches: the first bisects for the begins of tiles. Scratch: 4
+/// bytes for each tile of 3840 elements.
+///
+/// # Variants
+/// `merge-path`: a workgroup merges a tile of the output.
+///
+/// # Errors
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// Merge path, O. Green, R. McColl and D. Bader (2012): `shaders/primitives/merge.wgsl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merge {
+    n: usize,
+    m: usize,
+    descending: bool,
+    values: bool,
+    variant: String,
+}
+
+const VARIANTS: &[Variant] = &[Variant::portable("merge-path", "a workgroup merges a tile of the output")];
+
+kernel_params! { struct MergeParams { a_len: u32, b_len: u32, tiles: u32 } }
+
+impl Merge {
+    /// Merges `n` elements with `m`.
+    pub fn new(n: usize, m: usize) -> Self {
+        Self { n, m, descending: false, values: false, variant: "auto".into() }
+    }
+
+    /// Takes inputs with the largest first, and merges them so. The default is the smallest first.
+    #[must_use]
+    pub fn descending(mut self) -> Self {
+        self.descending = true;
+        self
+    }
+
+    /// Moves a u32 value with each element: operands `a_values`, `b_values` and `values_out`, which plans take by
+    /// `with_values`.
+    #[must_use]
+    pub fn with_values(mut self) -> Self {
+        self.values = true;
+        self
+    }
+
+    crate::program::variants!(variant);
+
+    fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        let Self { n, m, values, .. } = *self;
+        let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        program.operands = vec![operand("a", dtype, n, Access::Read), operand("b", dtype, m, Access::Read)];
+        if values {
+            program.operands.push(operand("a_values", DType::U32, n, Access::Read));
+            program.operands.push(operand("b_values", DType::U32, m, Access::Read));
+        }
+        let len = n.saturating_add(m);
+        program.operands.push(operand("output", dtype, len, Access::Write));
+        if values {
+            program.operands.push(operand("values_out", DType::U32, len, Access::Write));
+        }
+        profile.check_bindings(INFO.name, &program.operands, "merge parts in separate calls")?;
+        program.cost = Cost::of(len as f64, &program.operands);
+        let bind = |i: usize| Binding::operand(i, &program.operands);
+        let outputs = if values { vec![bind(4), bind(2), bind(3), bind(5)] } else { vec![bind(2)] };
+        let job = MergeJob { inputs: [bind(0), bind(1)], lens: [n, m], counts: None, outputs };
+        job.add(&mut program, key_spec(dtype, self.descending)?, profile)?;
+        Ok(program)
+    }
+}
+
+/// The dispatches of a merge.
+pub(super) struct MergeJob {
+    pub(super) inputs: [Binding; 2],
+    pub(super) lens: [usize; 2],
+    /// The length of the second input, at most that above, and the length of the result, which it writes.
+    pub(super) counts: Option<[Binding; 2]>,
+    pub(super) outputs: Vec<Binding>,
+}
+
+impl MergeJob {
+    /// Adds them to `program`; `spec` says how words are compared.
+    pub(super) fn add(self, program: &mut Program, spec: Spec, profile: &DeviceProfile) -> Result<()> {
+        let [a_len, b_len] =
+            [("n", self.lens[0]), ("m", self.lens[1])].map(|(name, len)| index_u32(program.op, name, len));
+        let (a_len, b_len) = (a_len?, b_len?);
+        let len = u64::from(index_u32(program.op, "n + m", self.lens[0].saturating_add(self.lens[1]))?);
+        let (threads, items) = if profile.quirks.serial_workgroups { (64, 7) } else { (256, 15) };
+        let tiles = len.div_ceil(u64::from(threads * items));
+        let spec = spec.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items);
+        let spec = spec.flag("COUNTED", self.counts.is_some());
+        let params = MergeParams { a_len, b_len, tiles: tiles as u32 };
+        let mut bindings = self.inputs.to_vec();
+        bindings.push(program.scratch(4 * tiles.max(1)));
+        if len > 0 || self.counts.is_some() {
+            let kernel = spec.clone().flag("DIAGONALS", true);
+            let kernel = program.kernel(Kernel::library("primitives/merge", "merge_diagonals", kernel));
+            let bindings = bindings.iter().copied().chain(self.counts.into_iter().flatten()).collect();
+            program.dispatch(kernel, &params, bindings, Grid::fold(tiles.div_ceil(threads.into()).max(1)));
+        }
+        if len > 0 {
+            let spec = spec.flag("VALUES", self.outputs.len() > 1);
+            let spec = spec.constant("OUTPUT_BINDING", if self.counts.is_some() { 5 } else { 4 });
+            let kernel = program.kernel(Kernel::library("primitives/merge", "merge_tiles", spec));
+            bindings.extend(self.counts.map(|[count, _]| count));
+            bindings.extend(self.outputs);
+            program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
+        }
+        Ok(())
+    }
+}
+
+operands! {
+    impl[T: Element,] Merge, T {
+        fn record(a: T, b: T, output: T);
+        /// Takes values that move with the elements.
+        optional with_values(a_values: u32, b_values: u32, values_out: u32);
+    }
+}
+
+lowered_as!(Merge: f32, i32, u32);
+
+pub(super) const INFO: Operation = Operation {
+    name: "merge",
+    about: "two sorted arrays in order, stable, and values with their elements",
+    inputs: &[
+        Input::new("a", "(n)"),
+        Input::new("b", "(m)"),
+        Input::optional("a_values", "u32 (n)"),
+        Input::optional("b_values", "u32 (m)"),
+    ],
+    outputs: &[("output", "(n + m)"), ("[values]", "u32 (n + m)")],
+    types: &WORDS,
+    options: &[Setting::flag("descending")],
+    domains: &[
+        ("a", Domain::Increasing),
+        ("b", Domain::Increasing),
+        ("a_values", Domain::Bits),
+        ("b_values", Domain::Bits),
+    ],
+    make: Some(make),
+    variants: Merge::variants,
+    samples,
+    example: Example { shape: &[100], options: &[] },
+    ..Operation::UNDECLARED
+};
+
+fn make(asked: &mut Asked<'_>) -> Result<Form> {
+    let (a, [n]) = asked.array("a")?;
+    asked.check_type(&a)?;
+    let dtype = a.dtype();
+    let (b, [m]) = asked.free_of("b", [n], dtype)?;
+    let mut op = Merge::new(n, m).variant(asked.variant());
+    op = op.when(asked.settings().has("descending"), Merge::descending);
+    let mut operands = vec![Role::Given(a), Role::Given(b)];
+    let len = n.checked_add(m).ok_or_else(|| err!(TooLarge, "merge: {n} and {m} elements are too many"))?;
+    let mut outputs = vec![Role::Result(vec![len])];
+    if asked.has_more() {
+        operands.push(Role::Given(asked.of("a_values", &[n], DType::U32)?));
+        operands.push(Role::Given(asked.of("b_values", &[m], DType::U32)?));
+        outputs.push(Role::Result(vec![len]));
+        op = op.with_values();
+    }
+    operands.extend(outputs);
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+}
+
+fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
+    let op = Merge::new(10_000, 3000).variant(variant);
+    Ok(vec![
+        Op::<f32>::lower(&op, profile)?,
+        Op::<f32>::lower(&op.clone().descending().with_values(), profile)?,
+        Op::<i32>::lower(&op, profile)?,
+        Op::<u32>::lower(&op.with_values(), profile)?,
+    ])
+}

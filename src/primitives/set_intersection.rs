@@ -1,0 +1,64 @@
+//! The elements that two sorted arrays share.
+
+use super::sets::kept_of_a;
+
+/// Keeps the elements that two sorted arrays share, as `std::set_intersection`: of an element that is `j` times in `a`
+/// and `k` times in `b`, the first `min(j, k)` of `a`.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::prelude::*;
+///
+/// let gpu = Gpu::new()?;
+/// let (a, b) = (gpu.upload(&[1u32, 4, 4, 9])?, gpu.upload(&[1u32, 4, 5])?);
+/// let (output, count) = (gpu.alloc::<u32>(4)?, gpu.alloc::<u32>(1)?);
+/// let plan = SetIntersection::new(4, 3).plan::<u32>(&gpu)?;
+/// let mut rec = gpu.recorder();
+/// plan.record(&mut rec, &a, &b, &output, &count)?;
+/// rec.submit()?;
+/// let n = count.read()?[0] as usize;
+/// assert_eq!(output.slice(..n)?.read()?, [1, 4]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Shapes
+/// `a` and `output` have `n` elements, `b` has `m`, and `count` has one `u32`; each may be 0. Elements of `output`
+/// behind the kept ones are not written. Inputs may share a wgpu buffer with each other, and not with outputs.
+///
+/// # Types and order
+/// f32, f16, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by
+/// value: -0 equals +0; NaN equals NaN and is above all numbers. Of arrays that are not sorted, `output` has the
+/// elements that these rules give: the place of an element in `b` is that of [`LowerBound`](crate::LowerBound); if the
+/// element before it in `a` is equal, its distance from its place in the elements before it is added; it has a partner
+/// if the element of `b` there is equal.
+///
+/// # Precision and determinism
+/// Bits are moved unchanged. Every variant gives the same result in every run.
+///
+/// # Cost
+/// `log2(m) + 1` comparisons an element, and `log2(n)` more if the one before is equal; nearby elements share their
+/// loads. The rest as [`Select`](crate::Select) by a predicate.
+///
+/// # Variants
+/// As [`Select`](crate::Select).
+///
+/// # Errors
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a variant that the device cannot run.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
+///
+/// # Algorithm
+/// As [`Select`](crate::Select), with a bisection for each element: `shaders/primitives/set_intersection.wgsl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetIntersection {
+    n: usize,
+    m: usize,
+    variant: String,
+}
+
+kept_of_a!(
+    SetIntersection,
+    "set-intersection",
+    "the sorted elements that a and b share, counted with repeats",
+    alone: false
+);

@@ -1,0 +1,65 @@
+//! Stable merge of sorted arrays.
+
+use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::sort::number;
+use crate::array::HostData;
+use crate::element::Element;
+use crate::error::Result;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    let descending = settings(form)?.has("descending");
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let (a, b) = (input::<T>(form, 0)?, input::<T>(form, 1)?);
+        let is_sorted = |x: &[T]| x.is_sorted_by_key(|x| number(*x, descending));
+        let places = merge_positions(a, b, descending);
+        let sorted = is_sorted(a) && is_sorted(b);
+        let mut all = vec![moved(form, 0, [a, b], &places, sorted)?];
+        if form.inputs().count() > 2 {
+            let values = [input::<u32>(form, 2)?, input::<u32>(form, 3)?];
+            all.push(moved(form, 1, values, &places, sorted)?);
+        }
+        Ok(all)
+    })
+}
+
+/// Expects the elements of two arrays at these places of both. Nothing is promised of unsorted inputs.
+fn moved<T: Element>(form: &Form, at: usize, x: [&[T]; 2], places: &[usize], sorted: bool) -> Result<Wanted>
+where
+    HostData: From<Vec<T>>,
+{
+    let x = x.concat();
+    let elements = places.iter().map(|&i| x[i]).collect();
+    match sorted {
+        true => Wanted::exact(&output_shape(form, at), elements),
+        false => Wanted::near(&output_shape(form, at), elements, vec![f64::INFINITY; places.len()]),
+    }
+}
+
+/// Returns for each element of the merged array its position in `a` followed by `b`, in the order of
+/// [`sort_positions`](super::sort_positions).
+pub fn merge_positions<T: Element>(a: &[T], b: &[T], descending: bool) -> Vec<usize> {
+    let (mut i, mut j) = (0, 0);
+    let mut next = || {
+        let take_b = i == a.len() || j < b.len() && number(b[j], descending) < number(a[i], descending);
+        let from = if take_b { &mut j } else { &mut i };
+        *from += 1;
+        if take_b { a.len() + j - 1 } else { i - 1 }
+    };
+    (0..a.len() + b.len()).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_by_hand() {
+        let nan = f32::NAN;
+        assert_eq!(merge_positions(&[1u32, 4, 4], &[0, 4, 9], false), [3, 0, 1, 2, 4, 5]);
+        assert_eq!(merge_positions(&[3, 1, -5], &[3, 2], true), [0, 3, 4, 1, 2]);
+        assert_eq!(merge_positions(&[0.0, nan], &[-0.0, 0.0, nan], false), [2, 0, 3, 1, 4]);
+        assert_eq!(merge_positions(&[0.0, nan], &[-0.0, nan], true), [0, 2, 1, 3]);
+        assert_eq!(merge_positions::<u32>(&[], &[], false), [0; 0]);
+    }
+}

@@ -1,0 +1,45 @@
+//! Stable sort by a comparison; without one of the user's, the order of `sort`.
+
+use super::judge::{Wanted, by_input, descriptor, input, settings};
+use super::sort_positions;
+use crate::error::{Result, err};
+use crate::primitives::MergeSort;
+use crate::program::Form;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    if descriptor::<MergeSort>(form)?.is_custom() {
+        return Err(err!(Unsupported, "reference: there is none for a comparison in WGSL"));
+    }
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let keys = input::<T>(form, 0)?;
+        let places = sort_positions(keys, settings(form)?.has("descending"), 0..32);
+        let sorted: Vec<T> = places.iter().map(|&i| keys[i]).collect();
+        let mut all = vec![Wanted::exact(&[sorted.len()], sorted)?];
+        if form.inputs().count() > 1 {
+            let values = input::<u32>(form, 1)?;
+            all.push(Wanted::exact(&[values.len()], places.iter().map(|&i| values[i]).collect())?);
+        }
+        Ok(all)
+    })
+}
+
+/// Sorts positions by `less` of their keys, stably, by insertion: some permutation whatever `less` is.
+pub fn merge_sort_positions<T: Copy>(keys: &[T], less: impl Fn(T, T) -> bool) -> Vec<usize> {
+    let mut sorted: Vec<usize> = Vec::with_capacity(keys.len());
+    for i in 0..keys.len() {
+        let place = sorted.partition_point(|&other| !less(keys[i], keys[other]));
+        sorted.insert(place, i);
+    }
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_by_hand() {
+        assert_eq!(merge_sort_positions(&[3, -1, 2, -3], |a: i32, b| a.abs() < b.abs()), [1, 2, 0, 3]);
+        assert_eq!(merge_sort_positions::<u32>(&[], |a, b| a < b), [0; 0]);
+    }
+}

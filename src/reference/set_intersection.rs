@@ -1,0 +1,55 @@
+//! The elements that two sorted arrays share.
+
+use super::Number;
+use super::judge::{Wanted, by_input, input};
+use super::lower_bound::{bisect, order};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let shared = set_intersection(input::<T>(form, 0)?, input::<T>(form, 1)?);
+        Ok(vec![Wanted::exact(&[shared.len()], shared)?])
+    })
+}
+
+/// Whether element `i` of `a` has a partner in `b`: its place there, and its distance from its place in the elements
+/// of `a` before it if the last of those is equal.
+pub(super) fn has_partner<T: Number>(a: &[T], i: usize, b: &[T]) -> bool {
+    let place_in = |sorted| bisect(sorted, &a[i..=i], std::cmp::Ordering::is_lt)[0] as usize;
+    let equal = |x, y| order(x, y).is_eq();
+    let rank = if i > 0 && equal(a[i - 1], a[i]) { i - place_in(&a[..i]) } else { 0 };
+    b.get(place_in(b) + rank).is_some_and(|&x| equal(x, a[i]))
+}
+
+/// Returns the elements of `a` that have a partner in `b`, in order. Of sorted arrays that is the intersection of
+/// multisets. Floats are compared by value, with NaN above all numbers.
+pub fn set_intersection<T: Number>(a: &[T], b: &[T]) -> Vec<T> {
+    (0..a.len()).filter(|&i| has_partner(a, i, b)).map(|i| a[i]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::{set_difference, set_union};
+
+    #[test]
+    fn sets_by_hand() {
+        let (a, b) = (&[1u32, 4, 4, 4, 9][..], &[0u32, 4, 4, 5, 9, 9][..]);
+        assert_eq!(set_intersection(a, b), [4, 4, 9]);
+        assert_eq!(set_difference(a, b), [1, 4]);
+        assert_eq!(set_difference(b, a), [0, 5, 9]);
+        assert_eq!(set_union(a, b), [0, 1, 4, 4, 4, 5, 9, 9]);
+        assert_eq!((set_union(a, &[]), set_union(&[], b)), (a.to_vec(), b.to_vec()));
+        assert_eq!((set_intersection(a, &[]), set_difference(&[], b)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn floats_are_compared_by_value() {
+        let (a, b) = ([0.0f32, f32::NAN], [-0.0f32, 0.0, -f32::NAN]);
+        let bits = |x: Vec<f32>| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(set_intersection(&b, &a)), bits(vec![-0.0, -f32::NAN]));
+        assert_eq!(bits(set_union(&a, &b)), bits(vec![0.0, 0.0, f32::NAN]));
+    }
+}

@@ -1,0 +1,31 @@
+//! The first key of each run of equal keys, with its value.
+
+use super::judge::{Wanted, by_input, input};
+use crate::error::Result;
+use crate::program::Form;
+use half::f16;
+
+pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+    by_input!(form, 0, [f32, f16, i32, u32], K => by_input!(form, 1, [f32, i32, u32], V => {
+        let (keys, values) = unique_by_key(input::<K>(form, 0)?, input::<V>(form, 1)?);
+        Ok(vec![Wanted::exact(&[keys.len()], keys)?, Wanted::exact(&[values.len()], values)?])
+    }))
+}
+
+/// Returns the first key of each run, in order, and its value. `==` decides: -0 equals +0, NaN equals nothing.
+pub fn unique_by_key<K: Copy + PartialEq, V: Copy>(keys: &[K], values: &[V]) -> (Vec<K>, Vec<V>) {
+    let head = |&(i, (key, _)): &(usize, (&K, &V))| i == 0 || *key != keys[i - 1];
+    keys.iter().zip(values).enumerate().filter(head).map(|(_, (key, value))| (*key, *value)).unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_keep_their_values() {
+        assert_eq!(unique_by_key(&[7, 7, 3, 7], &[1, 2, 3, 4]), (vec![7, 3, 7], vec![1, 3, 4]));
+        assert_eq!(unique_by_key(&[0.0, -0.0, f32::NAN, f32::NAN], &[1, 2, 3, 4]).1, [1, 3, 4]);
+        assert_eq!(unique_by_key::<u32, u32>(&[], &[]), (vec![], vec![]));
+    }
+}

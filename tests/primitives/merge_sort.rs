@@ -1,0 +1,124 @@
+//! `MergeSort` against the references.
+
+use crate::nn::training::refusal;
+use crate::support::{Device, Random, Sample, devices, gpu};
+use tilework::ErrorKind;
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::reference::{merge_sort_positions, sort_positions};
+
+/// Sorted keys and the positions that they come from, with elements behind the outputs.
+fn run<T: Sample>(device: &Device, op: &MergeSort, keys: &[T]) -> (Vec<u32>, Vec<u32>)
+where
+    MergeSort: Op<T>,
+{
+    let (gpu, n) = (&device.gpu, keys.len());
+    let numbers: Vec<u32> = (0..n as u32).collect();
+    let (x, v) = (gpu.upload(keys).unwrap(), gpu.upload(&numbers).unwrap());
+    let behind = T::from_f64(7.0);
+    let keys_out = gpu.upload(&vec![behind; n + 1]).unwrap();
+    let values_out = gpu.upload(&vec![77u32; n + 1]).unwrap();
+    let alone = gpu.alloc::<T>(n).unwrap();
+    let mut rec = gpu.recorder();
+    op.plan::<T>(gpu).unwrap().record(&mut rec, &x, &alone).unwrap();
+    let plan = op.clone().with_values().plan::<T>(gpu).unwrap();
+    let call = plan.with_values(&v, values_out.slice(..n).unwrap());
+    call.record(&mut rec, &x, keys_out.slice(..n).unwrap()).unwrap();
+    rec.submit().unwrap();
+    let bits = |x: Vec<T>| bytemuck::cast_slice::<T, u32>(&x).to_vec();
+    let (mut places, mut sorted) = (values_out.read().unwrap(), bits(keys_out.read().unwrap()));
+    assert_eq!((places.pop(), sorted.pop()), (Some(77), bits(vec![behind]).pop()), "{}", device.label);
+    let alone = bits(alone.read().unwrap());
+    // A comparison that is no order gives another permutation with other tiles.
+    let mut all = [alone.clone(), bits(keys.to_vec())];
+    all.iter_mut().for_each(|x| x.sort_unstable());
+    assert!(all[0] == all[1], "{}: {n} keys without values", device.label);
+    let of_places: Vec<T> = places.iter().map(|&i| keys[i as usize]).collect();
+    assert!(bits(of_places) == sorted, "{}: keys and values of {n}", device.label);
+    (if is_order(op) { alone } else { sorted }, places)
+}
+
+/// Whether the test's comparison is an order.
+fn is_order(op: &MergeSort) -> bool {
+    !format!("{op:?}").contains("no order")
+}
+
+#[test]
+fn keys_are_sorted_in_every_type_and_direction() {
+    fn of<T: Sample>(device: &Device, descending: bool)
+    where
+        MergeSort: Op<T>,
+    {
+        let mut random = Random::new(5);
+        // A tile has 448 keys on a software driver, and 1792 or 3840 on a card.
+        for n in [0, 1, 2, 447, 449, 1793, 3841, 20_000] {
+            let few = |random: &mut Random| (0..n).map(|_| T::from_f64((random.next() % 9) as f64)).collect();
+            for keys in [random.any::<T>(n), few(&mut random)] {
+                let op = MergeSort::new(n).when(descending, MergeSort::descending);
+                let (sorted, places) = run(device, &op, &keys);
+                let want = sort_positions(&keys, descending, 0..32);
+                let moved: Vec<T> = want.iter().map(|&i| keys[i]).collect();
+                let what = format!("{}: {n} {}, {descending}", device.label, T::DTYPE);
+                assert!(sorted == bytemuck::cast_slice::<T, u32>(&moved), "{what}");
+                assert!(places.iter().map(|&i| i as usize).eq(want), "{what}, values");
+            }
+        }
+    }
+    for device in devices() {
+        of::<f32>(device, false);
+        of::<i32>(device, true);
+        of::<u32>(device, false);
+    }
+}
+
+#[test]
+fn keys_are_sorted_by_the_users_comparison() {
+    let wgsl = "fn less(a: T, b: T) -> bool { return abs(a) < abs(b); }";
+    let mut random = Random::new(6);
+    for device in devices() {
+        for n in [1, 449, 5000] {
+            let keys: Vec<i32> = (0..n).map(|_| (random.next() % 2001) as i32 - 1000).collect();
+            for descending in [false, true] {
+                let op = MergeSort::new(n).less(wgsl).when(descending, MergeSort::descending);
+                let (sorted, places) = run(device, &op, &keys);
+                let want = merge_sort_positions(&keys, |a, b| match descending {
+                    true => b.abs() < a.abs(),
+                    false => a.abs() < b.abs(),
+                });
+                let moved: Vec<i32> = want.iter().map(|&i| keys[i]).collect();
+                assert!(sorted == bytemuck::cast_slice::<i32, u32>(&moved), "{}: {n}", device.label);
+                assert!(places.iter().map(|&i| i as usize).eq(want), "{}: {n}, values", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn comparisons_that_are_no_order_give_a_permutation() {
+    for device in devices() {
+        for body in [
+            "return true;",
+            "return a != b;",
+            "return ((a * 2654435761u) ^ (b * 40503u)) % 3u == 0u;",
+            "return (a - b) % 3u == 1u;",
+        ] {
+            let wgsl = format!("// no order\nfn less(a: T, b: T) -> bool {{ {body} }}");
+            for n in [449, 1000, 9000] {
+                let keys: Vec<u32> = Random::new(9).any(n);
+                let (_, mut places) = run(device, &MergeSort::new(n).less(&wgsl), &keys);
+                places.sort_unstable();
+                assert!(places.iter().copied().eq(0..n as u32), "{}: {n} by {body}", device.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn merge_sort_rejects_invalid_arguments() {
+    let Some(gpu) = gpu() else { return };
+    assert_eq!(refusal::<f32>(gpu, &MergeSort::new(4).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &MergeSort::new(usize::MAX)), ErrorKind::TooLarge);
+    for wgsl in ["", "fn less(a: T) -> bool { return true; }", "fn less(a: T, b: T) -> T { return a; }"] {
+        assert_eq!(refusal::<f32>(gpu, &MergeSort::new(4).less(wgsl)), ErrorKind::Shader, "{wgsl}");
+    }
+}

@@ -1,0 +1,134 @@
+//! The operations on sorted multisets against the references.
+
+use super::select::{cases, read_counted};
+use crate::nn::training::refusal;
+use crate::support::coverage::sample;
+use crate::support::{Random, Sample, gpu};
+use half::f16;
+use tilework::prelude::*;
+use tilework::program::Op;
+use tilework::reference::{Number, set_difference, set_intersection, set_union};
+use tilework::{ErrorKind, Gpu};
+
+/// Runs `$op`, or gives `None` if the device lacks the variant.
+macro_rules! run {
+    ($op:ident, $gpu:expr, $variant:expr, $a:expr, $b:expr, $len:expr) => {{
+        let (gpu, a, b): (&Gpu, &[T], &[T]) = ($gpu, $a, $b);
+        match $op::new(a.len(), b.len()).variant($variant).plan::<T>(gpu) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => None,
+            plan => {
+                let before = T::from_f64(9.0);
+                let (x, y) = (gpu.upload(a).unwrap(), gpu.upload(b).unwrap());
+                let output = gpu.upload(&vec![before; $len]).unwrap();
+                let count = gpu.upload(&[99u32]).unwrap();
+                let mut rec = gpu.recorder();
+                plan.unwrap().record(&mut rec, &x, &y, &output, &count).unwrap();
+                rec.submit().unwrap();
+                Some(read_counted(&output, &count, before).unwrap())
+            }
+        }
+    }};
+}
+
+/// Compares bits.
+#[track_caller]
+fn same<T: Sample>(got: &[T], want: &[T], what: &str) {
+    assert!(bytemuck::cast_slice::<T, u8>(got) == bytemuck::cast_slice::<T, u8>(want), "{what}");
+}
+
+/// Sorted elements by value, of which about one in `every` differs from the one before.
+fn sorted<T: Sample>(random: &mut Random, n: usize, every: u64) -> Vec<T> {
+    let mut number = 0;
+    let mut next = || {
+        number += u64::from(random.next().is_multiple_of(every)) * (1 + random.next() % 2);
+        T::from_f64(number as f64)
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+fn subsets<T: Sample + PartialEq>(gpu: &Gpu, variant: &str, a: &[T], b: &[T], what: &str)
+where
+    SetIntersection: Op<T>,
+    SetDifference: Op<T>,
+{
+    let Some(got) = run!(SetIntersection, gpu, variant, a, b, a.len()) else { return };
+    same(&got, &set_intersection(a, b), &format!("intersection of {what}"));
+    let got = run!(SetDifference, gpu, variant, a, b, a.len()).unwrap();
+    same(&got, &set_difference(a, b), &format!("difference of {what}"));
+}
+
+fn union<T: Sample + PartialEq>(gpu: &Gpu, variant: &str, a: &[T], b: &[T], what: &str)
+where
+    SetUnion: Op<T>,
+{
+    let Some(got) = run!(SetUnion, gpu, variant, a, b, a.len() + b.len()) else { return };
+    same(&got, &set_union(a, b), &format!("union of {what}"));
+}
+
+#[test]
+fn sets_match_the_reference() {
+    for (device, variant) in cases().filter(|(_, variant)| *variant != "auto") {
+        let gpu = &device.gpu;
+        let mut random = Random::new(7);
+        let shapes = [
+            (9000, 8000, 2),
+            (70_001, 447, 40),
+            (0, 0, 1),
+            (1, 0, 1),
+            (0, 5, 1),
+            (449, 1, 3),
+            (5000, 9000, 9000),
+        ];
+        for &(n, m, every) in sample(&shapes, 4) {
+            let what = format!("{n} and {m}, one new in {every}, {}: {variant}", device.label);
+            let (a, b) = (sorted::<u32>(&mut random, n, every), sorted::<u32>(&mut random, m, every));
+            subsets(gpu, variant, &a, &b, &what);
+            union(gpu, variant, &a, &b, &what);
+            // Types differ by keys only.
+            if variant == "lookback" {
+                let half = |x: &[u32]| x.iter().map(|x| f16::from_f32((x % 2000) as f32)).collect::<Vec<_>>();
+                subsets(gpu, variant, &half(&a), &half(&b), &what);
+            } else if variant == "hierarchical" {
+                let signed = |x: &[u32]| x.iter().map(|x| *x as i32 - 1000).collect::<Vec<_>>();
+                union(gpu, variant, &signed(&a), &signed(&b), &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn sets_of_floats_compare_by_value() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let a = [-inf, -1.0, -0.0, 0.0, 0.0, 1e-40, 3.0, inf, nan, -nan, nan];
+    let b = [-1.0, 0.0, -0.0, 1e-40, 2.0, 3.0, 3.0, inf, inf, -nan];
+    for (device, variant) in cases().filter(|(_, variant)| *variant == "lookback") {
+        let what = format!("{}: {variant}", device.label);
+        for (a, b) in [(&a[..], &b[..]), (&b, &a), (&a, &a)] {
+            subsets(&device.gpu, variant, a, b, &what);
+            union(&device.gpu, variant, a, b, &what);
+        }
+    }
+}
+
+#[test]
+fn sets_of_unsorted_elements_are_as_documented() {
+    let mut random = Random::new(2);
+    let mut few = |n| (0..n).map(|_| random.next() as u32 % 50).collect::<Vec<u32>>();
+    let (a, b) = (few(3000), few(2000));
+    for (device, variant) in cases().filter(|(_, variant)| *variant == "lookback") {
+        let what = format!("{}: {variant}", device.label);
+        subsets(&device.gpu, variant, &a, &b, &what);
+        type T = u32;
+        let Some(got) = run!(SetUnion, &device.gpu, variant, &a, &b, 5000) else { continue };
+        assert_eq!(got.len(), set_union(&a, &b).len(), "{what}");
+        assert!(got.iter().all(|x| *x < 50), "{what}");
+    }
+}
+
+#[test]
+fn sets_reject_invalid_arguments() {
+    let Some(gpu) = gpu() else { return };
+    assert_eq!(refusal::<f32>(gpu, &SetIntersection::new(4, 4).variant("fast")), ErrorKind::InvalidArgument);
+    assert_eq!(refusal::<f32>(gpu, &SetDifference::new(1, usize::MAX)), ErrorKind::TooLarge);
+    assert_eq!(refusal::<f32>(gpu, &SetUnion::new(usize::MAX, 1)), ErrorKind::TooLarge);
+}
