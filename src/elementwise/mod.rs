@@ -339,7 +339,7 @@ mod tests {
     fn alpha_reaches_the_kernel_as_the_bits_of_its_type() {
         fn bits<T: Element>(alpha: f64) -> [u8; 4] {
             let program = lower::<T>(&Axpy::new(1, alpha), &DeviceProfile::mesa());
-            program.dispatches[0].params[4..].try_into().unwrap()
+            program.dispatches[0].params[8..].try_into().unwrap()
         }
         assert_eq!(bits::<f32>(0.1), 0.1f32.to_ne_bytes());
         assert_eq!(bits::<f16>(-1.5), (-1.5f32).to_ne_bytes());
