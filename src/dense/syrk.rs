@@ -30,7 +30,8 @@ use crate::program::{
 ///
 /// # Shapes
 /// `a` is n x k and row-major, or k x n with [`trans`](Self::trans); `c` is n x n. The lower triangle of `c` is
-/// written, or the [`upper`](Self::upper) one, with the diagonal; the rest is neither read nor written. With `beta` = 0
+/// written, or the [`upper`](Self::upper) one, with the diagonal; the rest is neither read nor written.
+/// [`full`](Self::full) writes all of it. With `beta` = 0
 /// (the default) nothing of `c` is read. [`lda`](Self::lda) and [`ldc`](Self::ldc) count the elements from one row to the
 /// next. `a` must be another wgpu buffer than `c`. Any extent may be 0.
 ///
@@ -38,11 +39,11 @@ use crate::program::{
 /// As [`Gemm`](crate::Gemm) in f32. The same device gives the same bits in every run.
 ///
 /// # Cost
-/// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal. One dispatch; no scratch for k
+/// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `2 n^2 k` with `full`. One dispatch; no scratch for k
 /// up to 2^20 (2^13 on processors), above that 4 n^2 bytes.
 ///
 /// # Variants
-/// `tiles`: tiles outside of the triangle are skipped.
+/// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below the row length; an unknown
@@ -58,6 +59,7 @@ pub struct Syrk {
     pub(crate) k: usize,
     pub(crate) trans: bool,
     pub(crate) upper: bool,
+    pub(crate) full: bool,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
     lda: Option<usize>,
@@ -79,6 +81,7 @@ impl Syrk {
             k,
             trans: false,
             upper: false,
+            full: false,
             alpha: 1.0,
             beta: 0.0,
             lda: None,
@@ -98,6 +101,13 @@ impl Syrk {
     #[must_use]
     pub fn upper(mut self) -> Self {
         self.upper = true;
+        self
+    }
+
+    /// Writes both triangles, by the kernels of [`Gemm`](crate::Gemm).
+    #[must_use]
+    pub fn full(mut self) -> Self {
+        self.full = true;
         self
     }
 
@@ -131,9 +141,9 @@ impl Syrk {
 
     crate::program::variants!(variant);
 
-    /// The product, of which one triangle is computed.
+    /// The product, of which one triangle is computed, or all.
     pub(crate) fn product(&self) -> Product {
-        Product {
+        let product = Product {
             alpha: self.alpha,
             beta: self.beta,
             trans_a: self.trans,
@@ -141,11 +151,13 @@ impl Syrk {
             lda: self.lda,
             ldb: self.lda,
             ldc: self.ldc,
-            triangle: Some(if self.upper { StoredTriangle::Upper } else { StoredTriangle::Lower }),
-            kernel: Some(KERNEL),
-            variant: "double".into(),
             ..Product::new(self.n, self.n, self.k)
+        };
+        if self.full {
+            return product;
         }
+        let triangle = if self.upper { StoredTriangle::Upper } else { StoredTriangle::Lower };
+        Product { triangle: Some(triangle), kernel: Some(KERNEL), variant: "double".into(), ..product }
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -155,7 +167,7 @@ impl Syrk {
         let [a, _, c] = &multiplied.operands[..] else { return Ok(program) };
         program.operands = vec![a.clone(), c.clone()];
         let [n, k] = [self.n, product.inner()].map(|x| x as f64);
-        let written = n * (n + 1.0) / 2.0;
+        let written = if self.full { n * n } else { n * (n + 1.0) / 2.0 };
         let passes = if self.beta == 0.0 { 1.0 } else { 2.0 };
         program.cost = Cost { flop: 2.0 * written * k, bytes: 4.0 * (n * k + passes * written) };
         program.append(multiplied, &[0, 0, 1].map(Resource::Operand));
@@ -173,7 +185,7 @@ lowered_as!(Syrk: f32);
 
 pub(super) const INFO: Operation = Operation {
     name: "syrk",
-    about: "one triangle of C = alpha A A^T + beta C",
+    about: "C = alpha A A^T + beta C, or one triangle of it",
     inputs: &[Input::new("a", "(n, k); (k, n) with trans"), Input::optional("c", "(n, n)")],
     outputs: &[("c", "(n, n)")],
     types: &[DType::F32],
@@ -192,15 +204,12 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let settings = asked.settings();
     let trans = settings.has(TRANS.name);
     let [n, k] = if trans { [columns, rows] } else { [rows, columns] };
-    let c = if asked.has_more() {
-        asked.like("c", &[n, n])?
-    } else {
-        // The other triangle of the result.
-        HostArray::zeros(&[n, n], DType::F32)?
-    };
+    let c = if asked.has_more() { asked.like("c", &[n, n])? } else { HostArray::zeros(&[n, n], DType::F32)? };
+    let upper = asked_upper(asked.name(), settings)?;
     let op = Syrk {
         trans,
-        upper: asked_upper(asked.name(), settings)?,
+        upper,
+        full: !upper && !settings.has(LOWER.name),
         alpha: settings.number("alpha")?,
         beta: settings.number("beta")?,
         variant: asked.variant().to_owned(),
@@ -211,6 +220,6 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = Syrk::new(20, 9).variant(variant);
-    let ops = [op.clone(), op.upper().trans().beta(1.0)];
+    let ops = [op.clone(), op.clone().full(), op.upper().trans().beta(1.0)];
     ops.iter().map(|op| Op::<f32>::lower(op, profile)).collect()
 }

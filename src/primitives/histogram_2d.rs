@@ -204,17 +204,18 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-const BINS: Setting = Setting::text("bins", "BX,BY", "64,64");
-const LO: Setting = Setting::text("lo", "X,Y", "");
-const HI: Setting = Setting::text("hi", "X,Y", "");
+const BINS: Setting = Setting::text("bins", "B|BX,BY", "64,64");
+const LO: Setting = Setting::text("lo", "LO|X,Y", "");
+const HI: Setting = Setting::text("hi", "HI|X,Y", "");
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (x, [n]) = asked.array("x")?;
     asked.check_type(&x)?;
     let y = asked.of("y", &[n], DType::F32)?;
     let settings = asked.settings();
-    let bins = settings.numbers("bins", "BX,BY")?;
-    let [lo, hi] = [LO, HI].map(|end| settings.numbers(end.name, "X,Y"));
+    let bins = settings.numbers("bins", "B|BX,BY")?;
+    let lo = settings.numbers("lo", "LO|X,Y");
+    let hi = settings.numbers("hi", "HI|X,Y");
     let op = Histogram2d::new(n, bins, lo?, hi?).variant(asked.variant());
     asked.set("bx", &bins[..1]);
     asked.set("by", &bins[1..]);

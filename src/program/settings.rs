@@ -217,18 +217,26 @@ impl Settings {
         })
     }
 
-    /// `N` numbers, separated by commas; `form` describes them.
-    pub(crate) fn numbers<T: FromStr, const N: usize>(&self, name: &str, form: &str) -> Result<[T; N]> {
+    /// `N` numbers, separated by commas; `form` describes them. If it has a `|`, one number stands for all.
+    pub(crate) fn numbers<T: FromStr + Clone, const N: usize>(
+        &self,
+        name: &str,
+        form: &str,
+    ) -> Result<[T; N]> {
         let op = self.op.name;
         let text =
             self.word(name).ok_or_else(|| err!(InvalidArgument, "{op}: --{name} {form} is missing"))?;
         let wrong = || self.wrong(name, text, format!("must be {N} numbers, {form}"));
         let parts = text.split(',').map(|part| part.trim().parse().map_err(|_| wrong()));
-        parts.collect::<Result<Vec<_>>>()?.try_into().map_err(|_| wrong())
+        let mut numbers = parts.collect::<Result<Vec<T>>>()?;
+        if let ([all], true) = (&numbers[..], form.contains('|')) {
+            numbers = vec![all.clone(); N];
+        }
+        numbers.try_into().map_err(|_| wrong())
     }
 
     /// As [`numbers`](Self::numbers), for an option that may be left out.
-    pub(crate) fn given_numbers<T: FromStr, const N: usize>(
+    pub(crate) fn given_numbers<T: FromStr + Clone, const N: usize>(
         &self,
         option: &Setting,
     ) -> Result<Option<[T; N]>> {

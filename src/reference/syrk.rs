@@ -18,7 +18,8 @@ fn triangle(op: &Syrk, product: &[f64], rest: impl Fn(usize) -> f64) -> Vec<f64>
     let ld = op.product().layout_c().ld.max(1);
     let written = |i: usize| {
         let (row, column) = (i / ld, i % ld);
-        row < op.n && column < op.n && if op.upper { row <= column } else { column <= row }
+        let asked = op.full || if op.upper { row <= column } else { column <= row };
+        row < op.n && column < op.n && asked
     };
     product.iter().enumerate().map(|(i, x)| if written(i) { *x } else { rest(i) }).collect()
 }

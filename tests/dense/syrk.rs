@@ -8,6 +8,10 @@ use tilework::prelude::*;
 use tilework::reference::{syrk, syrk_bound};
 
 fn check(device: &Device, [n, k]: [usize; 2], [upper, trans]: [bool; 2], [alpha, beta]: [f32; 2]) {
+    check_op(device, Syrk::new(n, k).when(upper, Syrk::upper), trans, [n, k], [alpha, beta]);
+}
+
+fn check_op(device: &Device, op: Syrk, trans: bool, [n, k]: [usize; 2], [alpha, beta]: [f32; 2]) {
     let gpu = &device.gpu;
     let gap = if trans { 3 } else { 0 };
     let [rows, columns] = if trans { [k, n] } else { [n, k] };
@@ -18,8 +22,7 @@ fn check(device: &Device, [n, k]: [usize; 2], [upper, trans]: [bool; 2], [alpha,
     if beta == 0.0 {
         c.fill(f32::NAN);
     }
-    let op = Syrk::new(n, k).alpha(alpha).beta(beta).lda(columns + gap).ldc(n + gap);
-    let op = op.when(upper, Syrk::upper).when(trans, Syrk::trans);
+    let op = op.alpha(alpha).beta(beta).lda(columns + gap).ldc(n + gap).when(trans, Syrk::trans);
     let (da, dc) = (gpu.upload(&a).unwrap(), gpu.upload(&c).unwrap());
     let plan = op.plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
@@ -27,7 +30,7 @@ fn check(device: &Device, [n, k]: [usize; 2], [upper, trans]: [bool; 2], [alpha,
     rec.submit().unwrap();
     let got = numbers(&dc.read().unwrap());
     let (want, bound) = (syrk(&op, &a, &c).unwrap(), syrk_bound(&op, &a, &c).unwrap());
-    let what = format!("{}: {n} x {k} by {alpha}, {beta}, upper: {upper}, trans: {trans}", device.label);
+    let what = format!("{}: {op:?}", device.label);
     assert_close(&what, &got, &want, &bound);
 }
 
@@ -40,6 +43,7 @@ fn syrk_matches_reference_and_leaves_the_other_triangle() {
                 check(device, shape, way, if i % 2 == 0 { [1.0, 0.0] } else { [-0.5, 2.0] });
             }
         }
+        check_op(device, Syrk::new(33, 20).full(), true, [33, 20], [1.0, 0.5]);
         // Nothing to multiply, and sums that go over several dispatches on processors.
         check(device, [20, 0], [true, false], [1.0, 0.5]);
         check(device, [20, 7], [false, false], [0.0, 0.0]);
