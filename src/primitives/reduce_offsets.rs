@@ -104,7 +104,7 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ReduceOffsets<O> {
         let job = OffsetsJob { name, op: &op, dtype: T::DTYPE, n, segments };
         let scan = job.scan(n, form, profile)?;
         // An exclusive scan begins with the identity.
-        let first = ScanForm { exclusive: true, ..ScanForm::new() };
+        let first = ScanForm { exclusive: true, deterministic: true, ..ScanForm::new() };
         let first = job.scan(1, &first, profile)?;
         let each = first.operands[2].len;
         let mut program = Program::new(name, scan.decision.clone());
