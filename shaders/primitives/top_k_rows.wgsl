@@ -59,7 +59,7 @@ fn kth(lane: u32) -> vec2<u32> {
 // How many candidates were offered a place.
 fn taken(lane: u32) -> u32 {
     workgroupBarrier();
-    if lane == 0u { wg_pair.x = atomicLoad(&wg_taken); }
+    if lane == 0u { wg_pair = vec2<u32>(atomicLoad(&wg_taken)); }
     return workgroupUniformLoad(&wg_pair).x;
 }
 

@@ -66,7 +66,7 @@ pub struct ActivationBackward {
 }
 
 kernel_params! {
-    struct ActivationBackwardParams { n: u32 }
+    struct ActivationBackwardParams { n: u32, first: u32 }
 }
 
 impl ActivationBackward {
@@ -95,7 +95,7 @@ impl ActivationBackward {
             spec: Spec::new().flag(flag, true).slot("function", Fragment::Library("nn/activation_backward")),
             flop_per_element: 3.0,
         }
-        .lower(profile, |n, _| ActivationBackwardParams { n })
+        .lower(profile, |n, first| ActivationBackwardParams { n, first })
     }
 }
 
