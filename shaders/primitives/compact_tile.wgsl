@@ -2,6 +2,7 @@
 // the tile. `keep4` decides for four elements at once.
 // A subgroup (with SUBGROUPS) or the workgroup owns a run of the tile; lanes stride over it, so that loads coalesce.
 // Ranks come from ballots, or from bit masks in workgroup memory.
+#import dispatch/extent
 #import element/u32 as element
 #import primitives/keep_flagged as keep
 #import workgroup/index
@@ -21,15 +22,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 
-// Elements that there are: `params.n`, or, LIMITED, as many of them as the device says.
-#if LIMITED
-const LENGTH_BINDING: u32 = 3u;
-@group(0) @binding(LENGTH_BINDING) var<storage, read> elements: array<u32>;
-
-fn extent() -> u32 { return min(params.n, elements[0]); }
-#else
-fn extent() -> u32 { return params.n; }
-#endif
+#put extent(params.n, 0u)
 
 // The elements of a thread: item j is element `first + j * stride`.
 struct Items {

@@ -1,4 +1,5 @@
 // Shared by all reduction kernels: element, monoid, and the chunk of the input that a dispatch covers.
+#import dispatch/extent
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op
@@ -19,15 +20,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Elements of a row of the chunk: `params.len`, or, LIMITED, as many of them as the device says there are.
-#if LIMITED
-const LENGTH_BINDING: u32 = 3u;
-@group(0) @binding(LENGTH_BINDING) var<storage, read> elements: array<u32>;
-
-fn extent() -> u32 { return min(params.len, max(elements[0], params.column) - params.column); }
-#else
-fn extent() -> u32 { return params.len; }
-#endif
+#put extent(params.len, params.column)
 
 #if FROM_PARTIALS
 @group(0) @binding(1) var<storage, read> input: array<Acc>;

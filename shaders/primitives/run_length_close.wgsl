@@ -1,5 +1,6 @@
 // Finishes the lengths of runs that end in another tile than they began in: the end of the run minus its start, which
 // is stored as its length. One thread handles the run before the first head of one tile.
+#import dispatch/extent
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -10,14 +11,7 @@ struct Params { n: u32, tiles: u32 }
 @group(0) @binding(2) var<storage, read> total: array<u32>;
 @group(0) @binding(3) var<storage, read_write> lengths: array<u32>;
 
-// Elements that there are: `params.n`, or, LIMITED, as many of them as the device says.
-#if LIMITED
-@group(0) @binding(4) var<storage, read> elements: array<u32>;
-
-fn extent() -> u32 { return min(params.n, elements[0]); }
-#else
-fn extent() -> u32 { return params.n; }
-#endif
+#put extent(params.n, 0u)
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn run_length_close(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

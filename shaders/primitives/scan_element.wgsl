@@ -1,6 +1,7 @@
 // Shared by all scan kernels: elements, the monoid, and the chunk of the array that a dispatch covers. A scan combines
 // Items: a value or, in SEGMENTED scans (by rows or by head flags), a value and a flag for a segment that began on the
 // way to it or, with COUNTED, the number of these. REVERSE flips words and tiles, so that all code walks forward.
+#import dispatch/extent
 #import element/f32 as element
 #import primitives/lift_value as lift
 #import op/add as op
@@ -17,15 +18,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Elements that there are: `params.elements`, or, LIMITED, as many of them as the device says.
-#if LIMITED
-const LENGTH_BINDING: u32 = 6u;
-@group(0) @binding(LENGTH_BINDING) var<storage, read> length_of_all: array<u32>;
-
-fn extent() -> u32 { return min(params.elements, max(length_of_all[0], params.first_element) - params.first_element); }
-#else
-fn extent() -> u32 { return params.elements; }
-#endif
+#put extent(params.elements, params.first_element)
 
 #if SEGMENTED
 struct Item { value: Acc, head: u32 }

@@ -1,11 +1,11 @@
 //! BLAS's axpy: adds a multiple of a vector to another.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar, limited};
+use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
     Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Operation, Program, Role,
-    counted, lowered_as,
+    counted, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -37,7 +37,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_alpha();
         operands.push(Role::Given(alpha));
     }
-    if let (Some(length), _) = asked.length(vec![n])? {
+    if let (Some(length), _) = asked.length(1, vec![n])? {
         op = op.counted();
         operands.push(length);
     }

@@ -1,11 +1,11 @@
 //! Applies one function to every element.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar, length_of, limited};
+use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
     Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Operation, Program, Role, When,
-    counted, lowered_as,
+    counted, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
@@ -36,7 +36,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let x = asked.any("x")?;
     let function: MapFn = asked.settings().choice("fn")?.parse()?;
-    let (length, y) = length_of(asked, &x)?;
+    let (length, y) = asked.length(x.shape().len(), x.shape().to_vec())?;
     let mut op = Map::new(function, x.len()).when(length.is_some(), Map::counted).variant(asked.variant());
     let dtype = x.dtype();
     let mut operands = if asked.settings().has("in-place") {

@@ -23,13 +23,12 @@ pub use axpy::Axpy;
 pub use map::{Map, MapFn};
 pub use zip::{Zip, ZipFn};
 
-use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, LENGTH, Operand, Operation,
-    Program, Resource, Role, Variant, choose, element_fragment,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, Operand, Operation, Program, Resource,
+    Variant, choose, element_fragment,
 };
 use crate::shader::{Fragment, Spec};
 
@@ -168,32 +167,11 @@ impl Sweep<'_> {
     }
 }
 
-/// Reads the option `length`, which counts the elements of a vector. Also returns the role of an output of the shape of
-/// `x`.
-fn length_of(asked: &mut Asked<'_>, x: &HostArray) -> Result<(Option<Role>, Role)> {
-    if x.shape().len() != 1 && asked.settings().array(LENGTH.name).is_some() {
-        return Err(err!(
-            Shape,
-            "{}: a length counts elements of one axis; x is {x}; reshape it",
-            asked.name()
-        ));
-    }
-    match x.shape().len() {
-        1 => asked.length(x.shape().to_vec()),
-        _ => Ok((None, Role::Result(x.shape().to_vec()))),
-    }
-}
-
 /// Adds an operand of one element behind the others, and binds it in every dispatch.
 fn bind_scalar(program: &mut Program, name: &'static str, dtype: DType) {
     program.operands.push(Operand { name, dtype, len: 1, access: Access::Read });
     let scalar = Binding::operand(program.operands.len() - 1, &program.operands);
     program.dispatches.iter_mut().for_each(|dispatch| dispatch.bindings.push(scalar));
-}
-
-/// Selects kernels that read the number of elements from binding `at`, if it is `counted` on the device.
-fn limited(spec: Spec, counted: bool, at: u32) -> Spec {
-    if counted { spec.flag("LIMITED", true).constant("LENGTH_BINDING", at) } else { spec }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Applies one function to every pair of elements.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar, length_of, limited};
+use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
     Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Operation, Program, Role, When,
-    counted, lowered_as,
+    counted, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::{Fragment, Spec};
@@ -33,7 +33,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let x = asked.any("x")?;
     let y = asked.like("y", x.shape())?;
     let function: ZipFn = asked.settings().choice("fn")?.parse()?;
-    let (length, z) = length_of(asked, &x)?;
+    let (length, z) = asked.length(x.shape().len(), x.shape().to_vec())?;
     let op = Zip::new(function, x.len()).when(length.is_some(), Zip::counted).variant(asked.variant());
     by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => {
         let operands = [Role::Given(x), Role::Given(y), z].into_iter().chain(length).collect();

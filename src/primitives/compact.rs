@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Variant, choose, element_fragment,
-    kernel_params,
+    kernel_params, limited,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::index_u32;
@@ -181,7 +181,6 @@ impl Compaction<'_> {
         let spec = Spec::new()
             .slot("element", element_fragment(dtype))
             .flag("HALVES", dtype == DType::F16)
-            .flag("LIMITED", self.counted)
             .flag("SUBGROUPS", subgroups)
             .flag("LARGE_SUBGROUPS", subgroups && profile.subgroup_sizes.1 > 32)
             .constant("WORKGROUP_SIZE", workgroup_size)
@@ -203,7 +202,7 @@ impl Compaction<'_> {
                 .slot("keep", Fragment::Library("primitives/keep_where"))
                 .slot("predicate", Fragment::User(text.clone())),
         };
-        let spec = if self.counted { spec.constant("LENGTH_BINDING", inputs) } else { spec };
+        let spec = limited(spec, self.counted, inputs);
         let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));
         let mut bindings: Vec<_> =
             (0..inputs as usize).map(|i| Binding::operand(i, &program.operands)).collect();

@@ -136,7 +136,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
     let flags = asked.indices("flags", &[n], 2)?;
-    let (length, output) = asked.length(vec![n])?;
+    let (length, output) = asked.length(1, vec![n])?;
     let op = Partition::new(n).when(length.is_some(), Partition::counted).variant(asked.variant());
     let dtype = input.dtype();
     let inputs = [input, flags].map(Role::Given).into_iter().chain(length);

@@ -190,13 +190,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.set("rows", rows);
     let (output, one_row) = (Role::Result(elements.results(rows)), rows.is_empty());
     let rows = crate::shape::elements(asked.name(), "input", rows)?;
-    let length = match one_row {
-        true => asked.length(vec![n])?.0,
-        false if asked.settings().array(LENGTH.name).is_some() => {
-            return Err(err!(Unsupported, "reduce: a length counts the elements of one row; take axis all"));
-        }
-        false => None,
-    };
+    let length = asked.length(if one_row { 1 } else { 2 }, vec![n])?.0;
     let (dtype, counted) = (elements.input.dtype(), length.is_some());
     let operands: Vec<_> = [Role::Given(elements.input)].into_iter().chain(length).chain([output]).collect();
     let deterministic = asked.settings().has("deterministic");

@@ -6,7 +6,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
     Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
-    counted, operands,
+    counted, limited, operands,
 };
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
@@ -98,7 +98,7 @@ impl RunLength {
         c.spec = c.spec.flag("RUNS", true);
         c.scatter(c.operand("values").into_iter().chain(lengths).chain([edges]));
         if n > 0 {
-            let spec = Spec::new().flag("LIMITED", self.counted);
+            let spec = limited(Spec::new(), self.counted, 4);
             let kernel = Kernel::library("primitives/run_length_close", "run_length_close", spec);
             let kernel = c.program.kernel(kernel);
             let bindings = [edges, c.total].into_iter().chain(lengths).chain(c.operand("length")).collect();
@@ -136,7 +136,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
-    let length = asked.length(vec![n])?.0;
+    let length = asked.length(1, vec![n])?.0;
     let op = RunLength::new(n).when(length.is_some(), RunLength::counted).variant(asked.variant());
     let dtype = input.dtype();
     let operands = [Role::Given(input)]

@@ -313,13 +313,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
             ));
         }
     };
-    let (length, output) = match elements.shape.len() {
-        1 => asked.length(results)?,
-        _ if asked.settings().array(LENGTH.name).is_some() => {
-            return Err(err!(Unsupported, "scan: a length counts the elements of one row; input is {input}"));
-        }
-        _ => (None, Role::Result(results)),
-    };
+    let (length, output) = asked.length(elements.shape.len(), results)?;
     let (dtype, form) = (input.dtype(), ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
     let operands: Vec<_> = [Role::Given(input)].into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {

@@ -161,7 +161,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (keys, n) = asked_keys(asked)?;
     let elements = asked_values(asked, "input", n)?;
-    let (length, output) = asked.length(elements.results(&[n]))?;
+    let (length, output) = asked.length(1, elements.results(&[n]))?;
     let (of_keys, form) = (keys.dtype(), ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
     let (dtype, inputs) = (elements.input.dtype(), [keys, elements.input].map(Role::Given));
     let operands: Vec<_> = inputs.into_iter().chain(length).chain([output]).collect();

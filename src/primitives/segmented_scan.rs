@@ -156,7 +156,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (elements, n) = asked_row(asked, "input")?;
     let heads = asked.indices("heads", &[n], 2)?;
-    let (length, output) = asked.length(elements.results(&[n]))?;
+    let (length, output) = asked.length(1, elements.results(&[n]))?;
     let (input, form) = (elements.input, ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
     let dtype = input.dtype();
     let operands: Vec<_> =

@@ -141,7 +141,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
     let flags = asked.indices("flags", &[n], 2)?;
-    let length = asked.length(vec![n])?.0;
+    let length = asked.length(1, vec![n])?.0;
     let op = Select::new(n).when(length.is_some(), Select::counted).variant(asked.variant());
     let dtype = input.dtype();
     let inputs = [input, flags].map(Role::Given).into_iter().chain(length);

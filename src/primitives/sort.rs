@@ -261,7 +261,7 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
         sorted.push(asked.of("values", &[n], DType::U32)?);
         op = op.with_values();
     }
-    let (length, output) = asked.length(vec![n])?;
+    let (length, output) = asked.length(1, vec![n])?;
     op = op.when(length.is_some(), RadixSort::counted);
     let operands = if settings.has("in-place") {
         op = op.in_place();

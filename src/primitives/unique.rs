@@ -119,7 +119,7 @@ pub(super) const INFO: Operation = Operation {
 
 fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (input, [n]) = asked.array("input")?;
-    let length = asked.length(vec![n])?.0;
+    let length = asked.length(1, vec![n])?.0;
     let op = Unique::new(n).when(length.is_some(), Unique::counted).variant(asked.variant());
     let dtype = input.dtype();
     let operands =

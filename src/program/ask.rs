@@ -317,9 +317,19 @@ impl<'a> Asked<'a> {
         Ok(Some(array))
     }
 
-    /// The number of entries along the first axis, which the option `length` holds, and the role of an output of this
-    /// shape then.
-    pub(crate) fn length(&mut self, shape: Vec<usize>) -> Result<(Option<Role>, Role)> {
+    /// The number of elements, which the option `length` holds, of inputs of so many axes, and the role of an output of
+    /// this shape then: it counts entries along the first axis.
+    pub(crate) fn length(&mut self, axes: usize, shape: Vec<usize>) -> Result<(Option<Role>, Role)> {
+        if axes != 1 {
+            return match self.settings().array(LENGTH.name) {
+                None => Ok((None, Role::Result(shape))),
+                Some(_) => Err(err!(
+                    Shape,
+                    "{}: a length counts the elements of one row; reshape the input",
+                    self.name()
+                )),
+            };
+        }
         let Some(length) = self.named_of(LENGTH.name, &[1], DType::U32)? else {
             return Ok((None, Role::Result(shape)));
         };

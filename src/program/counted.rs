@@ -1,10 +1,16 @@
-//! Programs that compute on the device how many workgroups another dispatch has.
+//! Counts that only the device knows: of elements, and of the workgroups of a later dispatch.
 
 use super::{Access, Binding, Decision, Grid, Kernel, Operand, Program, kernel_params};
 use crate::element::DType;
 use crate::shader::Spec;
 
 kernel_params! { struct CountedParams { items: u32, most: u32 } }
+
+/// Selects kernels that read the number of elements from the binding `at` (`shaders/dispatch/extent.wgsl`), if it is
+/// `counted` on the device.
+pub(crate) fn limited(spec: Spec, counted: bool, at: u32) -> Spec {
+    if counted { spec.flag("LIMITED", true).constant("LENGTH_BINDING", at) } else { spec }
+}
 
 /// Computes from a count the workgroups of `items` items each that cover it, at most as many as cover `most`: three
 /// u32, folded as in [`Grid::fold`].

@@ -8,7 +8,7 @@ use crate::primitives::state::Monoid;
 use crate::program::fit::{BoundChunk, BoundSpan};
 use crate::program::{
     Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose_with,
-    element_fragment, kernel_params,
+    element_fragment, kernel_params, limited,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -245,10 +245,10 @@ impl<'a> ReduceLowering<'a> {
             .slot("tree", Fragment::Library(tree))
             .constant("ITEMS_PER_THREAD", items as u32)
             .flag("SUBGROUPS", subgroups);
-        let limited = self.counted;
+        let counted = self.counted;
         let kernel = |program: &mut Program, from_partials, last| {
             let spec = spec.clone().flag("FROM_PARTIALS", from_partials).flag("FINAL", last);
-            let spec = spec.flag("LIMITED", limited && !from_partials);
+            let spec = limited(spec, counted && !from_partials, 3);
             program.kernel(Kernel::library("primitives/reduce_tree", "reduce_tree", spec))
         };
         let parts_of = |len: u64| len.div_ceil(tile).max(1);
@@ -348,10 +348,7 @@ impl<'a> ReduceLowering<'a> {
                 .flag("TWO_STAGE", two_stage)
                 .flag("FROM_PARTIALS", from_partials)
                 .flag("FINAL", last);
-            let spec = match me.counted && !from_partials {
-                true => spec.flag("LIMITED", true).constant("LENGTH_BINDING", 3 + u32::from(vectors)),
-                false => spec,
-            };
+            let spec = limited(spec, me.counted && !from_partials, 3 + u32::from(vectors));
             me.program.kernel(Kernel::library("primitives/reduce_coarsened", "reduce_coarsened", spec))
         };
         let parts = self.parts_per_row(parts_of);

@@ -10,7 +10,7 @@ use crate::primitives::state::Monoid;
 use crate::program::fit::BoundChunk;
 use crate::program::{
     Access, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, Variant,
-    choose_with, kernel_params,
+    choose_with, kernel_params, limited,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -194,7 +194,7 @@ impl ScanLowering<'_> {
             return spec;
         }
         bindings.push(Binding::operand(self.program.operands.len() - 2, &self.program.operands));
-        spec.flag("LIMITED", true).constant("LENGTH_BINDING", bindings.len() as u32)
+        limited(spec, true, bindings.len() as u32)
     }
 
     /// Splits the array into chunks that each fit one binding, in the order of the scan.
