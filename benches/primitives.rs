@@ -185,11 +185,11 @@ fn random_numbers(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Random tokens' embeddings, and a projection's heads from token order to head order.
+/// Random tokens' embeddings, a projection's heads from token order to head order, and rows of 16 and 4 bytes.
 fn gather(bench: &mut Bench) -> Result<()> {
-    for (rows, n, count) in
-        bench.scale([(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20)], [(1000, 384, 512), (4096, 64, 4096)])
-    {
+    let large = [(30522, 384, 1 << 18), (1 << 20, 64, 1 << 20), (1 << 24, 4, 1 << 24), (1 << 24, 1, 1 << 24)];
+    let small = [(1000, 384, 512), (4096, 64, 4096), (4096, 4, 4096), (4096, 1, 4096)];
+    for (rows, n, count) in bench.scale(large, small) {
         let numbers: Vec<u32> =
             (0..count as u32).map(|i| i.wrapping_mul(0x9e37_79b9) % rows as u32).collect();
         let (table, indices) = (random(&bench.gpu, rows * n, centred)?, bench.gpu.upload(&numbers)?);

@@ -30,6 +30,21 @@ for n in (1 << 16, 1 << 20, 1 << 26, 1 << 28):
     x = torch.rand(n, device="cuda") - 0.5
     for k in (1, 100, 1000, 10_000, 1 << 20) if n == 1 << 26 else (100,):
         rows.append(row("top-k", "f32", f"{k} of {n}", lambda: torch.topk(x, k)))
+x = torch.rand(4096, 50_257, device="cuda") - 0.5
+rising = torch.arange(50_257, dtype=torch.float32, device="cuda").repeat(4096, 1)
+for k in (1, 10, 50, 256, 1000):
+    rows.append(row("top-k-rows", "f32", f"{k} of 4096x50257", lambda: torch.topk(x, k)))
+rows.append(row("top-k-rows", "f32", "50 of 4096x50257 rising", lambda: torch.topk(rising, 50)))
+rows.append(row("shuffle", "u32", str(1 << 26), lambda: torch.randperm(1 << 26, device="cuda")))
+del rising
+for height, width, count in ((30522, 384, 1 << 18), (1 << 20, 64, 1 << 20), (1 << 24, 4, 1 << 24), (1 << 24, 1, 1 << 24)):
+    x = torch.rand(height, width, device="cuda") - 0.5
+    order = torch.arange(count, device="cuda") * 0x9E3779B9 % (1 << 32) % height
+    rows.append(row("gather", "f32", f"{count} of {height}x{width}", lambda: torch.index_select(x, 0, order)))
+    if height == count:
+        y = torch.zeros_like(x)
+        rows.append(row("scatter", "f32", f"distinct {height}x{width}", lambda: y.index_copy_(0, order, x)))
+        rows.append(row("scatter", "f32", f"add {height}x{width}", lambda: y.index_add_(0, order, x)))
 x = torch.rand(16384, 16384, device="cuda") - 0.5
 rows.append(row("transpose", "f32", "16384x16384", lambda: x.t().contiguous()))
 
