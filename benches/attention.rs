@@ -170,15 +170,20 @@ fn backward(bench: &mut Bench) -> Result<()> {
     for d in [64, 128] {
         let op = AttentionBackward::new([batch, heads, t, d], [heads, t]);
         let size = format!("B{batch} H{heads} T{t} D{d}");
-        one::<f32>(bench, &size, std::slice::from_ref(&op), centred)?;
+        let named = |op: &AttentionBackward| ["flash", "stored"].map(|variant| op.clone().variant(variant));
+        one::<f32>(bench, &size, &named(&op), centred)?;
+        one::<f32>(bench, &format!("{size} causal"), &named(&op.clone().causal()), centred)?;
         one::<f16>(bench, &size, std::slice::from_ref(&op), half)?;
         one::<f16>(bench, &format!("{size} causal"), &[op.causal()], half)?;
+        for t in [t / 4, t / 8, t / 16] {
+            let op = AttentionBackward::new([batch, heads, t, d], [heads, t]);
+            one::<f32>(bench, &format!("B{batch} H{heads} T{t} D{d}"), &named(&op), centred)?;
+        }
     }
     // `naive` takes minutes at full size.
     let t = t / 8;
-    let op = AttentionBackward::new([batch, heads, t, 64], [heads, t]);
-    let ops = ["naive", "flash"].map(|variant| op.clone().variant(variant));
-    one::<f32>(bench, &format!("B{batch} H{heads} T{t} D64"), &ops, centred)
+    let op = AttentionBackward::new([batch, heads, t, 64], [heads, t]).variant("naive");
+    one::<f32>(bench, &format!("B{batch} H{heads} T{t} D64"), &[op], centred)
 }
 
 /// Tiles of `flash`.

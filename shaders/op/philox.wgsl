@@ -1,14 +1,19 @@
 // Philox 4x32-10: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3"
 // (2011). Word i of a stream is component i % 4 of philox(vec4(i / 4 as low and high word, stream as low and high
 // word), seed as low and high word): the order of cuRAND's Philox4_32_10. Each number is computed by itself, so threads
-// share nothing. You declare nothing.
+// share nothing. You declare nothing. INT64: products are of 64-bit integers, where the device has them.
 
 // The product of a and b: low word, high word.
 fn wide_product(a: u32, b: u32) -> vec2<u32> {
+#if INT64
+    let product = u64(a) * u64(b);
+    return vec2<u32>(u32(product), u32(product >> 32u));
+#else
     let low = (a & 0xffffu) * (b & 0xffffu);
     let one = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
     let two = (a & 0xffffu) * (b >> 16u) + (one & 0xffffu);
     return vec2<u32>(a * b, (a >> 16u) * (b >> 16u) + (one >> 16u) + (two >> 16u));
+#endif
 }
 
 // Four random words.

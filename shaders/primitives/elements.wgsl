@@ -1,9 +1,11 @@
-// A vector made word by word from another: a thread makes the PACK elements of a word. A word that the vector fills
-// only in part keeps the rest. The importer declares `fn made(i: u32) -> u32`, the bits of element i of the output.
+// A vector made word by word from another: a thread makes WORDS words, WORKGROUP_SIZE apart, of PACK elements each. A
+// word that the vector fills only in part keeps the rest. The importer declares `fn made(i: u32) -> u32`, the bits of
+// element i of the output.
 #import element/f32 as element
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
+const WORDS: u32 = 4u;
 const BITS: u32 = 32u / PACK;
 
 struct Params { n: u32, by: u32 }
@@ -25,4 +27,23 @@ fn make_word(word: u32) {
 #else
     output[word] = made(word);
 #endif
+}
+
+fn make_words(group: u32, lane: u32) {
+    let first = group * (WORKGROUP_SIZE * WORDS) + lane;
+#if !PACKED
+    if first + (WORDS - 1u) * WORKGROUP_SIZE < params.n {
+        // All reads are in flight together.
+#for k in WORDS
+        let word_{k} = made(first + {k}u * WORKGROUP_SIZE);
+#end
+#for k in WORDS
+        output[first + {k}u * WORKGROUP_SIZE] = word_{k};
+#end
+        return;
+    }
+#endif
+#for k in WORDS
+    make_word(first + {k}u * WORKGROUP_SIZE);
+#end
 }

@@ -5,6 +5,7 @@ use super::backward_coop;
 use super::backward_flash::{self, GradientTile};
 use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
 use super::backward_padding;
+use super::backward_stored::{self, StoredSteps};
 use super::form;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -63,15 +64,17 @@ use half::f16;
 /// with them NaN, since a kernel may multiply them by a weight of 0.
 ///
 /// # Cost
-/// 10 heads x queries x keys x head size flop for each sequence, half of that if causal; the kernels compute 1.6 times
-/// as many (`coop` 1.8 times), since they compute scores again. Two dispatches (`coop` three), and 8 bytes of scratch
-/// for each query.
+/// 10 heads x queries x keys x head size flop for each sequence, half of that if causal. `flash` computes 1.6 times as
+/// many and `coop` 1.8 times, since they compute scores again: two dispatches (`coop` three), and 8 bytes of scratch
+/// for each query. `stored` computes each score once, in steps of six dispatches or more, and takes scratch of 8 bytes
+/// for each score of a step, at most 1 GiB.
 ///
 /// # Variants
 /// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes heads
 /// and values of up to 256 elements. `coop` does the same on cooperative matrices, for f16 and up to 128 elements.
-/// `auto`, the default, takes `coop` where it can, then `flash`. Heads and values of different sizes, or of a size that
-/// is not a multiple of 16 for `coop`, of 4 for `flash`, or of 2 for `naive` and f16, are copied to padded rows in
+/// `stored` keeps scores in scratch and multiplies by [`GemmBatched`](crate::GemmBatched), for f32 and up to 16,384
+/// keys. `auto`, the default, takes `coop` where it can, then `stored` on a discrete card, then `flash`. Heads and values of different sizes, or of a size that
+/// is not a multiple of 16 for `coop`, of 4 for `flash` and `stored`, or of 2 for `naive` and f16, are copied to padded rows in
 /// scratch and back.
 ///
 /// # Errors
@@ -85,8 +88,9 @@ use half::f16;
 ///
 /// # Algorithm
 /// Dao, *FlashAttention-2*, 2023, without atomics: a kernel of queries writes dq and the statistics of each row, then a
-/// kernel of keys writes dk and dv. `shaders/attention/attention_backward_naive.wgsl`, `attention_backward_flash.wgsl`,
-/// `attention_backward_coop.wgsl`.
+/// kernel of keys writes dk and dv. `stored` follows the formulas above, matrix by matrix.
+/// `shaders/attention/attention_backward_naive.wgsl`, `attention_backward_flash.wgsl`, `attention_backward_coop.wgsl`,
+/// `attention_backward_scores.wgsl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionBackward {
     pub(crate) forward: Attention,
@@ -97,6 +101,10 @@ pub struct AttentionBackward {
 const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "a workgroup for each row of a gradient, which computes its scores again"),
     Variant::portable("flash", "tiles of scores in registers, once over queries and once over keys"),
+    Variant::portable(
+        "stored",
+        "for f32: scores in scratch, between matrix products as `gemm-batched` chooses them",
+    ),
     Variant {
         name: "coop",
         about: "`flash` on cooperative matrices, for f16: weights and slopes are rounded to f16, sums are f32",
@@ -111,6 +119,7 @@ const VARIANTS: &[Variant] = &[
 enum BackwardWay {
     Naive,
     Flash(GradientTile),
+    Stored(StoredSteps),
     Coop,
 }
 
@@ -196,6 +205,7 @@ impl AttentionBackward {
             BackwardWay::Naive => lower_naive(&lowering, &mut program)?,
             BackwardWay::Coop => backward_coop::lower(&lowering, &mut program)?,
             BackwardWay::Flash(tile) => backward_flash::lower(tile, &lowering, &mut program)?,
+            BackwardWay::Stored(steps) => backward_stored::lower(steps, &lowering, &mut program)?,
         }
         // Products with q, k and their gradients, and with v, dy and dv.
         let flop = (6 * of.head_size + 4 * self.value_size) as f64 * (of.batch * of.heads) as f64;
@@ -240,6 +250,7 @@ impl BackwardWay {
             // Words.
             Self::Naive => 4 / dtype.size(),
             Self::Flash(_) => backward_flash::UNIT,
+            Self::Stored(steps) => steps.unit,
             Self::Coop => backward_coop::UNIT,
         }
     }
@@ -248,6 +259,7 @@ impl BackwardWay {
         match variant {
             "naive" => Ok(Self::Naive),
             "coop" => backward_coop::check(of).map(|()| Self::Coop),
+            "stored" => backward_stored::check(of).map(Self::Stored),
             _ => backward_flash::check(of).map(Self::Flash),
         }
     }
@@ -260,10 +272,13 @@ pub(crate) fn may_differentiate_on_matrices(op: &AttentionBackward) -> bool {
 
 /// Chooses a variant, with the reason.
 fn policy(of: &GradientLowering<'_>) -> (&'static str, String) {
+    if backward_coop::check(of).is_ok() {
+        return ("coop", "the device multiplies f16 on cooperative matrices".into());
+    }
+    if backward_stored::suits(of) {
+        return ("stored", "products through memory compute each score once".into());
+    }
     match backward_flash::check(of) {
-        _ if backward_coop::check(of).is_ok() => {
-            ("coop", "the device multiplies f16 on cooperative matrices".into())
-        }
         Err(_) if of.profile.runs_rounds(naive_rounds(of)) => ("naive", "`flash` cannot run".into()),
         _ => ("flash", "scores stay in registers".into()),
     }

@@ -8,7 +8,10 @@ use crate::program::{
 };
 use crate::shader::Spec;
 
-pub(super) const VARIANTS: &[Variant] = &[Variant::portable("words", "a thread makes one word of 32 bits")];
+pub(super) const VARIANTS: &[Variant] = &[Variant::portable("words", "a thread makes four words of 32 bits")];
+
+/// Words of a workgroup.
+const WORKGROUP_WORDS: u64 = 1024;
 
 kernel_params! { struct MadeParams { n: u32, by: u32 } }
 
@@ -41,7 +44,8 @@ pub(super) fn lower(
         let kernel = program.kernel(Kernel::of_file(file, spec));
         let bindings = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
         let words = (n as u64 * dtype.size() as u64).div_ceil(4);
-        program.dispatch(kernel, &MadeParams { n: n as u32, by }, bindings, Grid::fold(words.div_ceil(256)));
+        let grid = Grid::fold(words.div_ceil(WORKGROUP_WORDS));
+        program.dispatch(kernel, &MadeParams { n: n as u32, by }, bindings, grid);
     }
     Ok(program)
 }

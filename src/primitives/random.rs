@@ -286,7 +286,8 @@ impl Random {
             program.constant(bytemuck::cast_slice(&table).to_vec())
         });
         let shift = (self.offset % 4) as u32;
-        let spec = Spec::new().flag(flag, true).flag("SHIFTED", shift > 0);
+        let spec =
+            Spec::new().flag(flag, true).flag("SHIFTED", shift > 0).flag("INT64", profile.features.int64);
         let mut part = |first: u64, count: u64, vectors: bool| {
             let kernel = Kernel::of_file("primitives/random", spec.clone().flag("VECTORS", vectors));
             let kernel = program.kernel(kernel);

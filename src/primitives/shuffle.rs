@@ -101,7 +101,8 @@ impl Shuffle {
         let what = format_args!("random words for {n} elements");
         profile.check_scratch(INFO.name, what, bytes, "permute parts, then pick from them")?;
         let [words, order] = [(); 2].map(|()| program.scratch(bytes));
-        let kernel = program.kernel(Kernel::of_file("primitives/shuffle_words", Spec::new()));
+        let spec = Spec::new().flag("INT64", profile.features.int64);
+        let kernel = program.kernel(Kernel::of_file("primitives/shuffle_words", spec));
         let params =
             ShuffleParams { seed: [self.seed as u32, (self.seed >> 32) as u32], n: n as u32, pad: 0 };
         program.dispatch(kernel, &params, vec![words], Grid::fold((n as u64).div_ceil(1024)));

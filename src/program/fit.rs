@@ -110,7 +110,7 @@ impl BoundChunk {
 
 impl DeviceProfile {
     /// Bytes of the largest operand that can be bound whole.
-    fn largest_binding(&self) -> u64 {
+    pub(crate) fn largest_binding(&self) -> u64 {
         self.limits.max_storage_binding.min(self.limits.max_buffer_size)
     }
 

@@ -8,7 +8,7 @@ use half::f16;
 use tilework::program::{DeviceProfile, Grid, Op, Program, Resource};
 use tilework::reference::{attention_backward, attention_backward_bound};
 use tilework::shader::Target;
-use tilework::{Arg, AttentionBackward, ErrorKind, Plannable};
+use tilework::{Arg, AttentionBackward, ErrorKind, Plannable, Slice};
 
 /// Batch, heads, kv heads, queries, keys, head size.
 type Shape = [usize; 6];
@@ -37,8 +37,8 @@ where
     for variant in names(AttentionBackward::variants()) {
         let op = op.clone().variant(variant);
         match Op::<T>::lower(&op, device.gpu.profile()) {
-            // Only on cooperative matrices of f16.
-            Err(e) if variant == "coop" && e.kind() == ErrorKind::Unsupported => continue,
+            // Only on cooperative matrices of f16, and only for f32.
+            Err(e) if ["coop", "stored"].contains(&variant) && e.kind() == ErrorKind::Unsupported => continue,
             program => drop(program.unwrap()),
         }
         compare_one(device, &op, operands);
@@ -86,6 +86,43 @@ fn further_shapes_match_reference_on_the_first_device() {
     }
 }
 
+/// Steps of some queries, of some heads, and heads one after the other.
+#[test]
+fn stored_matches_reference_in_steps() {
+    let Some(gpu) = gpu() else { return };
+    type With = fn(AttentionBackward) -> AttentionBackward;
+    let cases: [(Shape, u64, With); 6] = [
+        ([1, 3, 3, 64, 130, 16], 1 << 16, |op| op),
+        ([2, 2, 2, 200, 64, 8], 1 << 16, |op| op.causal()),
+        ([1, 6, 2, 200, 192, 8], 1 << 18, |op| op.causal()),
+        ([1, 1, 1, 300, 260, 8], 1 << 17, |op| op.window(40)),
+        ([1, 2, 2, 256, 128, 4], 1 << 16, |op| op.causal().window(30).scale(0.5)),
+        ([1, 4, 1, 130, 64, 16], 1 << 17, |op| op.window(9)),
+    ];
+    for (shape, binding, with) in cases {
+        let op = with(op_of(shape)).variant("stored");
+        let mut profile = gpu.profile().clone();
+        profile.limits.max_storage_binding = binding;
+        let program = Op::<f32>::lower(&op, &profile).unwrap();
+        let whole = Op::<f32>::lower(&op, gpu.profile()).unwrap();
+        assert!(program.dispatches.len() > whole.dispatches.len(), "{op:?}: steps");
+        let [q, k, v, dy] = operands::<f32>(shape);
+        let mut held: Vec<_> = [&q, &k, &v, &dy].map(|x| gpu.upload(x).unwrap()).into();
+        held.extend([&q, &k, &v].map(|x| gpu.upload(&vec![f32::NAN; x.len()]).unwrap()));
+        let executable = gpu.prepare(program).unwrap();
+        let mut rec = gpu.recorder();
+        let operands: Vec<_> = held.iter().map(|x| Slice::from(x).untyped()).collect();
+        executable.record(&mut rec, &operands).unwrap();
+        rec.submit().unwrap();
+        let want = attention_backward(&op, &q, &k, &v, &dy);
+        let bound = attention_backward_bound(&op, &q, &k, &v, &dy);
+        for i in 0..3 {
+            let got = numbers(&held[4 + i].read().unwrap());
+            assert_close(&format!("{op:?}, result {i}"), &got, &numbers(&want[i]), &bound[i]);
+        }
+    }
+}
+
 #[test]
 fn any_sizes_of_heads_and_values_match_reference() {
     let Some(device) = devices().first() else { return };
@@ -95,11 +132,12 @@ fn any_sizes_of_heads_and_values_match_reference() {
         let wide = d > 256;
         let refused = op.clone().variant("flash").plan::<f32>(&device.gpu).is_err();
         assert_eq!(refused, wide, "{d}");
-        for variant in names(AttentionBackward::variants()).filter(|v| !wide && *v != "coop" || *v == "naive")
-        {
+        for variant in ["naive", "flash", "stored"].into_iter().filter(|v| !wide || *v != "flash") {
             let op = op.clone().variant(variant);
             compare_one::<f32>(device, &op, &with_values(shape, e));
-            compare_one::<f16>(device, &op, &with_values(shape, e));
+            if variant != "stored" {
+                compare_one::<f16>(device, &op, &with_values(shape, e));
+            }
         }
     }
 }
@@ -130,7 +168,7 @@ fn special_numbers_spread_no_further_than_documented() {
         x[0].fill(1.0);
         x[1].fill(f32::NEG_INFINITY);
         let given = x.each_ref().map(|x| Given::Floats(x));
-        for variant in ["naive", "flash"] {
+        for variant in ["naive", "flash", "stored"] {
             let got = run(&device.gpu, &op_of(shape).variant(variant), &given);
             assert!(got[1..].iter().flatten().all(|x| *x == 0.0), "{variant}");
         }
