@@ -77,7 +77,12 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<StoredSteps> {
     let aligned = |rows: usize| (rows * of.op.padded_size(UNIT)).is_multiple_of(ALIGNED);
     let unit = if pairs * group <= 1 || aligned(queries) && aligned(keys) { UNIT } else { ALIGNED };
     let pitch = keys.max(1).next_multiple_of(if group > 1 { ALIGNED } else { UNIT });
-    let limit = STEP_BYTES.min(of.profile.largest_binding()) / 4;
+    let binding = of.profile.largest_binding() / 4;
+    let of_operands = ((group * queries).max(keys) * of.op.padded_size(unit)) as u64;
+    if of_operands > binding {
+        return refused(format!("heads that share keys in one binding, not {of_operands} elements"));
+    }
+    let limit = binding.min(STEP_BYTES / 4);
     let hides = forward.causal || forward.window.is_some();
     let mut rows = if hides { queries.min(HIDING_ROWS) } else { queries }.max(1);
     while (rows * group * pitch) as u64 > limit && rows > ALIGNED {
@@ -89,7 +94,7 @@ pub(super) fn check(of: &GradientLowering<'_>) -> Result<StoredSteps> {
             "scores of {ALIGNED} queries that fit a binding, not of {group} heads x {keys} keys"
         ));
     }
-    let most = if group > 1 { 1 } else { (limit / of_pair) as usize };
+    let most = if group > 1 { 1 } else { (limit / of_pair).min(binding / of_operands.max(1)) as usize };
     // Steps of about one size.
     let pairs = pairs.max(1);
     let pairs = pairs.div_ceil(pairs.div_ceil(most));
@@ -128,7 +133,7 @@ pub(super) fn lower(steps: StoredSteps, of: &GradientLowering<'_>, program: &mut
     }
     let bytes = (4 * steps.pairs * group * steps.rows * steps.pitch) as u64;
     let scores = [program.scratch(bytes), program.scratch(bytes)];
-    let mut stored = Stored { of, steps, scores, shared: Vec::new(), program };
+    let mut pass = StoredPass { of, steps, scores, shared: Vec::new(), program };
     for first in (0..pairs).step_by(steps.pairs) {
         for row in (0..forward.queries).step_by(steps.rows) {
             let queries = row..forward.queries.min(row + steps.rows);
@@ -137,7 +142,7 @@ pub(super) fn lower(steps: StoredSteps, of: &GradientLowering<'_>, program: &mut
                 keys: visible(of, &queries),
                 queries,
             };
-            stored.append(&step, adds || row > 0)?;
+            pass.append(&step, adds || row > 0)?;
         }
     }
     Ok(())
@@ -163,7 +168,7 @@ fn visible(of: &GradientLowering<'_>, queries: &Range<usize>) -> Range<usize> {
 }
 
 /// A pass that is being lowered.
-struct Stored<'a, 'p> {
+struct StoredPass<'a, 'p> {
     of: &'a GradientLowering<'a>,
     steps: StoredSteps,
     /// Scores, then weights; and products of dy and v, then slopes.
@@ -173,7 +178,7 @@ struct Stored<'a, 'p> {
     program: &'p mut Program,
 }
 
-impl Stored<'_, '_> {
+impl StoredPass<'_, '_> {
     /// Appends a step, which adds to the keys' gradients if `adds`.
     fn append(&mut self, step: &StoredStep, adds: bool) -> Result<()> {
         let forward = &self.of.op.forward;
