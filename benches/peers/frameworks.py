@@ -149,15 +149,16 @@ x = centred(32, 64, 224, 224)
 rows.append(row("pool", "f32", "32x64x224x224 max 2x2", lambda: F.max_pool2d(x, 2)))
 
 for dtype, name in ((torch.float32, "f32"), (torch.float16, "f16")):
-    for d, causal in ((64, False), (128, False), (64, True)):
-        q, k, v = (centred(4, 16, 4096, d).to(dtype) for _ in range(3))
-        size = f"B4 H16 T4096 D{d}" + (" causal" if causal else "")
+    shapes = [(4096, d, causal) for d in (64, 128) for causal in (False, True)]
+    for t, d, causal in shapes + [(t, d, False) for t in (1024, 512, 256) for d in (64, 128)]:
+        q, k, v = (centred(4, 16, t, d).to(dtype) for _ in range(3))
+        size = f"B4 H16 T{t} D{d}" + (" causal" if causal else "")
         rows.append(
             row("attention", name, size, lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal))
         )
         inputs = [x.requires_grad_() for x in (q, k, v)]
         y = F.scaled_dot_product_attention(*inputs, is_causal=causal)
-        dy = centred(4, 16, 4096, d).to(dtype)
+        dy = centred(4, 16, t, d).to(dtype)
         rows.append(
             row("attention-backward", name, size, lambda: torch.autograd.grad(y, inputs, dy, retain_graph=True))
         )
