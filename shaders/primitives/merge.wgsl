@@ -59,18 +59,29 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     let parts = parts_of(begin, count, diagonals[tile], a_end);
     let merged = merge_items(parts, lane);
     exchange(merged.elements, lane);
-    for (var p = lane; p < count; p += WORKGROUP_SIZE) { output[begin + p] = wg_words[p]; }
+#for k in ITEMS
+    if lane + {k}u * WORKGROUP_SIZE < count {
+        output[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
+    }
+#end
 #if VALUES
     workgroupBarrier();
     exchange(merged.places, lane);
-    for (var p = lane; p < count; p += WORKGROUP_SIZE) {
-        let place = wg_words[p];
+#for k in ITEMS
+    let p_{k} = lane + {k}u * WORKGROUP_SIZE;
+    var value_{k} = 0u;
+    if p_{k} < count {
+        let place = wg_words[p_{k}];
         if place < parts.of_a {
-            values_out[begin + p] = a_values[parts.a + place];
+            value_{k} = a_values[parts.a + place];
         } else {
-            values_out[begin + p] = b_values[parts.b + place - parts.of_a];
+            value_{k} = b_values[parts.b + place - parts.of_a];
         }
     }
+#end
+#for k in ITEMS
+    if p_{k} < count { values_out[begin + p_{k}] = value_{k}; }
+#end
 #endif
 }
 #endif

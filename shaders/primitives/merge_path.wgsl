@@ -78,19 +78,19 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
     var taken = 0u;
 #endif
 #for k in ITEMS
-    if i >= of_a || (j < len && comes_before(y, x)) {
-        merged.elements[{k}] = y;
-        merged.places[{k}] = min(j, last);
-        j += 1u;
-        y = first_at(min(j, last));
-    } else {
-        merged.elements[{k}] = x;
-        merged.places[{k}] = i;
-        i += 1u;
-        x = first_at(min(i, last));
+    {
+        // Without branches: the threads of a subgroup take from either sequence.
+        let takes_second = i >= of_a || (j < len && comes_before(y, x));
+        merged.elements[{k}] = select(x, y, takes_second);
+        merged.places[{k}] = select(i, min(j, last), takes_second);
 #if CHECKED
-        taken += select(0u, 1u, d + {k}u < len);
+        taken += select(0u, 1u, !takes_second && d + {k}u < len);
 #endif
+        i += select(1u, 0u, takes_second);
+        j += select(0u, 1u, takes_second);
+        let next = first_at(min(select(i, j, takes_second), last));
+        x = select(next, x, takes_second);
+        y = select(y, next, takes_second);
     }
 #end
 #if CHECKED
@@ -101,11 +101,18 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
 
 // The ITEMS elements of a thread. All threads of the workgroup call it; wg_words may be overwritten afterwards.
 fn merge_items(parts: Parts, lane: u32) -> Merged {
+    // All loads are in flight together.
 #for k in ITEMS
-    if lane + {k}u * WORKGROUP_SIZE < parts.count {
-        let p = lane + {k}u * WORKGROUP_SIZE;
-        if p < parts.of_a { wg_words[p] = a_at(parts.a + p); } else { wg_words[p] = b_at(parts.b + p - parts.of_a); }
+    let p_{k} = lane + {k}u * WORKGROUP_SIZE;
+    var word_{k} = 0u;
+    if p_{k} < parts.of_a {
+        word_{k} = a_at(parts.a + p_{k});
+    } else if p_{k} < parts.count {
+        word_{k} = b_at(parts.b + p_{k} - parts.of_a);
     }
+#end
+#for k in ITEMS
+    wg_words[p_{k}] = word_{k};
 #end
     workgroupBarrier();
     let merged = merge_run(0u, parts.of_a, parts.count, min(lane * ITEMS, parts.count));

@@ -167,7 +167,11 @@ fn merge_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let parts = parts_of(runs.z, count, a_begin, a_end);
     let merged = merge_items(parts, lane);
     exchange(merged.elements, lane);
-    for (var p = lane; p < count; p += WORKGROUP_SIZE) { keys_out[begin + p] = wg_words[p]; }
+#for k in ITEMS
+    if lane + {k}u * WORKGROUP_SIZE < count {
+        keys_out[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
+    }
+#end
 #if VALUES
     workgroupBarrier();
     exchange(merged.places, lane);

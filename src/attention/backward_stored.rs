@@ -34,7 +34,7 @@ const STEP_BYTES: u64 = 512 << 20;
 /// Queries of a step if some keys are hidden: with fewer, fewer hidden scores are computed, by slower products.
 const HIDING_ROWS: usize = 1024;
 /// The fewest queries and keys for which `auto` takes the variant.
-const SUITS_ROWS: usize = 512;
+const SUITS_ROWS: usize = 256;
 /// Elements of f32 that offsets of bindings are multiples of.
 const ALIGNED: usize = 64;
 
