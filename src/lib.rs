@@ -225,8 +225,8 @@ pub use half;
 pub use wgpu;
 
 #[cfg(feature = "cuda")]
-pub use api::CudaFormed;
-pub use api::{AnyBuffer, Formed};
+pub use api::CudaReadyCall;
+pub use api::{AnyBuffer, ReadyCall};
 #[cfg(feature = "sparse")]
 pub use api::{DeviceList, DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
@@ -295,7 +295,7 @@ pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 /// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and every op and solver with
 ///   the operators and the types of its options. Tiles, which tuning sets, traits, formats of sparse matrices, and
 ///   `nn::Sequential` with its parts stay at home.
-/// - The prelude repeats the root without errors, reports, element types, host arrays, ops formed by name, what calls
+/// - The prelude repeats the root without errors, reports, element types, host arrays, ops built by name, what calls
 ///   return, the pages and stages of attention, and the ops of training.
 pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};

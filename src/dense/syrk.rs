@@ -6,7 +6,7 @@ use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, Cost, DeviceProfile, Example, Form, Input, Op, Operation, Program, Resource, Role,
+    Asked, Comparison, Cost, DeviceProfile, Example, Input, Op, OpCall, Operation, Program, Resource, Role,
     Setting, Variant, lowered_as, operands,
 };
 
@@ -198,7 +198,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (a, [rows, columns]) = asked.array("a")?;
     asked.check_type(&a)?;
     let settings = asked.settings();
@@ -215,7 +215,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         variant: asked.variant().to_owned(),
         ..Syrk::new(n, k)
     };
-    Ok(Form::new::<f32>(op, vec![Role::Given(a), Role::Updated(c)]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(a), Role::Updated(c)]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -5,7 +5,7 @@ use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
     Program, Resource, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -142,13 +142,13 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     asked.check_type(&input)?;
     let op = Shuffle::new(n).seed(asked.settings().number("seed")?).variant(asked.variant());
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(vec![n])];
-    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -244,7 +244,7 @@ pub(super) const INFO: Operation = Operation {
 pub(super) const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
 const TILE: Setting = Setting::text("tile", "THREADS,KEYS", "");
 
-fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
     let settings = asked.settings();
     let (keys, [n]) = asked.array("keys")?;
     let mut op =
@@ -270,7 +270,7 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
         let outputs = vec![output; sorted.len()];
         sorted.into_iter().map(Role::Given).chain(length).chain(outputs).collect()
     };
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

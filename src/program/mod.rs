@@ -32,7 +32,7 @@ mod variant;
 mod when;
 mod written;
 
-pub use ask::{Ask, Form, Role, Supply};
+pub use ask::{Ask, OpCall, Role, Supply};
 pub(crate) use ask::{Asked, by_type, front};
 pub(crate) use call::operands;
 pub use call::{Executor, PlanOn, Sink, With};

@@ -1,7 +1,7 @@
 //! An op's declaration as plain data: an entry of the catalogue.
 
 use super::facts::{Fact, Subject};
-use super::{Asked, DeviceProfile, Form, Input, Program, Setting, Variant};
+use super::{Asked, DeviceProfile, Input, OpCall, Program, Setting, Variant};
 use crate::element::DType;
 use crate::error::Result;
 
@@ -26,8 +26,8 @@ pub struct Operation {
     pub matrix: bool,
     /// Options other than the variant.
     pub options: &'static [Setting],
-    /// Builds the op from named inputs and options: see [`Operation::form`].
-    pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<Form>>,
+    /// Builds the op from named inputs and options: see [`Operation::build`].
+    pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<OpCall>>,
     /// A small case, for loops over all ops.
     pub example: Example,
     /// All variants.

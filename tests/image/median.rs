@@ -123,8 +123,8 @@ fn median_by_name_defaults_to_size_3_and_clamps() {
     let want = [5u8, 4, 3, 7, 5, 3, 7, 6, 5];
     let op = tilework::operations().find(|op| op.name == "median").unwrap();
     let settings = Settings::new(op);
-    let form = op.form(Ask::new(&settings).input(HostArray::new(&[3, 3], x.to_vec()).unwrap())).unwrap();
-    let wanted = wanted(op, &form).unwrap().unwrap();
+    let call = op.build(Ask::new(&settings).input(HostArray::new(&[3, 3], x.to_vec()).unwrap())).unwrap();
+    let wanted = wanted(op, &call).unwrap().unwrap();
     assert_eq!(wanted[0].array, HostArray::new(&[3, 3], want.to_vec()).unwrap());
     let Some(gpu) = gpu() else { return };
     let x = gpu.upload(&x).unwrap();
