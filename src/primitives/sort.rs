@@ -35,11 +35,11 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `keys` and `keys_out` have `n` elements; [`with_values`](RadixSort::with_values) adds `values` and `values_out`
-/// of `n` u32 each; other types of 4 bytes move as a [`bitcast`](crate::Buffer::bitcast) to u32. Inputs keep their
-/// contents and must be other wgpu buffers than the outputs; [`in_place`](RadixSort::in_place) takes one read-write
-/// operand for both. The length may be anything from 0 to the largest buffer. With
-/// [`counted`](RadixSort::counted) an operand `length` of one u32 holds the number of keys
-/// to sort, at most `n`; the output behind them may hold anything.
+/// of `n` u32 each. To move values of another 4-byte type, [`bitcast`](crate::Buffer::bitcast) them to u32. Inputs keep
+/// their contents, and no buffer may be both an input and an output; [`in_place`](RadixSort::in_place) takes one
+/// read-write operand for both. `n` may be anything from 0 to the largest buffer. With
+/// [`counted`](RadixSort::counted), an operand `length` of one u32 holds the number of keys to sort, at most `n`; the
+/// output behind them may hold anything.
 ///
 /// # Types and order
 /// Keys of u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep their order
