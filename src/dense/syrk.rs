@@ -31,16 +31,16 @@ use crate::program::{
 /// # Shapes
 /// `a` is n x k and row-major, or k x n with [`trans`](Self::trans); `c` is n x n. The lower triangle of `c` is
 /// written, or the [`upper`](Self::upper) one, with the diagonal; the rest is neither read nor written.
-/// [`full`](Self::full) writes all of it. With `beta` = 0
-/// (the default) nothing of `c` is read. [`lda`](Self::lda) and [`ldc`](Self::ldc) count the elements from one row to the
-/// next. `a` must be another wgpu buffer than `c`. Any extent may be 0.
+/// [`full`](Self::full) writes all of it. With `beta` = 0 (the default) nothing of `c` is read. [`lda`](Self::lda) and
+/// [`ldc`](Self::ldc) count the elements from one row to the next. `a` must be another wgpu buffer than `c`. Any extent
+/// may be 0.
 ///
 /// # Precision and determinism
 /// As [`Gemm`](crate::Gemm) in f32. The same device gives the same bits in every run.
 ///
 /// # Cost
-/// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `2 n^2 k` with `full`. One dispatch; no scratch for k
-/// up to 2^20 (2^13 on processors), above that 4 n^2 bytes.
+/// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `2 n^2 k` with `full`. One
+/// dispatch; no scratch for k up to 2^20 (2^13 on processors), above that 4 n^2 bytes.
 ///
 /// # Variants
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.

@@ -34,8 +34,8 @@ use crate::shape::index_u32;
 /// `counts` must be another wgpu buffer than the inputs.
 ///
 /// # Types
-/// f32. The bins of an axis are those of [`Histogram::range`]: of equal width, `hi` itself in the last one. A point with
-/// a coordinate outside, or NaN, does not count.
+/// f32. The bins of an axis are those of [`Histogram::range`]: of equal width, `hi` itself in the last one. A point
+/// with a coordinate outside, or NaN, does not count.
 ///
 /// # Precision and determinism
 /// Exact, and the same on every device: numbers are compared with the edges, rounded to f32. Counts wrap at 2^32.

@@ -30,7 +30,8 @@ use crate::shape::index_u32;
 /// ```
 ///
 /// # Shapes
-/// `input` has `n` elements, `output` one. The rank counts from 0 and is below `n`. They must be different wgpu buffers.
+/// `input` has `n` elements, `output` one; they must be different wgpu buffers. The rank counts from 0 and is below
+/// `n`.
 ///
 /// # Types and order
 /// f32, i32 and u32 in the order of [`RadixSort`](crate::RadixSort), ascending, or

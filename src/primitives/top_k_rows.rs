@@ -31,8 +31,8 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of rows
-/// may be 0. The outputs must be other wgpu buffers than the input and each other.
+/// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of
+/// rows may be 0. The outputs must be other wgpu buffers than the input and each other.
 ///
 /// # Types and order
 /// f32, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest) first;

@@ -29,8 +29,8 @@ fn last(offsets: &[u32], prefixes: &[f64], empty: &[f64]) -> Vec<f64> {
     offsets.windows(2).flat_map(of).copied().collect()
 }
 
-/// Combines the elements of each segment; an empty one gives the identity. Floats are in `f64` and not rounded, integers
-/// exactly and wrapped to 32 bits. Where offsets decrease, a segment begins at the last offset before its end.
+/// Combines the elements of each segment; an empty one gives the identity. Floats combine in `f64` and are not rounded;
+/// integers combine exactly and wrap to 32 bits. Where offsets decrease, a segment begins at the last offset before its end.
 /// `None` as for [`scan`].
 pub fn reduce_offsets<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
     let n = input.len() / numbers_of(op, DType::F32).0;
