@@ -119,8 +119,9 @@
 //!
 //! # Logging
 //!
-//! tilework prints nothing; drivers may. (Mesa's Vulkan layer prints `error: XDG_RUNTIME_DIR is invalid` until that
-//! variable names a folder.) tilework logs through the crate `log` under the target `tilework`:
+//! tilework prints nothing; drivers may. (Without a desktop session, Mesa's Vulkan layer for choosing a device prints
+//! `error: XDG_RUNTIME_DIR is invalid`. Set that variable to any folder, or leave the layer out: `NODEVICE_SELECT=1`.)
+//! tilework logs through the crate `log` under the target `tilework`:
 //!
 //! | level | message |
 //! |---|---|
