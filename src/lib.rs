@@ -119,8 +119,9 @@
 //!
 //! # Logging
 //!
-//! tilework prints nothing; drivers may. (Mesa's Vulkan layer prints `error: XDG_RUNTIME_DIR is invalid` until that
-//! variable names a folder.) tilework logs through the crate `log` under the target `tilework`:
+//! tilework prints nothing; drivers may. (Without a desktop session, Mesa's Vulkan layer for choosing a device prints
+//! `error: XDG_RUNTIME_DIR is invalid`. Set that variable to any folder, or leave the layer out: `NODEVICE_SELECT=1`.)
+//! tilework logs through the crate `log` under the target `tilework`:
 //!
 //! | level | message |
 //! |---|---|
@@ -225,8 +226,8 @@ pub use half;
 pub use wgpu;
 
 #[cfg(feature = "cuda")]
-pub use api::CudaFormed;
-pub use api::{AnyBuffer, Formed};
+pub use api::CudaReadyCall;
+pub use api::{AnyBuffer, ReadyCall};
 #[cfg(feature = "sparse")]
 pub use api::{DeviceList, DeviceMatrix, Driven, MatrixJob, Solver};
 pub use array::{HostArray, HostData, shape_text};
@@ -295,7 +296,7 @@ pub use sparse::{MatrixLayout, Spconvert, Spinsert, Spmm, Spmv};
 /// - The crate's root repeats the runtime (devices, buffers, recorders, plans, errors), and every op and solver with
 ///   the operators and the types of its options. Tiles, which tuning sets, traits, formats of sparse matrices, and
 ///   `nn::Sequential` with its parts stay at home.
-/// - The prelude repeats the root without errors, reports, element types, host arrays, ops formed by name, what calls
+/// - The prelude repeats the root without errors, reports, element types, host arrays, ops built by name, what calls
 ///   return, the pages and stages of attention, and the ops of training.
 pub mod prelude {
     pub use crate::{Activation, Axpy, Map, MapFn, Zip, ZipFn};

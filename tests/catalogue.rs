@@ -4,7 +4,7 @@ use crate::support::coverage::sample;
 use crate::support::{Random, devices};
 use half::f16;
 use std::collections::BTreeMap;
-use tilework::program::{Ask, DeviceProfile, Domain, Form, Operation, Settings, Supply};
+use tilework::program::{Ask, DeviceProfile, Domain, OpCall, Operation, Settings, Supply};
 use tilework::sparse::Csr;
 use tilework::{DType, ErrorKind, Gpu, HostArray, HostData, MatrixJob, operations, reference};
 
@@ -92,7 +92,7 @@ fn matrix(rows: usize, cols: usize) -> Csr {
 }
 
 /// The op on a shape.
-fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) -> tilework::Result<Form> {
+fn call(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) -> tilework::Result<OpCall> {
     let settings = example_settings(op);
     if op.matrix {
         let matrix = &matrix(shape[0], shape[1]);
@@ -100,9 +100,9 @@ fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) ->
         numbers.first = None;
         let (settings, profile) = (&settings, &DeviceProfile::webgpu_defaults());
         let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
-        return job.form(Some(&mut numbers));
+        return job.build(Some(&mut numbers));
     }
-    op.form(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(op, shape, dtype)))
+    op.build(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(op, shape, dtype)))
 }
 
 /// The example's shape, and the same with one axis around the boundaries of tiles.
@@ -124,33 +124,33 @@ fn shapes(op: &Operation) -> Vec<Vec<usize>> {
 }
 
 /// Ops that are one program.
-fn formed() -> impl Iterator<Item = &'static Operation> {
+fn programs() -> impl Iterator<Item = &'static Operation> {
     operations().filter(|op| !op.solver)
 }
 
 #[test]
 fn declarations_of_ops_are_consistent() {
     let profile = DeviceProfile::h100();
-    for op in formed() {
+    for op in programs() {
         let name = op.name;
         assert!(
             !op.types.is_empty() && (op.matrix || op.inputs.is_empty() == op.example.shape.is_empty()),
             "{name}"
         );
-        let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
-        let program = form.lower(&profile).unwrap();
-        assert_eq!((program.op, program.operands.len()), (name, form.operands.len()), "{name}");
-        let declared = form.declared_outputs();
+        let call = call(op, op.example.shape, op.types[0], "auto").unwrap();
+        let program = call.lower(&profile).unwrap();
+        assert_eq!((program.op, program.operands.len()), (name, call.operands.len()), "{name}");
+        let declared = call.declared_outputs();
         assert!(declared.iter().all(Option::is_some), "{name}: {declared:?} of {:?}", op.outputs);
-        assert!(op.matrix || form.outputs().count() == declared.len(), "{name}");
-        for (role, operand) in form.operands.iter().zip(&program.operands) {
+        assert!(op.matrix || call.outputs().count() == declared.len(), "{name}");
+        for (role, operand) in call.operands.iter().zip(&program.operands) {
             if let Some(array) = role.input() {
                 let (len, dtype) = (array.len(), array.dtype());
                 assert_eq!((len, dtype), (operand.len, operand.dtype), "{name}: {}", operand.name);
             }
         }
         let settings = Settings::new(op);
-        let kind = |ask: Ask<'_>| op.form(ask).unwrap_err().kind();
+        let kind = |ask: Ask<'_>| op.build(ask).unwrap_err().kind();
         let one = || HostArray::zeros(&[1], DType::F32).unwrap();
         if !op.inputs.is_empty() {
             assert_eq!(kind(Ask::new(&settings)), ErrorKind::InvalidArgument, "{name} without inputs");
@@ -165,18 +165,18 @@ fn declarations_of_ops_are_consistent() {
     }
 }
 
-/// Runs a form and returns what is wrong with its results. `None` if the op, the device or the variant rejects it.
+/// Runs a call and returns what is wrong with its results. `None` if the op, the device or the variant rejects it.
 fn wrong(
     op: &Operation,
-    form: Form,
-    run: impl FnOnce(Form) -> tilework::Result<Vec<HostArray>>,
+    call: OpCall,
+    run: impl FnOnce(OpCall) -> tilework::Result<Vec<HostArray>>,
 ) -> Option<String> {
-    let wanted = match reference::wanted(op, &form) {
+    let wanted = match reference::wanted(op, &call) {
         Err(e) if e.kind() == ErrorKind::Unsupported => return None,
         Err(e) => return Some(format!("the reference fails: {e}")),
         Ok(wanted) => wanted?,
     };
-    let results = match run(form) {
+    let results = match run(call) {
         Ok(results) => results,
         // This device or this variant rejects it.
         Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => return None,
@@ -192,8 +192,8 @@ fn wrong(
         .find_map(|(i, (wanted, got))| wanted.difference(got).map(|why| format!("output {i}: {why}")))
 }
 
-fn run_on(gpu: &Gpu, form: Form) -> tilework::Result<Vec<HostArray>> {
-    let ready = gpu.ready(form)?;
+fn run_on(gpu: &Gpu, call: OpCall) -> tilework::Result<Vec<HostArray>> {
+    let ready = gpu.ready(call)?;
     let mut rec = gpu.recorder();
     ready.record(&mut rec)?;
     rec.submit()?;
@@ -204,19 +204,19 @@ fn run_on(gpu: &Gpu, form: Form) -> tilework::Result<Vec<HostArray>> {
 fn every_variant_matches_reference_by_name() {
     let Some(device) = devices().first() else { return };
     let mut failures = Vec::new();
-    for op in formed() {
+    for op in programs() {
         for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
             for (i, shape) in sample(&shapes(op), 1).iter().enumerate() {
                 // Each type compiles other kernels: longer shapes run in the first type only.
                 for &dtype in sample(&op.types[..if i == 0 { op.types.len() } else { 1 }], 1) {
                     let case = format!("{} by {variant} of {shape:?}, {dtype}", op.name);
-                    match form(op, shape, dtype, variant) {
+                    match call(op, shape, dtype, variant) {
                         // The op or this variant rejects it, for which there is no reference.
-                        Ok(form) if form.lower(device.gpu.profile()).is_err() => {
+                        Ok(call) if call.lower(device.gpu.profile()).is_err() => {
                             assert!(i > 0 || variant != "auto" || dtype != op.types[0], "{case}");
                         }
-                        Ok(form) => {
-                            let why = wrong(op, form, |form| run_on(&device.gpu, form));
+                        Ok(call) => {
+                            let why = wrong(op, call, |call| run_on(&device.gpu, call));
                             failures.extend(why.map(|why| format!("{case}: {why}")));
                         }
                         Err(e) => assert!(i > 0 || dtype != op.types[0], "{case}: {e}"),
@@ -235,13 +235,13 @@ fn every_op_on_cuda_matches_reference() {
     use tilework::cuda::CudaProfile;
     let cuda = crate::support::cuda::cuda();
     let mut found = Vec::new();
-    for op in formed() {
+    for op in programs() {
         for shape in shapes(op) {
             for &dtype in op.types {
-                let Ok(form) = form(op, &shape, dtype, "auto") else { continue };
-                match form.lower_on_cuda(&CudaProfile::h100()) {
+                let Ok(call) = call(op, &shape, dtype, "auto") else { continue };
+                match call.lower_on_cuda(&CudaProfile::h100()) {
                     Ok(program) => {
-                        assert_eq!((program.op, program.operands.len()), (op.name, form.operands.len()));
+                        assert_eq!((program.op, program.operands.len()), (op.name, call.operands.len()));
                         found.push(op.name);
                     }
                     Err(e) => {
@@ -254,12 +254,12 @@ fn every_op_on_cuda_matches_reference() {
                 }
                 // Tensor cores round more than the references; the CUDA tests of these ops have bounds for that.
                 let Some(cuda) = cuda.filter(|_| dtype != DType::F16) else { continue };
-                let run = |form| {
-                    let ready = cuda.ready(form)?;
+                let run = |call| {
+                    let ready = cuda.ready(call)?;
                     ready.run(&cuda.stream()?)?;
                     ready.results()
                 };
-                if let Some(why) = wrong(op, form, run) {
+                if let Some(why) = wrong(op, call, run) {
                     panic!("{} of {shape:?}, {dtype}: {why}", op.name);
                 }
             }
@@ -271,10 +271,10 @@ fn every_op_on_cuda_matches_reference() {
 
 #[test]
 fn every_op_has_a_reference() {
-    let without: Vec<_> = formed()
+    let without: Vec<_> = programs()
         .filter(|op| {
-            let form = form(op, op.example.shape, op.types[0], "auto").unwrap();
-            reference::wanted(op, &form).unwrap().is_none()
+            let call = call(op, op.example.shape, op.types[0], "auto").unwrap();
+            reference::wanted(op, &call).unwrap().is_none()
         })
         .map(|op| op.name)
         .collect();
@@ -293,7 +293,7 @@ fn requests_by_name_never_panic() {
     let mut random = Random::new(11);
     let mut lowered: BTreeMap<&str, u32> = BTreeMap::new();
     for round in 0..300 {
-        for op in formed() {
+        for op in programs() {
             let profile = &profiles[round % profiles.len()];
             *lowered.entry(op.name).or_default() +=
                 u32::from(forms::lowered(&mut random, op, profile).is_ok());

@@ -23,14 +23,14 @@ const RUNTIME: [&str; 6] = [
     "CudaPlan Fact KernelReport Plan Plannable Plans Report When",
     "DType Element HostArray HostData",
     "Error ErrorKind Result",
-    "AnyBuffer CudaFormed Formed", // ops by name
+    "AnyBuffer CudaReadyCall ReadyCall", // ops by name
     "DeviceList DeviceMatrix Driven MatrixJob Solver",
 ];
 
 /// Names that the root has and the prelude does not.
 const NO_PRELUDE: [&str; 5] = [
     "Error ErrorKind Result Report KernelReport Fact DType Element", // errors, reports, types
-    "HostArray HostData AnyBuffer Formed CudaFormed",                // host arrays, and ops by name
+    "HostArray HostData AnyBuffer ReadyCall CudaReadyCall",          // host arrays, and ops by name
     "CudaPlan Plans DeviceList Driven MatrixJob Solver",             // what calls return
     "PageMoves PagePool Paging ScoreStage SequenceId",               // caches and scores of attention
     // Training, with all gradients.

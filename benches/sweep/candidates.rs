@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tilework::gpu::RawSlice;
 use tilework::prelude::*;
-use tilework::program::{Ask, Choice, DeviceProfile, Form, Op, Operation, Program, Settings};
+use tilework::program::{Ask, Choice, DeviceProfile, Op, OpCall, Operation, Program, Settings};
 use tilework::{AnyBuffer, DType, HostArray, MatrixJob, Result};
 
 /// One way and its time.
@@ -32,7 +32,7 @@ const HOPELESS: f64 = 1.5;
 struct Candidate {
     name: String,
     program: Program,
-    form: Rc<Form>,
+    call: Rc<OpCall>,
 }
 
 /// Slices of k that are tried where an op has them.
@@ -54,13 +54,13 @@ pub(crate) fn measure(
     // Ways on one kind of operands share them; a sparse matrix in another format has its own.
     let mut operands: Vec<(String, Vec<Operands>)> = Vec::new();
     let mut ready = Vec::new();
-    for Candidate { name, program, form } in all {
+    for Candidate { name, program, call } in all {
         let kind = format!("{:?}", program.operands);
         let at = operands.iter().position(|(known, _)| *known == kind);
         let at = match at {
             Some(at) => at,
             None => {
-                operands.push((kind, contents(gpu, &form, &program)?));
+                operands.push((kind, contents(gpu, &call, &program)?));
                 operands.len() - 1
             }
         };
@@ -113,13 +113,13 @@ pub(crate) fn measure(
 }
 
 /// The op on arrays without contents, or on the sparse matrix.
-fn form(
+fn call(
     profile: &DeviceProfile,
     op: &'static Operation,
     drawn: &Drawn,
     variant: &str,
     more: Option<(&str, &str)>,
-) -> Result<Form> {
+) -> Result<OpCall> {
     let mut settings = Settings::new(op);
     for (name, value) in drawn.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more)
     {
@@ -132,9 +132,9 @@ fn form(
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     match drawn.csr() {
         Some(matrix) => {
-            MatrixJob { matrix: &matrix, inputs: arrays, settings: &settings, variant, profile }.form(None)
+            MatrixJob { matrix: &matrix, inputs: arrays, settings: &settings, variant, profile }.build(None)
         }
-        None => op.form(Ask::new(&settings).variant(variant).inputs(arrays)),
+        None => op.build(Ask::new(&settings).variant(variant).inputs(arrays)),
     }
 }
 
@@ -150,18 +150,18 @@ fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> 
     let profile = gpu.profile();
     let mut all = Vec::new();
     let mut seen = HashSet::new();
-    let mut add = |name: String, program: Program, form: &Rc<Form>| {
+    let mut add = |name: String, program: Program, call: &Rc<OpCall>| {
         let kernels: Vec<_> = program.kernels.iter().map(|k| (k.entry, format!("{:?}", k.spec))).collect();
         let new = seen.insert(format!("{kernels:?} {:?} {:?}", program.dispatches, program.operands));
         if new && !program.dispatches.is_empty() {
-            all.push(Candidate { name, program, form: Rc::clone(form) });
+            all.push(Candidate { name, program, call: Rc::clone(call) });
         }
     };
-    let auto = Rc::new(form(profile, op, drawn, "auto", None)?);
+    let auto = Rc::new(call(profile, op, drawn, "auto", None)?);
     let program = auto.lower(profile)?;
     add(format!("auto: {}", program.variant()), program, &auto);
     for variant in (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none()) {
-        let Ok(plain) = form(profile, op, drawn, variant.name, None).map(Rc::new) else { continue };
+        let Ok(plain) = call(profile, op, drawn, variant.name, None).map(Rc::new) else { continue };
         let Ok(program) = plain.lower(profile) else { continue };
         // Elements of f32 that are rounded are another op.
         if variant.requires.cooperative && program.operands[0].dtype == DType::F32 {
@@ -180,23 +180,23 @@ fn candidates(gpu: &Gpu, op: &'static Operation, drawn: &Drawn, tiles: bool) -> 
         let slices = op.option("slices").is_some() && ["split-k", "coop"].contains(&variant.name);
         let slices: &[u32] = if slices { &SLICES } else { &[] };
         let sliced = slices.iter().filter_map(|n| {
-            let form =
-                form(profile, op, drawn, variant.name, Some(("slices", n.to_string().as_str()))).ok()?;
-            Some((format!(" in {n}"), Rc::new(form)))
+            let call =
+                call(profile, op, drawn, variant.name, Some(("slices", n.to_string().as_str()))).ok()?;
+            Some((format!(" in {n}"), Rc::new(call)))
         });
-        let forms: Vec<_> = [(String::new(), plain)].into_iter().chain(sliced).collect();
-        for (name, form) in &forms[1..] {
-            if let Ok(program) = form.lower(profile) {
-                add(format!("{}{name}", variant.name), program, form);
+        let calls: Vec<_> = [(String::new(), plain)].into_iter().chain(sliced).collect();
+        for (name, call) in &calls[1..] {
+            if let Ok(program) = call.lower(profile) {
+                add(format!("{}{name}", variant.name), program, call);
             }
         }
         for row in (op.tiles)(variant.name, profile) {
             let mut choosy = profile.clone();
             let choice = Choice { row: Some(row.clone()), ..Choice::variant(variant.name, "tried") };
             choosy.choices.forced.insert(op.name.into(), choice);
-            for (name, form) in &forms {
-                if let Ok(program) = form.lower(&choosy) {
-                    add(format!("{} {row}{name}", variant.name), program, form);
+            for (name, call) in &calls {
+                if let Ok(program) = call.lower(&choosy) {
+                    add(format!("{} {row}{name}", variant.name), program, call);
                 }
             }
         }
@@ -224,8 +224,8 @@ impl Operands {
 }
 
 /// The operands: arrays that have contents, random numbers, or memory for results.
-fn contents(gpu: &Gpu, form: &Form, program: &Program) -> Result<Vec<Operands>> {
-    let each = form.operands.iter().zip(&program.operands).map(|(role, operand)| {
+fn contents(gpu: &Gpu, call: &OpCall, program: &Program) -> Result<Vec<Operands>> {
+    let each = call.operands.iter().zip(&program.operands).map(|(role, operand)| {
         let n = operand.len;
         Ok(match (role.input(), operand.dtype) {
             (Some(array), _) if array.data().is_seen() => Operands::Given(gpu.upload_data(array.data())?),

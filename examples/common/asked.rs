@@ -1,10 +1,10 @@
-//! An op of the catalogue, formed from a command line.
+//! An op of the catalogue, built from a command line.
 
 use super::matrix_file::read_sparse;
 use super::{Args, Failure, npy, refuse, room_for};
 use std::path::{Path, PathBuf};
 use tilework::io::matrix_market::Triplets;
-use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Takes};
+use tilework::program::{Ask, DeviceProfile, OpCall, Operation, Settings, Takes};
 use tilework::sparse::{Csr, Duplicates};
 use tilework::{HostArray, MatrixJob};
 
@@ -61,17 +61,17 @@ impl Inputs {
     }
 
     /// Forms the op on these inputs.
-    pub(crate) fn form(
+    pub(crate) fn build(
         self,
         settings: &Settings,
         variant: &str,
         profile: &DeviceProfile,
-    ) -> Result<Form, Failure> {
+    ) -> Result<OpCall, Failure> {
         Ok(match &self.matrix {
             Some(matrix) => {
-                MatrixJob { matrix, inputs: self.arrays, settings, variant, profile }.form(None)?
+                MatrixJob { matrix, inputs: self.arrays, settings, variant, profile }.build(None)?
             }
-            None => settings.op().form(Ask::new(settings).variant(variant).inputs(self.arrays))?,
+            None => settings.op().build(Ask::new(settings).variant(variant).inputs(self.arrays))?,
         })
     }
 }

@@ -11,9 +11,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use tilework::gpu::{Clock, OpProfile, Profile};
 use tilework::io::{check_outputs, shown};
-use tilework::program::{Ask, DeviceProfile, Form, Grid, Operation, Program, Settings, Variant};
+use tilework::program::{Ask, DeviceProfile, Grid, OpCall, Operation, Program, Settings, Variant};
 use tilework::sparse::Csr;
-use tilework::{DType, Error, ErrorKind, Formed, Gpu, KernelReport, MatrixJob, Report};
+use tilework::{DType, Error, ErrorKind, Gpu, KernelReport, MatrixJob, ReadyCall, Report};
 
 const USAGE: &str = "\
 usage: explain OP --shape SHAPE [--shape SHAPE ...] [--key value ...] [-o ROOFLINE.svg]
@@ -184,22 +184,22 @@ impl Request {
     }
 
     /// Forms the op with a variant, and describes its inputs.
-    fn form(
+    fn build(
         &self,
         material: &Material<'_>,
         variant: &str,
         fill: Fill,
-    ) -> Result<(Form, Vec<String>), Failure> {
+    ) -> Result<(OpCall, Vec<String>), Failure> {
         let mut made = Made::new(material.shapes, self.dtype, fill);
         let settings = &self.settings;
-        let form = match &material.matrix {
+        let call = match &material.matrix {
             Some(matrix) => {
                 let profile = &material.profile;
-                MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile }.form(Some(&mut made))?
+                MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile }.build(Some(&mut made))?
             }
-            None => self.op().form(Ask::new(settings).variant(variant).supplied_by(&mut made))?,
+            None => self.op().build(Ask::new(settings).variant(variant).supplied_by(&mut made))?,
         };
-        Ok((form, made.described))
+        Ok((call, made.described))
     }
 }
 
@@ -234,7 +234,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
     check_outputs(&request.picture)?;
     let material = request.material()?;
     // Reject what the device cannot run before opening it.
-    let (auto, arrays) = request.form(&material, "auto", Fill::Blank)?;
+    let (auto, arrays) = request.build(&material, "auto", Fill::Blank)?;
     if let Err(e) = auto.lower(&material.profile)
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument)
     {
@@ -258,7 +258,7 @@ fn explain(request: &Request, out: &mut dyn Write) -> Result<u8, Failure> {
         short(ceilings.fma_flop_per_second / ceilings.copy_bytes_per_second),
     );
     // As planned: a tuned choice, if there is one.
-    let program = gpu.lower_form(&auto)?;
+    let program = gpu.lower_call(&auto)?;
     let chosen = Some(program.variant());
     text += &format!("  auto     {} ({})\n", program.variant(), program.decision.why);
     drop(auto);
@@ -322,17 +322,17 @@ fn explained(
     gpu: &Gpu,
     variant: &'static str,
 ) -> Result<Result<(Explained, Option<Clock>), Error>, Failure> {
-    let (form, _) = request.form(material, variant, Fill::Blank)?;
-    let executable = match gpu.plan_form(&form) {
+    let (call, _) = request.build(material, variant, Fill::Blank)?;
+    let executable = match gpu.plan_call(&call) {
         Ok(executable) => executable,
         Err(e) if matches!(e.kind(), ErrorKind::DeviceLost | ErrorKind::OutOfMemory) => return Err(e.into()),
         Err(e) => return Ok(Err(e)),
     };
-    drop(form);
+    drop(call);
     let (mut report, mut measured) = (Report::of(&executable), None);
     if request.measure {
-        let (form, _) = request.form(material, variant, Fill::Random)?;
-        let ready = gpu.ready(form)?;
+        let (call, _) = request.build(material, variant, Fill::Random)?;
+        let ready = gpu.ready(call)?;
         measured = Some(measure(gpu, &ready, request.runs)?);
         report = ready.counted_report();
     }
@@ -370,7 +370,7 @@ struct Measured {
     profile: Profile,
 }
 
-fn measure(gpu: &Gpu, ready: &Formed, runs: Option<usize>) -> Result<Measured, Failure> {
+fn measure(gpu: &Gpu, ready: &ReadyCall, runs: Option<usize>) -> Result<Measured, Failure> {
     let runs = runs.unwrap_or(if gpu.profile().is_cpu() { 3 } else { 11 });
     let seconds = gpu.measure(runs, |rec| ready.record(rec))?.median();
     let profile = gpu.profile_work(|rec| ready.record(rec))?;

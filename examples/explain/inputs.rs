@@ -209,8 +209,8 @@ mod tests {
         let op = tilework::operations().find(|o| o.name == op).unwrap();
         let (settings, given) = (Settings::new(op), [Shape::parse(shape).unwrap()]);
         let mut made = Made::new(&given, DType::F32, fill);
-        let form = op.form(Ask::new(&settings).supplied_by(&mut made)).unwrap();
-        form.operands.iter().filter_map(|role| role.input().cloned()).collect()
+        let call = op.build(Ask::new(&settings).supplied_by(&mut made)).unwrap();
+        call.operands.iter().filter_map(|role| role.input().cloned()).collect()
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use crate::Request;
 use crate::common::{Failure, refuse};
-use tilework::program::Form;
+use tilework::program::OpCall;
 
 #[cfg(not(feature = "cuda"))]
-pub(crate) fn run(_: &Request, _: &str, _: Form, _: &mut dyn std::io::Write) -> Result<(), Failure> {
+pub(crate) fn run(_: &Request, _: &str, _: OpCall, _: &mut dyn std::io::Write) -> Result<(), Failure> {
     Err(refuse!(
         "--backend cuda: this program was built without the feature `cuda` (cargo run --features cuda)"
     ))
@@ -16,7 +16,7 @@ pub(crate) fn run(_: &Request, _: &str, _: Form, _: &mut dyn std::io::Write) -> 
 pub(crate) fn run(
     request: &Request,
     device: &str,
-    form: Form,
+    call: OpCall,
     out: &mut dyn std::io::Write,
 ) -> Result<(), Failure> {
     use crate::common::npy;
@@ -37,10 +37,10 @@ pub(crate) fn run(
             names.join(", ")
         ));
     };
-    form.lower_on_cuda(&devices[ordinal])?;
+    call.lower_on_cuda(&devices[ordinal])?;
     let gpu = CudaGpu::open(CudaOptions { device: CudaFilter::Ordinal(ordinal), ..Default::default() })?;
     let stream = gpu.stream()?;
-    let ready = gpu.ready(form)?;
+    let ready = gpu.ready(call)?;
     ready.run(&stream)?;
     let results = ready.results()?;
     crate::measure(request, Some(&ready.report()), out, |runs| {

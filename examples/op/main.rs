@@ -25,7 +25,7 @@ use tilework::gpu::{AdapterFilter, Clock};
 use tilework::io::check_outputs;
 use tilework::io::matrix_market::{self, Matrix};
 use tilework::program::{DeviceProfile, Settings};
-use tilework::{Driven, ErrorKind, Formed, Gpu, GpuOptions, MatrixJob, Report};
+use tilework::{Driven, ErrorKind, Gpu, GpuOptions, MatrixJob, ReadyCall, Report};
 
 const USAGE: &str = "\
 usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
@@ -168,19 +168,19 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
         return drive(request, inputs, out);
     }
     let profile = profile_of(&request.adapter);
-    let form = inputs.form(&request.settings, &request.variant, &profile)?;
-    check_number(request, form.operands.iter().filter(|role| role.is_output()).count())?;
+    let call = inputs.build(&request.settings, &request.variant, &profile)?;
+    check_number(request, call.operands.iter().filter(|role| role.is_output()).count())?;
     if let Some(device) = &request.cuda {
-        return cuda::run(request, device, form, out);
+        return cuda::run(request, device, call, out);
     }
     // Reject what the device cannot run before opening it, which is slow and makes some drivers print.
-    if let Err(e) = form.lower(&profile)
+    if let Err(e) = call.lower(&profile)
         && matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument | ErrorKind::Unsupported)
     {
         return Err(e.into());
     }
     let gpu = open(request)?;
-    let ready = gpu.ready(form)?;
+    let ready = gpu.ready(call)?;
     let mut rec = gpu.recorder();
     ready.record(&mut rec)?;
     rec.submit()?;
@@ -218,9 +218,9 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
     let profile = &profile_of(&request.adapter);
     let job = MatrixJob { matrix, inputs: inputs.arrays, settings, variant, profile };
     let op = settings.op();
-    let form = if op.solver { None } else { Some(job.form(None)?) };
-    if let Some(form) = &form {
-        form.lower(profile)?;
+    let call = if op.solver { None } else { Some(job.build(None)?) };
+    if let Some(call) = &call {
+        call.lower(profile)?;
     }
     let gpu = open(request)?;
     let driven = gpu.drive(&job, &mut |_, _| ())?;
@@ -234,8 +234,8 @@ fn drive(request: &Request, inputs: Inputs, out: &mut dyn Write) -> Result<(), F
         );
     }
     let measured = request.report || request.repeat.is_some();
-    let ready = form.filter(|_| measured).map(|form| gpu.ready(form)).transpose()?;
-    let report = ready.as_ref().filter(|_| request.report).map(Formed::counted_report);
+    let ready = call.filter(|_| measured).map(|call| gpu.ready(call)).transpose()?;
+    let report = ready.as_ref().filter(|_| request.report).map(ReadyCall::counted_report);
     measure(request, report.as_ref(), out, |runs| {
         if let Some(ready) = &ready {
             let measured = gpu.measure(runs, |rec| ready.record(rec))?;

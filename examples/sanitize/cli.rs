@@ -221,8 +221,8 @@ fn simulate(request: &Request) -> Result<Report, Failure> {
 
 fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
     let op = settings.op();
-    let form = Inputs::read(op, &request.inputs)?.form(settings, &request.variant, &request.profile)?;
-    let program = form.lower(&request.profile)?;
+    let call = Inputs::read(op, &request.inputs)?.build(settings, &request.variant, &request.profile)?;
+    let program = call.lower(&request.profile)?;
     let all = program.operands.iter().map(|operand| operand.bytes()).fold(0u64, u64::saturating_add);
     if all > MAX_BYTES {
         return Err(refuse!(
@@ -230,7 +230,7 @@ fn run_op(settings: &Settings, request: &Request) -> Result<Report, Failure> {
             op.name
         ));
     }
-    let operands = form.operands.iter().zip(&program.operands).map(|(role, wanted)| match role.input() {
+    let operands = call.operands.iter().zip(&program.operands).map(|(role, wanted)| match role.input() {
         Some(array) => array.data().bytes().to_vec(),
         None => vec![0; wanted.bytes() as usize],
     });

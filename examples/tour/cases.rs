@@ -3,7 +3,7 @@
 use crate::common::measured::{Check, sparse_matrix};
 use crate::material::Material;
 use half::f16;
-use tilework::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
+use tilework::program::{Ask, DeviceProfile, OpCall, Operation, Settings, Supply};
 use tilework::{DType, Error, ErrorKind, Gpu, HostArray, HostData, MatrixJob, Report, Result, reference};
 
 /// A row: an op, a variant and an element type.
@@ -73,7 +73,7 @@ impl Case {
     pub(crate) fn run(&self, gpu: &Gpu, material: &Material) -> Result<Option<Outcome>> {
         let Some(check) = self.check(gpu, material)? else { return Ok(None) };
         let shape = self.grown(gpu.profile(), material.room);
-        let ready = gpu.ready(self.form(&shape, Some(material))?)?;
+        let ready = gpu.ready(self.build(&shape, Some(material))?)?;
         let runs = if gpu.profile().is_cpu() { 3 } else { 15 };
         let seconds = gpu.measure(runs, |rec| ready.record(rec))?.median();
         let size = shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
@@ -81,13 +81,13 @@ impl Case {
     }
 
     fn check(&self, gpu: &Gpu, material: &Material) -> Result<Option<Check>> {
-        let form = match self.form(&self.grown(gpu.profile(), CHECKED), Some(material)) {
+        let call = match self.build(&self.grown(gpu.profile(), CHECKED), Some(material)) {
             // Options decide whether the op takes other types than its first.
             Err(_) if self.dtype != self.op.types[0] => return Ok(None),
-            form => form?,
+            call => call?,
         };
-        let Some(wanted) = reference::wanted(self.op, &form)? else { return Ok(None) };
-        let ready = match gpu.ready(form) {
+        let Some(wanted) = reference::wanted(self.op, &call)? else { return Ok(None) };
+        let ready = match gpu.ready(call) {
             Err(e) if self.variant != "auto" && e.kind() == ErrorKind::Unsupported => return Ok(None),
             ready => ready?,
         };
@@ -103,7 +103,7 @@ impl Case {
     }
 
     /// Forms the op on inputs of this shape; without material, on blank numbers.
-    fn form(&self, shape: &[usize], material: Option<&Material>) -> Result<Form> {
+    fn build(&self, shape: &[usize], material: Option<&Material>) -> Result<OpCall> {
         let mut settings = Settings::new(self.op);
         for (name, value) in self.op.example.options {
             settings.text(name, *value)?;
@@ -115,9 +115,9 @@ impl Case {
             inputs.shape = None;
             let (variant, settings, profile) = (self.variant, &settings, &DeviceProfile::webgpu_defaults());
             let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
-            return job.form(Some(&mut inputs));
+            return job.build(Some(&mut inputs));
         }
-        self.op.form(Ask::new(&settings).variant(self.variant).supplied_by(&mut inputs))
+        self.op.build(Ask::new(&settings).variant(self.variant).supplied_by(&mut inputs))
     }
 
     /// Returns the example's shape, its axes doubled in turn as long as `room` allows.
@@ -142,7 +142,7 @@ impl Case {
     }
 
     fn fits(&self, shape: &[usize], profile: &DeviceProfile, room: Room) -> bool {
-        let lowered = self.form(shape, None).and_then(|form| form.lower(profile));
+        let lowered = self.build(shape, None).and_then(|call| call.lower(profile));
         lowered.is_ok_and(|program| {
             let bytes =
                 program.operands.iter().map(|o| o.bytes()).fold(program.scratch_bytes(), u64::saturating_add);

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::error::{Result, copied, err, filled};
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::program::When;
-use crate::program::{Ask, DeviceProfile, Form, Operation, Settings, Supply};
+use crate::program::{Ask, DeviceProfile, OpCall, Operation, Settings, Supply};
 use crate::reference;
 use crate::sparse::{
     ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
@@ -14,7 +14,7 @@ use crate::sparse::{
 };
 
 /// A request by names, as on a command line, for an op on a sparse matrix. [`Gpu::drive`] runs a solver or a
-/// conversion; [`form`](Self::form) builds any other op.
+/// conversion; [`build`](Self::build) builds any other op.
 #[derive(Debug)]
 pub struct MatrixJob<'a> {
     /// The matrix.
@@ -42,8 +42,8 @@ impl MatrixJob<'_> {
     /// Builds the op on the matrix, in the requested format or the predicted fastest. `supply` makes missing inputs.
     ///
     /// # Errors
-    /// As [`Operation::form`](crate::program::Operation::form) and the conversion.
-    pub fn form(&self, supply: Option<&mut dyn Supply>) -> Result<Form> {
+    /// As [`Operation::build`](crate::program::Operation::build) and the conversion.
+    pub fn build(&self, supply: Option<&mut dyn Supply>) -> Result<OpCall> {
         let op = self.settings.op();
         let mut statistics = None;
         let (matrix, to) = if op.option(THROUGH.name).is_some() {
@@ -63,7 +63,7 @@ impl MatrixJob<'_> {
         if let Some(supply) = supply {
             ask = ask.supplied_by(supply);
         }
-        op.form(ask.matrix(lists, &described))
+        op.build(ask.matrix(lists, &described))
     }
 
     /// The input at this index, a vector of `len` elements; `None` if it was not passed.
@@ -90,7 +90,7 @@ const DRIVERS: [(&str, Drive); 5] = [
 
 impl Gpu {
     /// Runs a solver, or converts a matrix to a format and back. `progress` gets each iteration and its residual.
-    /// Returns `None` for any other op: use its [`form`](MatrixJob::form).
+    /// Returns `None` for any other op: use its [`build`](MatrixJob::build).
     ///
     /// A starting vector that is not passed is zeros, or ones for an eigenvector.
     ///

@@ -2,23 +2,23 @@
 
 mod calls;
 #[cfg(feature = "cuda")]
-mod cuda_forms;
+mod cuda_op_calls;
 #[cfg(feature = "sparse")]
 mod driven;
-mod forms;
 #[cfg(feature = "sparse")]
 mod matrix;
+mod op_calls;
 #[cfg(feature = "attention")]
 mod pages;
 #[cfg(feature = "sparse")]
 mod solver;
 
 #[cfg(feature = "cuda")]
-pub use cuda_forms::CudaFormed;
+pub use cuda_op_calls::CudaReadyCall;
 #[cfg(feature = "sparse")]
 pub use driven::{Driven, MatrixJob};
-pub use forms::{AnyBuffer, Formed};
 #[cfg(feature = "sparse")]
 pub use matrix::{DeviceList, DeviceMatrix};
+pub use op_calls::{AnyBuffer, ReadyCall};
 #[cfg(feature = "sparse")]
 pub use solver::Solver;

@@ -1,8 +1,8 @@
 //! Scaled dot-product attention.
 
+use super::by_name;
 use super::coop::CoopTile;
 use super::flash::FlashTile;
-use super::form;
 use super::layout::AttentionLowering;
 use super::score_stage::ScoreStage;
 use super::way::{AttentionWay, VARIANTS, policy};
@@ -536,11 +536,11 @@ lowered_as!(Attention: f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "attention",
     about: "softmax(scale Q K^T + mask) V of each head",
-    inputs: form::ATTENTION_INPUTS,
+    inputs: by_name::ATTENTION_INPUTS,
     outputs: &[("output", "(B, H, T, E)"), ("[scores]", "f32 (B, H, T, S)")],
     types: &[DType::F32, DType::F16],
-    options: form::ATTENTION_OPTIONS,
-    make: Some(form::make),
+    options: by_name::ATTENTION_OPTIONS,
+    make: Some(by_name::make),
     variants: Attention::variants,
     samples,
     domains: &[

@@ -6,7 +6,7 @@ use super::backward_flash::{self, GradientTile};
 use super::backward_layout::{GradientLowering, lower_naive, naive_rounds};
 use super::backward_padding;
 use super::backward_stored::{self, StoredSteps};
-use super::form;
+use super::by_name;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
@@ -295,11 +295,11 @@ lowered_as!(AttentionBackward: f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "attention-backward",
     about: "the gradients of attention: of q, k and v",
-    inputs: form::BACKWARD_INPUTS,
+    inputs: by_name::BACKWARD_INPUTS,
     outputs: &[("dq", "as q"), ("dk", "as k"), ("dv", "as v")],
     types: &[DType::F32, DType::F16],
-    options: form::BACKWARD_OPTIONS,
-    make: Some(form::make_backward),
+    options: by_name::BACKWARD_OPTIONS,
+    make: Some(by_name::make_backward),
     variants: AttentionBackward::variants,
     samples,
     comparison: Some(Comparison::Sums),

@@ -1,6 +1,6 @@
 //! Appending to a key-value cache.
 use super::attention::{Attention, KvType, Paging};
-use super::form;
+use super::by_name;
 use super::layout::{AttentionLowering, AttentionOperand};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -225,11 +225,11 @@ lowered_as!(KvAppend: f32, f16);
 pub(super) const INFO: Operation = Operation {
     name: "kv-append",
     about: "keys and values of new tokens, appended to a cache",
-    inputs: form::APPEND_INPUTS,
+    inputs: by_name::APPEND_INPUTS,
     outputs: &[("k", "as k"), ("v", "as k"), ("[scales]", "f32 (2, rows)")],
     types: &[DType::F32, DType::F16],
-    options: form::APPEND_OPTIONS,
-    make: Some(form::make_append),
+    options: by_name::APPEND_OPTIONS,
+    make: Some(by_name::make_append),
     variants: KvAppend::variants,
     samples,
     example: Example { shape: &[1, 4, 8, 8], options: &[] },

@@ -7,7 +7,7 @@ use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Role, Setting, by_type,
+    Asked, Comparison, DeviceProfile, Example, Input, OpCall, Operation, Program, Role, Setting, by_type,
     operands,
 };
 use half::f16;
@@ -134,7 +134,7 @@ pub(super) const INFO: Operation = Operation {
 /// The value of the option `shape`: the extents of the gradient, as they lie in memory.
 const SHAPE: &str = "N,C,H,W";
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (dy, extents) = asked.array::<4>("dy")?;
     let ([_, m, ..], dtype) = (layer::by_channels(asked, extents), dy.dtype());
@@ -150,7 +150,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("w", &w, &layer::in_memory(asked, layer.weights_shape()), dtype)?;
     let op = Conv2dBackwardData { layer, variant: asked.variant().to_owned() };
     let dx = Role::Result(layer::in_memory(asked, shape).to_vec());
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, vec![Role::Given(dy), Role::Given(w), dx])))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -14,7 +14,7 @@ use crate::dense::Precision;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Operation,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, OpCall, Operation,
     Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -412,7 +412,7 @@ pub(super) const INFO: Operation = Operation {
 /// The value of the option `shape`: the extents of the gradient, as they lie in memory.
 const SHAPE: &str = "M,C/groups,R,S";
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (x, extents) = asked.array("x")?;
     let (shape, dtype) = (layer::by_channels(asked, extents), x.dtype());
@@ -437,7 +437,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if op.bias {
         operands.push(Role::Result(vec![filters]));
     }
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,7 +6,7 @@ use super::layer::{self, CHANNELS_LAST, DILATION, GROUPS, Layer, PAD, PAD_EACH, 
 use crate::dense::{Activation, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Comparison, DeviceProfile, Example, Form, Input, Operation, Program, Setting};
+use crate::program::{Asked, Comparison, DeviceProfile, Example, Input, OpCall, Operation, Program, Setting};
 use crate::program::{by_type, operands};
 use half::f16;
 
@@ -242,7 +242,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (x, extents) = asked.array::<4>("x")?;
     let (shape @ [_, c, ..], dtype) = (layer::by_channels(asked, extents), x.dtype());
@@ -257,7 +257,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.check("w", &w, &layer::in_memory(asked, op.weights_shape()), dtype)?;
     let (operands, biased) = layer::operands(asked, [x, w], filters, output)?;
     op.bias = biased;
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

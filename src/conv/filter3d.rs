@@ -4,7 +4,8 @@ use super::stencil::{Boundary, Stencil, stencil_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, by_type, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, by_type,
+    operands,
 };
 use half::f16;
 
@@ -88,10 +89,10 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (dtype, operands, stencil) = super::stencil::asked::<3>(asked)?;
     let op = Filter3d { stencil };
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -17,10 +17,10 @@ mod dense;
 mod device;
 mod elementwise;
 mod executable;
-mod form;
 #[cfg(target_os = "linux")]
 mod interop;
 mod nvrtc;
+mod op_call;
 #[cfg(feature = "primitives")]
 mod primitives;
 mod probe;

@@ -213,16 +213,16 @@ pub enum ArgMemory {
     Scratch(usize),
 }
 
-/// The layout of a tile in shared memory.
+/// The layout of a tile in shared memory. A permuted one lets threads read a column without bank conflicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// Row by row.
+    /// Row by row, not permuted.
     None,
-    /// 16-byte chunks permuted within 32 bytes.
+    /// Permutes the 16-byte chunks of each 32 bytes.
     B32,
-    /// Within 64 bytes.
+    /// Permutes the 16-byte chunks of each 64 bytes.
     B64,
-    /// Within 128 bytes.
+    /// Permutes the 16-byte chunks of each 128 bytes.
     B128,
 }
 
@@ -507,7 +507,7 @@ impl TensorMap {
     }
 }
 
-/// A descriptor that lowers for CUDA, for elements of type `T`.
+/// A descriptor of an op with CUDA kernels for elements of type `T`. [`CudaGpu`](super::CudaGpu) plans it.
 pub trait CudaOp<T: Element> {
     /// Checks shapes and limits, chooses the variant, and returns the program.
     ///

@@ -8,8 +8,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Form, Input, Operand, Operation, Program, Requires, Role,
-    Setting, Variant, by_type, choose, operands,
+    Access, Asked, Comparison, Cost, DeviceProfile, Input, OpCall, Operand, Operation, Program, Requires,
+    Role, Setting, Variant, by_type, choose, operands,
 };
 use crate::shape::elements;
 use half::f16;
@@ -259,7 +259,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let trans = settings.has("trans");
     let (a, [m, k]) = asked.array("a")?;
@@ -283,7 +283,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let dtype = a.dtype();
     let factors = [a, x].into_iter().chain(scalars).map(Role::Given);
     let operands = factors.chain([y]).collect();
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -3,9 +3,9 @@
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
+    Operand, Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::elements;
@@ -136,7 +136,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, [m]) = asked.array("x")?;
     asked.check_type(&x)?;
     let dtype = x.dtype();
@@ -146,7 +146,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = op.when(a.is_none(), Ger::outer);
     let result = a.map_or(Role::Result(vec![m, n]), Role::Updated);
     let operands = vec![Role::Given(x), Role::Given(y), result];
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

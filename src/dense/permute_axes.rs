@@ -5,8 +5,8 @@ use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params,
     lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -292,7 +292,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let input = asked.any("input")?;
     let settings = asked.settings();
     let axes: Vec<usize> = match settings.word("axes") {
@@ -308,7 +308,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let shape: Vec<usize> = axes.iter().map(|axis| input.shape()[*axis]).collect();
     asked.set("permuted", &shape);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(shape)]);
-    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

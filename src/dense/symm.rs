@@ -5,7 +5,7 @@ use super::triangle::{LOWER, SIDE, Triangle, UPPER, triangle_builders};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
     Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -157,7 +157,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (triangle, [a, b]) = Triangle::asked(asked)?;
     let settings = asked.settings();
     let op = Symm {
@@ -175,7 +175,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     } else {
         Role::Result(shape.to_vec())
     };
-    Ok(Form::new::<f32>(op, vec![Role::Given(a), Role::Given(b), c]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(a), Role::Given(b), c]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,7 +6,7 @@ use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, Cost, DeviceProfile, Example, Form, Input, Op, Operation, Program, Resource, Role,
+    Asked, Comparison, Cost, DeviceProfile, Example, Input, Op, OpCall, Operation, Program, Resource, Role,
     Setting, Variant, lowered_as, operands,
 };
 
@@ -31,16 +31,16 @@ use crate::program::{
 /// # Shapes
 /// `a` is n x k and row-major, or k x n with [`trans`](Self::trans); `c` is n x n. The lower triangle of `c` is
 /// written, or the [`upper`](Self::upper) one, with the diagonal; the rest is neither read nor written.
-/// [`full`](Self::full) writes all of it. With `beta` = 0
-/// (the default) nothing of `c` is read. [`lda`](Self::lda) and [`ldc`](Self::ldc) count the elements from one row to the
-/// next. `a` must be another wgpu buffer than `c`. Any extent may be 0.
+/// [`full`](Self::full) writes all of it. With `beta` = 0 (the default) nothing of `c` is read. [`lda`](Self::lda) and
+/// [`ldc`](Self::ldc) count the elements from one row to the next. `a` must be another wgpu buffer than `c`. Any extent
+/// may be 0.
 ///
 /// # Precision and determinism
 /// As [`Gemm`](crate::Gemm) in f32. The same device gives the same bits in every run.
 ///
 /// # Cost
-/// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `2 n^2 k` with `full`. One dispatch; no scratch for k
-/// up to 2^20 (2^13 on processors), above that 4 n^2 bytes.
+/// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `2 n^2 k` with `full`. One
+/// dispatch; no scratch for k up to 2^20 (2^13 on processors), above that 4 n^2 bytes.
 ///
 /// # Variants
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.
@@ -198,7 +198,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (a, [rows, columns]) = asked.array("a")?;
     asked.check_type(&a)?;
     let settings = asked.settings();
@@ -215,7 +215,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         variant: asked.variant().to_owned(),
         ..Syrk::new(n, k)
     };
-    Ok(Form::new::<f32>(op, vec![Role::Given(a), Role::Updated(c)]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(a), Role::Updated(c)]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

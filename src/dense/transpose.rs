@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Operand,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand,
     Operation, Program, Role, Variant, by_type, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -197,7 +197,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     let [batch, m, n] = match *x.shape() {
         [m, n] => [1, m, n],
@@ -208,7 +208,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let axes = shape.len();
     shape.swap(axes - 2, axes - 1);
     by_type!(asked, x.dtype(), [f32, f16, i32, u32, u8, i8], T => {
-        Ok(Form::new::<T>(op, vec![Role::Given(x), Role::Result(shape)]))
+        Ok(OpCall::new::<T>(op, vec![Role::Given(x), Role::Result(shape)]))
     })
 }
 

@@ -5,7 +5,7 @@ use super::triangle::{BLOCK, LOWER, SIDE, TRANS, Triangle, UNIT, UPPER, triangle
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
     Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -172,11 +172,11 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (triangle, [a, b]) = Triangle::asked(asked)?;
     let op = Trmm { triangle, alpha: asked.settings().number("alpha")?, variant: asked.variant().to_owned() };
     let result = Role::Result(vec![triangle.m, triangle.n]);
-    Ok(Form::new::<f32>(op, vec![Role::Given(a), Role::Given(b), result]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(a), Role::Given(b), result]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

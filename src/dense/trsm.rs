@@ -5,7 +5,7 @@ use super::triangle::{BLOCK, LOWER, SIDE, TRANS, Triangle, UNIT, UPPER, triangle
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall,
     Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -222,11 +222,11 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (triangle, [a, b]) = Triangle::asked(asked)?;
     let alpha = asked.settings().number("alpha")?;
     let op = Trsm { triangle, alpha, variant: asked.variant().to_owned() };
-    Ok(Form::new::<f32>(op, vec![Role::Given(a), Role::Updated(b)]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(a), Role::Updated(b)]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -4,8 +4,8 @@ use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Operation, Program, Role,
-    counted, limited, lowered_as,
+    Access, Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program,
+    Role, counted, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
 use crate::shader::Spec;
@@ -27,7 +27,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, [n]) = asked.array("x")?;
     let y = asked.like("y", &[n])?;
     let mut op = Axpy::new(n, asked.settings().number("alpha")?).variant(asked.variant());
@@ -41,7 +41,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.counted();
         operands.push(length);
     }
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 /// The type in which the kernel computes.

@@ -4,7 +4,7 @@ use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Operation, Program, Role, When,
+    Access, Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, OpCall, Operation, Program, Role, When,
     counted, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
@@ -33,7 +33,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     let function: MapFn = asked.settings().choice("fn")?.parse()?;
     let (length, y) = asked.length(x.shape().len(), x.shape().to_vec())?;
@@ -46,7 +46,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         vec![Role::Given(x), y]
     };
     operands.extend(length);
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 /// A function of one element, for [`Map`].

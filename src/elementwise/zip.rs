@@ -4,7 +4,7 @@ use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Operation, Program, Role, When,
+    Access, Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, OpCall, Operation, Program, Role, When,
     counted, limited, lowered_as,
 };
 use crate::program::{Setting, by_type, kernel_params, operands};
@@ -29,7 +29,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     let y = asked.like("y", x.shape())?;
     let function: ZipFn = asked.settings().choice("fn")?.parse()?;
@@ -37,7 +37,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = Zip::new(function, x.len()).when(length.is_some(), Zip::counted).variant(asked.variant());
     by_type!(asked, x.dtype(), [f32, f16, i32, u32], T => {
         let operands = [Role::Given(x), Role::Given(y), z].into_iter().chain(length).collect();
-        Ok(Form::new::<T>(op, operands))
+        Ok(OpCall::new::<T>(op, operands))
     })
 }
 

@@ -6,7 +6,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::primitives::{Histogram, Scan, Sum};
 use crate::program::{
-    Asked, Binding, Cost, DeviceProfile, Domain, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Asked, Binding, Cost, DeviceProfile, Domain, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
     Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -232,13 +232,13 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, image) = layout::asked(asked)?;
     let settings = asked.settings();
     let (lo, hi) = (settings.number("lo")?, settings.number("hi")?);
     let op = Equalize::new(image).range(lo, hi).variant(asked.variant());
     let output = input.shape().to_vec();
-    layout::form(asked, op, input, output)
+    layout::built(asked, op, input, output)
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -7,7 +7,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{
-    Asked, Comparison, Cost, DeviceProfile, Form, Op, Operation, Program, Setting, Variant, choose, operands,
+    Asked, Comparison, Cost, DeviceProfile, Op, OpCall, Operation, Program, Setting, Variant, choose,
+    operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -226,7 +227,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, image) = layout::asked(asked)?;
     let settings = asked.settings();
     let op = Gaussian {
@@ -235,7 +236,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         ..Gaussian::new(image, settings.number("sigma")?).variant(asked.variant())
     };
     let output = input.shape().to_vec();
-    layout::form(asked, op, input, output)
+    layout::built(asked, op, input, output)
 }
 
 /// Returns the names of the boundaries, the default first.

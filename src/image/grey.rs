@@ -5,7 +5,7 @@ use super::{Image, Layout};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operation,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operation,
     Program, Setting, Variant, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -189,11 +189,11 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, image) = layout::asked(asked)?;
     let weights = GreyWeights::from_name(asked.settings().choice("weights")?).unwrap_or_default();
     let op = Grey::new(image).weights(weights).variant(asked.variant());
-    layout::form(asked, op, input, vec![image.h, image.w])
+    layout::built(asked, op, input, vec![image.h, image.w])
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -3,7 +3,7 @@
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Access, Asked, DeviceProfile, Form, Input, Op, Operand, Role, Setting, by_type};
+use crate::program::{Access, Asked, DeviceProfile, Input, Op, OpCall, Operand, Role, Setting, by_type};
 use crate::shape::elements;
 use half::f16;
 
@@ -175,15 +175,15 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(HostArray, Image)> {
 }
 
 /// Returns the op on an image, with an output of this shape.
-pub(super) fn form(
+pub(super) fn built(
     asked: &Asked<'_>,
     op: impl Op<f32> + Op<f16> + Op<u8> + 'static,
     input: HostArray,
     output: Vec<usize>,
-) -> Result<Form> {
+) -> Result<OpCall> {
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(output)];
-    by_type!(asked, dtype, [f32, f16, u8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, u8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 /// Creates an image of one channel.

@@ -8,7 +8,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::runs_everywhere;
 use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
     Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -270,7 +270,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, image) = layout::asked(asked)?;
     let settings = asked.settings();
     let op = Median {
@@ -278,7 +278,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         ..Median::new(image, settings.number("size")?).variant(asked.variant())
     };
     let output = input.shape().to_vec();
-    layout::form(asked, op, input, output)
+    layout::built(asked, op, input, output)
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

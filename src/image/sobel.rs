@@ -6,7 +6,7 @@ use crate::conv::{LinesParams, source, target};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Binding, Comparison, Cost, DeviceProfile, Form, Grid, Kernel, Op, Operation, Program, Setting,
+    Asked, Binding, Comparison, Cost, DeviceProfile, Grid, Kernel, Op, OpCall, Operation, Program, Setting,
     Variant, choose, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -194,12 +194,12 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, image) = layout::asked(asked)?;
     let gradient = Gradient::from_name(asked.settings().choice("gradient")?).unwrap_or_default();
     let op = Sobel::new(image).gradient(gradient).variant(asked.variant());
     let output = input.shape().to_vec();
-    layout::form(asked, op, input, output)
+    layout::built(asked, op, input, output)
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -1,13 +1,13 @@
 //! The gradient of an activation.
 
-use super::form::FLOATS;
+use super::by_name::FLOATS;
 use crate::dense::Activation;
 use crate::element::{DType, Element};
 use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Form, Input, Op, Operation, Program, Role, by_type, kernel_params,
-    lowered_as, operands,
+    Access, Asked, DeviceProfile, Domain, Input, Op, OpCall, Operation, Program, Role, by_type,
+    kernel_params, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use half::f16;
@@ -121,7 +121,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let value = asked.any("value")?;
     asked.check_type(&value)?;
     let dy = asked.like("dy", value.shape())?;
@@ -129,7 +129,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         ActivationBackward::new(Activation::asked(asked.settings())?, value.len()).variant(asked.variant());
     let (dtype, dx) = (value.dtype(), Role::Result(value.shape().to_vec()));
     let operands = vec![Role::Given(value), Role::Given(dy), dx];
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,7 +6,7 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
     Operation, Program, Resource, Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -247,7 +247,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let parameters = asked.any("parameters")?;
     asked.check_type(&parameters)?;
@@ -269,7 +269,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_rate();
         operands.push(Role::Given(rate));
     }
-    Ok(Form::new::<f32>(op, operands))
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -1,13 +1,13 @@
 //! Batch norm for inference.
 
-use super::batch_program::{begin, form};
-use super::form::EPS;
+use super::batch_program::{begin, built};
+use super::by_name::EPS;
 use super::rows::check_rows;
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Asked, Binding, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operation, Program,
+    Asked, Binding, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operation, Program,
     Resource, Variant, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -163,8 +163,8 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    form(asked, &INFO, |shape, asked| {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
+    built(asked, &INFO, |shape, asked| {
         let settings = asked.settings();
         let op = BatchNorm::new(shape).eps(settings.number("eps")?).activation(Activation::asked(settings)?);
         Ok(op.variant(asked.variant()))

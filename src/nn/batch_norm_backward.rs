@@ -2,12 +2,12 @@
 
 use super::batch_channels::{BatchChannels, WORKGROUP};
 use super::batch_norm_train::{SAMPLES, VARIANTS};
-use super::batch_program::{begin, form};
-use super::form::EPS;
+use super::batch_program::{begin, built};
+use super::by_name::EPS;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Asked, Binding, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operation, Program, Resource,
+    Asked, Binding, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operation, Program, Resource,
     kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -157,8 +157,8 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    form(asked, &INFO, |shape, asked| {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
+    built(asked, &INFO, |shape, asked| {
         Ok(BatchNormBackward::new(shape).eps(asked.settings().number("eps")?).variant(asked.variant()))
     })
 }

@@ -2,13 +2,13 @@
 
 use super::BatchNorm;
 use super::batch_channels::BatchChannels;
-use super::batch_program::{begin, form};
-use super::form::EPS;
+use super::batch_program::{begin, built};
+use super::by_name::EPS;
 use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Resource,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Resource,
     Setting, Variant, operands,
 };
 
@@ -262,8 +262,8 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
-    form(asked, &INFO, |shape, asked| {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
+    built(asked, &INFO, |shape, asked| {
         let settings = asked.settings();
         let op =
             BatchNormTrain::new(shape).eps(settings.number("eps")?).momentum(settings.number("momentum")?);

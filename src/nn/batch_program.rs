@@ -4,7 +4,7 @@ use super::rows::check_eps;
 use super::windows::check_images;
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::{Access, Asked, Cost, DeviceProfile, Form, Op, Operand, Operation, Program, Role};
+use crate::program::{Access, Asked, Cost, DeviceProfile, Op, OpCall, Operand, Operation, Program, Role};
 use crate::shape::elements;
 
 /// The shape of an operand declared with this formula: of a number for each channel, or of images like `x`.
@@ -36,11 +36,11 @@ pub(super) fn begin(
 }
 
 /// Forms the op that `make` returns for the shape of `x`.
-pub(super) fn form<O: Op<f32> + 'static>(
+pub(super) fn built<O: Op<f32> + 'static>(
     asked: &mut Asked<'_>,
     op: &Operation,
     make: impl FnOnce([usize; 4], &Asked<'_>) -> Result<O>,
-) -> Result<Form> {
+) -> Result<OpCall> {
     let (x, shape) = asked.array::<4>("x")?;
     asked.check_type(&x)?;
     let made = make(shape, asked)?;
@@ -49,5 +49,5 @@ pub(super) fn form<O: Op<f32> + 'static>(
         operands.push(Role::Given(asked.like(input.name, extents(input.shape, &shape))?));
     }
     operands.extend(op.outputs.iter().map(|(_, formula)| Role::Result(extents(formula, &shape).to_vec())));
-    Ok(Form::new::<f32>(made, operands))
+    Ok(OpCall::new::<f32>(made, operands))
 }

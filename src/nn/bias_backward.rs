@@ -6,7 +6,7 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::{Reduce, Sum};
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Form, Input, Op, Operand, Operation, Program, Resource,
+    Access, Asked, Cost, DeviceProfile, Example, Input, Op, OpCall, Operand, Operation, Program, Resource,
     Role, Variant, operands,
 };
 use crate::shape::elements;
@@ -122,7 +122,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let dy = asked.any("dy")?;
     asked.check_type(&dy)?;
     let [n, channels, ref plane @ ..] = *dy.shape() else {
@@ -130,7 +130,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     };
     let plane = elements("bias-backward", "a plane of dy", plane)?;
     let op = BiasBackward::new([n, channels, plane]).variant(asked.variant());
-    Ok(Form::new::<f32>(op, vec![Role::Given(dy), Role::Result(vec![channels])]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(dy), Role::Result(vec![channels])]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

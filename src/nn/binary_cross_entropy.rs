@@ -1,6 +1,6 @@
 //! Cross-entropy of logits with probabilities.
 
-use super::mean_loss::{MeanLoss, form};
+use super::mean_loss::{MeanLoss, built};
 use crate::element::DType;
 use crate::elementwise::VARIANTS;
 use crate::error::Result;
@@ -112,7 +112,7 @@ pub(super) const INFO: Operation = Operation {
     domains: &[("target", Domain::Shares)],
     make: Some(|asked| {
         let op = BinaryCrossEntropy::new(0).variant(asked.variant()).with_gradient();
-        form(asked, |n| BinaryCrossEntropy { n, ..op })
+        built(asked, |n| BinaryCrossEntropy { n, ..op })
     }),
     variants: BinaryCrossEntropy::variants,
     samples,

@@ -5,8 +5,8 @@ use super::rows::{check_rows, check_steps, chunk_params, policy, reduction};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
+    Program, Resource, Role, Variant, operands,
 };
 use crate::shape::elements;
 
@@ -156,14 +156,14 @@ pub(super) const INFO: Operation = Operation {
 };
 
 /// Forms the op with the gradient.
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (logits, [rows, classes]) = asked.array("logits")?;
     asked.check_type(&logits)?;
     let labels = asked.indices("labels", &[rows], classes)?;
     let op = CrossEntropy::new(rows, classes).variant(asked.variant()).with_gradient();
     let mut operands = vec![Role::Given(logits), Role::Given(labels)];
     operands.extend([vec![rows], vec![], vec![rows, classes]].map(Role::Result));
-    Ok(Form::new::<f32>(op, operands))
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

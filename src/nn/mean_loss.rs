@@ -5,7 +5,7 @@ use crate::element::DType;
 use crate::elementwise::Sweep;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Form, Op, Operand, Program, Resource, Role, kernel_params,
+    Access, Asked, Cost, DeviceProfile, Op, OpCall, Operand, Program, Resource, Role, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -58,14 +58,14 @@ impl MeanLoss<'_> {
 }
 
 /// Forms the op that `make` returns for a number of elements, with its gradient.
-pub(super) fn form<O: Op<f32> + 'static>(
+pub(super) fn built<O: Op<f32> + 'static>(
     asked: &mut Asked<'_>,
     make: impl FnOnce(usize) -> O,
-) -> Result<Form> {
+) -> Result<OpCall> {
     let x = asked.any("x")?;
     asked.check_type(&x)?;
     let (n, shape) = (x.len(), x.shape().to_vec());
     let target = asked.like("target", &shape)?;
     let operands = vec![Role::Given(x), Role::Given(target), Role::Result(vec![]), Role::Result(shape)];
-    Ok(Form::new::<f32>(make(n), operands))
+    Ok(OpCall::new::<f32>(make(n), operands))
 }

@@ -1,13 +1,14 @@
 //! Means over the tokens of sequences.
 
-use super::form::FLOATS;
+use super::by_name::FLOATS;
 use super::rows::check_steps;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::rows::{check_rows, reduction};
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as, operands,
+    Access, Asked, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as,
+    operands,
 };
 use crate::shape::{elements, index_u32};
 use half::f16;
@@ -174,7 +175,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, [batch, tokens, width]) = asked.array("x")?;
     let lengths = asked.indices("lengths", &[batch], tokens)?;
     let mut op = MeanPool::new([batch, tokens, width]).variant(asked.variant());
@@ -183,7 +184,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let (dtype, output) = (x.dtype(), Role::Result(vec![batch, width]));
     let operands = vec![Role::Given(x), Role::Given(lengths), output];
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

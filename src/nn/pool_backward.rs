@@ -1,6 +1,6 @@
 //! The gradient of pooling.
 
-use super::form::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
+use super::by_name::{COUNT_INCLUDE_PAD, DILATION, FLOATS, KERNEL, KIND, PAD, STRIDE, WEIGHTS, pooling};
 use super::pool::{Pool2d, PoolKind};
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, window_methods};
 use crate::array::HostArray;
@@ -8,7 +8,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
     Program, Role, Variant, by_type, choose, element_fragment, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -233,7 +233,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, shape) = asked.array("x")?;
     asked.check_type(&x)?;
     let (kind, windows) = pooling(asked, shape)?;
@@ -246,7 +246,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_weights();
     }
     operands.push(Role::Result(shape.to_vec()));
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -1,13 +1,13 @@
 //! The gradient of weighted pooling with respect to its weights.
 
+use super::by_name::{DILATION, FLOATS, KERNEL, PAD, STRIDE, windows};
 use super::columns::Columns;
-use super::form::{DILATION, FLOATS, KERNEL, PAD, STRIDE, windows};
 use super::pool::Pool2d;
 use super::windows::{ChunkedOperands, MAX_STEPS, Windows, WindowsParams, window_methods};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
     Operation, Program, Resource, Role, Variant, by_type, element_fragment, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -179,7 +179,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, shape) = asked.array("x")?;
     asked.check_type(&x)?;
     let windows = windows(asked, shape, asked.settings().pair("kernel")?)?;
@@ -189,7 +189,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = Pool2dBackwardWeights { windows, variant: asked.variant().to_owned() };
     let dtype = x.dtype();
     let operands = vec![Role::Given(x), Role::Given(dy), Role::Result(kernel.to_vec())];
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -1,6 +1,6 @@
 //! The gradients of RMS norm.
 
-use super::form::EPS;
+use super::by_name::EPS;
 use super::rows::norm_methods;
 use super::rows_backward::{RowsBackward, rows_gradient_op};
 

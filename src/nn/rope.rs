@@ -1,14 +1,14 @@
 //! Rotary position embedding.
 
-use super::form::FLOATS;
+use super::by_name::FLOATS;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
+    Operation, Program, Resource, Role, Setting, Variant, by_type, element_fragment, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -290,7 +290,7 @@ pub(super) const INFO: Operation = Operation {
 };
 
 /// Forms the op; the shape of `cos` determines `rotary` and the number of positions.
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (x, shape) = asked.array::<4>("x")?;
     let (dtype, tokens_first) = (x.dtype(), settings.has("tokens-first"));
@@ -310,7 +310,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         operands.push(Role::Given(asked.indices("positions", &[batch, tokens], rows)?));
     }
     operands.push(Role::Result(shape.to_vec()));
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

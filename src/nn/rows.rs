@@ -57,12 +57,12 @@ pub(super) use norm_methods;
 /// Writes the methods and the declaration of softmax or its logarithm.
 macro_rules! softmax_op {
     ($Op:ident, $name:literal, $file:literal, $about:literal) => {
-        use super::form::{FLOATS, LANES, of_rows};
+        use super::by_name::{FLOATS, LANES, of_rows};
         use super::rows::{VARIANTS, rows_methods, samples as samples_of_rows};
         use crate::element::{DType, Element};
         use crate::error::Result;
         use crate::program::{
-            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands,
+            Asked, Comparison, DeviceProfile, OpCall, Input, Operation, Program, lowered_as, operands,
         };
         use half::f16;
 
@@ -101,7 +101,7 @@ macro_rules! softmax_op {
             ..Operation::UNDECLARED
         };
 
-        fn make(asked: &mut Asked<'_>) -> Result<Form> {
+        fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
             of_rows(asked, $Op::new(0, 0).rows, |rows| $Op { rows })
         }
 
@@ -115,12 +115,12 @@ pub(super) use softmax_op;
 /// Writes the methods and the declaration of a norm.
 macro_rules! norm_op {
     ($Op:ident, $name:literal, $file:literal, $about:literal) => {
-        use super::form::{EPS, FLOATS, LANES, of_norm};
+        use super::by_name::{EPS, FLOATS, LANES, of_norm};
         use super::rows::{VARIANTS, norm_methods, rows_methods, samples as samples_of_rows};
         use crate::element::{DType, Element};
         use crate::error::Result;
         use crate::program::{
-            Asked, Comparison, DeviceProfile, Form, Input, Operation, Program, lowered_as, operands,
+            Asked, Comparison, DeviceProfile, OpCall, Input, Operation, Program, lowered_as, operands,
         };
         use half::f16;
 
@@ -170,7 +170,7 @@ macro_rules! norm_op {
             ..Operation::UNDECLARED
         };
 
-        fn make(asked: &mut Asked<'_>) -> Result<Form> {
+        fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
             of_norm(asked, $Op::new(0, 0).rows, |rows, beta| $Op { rows, beta })
         }
 

@@ -40,11 +40,11 @@ macro_rules! rows_gradient_op {
     ($Op:ident, $name:literal, $gradient:expr, $about:literal, fn record($($operand:ident),*);
      inputs: $($input:literal $shape:literal),*; outputs: $($output:literal $formula:literal),*;
      domains: $($domain:expr),*; options: $($option:expr),*) => {
-        use super::form::of_rows_backward;
+        use super::by_name::of_rows_backward;
         use super::rows_backward::{RowsGradient, VARIANTS, samples as samples_of_rows};
         use crate::element::DType;
         use crate::error::Result;
-        use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, operands};
+        use crate::program::{Asked, DeviceProfile, OpCall, Input, Op, Operation, Program, operands};
 
         impl $Op {
             /// Takes `rows` rows of `n` elements.
@@ -83,7 +83,7 @@ macro_rules! rows_gradient_op {
             ..Operation::UNDECLARED
         };
 
-        fn make(asked: &mut Asked<'_>) -> Result<Form> {
+        fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
             of_rows_backward(asked, $Op::new(0, 0).rows, |rows| $Op { rows })
         }
 

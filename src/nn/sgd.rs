@@ -5,7 +5,7 @@ use crate::elementwise::{Sweep, VARIANTS};
 use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::{
-    Access, Asked, Binding, DeviceProfile, Domain, Example, Form, Input, Op, Operand, Operation, Program,
+    Access, Asked, Binding, DeviceProfile, Domain, Example, Input, Op, OpCall, Operand, Operation, Program,
     Role, Setting, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -232,7 +232,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let parameters = asked.any("parameters")?;
     asked.check_type(&parameters)?;
@@ -253,7 +253,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_rate();
         operands.push(Role::Given(rate));
     }
-    Ok(Form::new::<f32>(op, operands))
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

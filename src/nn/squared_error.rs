@@ -1,6 +1,6 @@
 //! The mean squared error.
 
-use super::mean_loss::{MeanLoss, form};
+use super::mean_loss::{MeanLoss, built};
 use crate::element::DType;
 use crate::elementwise::VARIANTS;
 use crate::error::Result;
@@ -107,7 +107,7 @@ pub(super) const INFO: Operation = Operation {
     types: &[DType::F32],
     make: Some(|asked| {
         let op = SquaredError::new(0).variant(asked.variant()).with_gradient();
-        form(asked, |n| SquaredError { n, ..op })
+        built(asked, |n| SquaredError { n, ..op })
     }),
     variants: SquaredError::variants,
     samples,

@@ -5,7 +5,7 @@ use super::frontier::{Levels, decision, rooms};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
     Operation, Program, Role, Setting, kernel_params, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -314,7 +314,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (image, extents) = asked.array("image")?;
     asked.check_type(&image)?;
     let settings = asked.settings();
@@ -330,7 +330,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let inputs = [image].into_iter().chain(threshold).map(Role::Given);
     let operands = inputs.chain([Role::CountedRows(WORDS), Role::CountedRows(2), Role::Count]).collect();
-    Ok(Form::new::<f32>(op, operands))
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

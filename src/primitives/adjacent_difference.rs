@@ -5,7 +5,7 @@ use super::made::{self, MADE, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Form, Op, Operation, Program, Role, by_type, lowered_as, operands,
+    Asked, DeviceProfile, Op, OpCall, Operation, Program, Role, by_type, lowered_as, operands,
 };
 use half::f16;
 
@@ -85,11 +85,11 @@ pub(super) const INFO: Operation = Operation {
     ..MADE
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let (op, dtype) = (AdjacentDifference::new(n).variant(asked.variant()), input.dtype());
     let operands = vec![Role::Given(input), Role::Result(vec![n])];
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -5,7 +5,7 @@ use super::sort::RadixSort;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role, Setting,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, OpCall, Operation, Program, Role, Setting,
     Variant, When, by_type, lowered_as, operands,
 };
 use std::ops::Range;
@@ -113,7 +113,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, [n]) = asked.array("keys")?;
     let settings = asked.settings();
     let mut op =
@@ -123,7 +123,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let dtype = keys.dtype();
     let operands = vec![Role::Given(keys), Role::Result(vec![n])];
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

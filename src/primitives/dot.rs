@@ -4,9 +4,9 @@ use super::DTYPES;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand,
-    Operation, Program, Resource, Role, Variant, by_type, element_fragment, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
+    Operand, Operation, Program, Resource, Role, Variant, by_type, element_fragment, kernel_params,
+    lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -140,12 +140,12 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, [n]) = asked.array("x")?;
     let y = asked.like("y", &[n])?;
     let (op, dtype) = (Dot::new(n).variant(asked.variant()), x.dtype());
     let operands = vec![Role::Given(x), Role::Given(y), Role::Result(Vec::new())];
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

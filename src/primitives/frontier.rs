@@ -10,8 +10,8 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, Decision, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel,
-    LENGTH, Op, Operand, Operation, Program, Resource, Role, Setting, choose, kernel_params, operands,
+    Access, Asked, Binding, Cost, Decision, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, Op,
+    OpCall, Operand, Operation, Program, Resource, Role, Setting, choose, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -155,7 +155,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (items, [n]) = asked.array("items")?;
     asked.check_type(&items)?;
     let flags = asked.indices("flags", &[n], 2)?;
@@ -168,7 +168,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     };
     let mut operands: Vec<_> = [items, flags, length].into_iter().map(Role::Given).collect();
     operands.extend([Role::Counted, Role::Result(vec![1]), Role::Count]);
-    Ok(Form::new::<u32>(op, operands))
+    Ok(OpCall::new::<u32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

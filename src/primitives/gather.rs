@@ -7,7 +7,7 @@ use crate::program::fill::fill;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
     Program, Resource, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -216,7 +216,7 @@ pub(super) fn count_invalid(
     Ok(())
 }
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let table = asked.any("table")?;
     let (rows, width) = rows_of(asked, "table", &table)?;
     let n = elements(INFO.name, "a row", &width)?;
@@ -226,7 +226,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (dtype, output) = (table.dtype(), Role::Result([indices.shape(), &width].concat()));
     let mut operands = vec![Role::Given(table), Role::Given(indices), output];
     operands.extend(check.then_some(Role::Invalid { op: INFO.name, below: rows }));
-    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -10,7 +10,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, Form, Input, Op, Operation, Program, Role,
+    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, Input, Op, OpCall, Operation, Program, Role,
     Setting, Variant, by_type, operands,
 };
 use half::f16;
@@ -273,7 +273,7 @@ pub(super) const INFO: Operation = Operation {
 
 const PACKING: Setting = Setting::text("packing", "THREADS,WORKGROUPS,WORDS,LOADS", "");
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let input = asked.any("input")?;
     let mut op = binned(asked, &input)?.variant(asked.variant());
     if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
@@ -281,7 +281,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     asked.set("bins", &[op.bins()]);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
-    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 /// Reads the bins from the options.

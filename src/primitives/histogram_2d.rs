@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
     Operand, Operation, Program, Role, Setting, Variant, choose, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -34,8 +34,8 @@ use crate::shape::index_u32;
 /// `counts` must be another wgpu buffer than the inputs.
 ///
 /// # Types
-/// f32. The bins of an axis are those of [`Histogram::range`]: of equal width, `hi` itself in the last one. A point with
-/// a coordinate outside, or NaN, does not count.
+/// f32. The bins of an axis are those of [`Histogram::range`]: of equal width, `hi` itself in the last one. A point
+/// with a coordinate outside, or NaN, does not count.
 ///
 /// # Precision and determinism
 /// Exact, and the same on every device: numbers are compared with the edges, rounded to f32. Counts wrap at 2^32.
@@ -208,7 +208,7 @@ const BINS: Setting = Setting::text("bins", "B|BX,BY", "64,64");
 const LO: Setting = Setting::text("lo", "LO|X,Y", "");
 const HI: Setting = Setting::text("hi", "HI|X,Y", "");
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, [n]) = asked.array("x")?;
     asked.check_type(&x)?;
     let y = asked.of("y", &[n], DType::F32)?;
@@ -220,7 +220,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     asked.set("bx", &bins[..1]);
     asked.set("by", &bins[1..]);
     let operands = vec![Role::Given(x), Role::Given(y), Role::Result(bins.to_vec())];
-    Ok(Form::new::<f32>(op, operands))
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

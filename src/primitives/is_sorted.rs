@@ -5,7 +5,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Operand,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall, Operand,
     Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params, lowered_as,
     operands,
 };
@@ -124,12 +124,12 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let op = IsSorted::new(n).variant(asked.variant());
     let op = op.when(asked.settings().has("descending"), IsSorted::descending);
     let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(Vec::new())]);
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -5,7 +5,7 @@ use super::sort::key_spec;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
     Operation, Program, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -193,7 +193,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (a, [n]) = asked.array("a")?;
     asked.check_type(&a)?;
     let dtype = a.dtype();
@@ -210,7 +210,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_values();
     }
     operands.extend(outputs);
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,7 +6,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand,
     Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params, lowered_as,
     operands,
 };
@@ -215,7 +215,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, [n]) = asked.array("keys")?;
     let settings = asked.settings();
     let mut op = MergeSort::new(n).variant(asked.variant());
@@ -230,7 +230,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         op = op.with_values();
     }
     operands.extend(vec![Role::Result(vec![n]); operands.len()]);
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,7 +6,7 @@ use super::top_k::{kth_number, word_parts};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall,
     Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, kernel_params, lowered_as,
     operands,
 };
@@ -30,7 +30,8 @@ use crate::shape::index_u32;
 /// ```
 ///
 /// # Shapes
-/// `input` has `n` elements, `output` one. The rank counts from 0 and is below `n`. They must be different wgpu buffers.
+/// `input` has `n` elements, `output` one; they must be different wgpu buffers. The rank counts from 0 and is below
+/// `n`.
 ///
 /// # Types and order
 /// f32, i32 and u32 in the order of [`RadixSort`](crate::RadixSort), ascending, or
@@ -131,7 +132,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let settings = asked.settings();
     let rank = settings.maybe("n")?.ok_or_else(|| {
@@ -141,7 +142,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = op.variant(asked.variant());
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(Vec::new())];
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -7,8 +7,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Role, Setting, When, kernel_params, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
+    Operation, Program, Role, Setting, When, kernel_params, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -286,7 +286,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (points, [n, axes]) = asked.array("points")?;
     asked.check_type(&points)?;
     if axes != 2 {
@@ -304,7 +304,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let order = settings.has("order").then(|| Role::Result(vec![n]));
     let operands = [Role::Given(points), Role::CountedRows(WORDS)].into_iter().chain(order);
-    Ok(Form::new::<f32>(op, operands.chain([Role::Count]).collect()))
+    Ok(OpCall::new::<f32>(op, operands.chain([Role::Count]).collect()))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -4,7 +4,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Example, Form, Grid, Kernel, Op, Operand, Operation, Program,
+    Access, Asked, Cost, DeviceProfile, Example, Grid, Kernel, Op, OpCall, Operand, Operation, Program,
     Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
@@ -378,7 +378,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let mean = || settings.maybe("mean");
     let distribution = match settings.choice("kind")? {
@@ -404,10 +404,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = op.stream(settings.number("stream")?).offset(settings.number("offset")?);
     let operands = vec![Role::Result(vec![n])];
     Ok(match distribution {
-        Distribution::Integers { low: ..0, .. } => Form::new::<i32>(op, operands),
-        Distribution::Integers { .. } | Distribution::Bits => Form::new::<u32>(op, operands),
-        Distribution::Bernoulli { .. } | Distribution::Poisson { .. } => Form::new::<u32>(op, operands),
-        _ => Form::new::<f32>(op, operands),
+        Distribution::Integers { low: ..0, .. } => OpCall::new::<i32>(op, operands),
+        Distribution::Integers { .. } | Distribution::Bits => OpCall::new::<u32>(op, operands),
+        Distribution::Bernoulli { .. } | Distribution::Poisson { .. } => OpCall::new::<u32>(op, operands),
+        _ => OpCall::new::<f32>(op, operands),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Op, Operation, Program, Role, Setting,
+    Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, Op, OpCall, Operation, Program, Role, Setting,
     Variant, by_type, counted, deterministic, operands,
 };
 use half::f16;
@@ -175,7 +175,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let elements = asked_elements(asked, "input")?;
     let (rows, n) = match elements.shape.split_last() {
         _ if asked.settings().choice("axis")? == "all" => {
@@ -197,11 +197,11 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     by_state!(asked, dtype, [f32, f16, i32, u32, u8, i8], (op, T) => {
         let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
         (reduce.deterministic, reduce.counted) = (deterministic, counted);
-        Ok(Form::new::<T>(reduce, operands))
+        Ok(OpCall::new::<T>(reduce, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
         let mut reduce = Reduce::rows(op, rows, n).variant(asked.variant());
         (reduce.deterministic, reduce.counted) = (deterministic, counted);
-        by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(reduce, operands)))
+        by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(reduce, operands)))
     }))
 }
 

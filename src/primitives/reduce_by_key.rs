@@ -7,8 +7,8 @@ use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
-    operands,
+    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type,
+    deterministic, operands,
 };
 use std::marker::PhantomData;
 
@@ -172,7 +172,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, n) = asked_keys(asked)?;
     let elements = asked_values(asked, "values", n)?;
     let (results, values) = (counted_results(&elements.each), elements.input);
@@ -180,10 +180,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (form, tile) = (ScanForm::of(asked), tile(asked)?);
     let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, results, Role::Count];
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
-        Ok(Form::new::<T>(ReduceByKey { op, n, form, tile, keys: PhantomData::<K> }, operands))
+        Ok(OpCall::new::<T>(ReduceByKey { op, n, form, tile, keys: PhantomData::<K> }, operands))
     }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
         let reduce = ReduceByKey { op, n, form, tile, keys: PhantomData::<K> };
-        by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(reduce, operands)))
     })))
 }
 

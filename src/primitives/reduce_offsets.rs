@@ -8,7 +8,7 @@ use super::{Max, MeanVariance, Min, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Binding, Comparison, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operation,
+    Asked, Binding, Comparison, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operation,
     Program, Resource, Role, Setting, by_type, deterministic, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -151,7 +151,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "input")?;
     let (offsets, segments) = asked_offsets(asked, n)?;
     asked.set("s", &[segments]);
@@ -159,10 +159,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (dtype, form) = (input.dtype(), ScanForm::of(asked));
     let operands = vec![Role::Given(input), offsets, results];
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(Form::new::<T>(ReduceOffsets { op, n, segments, form }, operands))
+        Ok(OpCall::new::<T>(ReduceOffsets { op, n, segments, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let reduce = ReduceOffsets { op, n, segments, form };
-        by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(reduce, operands)))
     }))
 }
 

@@ -5,8 +5,8 @@ use super::compact::{Compaction, Keep, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
-    counted, limited, operands,
+    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, When,
+    by_type, counted, limited, operands,
 };
 use crate::program::{Grid, Kernel, kernel_params};
 use crate::shader::Spec;
@@ -134,7 +134,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let length = asked.length(1, vec![n])?.0;
     let op = RunLength::new(n).when(length.is_some(), RunLength::counted).variant(asked.variant());
@@ -144,7 +144,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
         .chain(length)
         .chain([Role::Counted, Role::Counted, Role::Count])
         .collect();
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -16,7 +16,7 @@ use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject, fact};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Form, Input, LENGTH, Op, Operation, Program, Role, Setting,
+    Asked, Comparison, DeviceProfile, Domain, Input, LENGTH, Op, OpCall, Operation, Program, Role, Setting,
     Variant, by_type, counted, deterministic, operands,
 };
 use crate::shape::elements;
@@ -298,7 +298,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let elements = asked_elements(asked, "input")?;
     asked.set("elements", &elements.shape);
     let results = elements.results(&elements.shape);
@@ -317,10 +317,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (dtype, form) = (input.dtype(), ScanForm { counted: length.is_some(), ..ScanForm::of(asked) });
     let operands: Vec<_> = [Role::Given(input)].into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(Form::new::<T>(Scan { op, rows, n, form }, operands))
+        Ok(OpCall::new::<T>(Scan { op, rows, n, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = Scan { op, rows, n, form };
-        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(scan, operands)))
     }))
 }
 

@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::program::When;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
     Setting, Variant, by_type, counted, deterministic, operands,
 };
 use half::f16;
@@ -158,7 +158,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, n) = asked_keys(asked)?;
     let elements = asked_values(asked, "input", n)?;
     let (length, output) = asked.length(1, elements.results(&[n]))?;
@@ -166,10 +166,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let (dtype, inputs) = (elements.input.dtype(), [keys, elements.input].map(Role::Given));
     let operands: Vec<_> = inputs.into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
-        Ok(Form::new::<T>(ScanByKey { op, n, form, keys: PhantomData::<K> }, operands))
+        Ok(OpCall::new::<T>(ScanByKey { op, n, form, keys: PhantomData::<K> }, operands))
     }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
         let scan = ScanByKey { op, n, form, keys: PhantomData::<K> };
-        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(scan, operands)))
     })))
 }
 

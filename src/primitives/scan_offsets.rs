@@ -8,7 +8,7 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
+    Access, Asked, Binding, Comparison, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall,
     Operand, Operation, Program, Role, Setting, Variant, by_type, deterministic, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -174,17 +174,17 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "input")?;
     let (offsets, segments) = asked_offsets(asked, n)?;
     let (output, input) = (Role::Result(elements.results(&[n])), elements.input);
     let (dtype, form) = (input.dtype(), ScanForm::of(asked));
     let operands = vec![Role::Given(input), offsets, output];
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(Form::new::<T>(ScanOffsets { op, n, segments, form }, operands))
+        Ok(OpCall::new::<T>(ScanOffsets { op, n, segments, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = ScanOffsets { op, n, segments, form };
-        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(scan, operands)))
     }))
 }
 

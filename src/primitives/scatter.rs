@@ -7,7 +7,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Bits, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
     Program, Role, Setting, Variant, When, by_type, choose_with, deterministic, element_fragment,
     kernel_params, lowered_as, operands,
 };
@@ -253,7 +253,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     asked.check_type(&x)?;
     let (m, width) = rows_of(asked, "x", &x)?;
@@ -274,7 +274,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = op.when(settings.has("deterministic"), Scatter::deterministic);
     let mut operands = vec![Role::Given(x), Role::Given(indices), Role::Updated(into)];
     operands.extend(check.then_some(Role::Invalid { op: INFO.name, below: rows }));
-    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -7,8 +7,8 @@ use super::{Affine, CustomOp, Max, MeanVariance, Min, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, Op, Operation, Program, Role, by_type, deterministic,
-    operands,
+    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type,
+    deterministic, operands,
 };
 
 /// Reduces each segment to one value: `results[s] = values[h] + ... + values[e]`, where `h..=e` is segment `s`, for
@@ -147,17 +147,17 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "values")?;
     let heads = asked.indices("heads", &[n], 2)?;
     let (results, values) = (counted_results(&elements.each), elements.input);
     let (dtype, form, tile) = (values.dtype(), ScanForm::of(asked), tile(asked)?);
     let operands = vec![Role::Given(values), Role::Given(heads), results, Role::Count];
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(Form::new::<T>(SegmentedReduce { op, n, form, tile }, operands))
+        Ok(OpCall::new::<T>(SegmentedReduce { op, n, form, tile }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let reduce = SegmentedReduce { op, n, form, tile };
-        by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(reduce, operands)))
+        by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(reduce, operands)))
     }))
 }
 

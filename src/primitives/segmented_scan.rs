@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::program::When;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
     Setting, Variant, by_type, counted, deterministic, operands,
 };
 use half::f16;
@@ -153,7 +153,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "input")?;
     let heads = asked.indices("heads", &[n], 2)?;
     let (length, output) = asked.length(1, elements.results(&[n]))?;
@@ -162,10 +162,10 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let operands: Vec<_> =
         [input, heads].map(Role::Given).into_iter().chain(length).chain([output]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(Form::new::<T>(SegmentedScan { op, n, form }, operands))
+        Ok(OpCall::new::<T>(SegmentedScan { op, n, form }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
         let scan = SegmentedScan { op, n, form };
-        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(scan, operands)))
+        by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(scan, operands)))
     }))
 }
 

@@ -5,8 +5,9 @@ use super::{Argsort, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
-    Operand, Operation, Program, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Role, Setting, Variant, When, by_type, kernel_params, lowered_as,
+    operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -185,7 +186,7 @@ pub(super) fn asked_offsets(asked: &mut Asked<'_>, n: usize) -> Result<(Role, us
     Ok((Role::Given(offsets), segments))
 }
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, [n]) = asked.array("keys")?;
     let (offsets, segments) = asked_offsets(asked, n)?;
     let descending = asked.settings().has("descending");
@@ -199,7 +200,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     operands.extend((0..=usize::from(values)).map(|_| Role::Result(vec![n])));
     let op = op.when(values, SegmentedSort::with_values);
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

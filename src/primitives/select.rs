@@ -5,8 +5,8 @@ use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Form, Input, LENGTH, Op, Operation, Program, Role, When, by_type,
-    counted, operands,
+    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, When,
+    by_type, counted, operands,
 };
 use half::f16;
 
@@ -138,7 +138,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let flags = asked.indices("flags", &[n], 2)?;
     let length = asked.length(1, vec![n])?.0;
@@ -146,7 +146,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let dtype = input.dtype();
     let inputs = [input, flags].map(Role::Given).into_iter().chain(length);
     let operands = inputs.chain([Role::Counted, Role::Count]).collect();
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -7,7 +7,7 @@ use super::sets::{self, SETS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Op, Operand, Operation, Program, by_type,
+    Access, Asked, Binding, Cost, DeviceProfile, Op, OpCall, Operand, Operation, Program, by_type,
     element_fragment, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
@@ -115,10 +115,10 @@ pub(super) const INFO: Operation = Operation {
     ..SETS
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let ([n, m], dtype, operands) = sets::asked(asked)?;
     let op = SetUnion::new(n, m).variant(asked.variant());
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -92,11 +92,11 @@ macro_rules! kept_of_a {
             ..$crate::primitives::sets::SETS
         };
 
-        fn make(asked: &mut $crate::program::Asked<'_>) -> $crate::error::Result<$crate::program::Form> {
+        fn make(asked: &mut $crate::program::Asked<'_>) -> $crate::error::Result<$crate::program::OpCall> {
             let ([n, m], dtype, operands) = $crate::primitives::sets::asked(asked)?;
             let op = $op::new(n, m).variant(asked.variant());
             $crate::program::by_type!(asked, dtype, [f32, half::f16, i32, u32], T => {
-                Ok($crate::program::Form::new::<T>(op, operands))
+                Ok($crate::program::OpCall::new::<T>(op, operands))
             })
         }
 

@@ -5,15 +5,15 @@ use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op, Operand, Operation,
+    Access, Asked, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
     Program, Resource, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
 use half::f16;
 
-/// Permutes elements at random: `output[i] = input[order[i]]`, where `order` sorts `n` words of the Philox stream of the
-/// seed.
+/// Permutes elements at random: `output[i] = input[order[i]]`, where `order` sorts `n` words of the Philox stream of
+/// the seed.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -40,12 +40,12 @@ use half::f16;
 /// # Precision and determinism
 /// Elements are moved, never computed with. The same seed gives the same permutation on every device. The words are
 /// those of [`Random`] with [`Distribution::Bits`], stream and offset 0. Equal words keep their order:
-/// about n^2 / 2^33 pairs do, 128 at n = 2^20. Otherwise all orders are as likely as the stream is random, but 2^64 seeds
-/// give at most 2^64 of them.
+/// there are about n^2 / 2^33 such pairs, 128 at n = 2^20. Otherwise every order is equally likely, as far as the
+/// stream is random, but 2^64 seeds give at most 2^64 orders.
 ///
 /// # Cost
-/// That of [`RadixSort`] with values, and 4 bytes written an element; for elements that have no 4 bytes, of [`Argsort`] and
-/// [`Gather`]. Scratch: 8 bytes an element, and what the sort needs.
+/// That of [`RadixSort`] with values, and 4 bytes written an element; for elements of another size than 4 bytes, that
+/// of [`Argsort`] and [`Gather`]. Scratch: 8 bytes an element, and what the sort needs.
 ///
 /// # Variants
 /// `sort`: sorts random words.
@@ -143,13 +143,13 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     asked.check_type(&input)?;
     let op = Shuffle::new(n).seed(asked.settings().number("seed")?).variant(asked.variant());
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(vec![n])];
-    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -35,11 +35,11 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `keys` and `keys_out` have `n` elements; [`with_values`](RadixSort::with_values) adds `values` and `values_out`
-/// of `n` u32 each; other types of 4 bytes move as a [`bitcast`](crate::Buffer::bitcast) to u32. Inputs keep their
-/// contents and must be other wgpu buffers than the outputs; [`in_place`](RadixSort::in_place) takes one read-write
-/// operand for both. The length may be anything from 0 to the largest buffer. With
-/// [`counted`](RadixSort::counted) an operand `length` of one u32 holds the number of keys
-/// to sort, at most `n`; the output behind them may hold anything.
+/// of `n` u32 each. To move values of another 4-byte type, [`bitcast`](crate::Buffer::bitcast) them to u32. Inputs keep
+/// their contents, and no buffer may be both an input and an output; [`in_place`](RadixSort::in_place) takes one
+/// read-write operand for both. `n` may be anything from 0 to the largest buffer. With
+/// [`counted`](RadixSort::counted), an operand `length` of one u32 holds the number of keys to sort, at most `n`; the
+/// output behind them may hold anything.
 ///
 /// # Types and order
 /// Keys of u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep their order
@@ -244,7 +244,7 @@ pub(super) const INFO: Operation = Operation {
 pub(super) const BITS: Setting = Setting::text("bits", "BEGIN,END", "");
 const TILE: Setting = Setting::text("tile", "THREADS,KEYS", "");
 
-fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
+fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
     let settings = asked.settings();
     let (keys, [n]) = asked.array("keys")?;
     let mut op =
@@ -270,7 +270,7 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
         let outputs = vec![output; sorted.len()];
         sorted.into_iter().map(Role::Given).chain(length).chain(outputs).collect()
     };
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

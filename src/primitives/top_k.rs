@@ -7,8 +7,9 @@ use crate::error::{Result, err};
 use crate::program::When;
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, by_type, choose, kernel_params,
+    operands,
 };
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -558,7 +559,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let settings = asked.settings();
     let k = settings.maybe("k")?.ok_or_else(|| {
@@ -568,7 +569,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     op.chunk = settings.maybe("chunk")?;
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(vec![k]), Role::Result(vec![k])];
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

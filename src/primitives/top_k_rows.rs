@@ -5,9 +5,9 @@ use super::sort::{RadixSort, key_spec};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, choose, kernel_params,
-    lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, choose,
+    kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -31,8 +31,8 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of rows
-/// may be 0. The outputs must be other wgpu buffers than the input and each other.
+/// `input` is rows x n, row-major; `values` and `indices` (u32) are rows x k, with `k` from 1 to `n`. The number of
+/// rows may be 0. The outputs must be other wgpu buffers than the input and each other.
 ///
 /// # Types and order
 /// f32, i32 and u32, in the order of [`TopK`](crate::TopK): largest first, or [`smallest`](TopKRows::smallest) first;
@@ -275,7 +275,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [rows, n]) = asked.array("input")?;
     let settings = asked.settings();
     let k = settings.maybe("k")?.ok_or_else(|| {
@@ -288,7 +288,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let op = op.variant(asked.variant());
     let dtype = input.dtype();
     let operands = vec![Role::Given(input), Role::Result(vec![rows, k]), Role::Result(vec![rows, k])];
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

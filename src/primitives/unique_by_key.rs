@@ -5,7 +5,7 @@ use super::{DTYPES, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Example, Form, Input, Operation, Program, Role, by_type, operands,
+    Access, Asked, DeviceProfile, Domain, Example, Input, OpCall, Operation, Program, Role, by_type, operands,
 };
 use half::f16;
 use std::marker::PhantomData;
@@ -132,14 +132,14 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, [n]) = asked.array("keys")?;
     let values = asked.of_own_type("values", &[n])?;
     let op = UniqueByKey::new(n).variant(asked.variant());
     let (dtype, of_values) = (keys.dtype(), values.dtype());
     let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
     by_type!(asked, of_values, [f32, i32, u32], V => by_type!(asked, dtype, [f32, f16, i32, u32], T => {
-        Ok(Form::new::<T>(op.with_values::<V>(), operands))
+        Ok(OpCall::new::<T>(op.with_values::<V>(), operands))
     }))
 }
 

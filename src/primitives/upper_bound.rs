@@ -3,7 +3,7 @@
 use super::search::{self, SEARCH, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Form, Op, Operation, Program, by_type, lowered_as, operands};
+use crate::program::{Asked, DeviceProfile, Op, OpCall, Operation, Program, by_type, lowered_as, operands};
 use half::f16;
 
 /// Finds the last place for each needle in sorted elements: `output[j]` is the number of elements of `sorted` that are
@@ -85,10 +85,10 @@ pub(super) const INFO: Operation = Operation {
     ..SEARCH
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let ([n, needles], dtype, operands) = search::asked(asked)?;
     let op = UpperBound::new(n, needles).variant(asked.variant());
-    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -80,12 +80,12 @@ macro_rules! vector_reduction {
             ..$crate::primitives::vectors::VECTOR
         };
 
-        fn make(asked: &mut $crate::program::Asked<'_>) -> $crate::error::Result<$crate::program::Form> {
+        fn make(asked: &mut $crate::program::Asked<'_>) -> $crate::error::Result<$crate::program::OpCall> {
             use $crate::program::Role;
             let (x, [n]) = asked.array("x")?;
             let (op, dtype) = ($op::new(n).variant(asked.variant()), x.dtype());
             let operands = vec![Role::Given(x), Role::Result(Vec::new())];
-            $crate::program::by_type!(asked, dtype, [$($t),+], T => Ok($crate::program::Form::new::<T>(op, operands)))
+            $crate::program::by_type!(asked, dtype, [$($t),+], T => Ok($crate::program::OpCall::new::<T>(op, operands)))
         }
 
         fn samples(

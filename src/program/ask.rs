@@ -10,7 +10,7 @@ use crate::shape::elements;
 use std::any::Any;
 use std::rc::Rc;
 
-/// Supplies inputs that the caller of [`Operation::form`] left out: random ones for a measurement, or those of a file.
+/// Supplies inputs that the caller of [`Operation::build`] left out: random ones for a measurement, or those of a file.
 pub trait Supply {
     /// Makes an array for the input `name`. `shape` is set if earlier inputs determine it, and the type if the caller
     /// cannot choose it. Integers must be below `below`.
@@ -41,7 +41,7 @@ pub trait Supply {
     }
 }
 
-/// A request for an op by name. [`Operation::form`] answers it.
+/// A request for an op by name. [`Operation::build`] answers it.
 ///
 /// ```
 /// use tilework::HostArray;
@@ -50,8 +50,8 @@ pub trait Supply {
 /// let softmax = tilework::operations().find(|op| op.name == "softmax").unwrap();
 /// let settings = Settings::new(softmax);
 /// let x = HostArray::zeros(&[3, 1000], tilework::DType::F32)?;
-/// let form = softmax.form(Ask::new(&settings).input(x))?;
-/// let program = form.lower(&DeviceProfile::h100())?;
+/// let call = softmax.build(Ask::new(&settings).input(x))?;
+/// let program = call.lower(&DeviceProfile::h100())?;
 /// assert_eq!((program.op, program.variant()), ("softmax", "whole"));
 /// # Ok::<(), tilework::Error>(())
 /// ```
@@ -420,7 +420,7 @@ impl Role {
 type Lower = dyn Fn(&DeviceProfile) -> Result<Program>;
 
 /// An op with its inputs and options, its types erased.
-pub struct Form {
+pub struct OpCall {
     lower: Box<Lower>,
     descriptor: Rc<dyn Any>,
     dtype: DType,
@@ -430,7 +430,7 @@ pub struct Form {
     pub operands: Vec<Role>,
 }
 
-impl Form {
+impl OpCall {
     pub(crate) fn new<T: Element>(op: impl Op<T> + 'static, operands: Vec<Role>) -> Self {
         let descriptor = Rc::new(op);
         let op = Rc::clone(&descriptor);
@@ -483,9 +483,9 @@ impl Form {
     }
 }
 
-impl std::fmt::Debug for Form {
+impl std::fmt::Debug for OpCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Form").field("operands", &self.operands).finish_non_exhaustive()
+        f.debug_struct("OpCall").field("operands", &self.operands).finish_non_exhaustive()
     }
 }
 
@@ -497,7 +497,7 @@ impl Operation {
     ///   an option.
     /// - [`Shape`](crate::ErrorKind::Shape): an input of the wrong shape or type.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): an element type that the op does not take.
-    pub fn form(&'static self, ask: Ask<'_>) -> Result<Form> {
+    pub fn build(&'static self, ask: Ask<'_>) -> Result<OpCall> {
         let (given, op) = (ask.inputs.len(), self.name);
         let (max, min) = (self.inputs.len(), self.inputs.iter().filter(|i| !i.optional).count());
         if given > max || given < min && ask.supply.is_none() {
@@ -513,11 +513,11 @@ impl Operation {
         let mut settings = ask.settings.clone();
         let mut asked =
             Asked { op: self, ask, dtype: None, extents: Extents::default(), supplied: Vec::new() };
-        let form = make(&mut asked)?;
+        let call = make(&mut asked)?;
         for (name, array) in asked.supplied {
             settings.with_array(name, array)?;
         }
-        let declared = self.declared_outputs(&settings, &asked.extents, &form)?;
-        Ok(Form { settings: Some(settings), declared, ..form })
+        let declared = self.declared_outputs(&settings, &asked.extents, &call)?;
+        Ok(OpCall { settings: Some(settings), declared, ..call })
     }
 }

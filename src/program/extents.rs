@@ -1,6 +1,6 @@
 //! Shapes as formulas, such as `(N, C, (H + pads - kernel) / stride + 1)`, and their values for a request.
 
-use super::{Form, Operation, Role, Settings, front};
+use super::{OpCall, Operation, Role, Settings, front};
 use crate::array::shape_text;
 use crate::error::{Result, err};
 
@@ -160,24 +160,24 @@ impl<N: Fn(&str) -> Option<usize>> ExtentFormula<'_, N> {
 }
 
 impl Operation {
-    /// The declared shapes of a form's outputs; `None` where the formula has no value.
+    /// The declared shapes of the outputs of a call; `None` where the formula has no value.
     ///
     /// # Errors
-    /// [`Shape`](crate::ErrorKind::Shape) unless the form has the declared outputs, in their shapes. An output that the
+    /// [`Shape`](crate::ErrorKind::Shape) unless the call has the declared outputs, in their shapes. An output that the
     /// device counts has none.
     pub(crate) fn declared_outputs(
         &self,
         settings: &Settings,
         extents: &Extents,
-        form: &Form,
+        call: &OpCall,
     ) -> Result<Vec<Option<Vec<usize>>>> {
         let op = self.name;
-        let roles: Vec<_> = form.operands.iter().filter(|role| role.is_output()).collect();
+        let roles: Vec<_> = call.operands.iter().filter(|role| role.is_output()).collect();
         let least = self.outputs.iter().filter(|(name, _)| !name.starts_with('[')).count();
         if !(least..=self.outputs.len()).contains(&roles.len()) && !self.matrix {
             return Err(err!(Shape, "{op}: {} outputs; {} are declared", roles.len(), self.outputs.len()));
         }
-        let outputs = roles.into_iter().zip(form.outputs()).zip(self.outputs);
+        let outputs = roles.into_iter().zip(call.outputs()).zip(self.outputs);
         let declared = outputs.map(|((role, shape), (name, formula))| {
             let wanted = match role {
                 Role::Counted | Role::CountedRows(_) => Some(Vec::new()),

@@ -32,7 +32,7 @@ mod variant;
 mod when;
 mod written;
 
-pub use ask::{Ask, Form, Role, Supply};
+pub use ask::{Ask, OpCall, Role, Supply};
 pub(crate) use ask::{Asked, by_type, front};
 pub(crate) use call::operands;
 pub use call::{Executor, PlanOn, Sink, With};
@@ -137,9 +137,9 @@ impl Operand {
 /// Where the text of a kernel comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A file under `shaders/`, without its ending.
+    /// A file of the library: its path under `shaders/`, without `.wgsl`.
     Library(&'static str),
-    /// Text made by a Rust function or passed by a user.
+    /// WGSL that the library generates or a user gives.
     Text {
         /// Name shown in errors.
         name: Arc<str>,
@@ -321,12 +321,12 @@ impl Cost {
     }
 }
 
-/// Whether runs repeat their bits.
+/// Whether a program gives the same bits each time it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Determinism {
-    /// The same device and inputs give the same bits.
+    /// The same inputs give the same bits on the same device.
     SameBits,
-    /// Rounding may vary from run to run, because the order of combination does.
+    /// Elements combine in an order that varies from run to run, so the rounding varies too.
     RoundingVaries,
 }
 
@@ -352,7 +352,7 @@ pub struct Program {
     pub cost: Cost,
     /// Bytes that the workgroups load and store, where the op's design gives a figure. Tiling and caches lower it.
     pub traffic: Option<f64>,
-    /// Whether runs repeat their bits.
+    /// Whether it gives the same bits each time it runs.
     pub determinism: Determinism,
 }
 

@@ -1,7 +1,7 @@
 //! An op's declaration as plain data: an entry of the catalogue.
 
 use super::facts::{Fact, Subject};
-use super::{Asked, DeviceProfile, Form, Input, Program, Setting, Variant};
+use super::{Asked, DeviceProfile, Input, OpCall, Program, Setting, Variant};
 use crate::element::DType;
 use crate::error::Result;
 
@@ -26,8 +26,8 @@ pub struct Operation {
     pub matrix: bool,
     /// Options other than the variant.
     pub options: &'static [Setting],
-    /// Builds the op from named inputs and options: see [`Operation::form`].
-    pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<Form>>,
+    /// Builds the op from named inputs and options: see [`Operation::build`].
+    pub(crate) make: Option<fn(&mut Asked<'_>) -> Result<OpCall>>,
     /// A small case, for loops over all ops.
     pub example: Example,
     /// All variants.
@@ -88,31 +88,31 @@ pub struct Example {
     pub options: &'static [(&'static str, &'static str)],
 }
 
-/// The contents that make sense for an operand. Tests and tuning draw random ones from it.
+/// The contents that an operand may have. Tests and tuning draw random contents from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Domain {
-    /// Any number whose sums do not overflow, and NaN and infinities.
+    /// Numbers small enough that their sums do not overflow, NaN and infinities.
     Any,
-    /// Any bits, also numbers so large that results overflow.
+    /// Any bits, including numbers so large that results overflow.
     Bits,
-    /// As `Bits`, with runs of equal neighbours.
+    /// As [`Bits`](Self::Bits), with runs of equal neighbours.
     Runs,
-    /// Numbers that the operator named by the option `op` can combine: `Any` for sums, factors near 1 for products,
-    /// `Bits` otherwise.
+    /// Numbers that suit the operator named by the option `op`: [`Any`](Self::Any) for sums, factors near 1 for
+    /// products, [`Bits`](Self::Bits) for other operators.
     Combined,
-    /// Finite numbers of moderate size. With others, variants differ or the result is undefined.
+    /// Finite numbers of moderate size. With other numbers, variants differ or the result is undefined.
     Finite,
-    /// Numbers not below 0.
+    /// Numbers of at least 0.
     NotNegative,
     /// Numbers between 0 and 1.
     Shares,
     /// Multiples of 1/8, whose products with bytes sum exactly; often an outer product of lines.
     Eighths,
-    /// Increasing numbers.
+    /// Numbers in increasing order.
     Increasing,
     /// A whole number below the length of this operand.
     BelowLengthOf(&'static str),
-    /// Values with a meaning that a random draw would miss, such as lengths of sequences.
+    /// Values that must fit the other operands, such as lengths of sequences: random ones would be invalid.
     Meaningful,
 }
 

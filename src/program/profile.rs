@@ -79,10 +79,10 @@ pub struct Features {
 /// Who chose the features that a device was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenedBy {
-    /// tilework, which asks for every feature that it uses and the adapter has.
+    /// tilework, with every feature that it uses and the adapter has.
     #[default]
     Tilework,
-    /// tilework, which was asked for [no feature](crate::GpuOptions::webgpu_defaults).
+    /// tilework, without optional features: see [`webgpu_defaults`](crate::GpuOptions::webgpu_defaults).
     WebGpuDefaults,
     /// The program that owns the device. Its adapter may have more features.
     Caller,

@@ -157,7 +157,7 @@ impl Settings {
         self.add(name, SettingValue::Nothing)
     }
 
-    /// Sets an option from text. [`Operation::form`] checks the value.
+    /// Sets an option from text. [`Operation::build`] checks the value.
     ///
     /// # Errors
     /// As [`flag`](Self::flag).

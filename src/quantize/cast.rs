@@ -4,7 +4,7 @@ use super::quantize::workgroups;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
+    Access, Asked, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall, Operand, Operation, Program,
     Resource, Role, Variant, by_type, element_fragment, kernel_params, operands,
 };
 use crate::shader::Spec;
@@ -133,11 +133,11 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     let op = Cast::new(x.len()).variant(asked.variant());
     let output = Role::Result(x.shape().to_vec());
-    by_type!(asked, x.dtype(), [f32, f16], T => Ok(Form::new::<T>(op, vec![Role::Given(x), output])))
+    by_type!(asked, x.dtype(), [f32, f16], T => Ok(OpCall::new::<T>(op, vec![Role::Given(x), output])))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,8 +6,8 @@ use crate::array::{HostArray, shape_text};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Variant, element_fragment, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
+    Program, Resource, Role, Variant, element_fragment, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -160,15 +160,15 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     match asked.settings().choice("kind")? {
-        <u8 as Code>::NAME => form_of::<u8>(asked, x),
-        _ => form_of::<i8>(asked, x),
+        <u8 as Code>::NAME => call_of::<u8>(asked, x),
+        _ => call_of::<i8>(asked, x),
     }
 }
 
-fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
+fn call_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<OpCall> {
     if x.dtype() != Q::DTYPE {
         return Err(err!(
             Unsupported,
@@ -195,7 +195,7 @@ fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
     };
     let op = Dequantize::<Q>::new(rows, n).scales(scales).variant(asked.variant());
     let output = Role::Result(x.shape().to_vec());
-    Ok(Form::new::<f32>(op, vec![Role::Given(x), Role::Given(scale), output]))
+    Ok(OpCall::new::<f32>(op, vec![Role::Given(x), Role::Given(scale), output]))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

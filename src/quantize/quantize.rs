@@ -6,8 +6,9 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::rows::{RowTile, RowsParams, check_rows, policy, reduction, tile};
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
+    Program, Resource, Role, Setting, Variant, by_type, choose, element_fragment, kernel_params, lowered_as,
+    operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -386,15 +387,15 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let x = asked.any("x")?;
     match asked.settings().choice("kind")? {
-        <u8 as Code>::NAME => form_of::<u8>(asked, x),
-        _ => form_of::<i8>(asked, x),
+        <u8 as Code>::NAME => call_of::<u8>(asked, x),
+        _ => call_of::<i8>(asked, x),
     }
 }
 
-fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
+fn call_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<OpCall> {
     let (rows, n) = asked.rows("x", &x)?;
     let group = asked.settings().number("group")?;
     // The axes before the last.
@@ -419,7 +420,7 @@ fn form_of<Q: Code>(asked: &mut Asked<'_>, x: HostArray) -> Result<Form> {
         }
         None => vec![Role::Given(x), output, Role::Result(of_scale)],
     };
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -6,16 +6,16 @@ use super::judge::{Wanted, by_input, input, output_shape, settings};
 use super::number::{spread, ulp};
 use crate::dense::Activation;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 use std::f64::consts::PI;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let activation = Activation::asked(settings(form)?)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (value, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let activation = Activation::asked(settings(call)?)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (value, dy) = (input::<T>(call, 0)?, input(call, 1)?);
         let bound = activation_backward_bound(activation, value, dy);
-        Ok(vec![Wanted::near(&output_shape(form, 0), activation_backward(activation, value, dy), bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), activation_backward(activation, value, dy), bound)?])
     })
 }
 

@@ -5,15 +5,15 @@ use super::judge::{Wanted, descriptor, each_output, input, named};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::Adam;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let rate = named::<f32>(form, "device-rate")?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let rate = named::<f32>(call, "device-rate")?;
     let op =
-        &rate.into_iter().flatten().fold(descriptor::<Adam>(form)?.clone(), |op, rate| op.at_rate(*rate));
+        &rate.into_iter().flatten().fold(descriptor::<Adam>(call)?.clone(), |op, rate| op.at_rate(*rate));
     let operands: [&[f32]; 5] =
-        [input(form, 0)?, input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
-    each_output(form, adam(op, operands), adam_bound(op, operands))
+        [input(call, 0)?, input(call, 1)?, input(call, 2)?, input(call, 3)?, input(call, 4)?];
+    each_output(call, adam(op, operands), adam_bound(op, operands))
 }
 
 /// Makes a step. Returns the new parameters, first and second moments, and fullness; takes them in that order, with the

@@ -2,17 +2,17 @@
 
 use super::judge::{Wanted, input, option, settings};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let array = form.inputs().next();
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let array = call.inputs().next();
     let [h, w] = array.and_then(|array| array.shape().try_into().ok()).unwrap_or([0; 2]);
-    let image = input::<f32>(form, 0)?;
+    let image = input::<f32>(call, 0)?;
     let field = |x, y| image[adaptive_grid_pixel([h, w], x, y)];
-    let limit = settings(form)?.maybe("limit")?.unwrap_or(usize::MAX);
-    let levels = option(form, "first")?..=option(form, "depth")?;
-    let given = form.inputs().count() > 1;
-    let threshold = if given { input::<f32>(form, 1)?[0] } else { option(form, "threshold")? };
+    let limit = settings(call)?.maybe("limit")?.unwrap_or(usize::MAX);
+    let levels = option(call, "first")?..=option(call, "depth")?;
+    let given = call.inputs().count() > 1;
+    let threshold = if given { input::<f32>(call, 1)?[0] } else { option(call, "threshold")? };
     let (nodes, values) = adaptive_grid(field, levels, |_, range| range > threshold, limit);
     let bound = values.iter().flat_map(|_| [adaptive_grid_bound(image), 0.0]).collect();
     let count = nodes.len();

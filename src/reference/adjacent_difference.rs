@@ -3,14 +3,14 @@
 use super::Number;
 use super::judge::{Wanted, by_input, input, output_shape};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
         let bound = adjacent_difference_bound(x);
-        Ok(vec![Wanted::near(&output_shape(form, 0), adjacent_difference(x), bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), adjacent_difference(x), bound)?])
     })
 }
 

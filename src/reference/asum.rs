@@ -5,12 +5,12 @@ use super::{Number, reduce_bound};
 use crate::element::Element;
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         Ok(vec![Wanted::rounded(T::DTYPE, &[], &[asum(x)], &[asum_bound(x)])?])
     })
 }

@@ -7,43 +7,43 @@ use crate::array::{HostArray, HostData};
 use crate::attention::{Attention, KvType, ScoreStage, may_run_on_matrices};
 use crate::element::{DType, Element, fp8_value};
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Attention>(form)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Attention>(call)?;
     let scaled = op.kv.is_some_and(KvType::is_scaled);
     // Optional inputs follow q, k and v.
     let mut next = 3..;
     let mut place = |given: bool| given.then(|| next.next()).flatten();
     let [scales, table] = [scaled, op.paging.is_some()].map(&mut place);
     let [lengths, mask] = [op.lengths, op.mask.is_some()].map(&mut place);
-    let scales: Option<&[f32]> = scales.map(|at| input(form, at)).transpose()?;
+    let scales: Option<&[f32]> = scales.map(|at| input(call, at)).transpose()?;
     let inputs = AttentionInputs {
-        table: table.map(|at| input(form, at)).transpose()?,
-        lengths: lengths.map(|at| input(form, at)).transpose()?,
-        mask: mask.map(|at| input(form, at)).transpose()?,
+        table: table.map(|at| input(call, at)).transpose()?,
+        lengths: lengths.map(|at| input(call, at)).transpose()?,
+        mask: mask.map(|at| input(call, at)).transpose()?,
     };
-    let (k, v) = (decoded(form, op, 1, scales)?, decoded(form, op, 2, scales)?);
-    by_input!(form, 0, [f32, f16], T => {
-        let q = input::<T>(form, 0)?;
+    let (k, v) = (decoded(call, op, 1, scales)?, decoded(call, op, 2, scales)?);
+    by_input!(call, 0, [f32, f16], T => {
+        let q = input::<T>(call, 0)?;
         let mut bound = attention_bound(op, q, &k, &v, inputs);
         if T::DTYPE == DType::F16 && may_run_on_matrices(op) {
             bound = rounded_bound(op, q, (&k, &v), inputs, &bound);
         }
         let mut wanted =
-            vec![Wanted::near(&output_shape(form, 0), attention(op, q, &k, &v, inputs), bound)?];
+            vec![Wanted::near(&output_shape(call, 0), attention(op, q, &k, &v, inputs), bound)?];
         if op.scores.is_some() {
             let bound = attention_scores_bound(op, q, &k, inputs);
-            wanted.push(Wanted::near(&output_shape(form, 1), attention_scores(op, q, &k, inputs), bound)?);
+            wanted.push(Wanted::near(&output_shape(call, 1), attention_scores(op, q, &k, inputs), bound)?);
         }
         Ok(wanted)
     })
 }
 
 /// Decodes the stored keys (input 1) or values (input 2); `scales` holds the scales of both.
-fn decoded(form: &Form, op: &Attention, at: usize, scales: Option<&[f32]>) -> Result<Vec<f32>> {
-    let layout = form.inputs().nth(at).map(HostArray::data);
+fn decoded(call: &OpCall, op: &Attention, at: usize, scales: Option<&[f32]>) -> Result<Vec<f32>> {
+    let layout = call.inputs().nth(at).map(HostArray::data);
     let numbers: Vec<f32> = match layout {
         Some(HostData::U8(codes)) => codes.iter().map(|code| fp8_value(*code)).collect(),
         Some(layout) => layout.to_f32().into_owned(),

@@ -7,15 +7,15 @@ use super::number::{LEAST_NORMAL, exp_ulps, spread, ulp};
 use crate::attention::{AttentionBackward, may_differentiate_on_matrices};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<AttentionBackward>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (q, k, v, dy) = (input::<T>(form, 0)?, input(form, 1)?, input(form, 2)?, input(form, 3)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<AttentionBackward>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (q, k, v, dy) = (input::<T>(call, 0)?, input(call, 1)?, input(call, 2)?, input(call, 3)?);
         let bound = attention_backward_bound(op, q, k, v, dy);
-        each_output(form, attention_backward(op, q, k, v, dy), bound)
+        each_output(call, attention_backward(op, q, k, v, dy), bound)
     })
 }
 

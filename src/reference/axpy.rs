@@ -4,22 +4,22 @@ use super::Number;
 use super::judge::{Wanted, by_input, input, option, output_shape, settings, there};
 use super::number::{readings, rounding, spread};
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let mut alpha = option(form, "alpha")?;
-    if let Some(given) = settings(form)?.array("device-alpha") {
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let mut alpha = option(call, "alpha")?;
+    if let Some(given) = settings(call)?.array("device-alpha") {
         alpha = given.data().to_f64()[0];
     }
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let (x, mut y) = (input::<T>(form, 0)?, input::<T>(form, 1)?.to_vec());
-        let there = there(form, x.len())?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let (x, mut y) = (input::<T>(call, 0)?, input::<T>(call, 1)?.to_vec());
+        let there = there(call, x.len())?;
         let (x, front) = (&x[..there], &mut y[..there]);
         let mut bound = axpy_bound(alpha, x, front)?;
         axpy(alpha, x, front)?;
         bound.resize(y.len(), 0.0);
-        Ok(vec![Wanted::near(&output_shape(form, 0), y, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), y, bound)?])
     })
 }
 

@@ -6,13 +6,13 @@ use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::BatchNorm;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, x) = (descriptor::<BatchNorm>(form)?, input::<f32>(form, 0)?);
-    let channels = [input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<BatchNorm>(call)?, input::<f32>(call, 0)?);
+    let channels = [input(call, 1)?, input(call, 2)?, input(call, 3)?, input(call, 4)?];
     let bound = batch_norm_bound(op, x, channels);
-    Ok(vec![Wanted::near(&output_shape(form, 0), batch_norm(op, x, channels), bound)?])
+    Ok(vec![Wanted::near(&output_shape(call, 0), batch_norm(op, x, channels), bound)?])
 }
 
 /// Normalises `x` by `[mean, variance, gamma, beta]` of each channel.

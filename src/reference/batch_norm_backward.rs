@@ -5,14 +5,14 @@ use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::ulp;
 use crate::error::Result;
 use crate::nn::BatchNormBackward;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<BatchNormBackward>(form)?;
-    let [x, gamma, dy] = [input(form, 0)?, input(form, 1)?, input(form, 2)?];
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<BatchNormBackward>(call)?;
+    let [x, gamma, dy] = [input(call, 0)?, input(call, 1)?, input(call, 2)?];
     let (want, bound) = (batch_norm_backward(op, x, gamma, dy), batch_norm_backward_bound(op, x, gamma, dy));
     let of = want.into_iter().zip(bound).enumerate();
-    of.map(|(i, (want, bound))| Wanted::near(&output_shape(form, i), want, bound)).collect()
+    of.map(|(i, (want, bound))| Wanted::near(&output_shape(call, i), want, bound)).collect()
 }
 
 /// Returns the gradients by `x`, `gamma` and `beta`.

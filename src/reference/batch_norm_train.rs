@@ -4,14 +4,14 @@ use super::judge::{Wanted, descriptor, input, output_shape};
 use super::number::ulp;
 use crate::error::Result;
 use crate::nn::BatchNormTrain;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, x) = (descriptor::<BatchNormTrain>(form)?, input::<f32>(form, 0)?);
-    let channels = [input(form, 1)?, input(form, 2)?, input(form, 3)?, input(form, 4)?];
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<BatchNormTrain>(call)?, input::<f32>(call, 0)?);
+    let channels = [input(call, 1)?, input(call, 2)?, input(call, 3)?, input(call, 4)?];
     let (want, bound) = (batch_norm_train(op, x, channels), batch_norm_train_bound(op, x, channels));
     let of = want.into_iter().zip(bound).enumerate();
-    of.map(|(i, (want, bound))| Wanted::near(&output_shape(form, i), want, bound)).collect()
+    of.map(|(i, (want, bound))| Wanted::near(&output_shape(call, i), want, bound)).collect()
 }
 
 /// Mean and variance of a channel, with the errors of the mean and, relative, of the inverse root of the variance.

@@ -4,12 +4,12 @@ use super::Number;
 use super::judge::{Wanted, input, output_shape, row_length};
 use super::number::{spread, ulp};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let plane = form.inputs().next().and_then(|dy| dy.shape().get(2..)).unwrap_or_default().iter().product();
-    let (shape, dy) = (output_shape(form, 0), input::<f32>(form, 0)?);
-    let channels = row_length(form);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let plane = call.inputs().next().and_then(|dy| dy.shape().get(2..)).unwrap_or_default().iter().product();
+    let (shape, dy) = (output_shape(call, 0), input::<f32>(call, 0)?);
+    let channels = row_length(call);
     let bound = bias_backward_bound(channels, plane, dy);
     Ok(vec![Wanted::near(&shape, bias_backward(channels, plane, dy), bound)?])
 }

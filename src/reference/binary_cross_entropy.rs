@@ -6,13 +6,13 @@ use super::judge::{Wanted, each_output, input};
 use super::number::{LEAST_NORMAL, chain, exp_ulps, spread, ulp};
 use crate::dense::Activation;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (x, target) = (input::<f32>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (x, target) = (input::<f32>(call, 0)?, input(call, 1)?);
     let (mean, gradient) = binary_cross_entropy(x, target);
     let (of_mean, of_gradient) = binary_cross_entropy_bound(x, target);
-    each_output(form, [vec![mean], gradient], [vec![of_mean], of_gradient])
+    each_output(call, [vec![mean], gradient], [vec![of_mean], of_gradient])
 }
 
 /// Computes the mean loss of logits `x` with probabilities `target`, and its gradient with respect to x. A target

@@ -4,17 +4,17 @@ use super::Number;
 use super::judge::{Wanted, input, output_shape};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
 /// Judges exactly, except that a device may flush a subnormal f16 to 0.
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let shape = output_shape(form, 0);
-    if form.inputs().next().is_some_and(|x| x.dtype() == DType::F32) {
-        let x = input::<f32>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let shape = output_shape(call, 0);
+    if call.inputs().next().is_some_and(|x| x.dtype() == DType::F32) {
+        let x = input::<f32>(call, 0)?;
         return Ok(vec![Wanted::near(&shape, cast::<f32, f16>(x), vec![0.0; x.len()])?]);
     }
-    let x = input::<f16>(form, 0)?;
+    let x = input::<f16>(call, 0)?;
     let least = f16::MIN_POSITIVE.to_f64();
     let bound = x.iter().map(|x| x.to_f64().abs()).map(|x| if x < least { x } else { 0.0 });
     Ok(vec![Wanted::near(&shape, cast::<f16, f32>(x), bound.collect())?])

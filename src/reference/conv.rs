@@ -7,15 +7,15 @@ use crate::conv::{Conv2d, Layer};
 use crate::dense::{Activation, Precision};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Conv2d>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, w, bias) = (input::<T>(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Conv2d>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, w, bias) = (input::<T>(call, 0)?, input(call, 1)?, optional_input(call, 2)?);
         let bound = conv_bound(op, x, w, bias)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), conv(op, x, w, bias)?, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), conv(op, x, w, bias)?, bound)?])
     })
 }
 

@@ -6,15 +6,15 @@ use super::number::Number;
 use crate::conv::Conv2dBackwardData;
 use crate::dense::Activation;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Conv2dBackwardData>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (dy, w) = (input::<T>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Conv2dBackwardData>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (dy, w) = (input::<T>(call, 0)?, input(call, 1)?);
         let bound = conv_backward_data_bound(op, dy, w)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), conv_backward_data(op, dy, w)?, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), conv_backward_data(op, dy, w)?, bound)?])
     })
 }
 

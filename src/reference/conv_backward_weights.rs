@@ -5,18 +5,18 @@ use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::Number;
 use crate::conv::Conv2dBackwardWeights;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Conv2dBackwardWeights>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Conv2dBackwardWeights>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(call, 0)?, input(call, 1)?);
         let bound = conv_backward_weights_bound(op, x, dy)?;
-        let mut wanted = vec![Wanted::near(&output_shape(form, 0), conv_backward_weights(op, x, dy)?, bound)?];
-        if form.outputs().count() > 1 {
+        let mut wanted = vec![Wanted::near(&output_shape(call, 0), conv_backward_weights(op, x, dy)?, bound)?];
+        if call.outputs().count() > 1 {
             let bound = conv_backward_bias_bound(op, dy)?;
-            wanted.push(Wanted::near(&output_shape(form, 1), conv_backward_bias(op, dy)?, bound)?);
+            wanted.push(Wanted::near(&output_shape(call, 1), conv_backward_bias(op, dy)?, bound)?);
         }
         Ok(wanted)
     })

@@ -5,15 +5,15 @@ use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_s
 use super::number::Number;
 use crate::conv::ConvTranspose2d;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<ConvTranspose2d>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, w, bias) = (input::<T>(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<ConvTranspose2d>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, w, bias) = (input::<T>(call, 0)?, input(call, 1)?, optional_input(call, 2)?);
         let bound = conv_transpose_bound(op, x, w, bias)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), conv_transpose(op, x, w, bias)?, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), conv_transpose(op, x, w, bias)?, bound)?])
     })
 }
 

@@ -5,14 +5,14 @@ use super::judge::{Wanted, each_output, input, output_shape};
 use super::number::{chain, exp_ulps, spread, ulp};
 use super::softmax::rows;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let classes = output_shape(form, 2).last().copied().unwrap_or(0);
-    let (logits, labels) = (input::<f32>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let classes = output_shape(call, 2).last().copied().unwrap_or(0);
+    let (logits, labels) = (input::<f32>(call, 0)?, input(call, 1)?);
     let (losses, mean, gradient) = cross_entropy(classes, logits, labels);
     let (of_losses, of_mean, of_gradient) = cross_entropy_bound(classes, logits, labels);
-    each_output(form, [losses, vec![mean], gradient], [of_losses, vec![of_mean], of_gradient])
+    each_output(call, [losses, vec![mean], gradient], [of_losses, vec![of_mean], of_gradient])
 }
 
 /// Computes the loss of each row of `classes` logits, the mean, and its gradient. A label that is not a class gives

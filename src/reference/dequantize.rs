@@ -4,19 +4,19 @@ use super::judge::{Wanted, descriptor, input, output_shape, settings};
 use super::number::spread;
 use super::{Number, fp8_value};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::quantize::{Code, Dequantize};
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    fn of<Q: Code>(form: &Form) -> Result<Vec<Wanted>> {
-        let op = descriptor::<Dequantize<Q>>(form)?;
-        let (x, scale) = (input::<Q>(form, 0)?, input::<f32>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    fn of<Q: Code>(call: &OpCall) -> Result<Vec<Wanted>> {
+        let op = descriptor::<Dequantize<Q>>(call)?;
+        let (x, scale) = (input::<Q>(call, 0)?, input::<f32>(call, 1)?);
         let (want, bound) = (dequantize::<Q, f32>(op, x, scale), dequantize_bound::<Q, f32>(op, x, scale));
-        Ok(vec![Wanted::near(&output_shape(form, 0), want, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), want, bound)?])
     }
-    match settings(form)?.choice("kind")? {
-        <u8 as Code>::NAME => of::<u8>(form),
-        _ => of::<i8>(form),
+    match settings(call)?.choice("kind")? {
+        <u8 as Code>::NAME => of::<u8>(call),
+        _ => of::<i8>(call),
     }
 }
 

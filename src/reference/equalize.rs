@@ -5,15 +5,15 @@ use super::{Number, histogram};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::image::{EQUALIZE_BINS as BINS, Equalize};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Equalize>(form)?;
-    by_input!(form, 0, [u8, f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Equalize>(call)?;
+    by_input!(call, 0, [u8, f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         let (want, bound) = (equalize(op, x)?, equalize_bound(op, x)?);
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     })
 }
 

@@ -5,10 +5,10 @@ use super::judge::{Wanted, descriptor};
 use crate::conv::Filter1d;
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    judge_stencil(form, descriptor::<Filter1d>(form)?.stencil())
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    judge_stencil(call, descriptor::<Filter1d>(call)?.stencil())
 }
 
 /// Filters `input` in f64. Results are not rounded. The filter must be one of the host's.

@@ -5,10 +5,10 @@ use super::judge::{Wanted, descriptor};
 use crate::conv::Filter2d;
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    judge_stencil(form, descriptor::<Filter2d>(form)?.stencil())
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    judge_stencil(call, descriptor::<Filter2d>(call)?.stencil())
 }
 
 /// Filters `input` in f64, unrounded. The filter must be one of the host's. The kernels round `u8` to nearest, ties to

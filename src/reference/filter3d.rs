@@ -4,19 +4,19 @@ use super::judge::{Wanted, by_input, descriptor, input, output_shape, unrounded}
 use crate::conv::{Boundary, Filter3d, Stencil};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    judge_stencil(form, descriptor::<Filter3d>(form)?.stencil())
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    judge_stencil(call, descriptor::<Filter3d>(call)?.stencil())
 }
 
 /// The expected output of a filter, whose weights are those of its second input if it has none.
-pub(super) fn judge_stencil(form: &Form, op: &Stencil) -> Result<Vec<Wanted>> {
-    let with_input = input::<f32>(form, 1).ok().filter(|_| op.weights.is_none()).map(|w| op.holding(w));
-    let (op, shape) = (with_input.as_ref().unwrap_or(op), output_shape(form, 0));
-    by_input!(form, 0, [f32, f16, u8], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge_stencil(call: &OpCall, op: &Stencil) -> Result<Vec<Wanted>> {
+    let with_input = input::<f32>(call, 1).ok().filter(|_| op.weights.is_none()).map(|w| op.holding(w));
+    let (op, shape) = (with_input.as_ref().unwrap_or(op), output_shape(call, 0));
+    by_input!(call, 0, [f32, f16, u8], T => {
+        let x = input::<T>(call, 0)?;
         let (want, bound) = (stencil(op, x), stencil_bound(op, x));
         Ok(vec![match T::DTYPE {
             DType::F32 => unrounded(&shape, &want, &bound)?,

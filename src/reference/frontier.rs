@@ -3,15 +3,15 @@
 use super::judge::{Wanted, input, option, there};
 use super::select;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (items, flags) = (input::<u32>(form, 0)?, input::<u32>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (items, flags) = (input::<u32>(call, 0)?, input::<u32>(call, 1)?);
     let (list, children) = frontier(
-        &items[..there(form, items.len())?],
+        &items[..there(call, items.len())?],
         flags,
-        option(form, "children")?,
-        option(form, "room")?,
+        option(call, "children")?,
+        option(call, "room")?,
     );
     Ok(vec![Wanted::exact(&[list.len()], list)?, Wanted::exact(&[1], vec![children])?])
 }

@@ -3,14 +3,14 @@
 use super::judge::{Wanted, by_input, input, output_shape, row_length};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (n, indices) = (row_length(form), input(form, 1)?);
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let rows = gather(n, input::<T>(form, 0)?, indices);
-        Ok(vec![Wanted::exact(&output_shape(form, 0), rows)?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (n, indices) = (row_length(call), input(call, 1)?);
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let rows = gather(n, input::<T>(call, 0)?, indices);
+        Ok(vec![Wanted::exact(&output_shape(call, 0), rows)?])
     })
 }
 

@@ -5,15 +5,15 @@ use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::element::Element;
 use crate::error::Result;
 use crate::image::Gaussian;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Gaussian>(form)?;
-    by_input!(form, 0, [u8, f16, f32], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Gaussian>(call)?;
+    by_input!(call, 0, [u8, f16, f32], T => {
+        let x = input::<T>(call, 0)?;
         // Bytes are the nearest to what came, anywhere within the bound.
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &gaussian(op, x), &gaussian_bound(op, x))?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &gaussian(op, x), &gaussian_bound(op, x))?])
     })
 }
 

@@ -7,30 +7,30 @@ use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::dense::{Activation, DenseLayout, Gemm, Precision, Product};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::{bf16, f16};
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    fn of<T: Number + Into<f64>, R: Number + Into<f64>>(form: &Form, op: &Gemm) -> Result<Vec<Wanted>> {
-        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, &op.product)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    fn of<T: Number + Into<f64>, R: Number + Into<f64>>(call: &OpCall, op: &Gemm) -> Result<Vec<Wanted>> {
+        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(call, &op.product)?;
         let want = gemm(op, a, b, bias, &c)?;
         let mut bound = gemm_bound(op, a, b, bias, &c)?;
         if may_run_on_matrices(&op.product, T::DTYPE) {
             bound = on_matrices(op, a, b, &want, &bound)?;
         }
-        Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(call, 0), &want, &bound)?])
     }
-    let op = &Gemm { product: with_scalars(form, &descriptor::<Gemm>(form)?.product)? };
-    by_input!(form, 0, [f32, f16], T => {
-        if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
+    let op = &Gemm { product: with_scalars(call, &descriptor::<Gemm>(call)?.product)? };
+    by_input!(call, 0, [f32, f16], T => {
+        if op.product.mixed { of::<T, f32>(call, op) } else { of::<T, T>(call, op) }
     })
 }
 
 /// Returns the product with the alpha and beta of its operand, if it has one.
-pub(super) fn with_scalars(form: &Form, product: &Product) -> Result<Product> {
+pub(super) fn with_scalars(call: &OpCall, product: &Product) -> Result<Product> {
     let mut product = product.clone();
     if product.scalars {
-        let [alpha, beta] = [0, 1].map(|i| input::<f32>(form, 2).map(|scalars| scalars[i]));
+        let [alpha, beta] = [0, 1].map(|i| input::<f32>(call, 2).map(|scalars| scalars[i]));
         (product.alpha, product.beta) = (alpha?, beta?);
     }
     Ok(product)
@@ -54,17 +54,17 @@ pub(super) struct ProductOperands<'a, T, R> {
 }
 
 impl<'a, T: Element, R: Element> ProductOperands<'a, T, R> {
-    /// Reads the operands of a form of `op`.
-    pub(super) fn of(form: &'a Form, op: &Product) -> Result<Self> {
+    /// Reads the operands of a call of `op`.
+    pub(super) fn of(call: &'a OpCall, op: &Product) -> Result<Self> {
         let first = 2 + usize::from(op.scalars);
-        let bias = op.bias.then(|| input(form, first)).transpose()?;
+        let bias = op.bias.then(|| input(call, first)).transpose()?;
         let at = first + usize::from(op.bias);
-        let c = if form.inputs().count() > at {
-            input(form, at)?.to_vec()
+        let c = if call.inputs().count() > at {
+            input(call, at)?.to_vec()
         } else {
-            vec![R::default(); output_shape(form, 0).iter().product()]
+            vec![R::default(); output_shape(call, 0).iter().product()]
         };
-        Ok(Self { a: input(form, 0)?, b: input(form, 1)?, bias, c })
+        Ok(Self { a: input(call, 0)?, b: input(call, 1)?, bias, c })
     }
 }
 

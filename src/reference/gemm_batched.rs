@@ -7,15 +7,15 @@ use super::{gemm, gemm_bound};
 use crate::dense::{BatchLayout, DenseLayout, Gemm, GemmBatched, Product};
 use crate::element::Element;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     fn of<T: Number + Into<f64>, R: Number + Into<f64>>(
-        form: &Form,
+        call: &OpCall,
         op: &GemmBatched,
     ) -> Result<Vec<Wanted>> {
-        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(form, &op.product)?;
+        let ProductOperands { a, b, bias, c } = ProductOperands::<T, R>::of(call, &op.product)?;
         let want = gemm_batched(op, a, b, bias, &c)?;
         let bound = if may_run_on_matrices(&op.product, T::DTYPE) {
             each_matrix(op, a, b, &c, vec![0.0; c.len()], |one, a, b, c| {
@@ -24,11 +24,11 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         } else {
             gemm_batched_bound(op, a, b, bias, &c)?
         };
-        Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(R::DTYPE, &output_shape(call, 0), &want, &bound)?])
     }
-    let op = &GemmBatched { product: with_scalars(form, &descriptor::<GemmBatched>(form)?.product)? };
-    by_input!(form, 0, [f32, f16], T => {
-        if op.product.mixed { of::<T, f32>(form, op) } else { of::<T, T>(form, op) }
+    let op = &GemmBatched { product: with_scalars(call, &descriptor::<GemmBatched>(call)?.product)? };
+    by_input!(call, 0, [f32, f16], T => {
+        if op.product.mixed { of::<T, f32>(call, op) } else { of::<T, T>(call, op) }
     })
 }
 

@@ -5,16 +5,16 @@ use super::judge::{Wanted, descriptor, input, named, output_shape};
 use super::number::spread;
 use super::{Number, activate};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::quantize::GemmInt8;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, shape) = (descriptor::<GemmInt8>(form)?, output_shape(form, 0));
-    let factors = (input(form, 0)?, input(form, 1)?);
-    let (Some(a), Some(b)) = (named(form, "a-scale")?, named(form, "b-scale")?) else {
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, shape) = (descriptor::<GemmInt8>(call)?, output_shape(call, 0));
+    let factors = (input(call, 0)?, input(call, 1)?);
+    let (Some(a), Some(b)) = (named(call, "a-scale")?, named(call, "b-scale")?) else {
         return Ok(vec![Wanted::exact(&shape, gemm_int8(op, factors.0, factors.1))?]);
     };
-    let bias = named(form, "bias")?;
+    let bias = named(call, "bias")?;
     let want = gemm_int8_scaled(op, factors, (a, b), bias);
     let want: Vec<f32> = want.into_iter().map(f32::from_f64).collect();
     let bound = gemm_int8_bound::<f32>(op, factors, (a, b), bias);

@@ -6,18 +6,18 @@ use super::judge::{Wanted, by_input, descriptor, output_shape};
 use crate::dense::{DenseLayout, Gemm, Gemv, Product};
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::program::When;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Gemv>(form)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Gemv>(call)?;
     let of_one_column = Product { scalars: op.scalars, ..product(op).product };
-    let gemm_op = Gemm { product: with_scalars(form, &of_one_column)? };
-    by_input!(form, 0, [f32, f16], T => {
-        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(form, &gemm_op.product)?;
+    let gemm_op = Gemm { product: with_scalars(call, &of_one_column)? };
+    by_input!(call, 0, [f32, f16], T => {
+        let ProductOperands { a, b: x, c: y, .. } = ProductOperands::<T, T>::of(call, &gemm_op.product)?;
         let (want, bound) = (gemm(&gemm_op, a, x, None, &y)?, gemm_bound(&gemm_op, a, x, None, &y)?);
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     })
 }
 

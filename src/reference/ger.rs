@@ -4,13 +4,13 @@ use super::Number;
 use super::judge::{Wanted, by_input, input, option, optional_input, output_shape};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (alpha, shape) = (option::<f32>(form, "alpha")?, output_shape(form, 0));
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, y, a) = (input::<T>(form, 0)?, input::<T>(form, 1)?, optional_input::<T>(form, 2)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (alpha, shape) = (option::<f32>(call, "alpha")?, output_shape(call, 0));
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, y, a) = (input::<T>(call, 0)?, input::<T>(call, 1)?, optional_input::<T>(call, 2)?);
         let (want, bound) = (ger(alpha, x, y, a), ger_bound(alpha, x, y, a));
         Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])
     })

@@ -5,15 +5,15 @@ use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::image::{Grey, GreyWeights, Layout};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Grey>(form)?;
-    by_input!(form, 0, [u8, f16, f32], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Grey>(call)?;
+    by_input!(call, 0, [u8, f16, f32], T => {
+        let x = input::<T>(call, 0)?;
         let (want, bound) = (grey(op, x), grey_bound(op, x));
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     })
 }
 

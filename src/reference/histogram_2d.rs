@@ -4,11 +4,11 @@ use super::histogram::{bin_between, float_edges};
 use super::judge::{Wanted, descriptor, input, output_shape};
 use crate::error::Result;
 use crate::primitives::Histogram2d;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let counts = histogram_2d(descriptor(form)?, input(form, 0)?, input(form, 1)?);
-    Ok(vec![Wanted::exact(&output_shape(form, 0), counts)?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let counts = histogram_2d(descriptor(call)?, input(call, 0)?, input(call, 1)?);
+    Ok(vec![Wanted::exact(&output_shape(call, 0), counts)?])
 }
 
 /// Returns the exact counts of [`Histogram2d`], which the op must accept.

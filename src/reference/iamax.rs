@@ -5,11 +5,11 @@ use super::judge::{Wanted, by_input, input};
 use super::{Number, reduce};
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16], T => Ok(vec![Wanted::exact(&[], vec![iamax(input::<T>(form, 0)?)])?]))
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16], T => Ok(vec![Wanted::exact(&[], vec![iamax(input::<T>(call, 0)?)])?]))
 }
 
 /// Finds the first position of the largest magnitude, or of the first NaN; 0 for no elements.

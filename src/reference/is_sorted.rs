@@ -4,13 +4,13 @@ use super::Number;
 use super::judge::{Wanted, by_input, input, settings};
 use super::lower_bound::order;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let descending = settings(form)?.has("descending");
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let sorted = is_sorted(input::<T>(form, 0)?, descending);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let descending = settings(call)?.has("descending");
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let sorted = is_sorted(input::<T>(call, 0)?, descending);
         Ok(vec![Wanted::exact(&[], vec![u32::from(sorted)])?])
     })
 }

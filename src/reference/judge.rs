@@ -1,4 +1,4 @@
-//! The expected outputs of an op that was formed by names.
+//! The expected outputs of an op that was built by name.
 
 use super::Number;
 use crate::array::{HostArray, HostData};
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::error::{ErrorKind, Result, err};
 #[cfg(feature = "primitives")]
 use crate::primitives::Operator;
-use crate::program::{DeviceProfile, Form, Operation, Settings};
+use crate::program::{DeviceProfile, OpCall, Operation, Settings};
 use half::f16;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -103,54 +103,54 @@ impl Wanted {
 }
 
 /// Returns the elements of input `at`, which must have type `T`.
-pub(super) fn input<T: Element>(form: &Form, at: usize) -> Result<&[T]> {
-    let array = form.inputs().nth(at);
+pub(super) fn input<T: Element>(call: &OpCall, at: usize) -> Result<&[T]> {
+    let array = call.inputs().nth(at);
     let found = array.and_then(|array| array.data().slice::<T>());
     found.ok_or_else(|| err!(InvalidArgument, "reference: input {at} is missing or not of {}", T::DTYPE))
 }
 
-/// Returns the descriptor of a form.
-pub(super) fn descriptor<D: 'static>(form: &Form) -> Result<&D> {
-    let found = form.descriptor::<D>();
-    found.ok_or_else(|| err!(InvalidArgument, "reference: the form belongs to another op"))
+/// Returns the descriptor of a call.
+pub(super) fn descriptor<D: 'static>(call: &OpCall) -> Result<&D> {
+    let found = call.descriptor::<D>();
+    found.ok_or_else(|| err!(InvalidArgument, "reference: the call belongs to another op"))
 }
 
-/// Returns the options of a form.
-pub(super) fn settings(form: &Form) -> Result<&Settings> {
-    form.settings().ok_or_else(|| err!(InvalidArgument, "reference: the op was not formed by names"))
+/// Returns the options of a call.
+pub(super) fn settings(call: &OpCall) -> Result<&Settings> {
+    call.settings().ok_or_else(|| err!(InvalidArgument, "reference: the op was not built by name"))
 }
 
 /// Returns a numeric option, or its default.
-pub(super) fn option<T: FromStr<Err: Display>>(form: &Form, name: &str) -> Result<T> {
-    settings(form)?.number(name)
+pub(super) fn option<T: FromStr<Err: Display>>(call: &OpCall, name: &str) -> Result<T> {
+    settings(call)?.number(name)
 }
 
 /// Returns the elements of an array option, if it was given.
-pub(super) fn named<'a, T: Element>(form: &'a Form, name: &str) -> Result<Option<&'a [T]>> {
-    let Some(array) = settings(form)?.array(name) else { return Ok(None) };
+pub(super) fn named<'a, T: Element>(call: &'a OpCall, name: &str) -> Result<Option<&'a [T]>> {
+    let Some(array) = settings(call)?.array(name) else { return Ok(None) };
     let found = array.data().slice::<T>();
     found.map(Some).ok_or_else(|| err!(InvalidArgument, "reference: {name} is not of {}", T::DTYPE))
 }
 
 /// Returns the elements of an input that belong to the first `n` of the entries along its first axis.
 #[cfg(feature = "primitives")]
-pub(super) fn front_of<T: Element>(form: &Form, index: usize, n: usize) -> Result<&[T]> {
-    let (x, shape) = (input::<T>(form, index)?, form.inputs().nth(index).map(HostArray::shape));
+pub(super) fn front_of<T: Element>(call: &OpCall, index: usize, n: usize) -> Result<&[T]> {
+    let (x, shape) = (input::<T>(call, index)?, call.inputs().nth(index).map(HostArray::shape));
     let all = shape.and_then(|shape| shape.first()).copied().unwrap_or(1).max(1);
     Ok(&x[..x.len() / all * n.min(all)])
 }
 
 /// Returns how many of `n` elements there are: as many as the option `length` says, if it is given.
-pub(super) fn there(form: &Form, n: usize) -> Result<usize> {
-    Ok(named::<u32>(form, "length")?
+pub(super) fn there(call: &OpCall, n: usize) -> Result<usize> {
+    Ok(named::<u32>(call, "length")?
         .and_then(|length| length.first())
         .map_or(n, |there| n.min(*there as usize)))
 }
 
 /// Returns the operator that the option `op` names.
 #[cfg(feature = "primitives")]
-pub(super) fn operator(form: &Form) -> Result<Operator> {
-    let name = settings(form)?.choice("op")?;
+pub(super) fn operator(call: &OpCall) -> Result<Operator> {
+    let name = settings(call)?.choice("op")?;
     Operator::named(name).ok_or_else(|| err!(InvalidArgument, "reference: there is no operator {name}"))
 }
 
@@ -162,8 +162,8 @@ pub(super) fn no_twin(op: &Operator) -> Error {
 
 /// Evaluates `$body` with `$T` as the type of an input, one of those in brackets.
 macro_rules! by_input {
-    ($form:expr, $at:expr, [$($t:ty),+], $T:ident => $body:expr) => {
-        match $form.inputs().nth($at).map(|array| array.dtype()) {
+    ($call:expr, $at:expr, [$($t:ty),+], $T:ident => $body:expr) => {
+        match $call.inputs().nth($at).map(|array| array.dtype()) {
             $(Some(<$t as $crate::element::Element>::DTYPE) => {
                 type $T = $t;
                 $body
@@ -174,7 +174,7 @@ macro_rules! by_input {
 }
 pub(super) use by_input;
 
-type Judge = fn(&Form) -> Result<Vec<Wanted>>;
+type Judge = fn(&OpCall) -> Result<Vec<Wanted>>;
 
 /// Lists the judges: the file of the op and the feature of its family.
 macro_rules! judges {
@@ -218,49 +218,49 @@ judges! {
         attention attention_backward kv_append;
 }
 
-/// Returns the expected outputs of a form, in order, from the reference of its op; `None` if no reference covers all of
+/// Returns the expected outputs of a call, in order, from the reference of its op; `None` if no reference covers all of
 /// them.
 ///
 /// # Errors
 /// Those of the op for sizes and options that it does not define, those of the reference, or an input of the wrong
 /// type.
-pub fn wanted(op: &Operation, form: &Form) -> Result<Option<Vec<Wanted>>> {
+pub fn wanted(op: &Operation, call: &OpCall) -> Result<Option<Vec<Wanted>>> {
     // A reference may rely on what the op checks. What one device lacks does not matter here.
-    if let Err(e) = form.lower(&DeviceProfile::h100())
+    if let Err(e) = call.lower(&DeviceProfile::h100())
         && matches!(e.kind(), ErrorKind::InvalidArgument | ErrorKind::Shape)
     {
         return Err(e);
     }
     let file = op.name.replace('-', "_");
     let judge = JUDGES.iter().find(|(name, _)| *name == file);
-    judge.map(|(_, judge)| judge(form)).transpose()
+    judge.map(|(_, judge)| judge(call)).transpose()
 }
 
 /// Returns the shape of output `at`.
-pub(super) fn output_shape(form: &Form, at: usize) -> Vec<usize> {
-    form.outputs().nth(at).unwrap_or_default()
+pub(super) fn output_shape(call: &OpCall, at: usize) -> Vec<usize> {
+    call.outputs().nth(at).unwrap_or_default()
 }
 
 /// Returns the elements of input `at`, which is optional.
-pub(super) fn optional_input<T: Element>(form: &Form, at: usize) -> Result<Option<&[T]>> {
-    (form.inputs().count() > at).then(|| input(form, at)).transpose()
+pub(super) fn optional_input<T: Element>(call: &OpCall, at: usize) -> Result<Option<&[T]>> {
+    (call.inputs().count() > at).then(|| input(call, at)).transpose()
 }
 
 /// Returns the last extent of the first output.
-pub(super) fn row_length(form: &Form) -> usize {
-    output_shape(form, 0).last().copied().unwrap_or(0)
+pub(super) fn row_length(call: &OpCall) -> usize {
+    output_shape(call, 0).last().copied().unwrap_or(0)
 }
 
-/// Expects the outputs of a form, all of one type; extra results are dropped.
+/// Expects the outputs of a call, all of one type; extra results are dropped.
 pub(super) fn each_output<T: Element, const N: usize>(
-    form: &Form,
+    call: &OpCall,
     elements: [Vec<T>; N],
     bounds: [Vec<f64>; N],
 ) -> Result<Vec<Wanted>>
 where
     HostData: From<Vec<T>>,
 {
-    let all = form.outputs().zip(elements).zip(bounds);
+    let all = call.outputs().zip(elements).zip(bounds);
     all.map(|((shape, elements), bound)| Wanted::near(&shape, elements, bound)).collect()
 }
 

@@ -6,33 +6,33 @@ use super::{Number, fp8_code, fp8_value};
 use crate::array::HostData;
 use crate::attention::{KvAppend, KvType};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<KvAppend>(form)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<KvAppend>(call)?;
     let paged = op.over.paging.is_some();
-    let table = paged.then(|| input(form, 2)).transpose()?;
+    let table = paged.then(|| input(call, 2)).transpose()?;
     let lengths_at = 2 + usize::from(paged);
-    let lengths = input(form, lengths_at)?;
+    let lengths = input(call, lengths_at)?;
     let kv = op.over.kv.filter(|kv| kv.is_scaled());
-    let scales = kv.map(|_| input::<f32>(form, lengths_at + 3)).transpose()?;
+    let scales = kv.map(|_| input::<f32>(call, lengths_at + 3)).transpose()?;
     let (mut wanted, mut factors) = (Vec::new(), scales.unwrap_or_default().to_vec());
     let (mut of_factors, rows) = (vec![0.0; factors.len()], factors.len() / 2);
-    by_input!(form, 0, [f32, f16], T => {
+    by_input!(call, 0, [f32, f16], T => {
         for i in 0..2 {
-            let append = Append { op, new: input::<T>(form, i)?, lengths, table };
-            let (at, shape) = (lengths_at + 1 + i, output_shape(form, i));
+            let append = Append { op, new: input::<T>(call, i)?, lengths, table };
+            let (at, shape) = (lengths_at + 1 + i, output_shape(call, i));
             wanted.push(match kv {
-                None => by_input!(form, at, [f32, f16], K => append.numbers(&shape, input::<K>(form, at)?))?,
+                None => by_input!(call, at, [f32, f16], K => append.numbers(&shape, input::<K>(call, at)?))?,
                 Some(kv) => {
                     append.factors(kv, &mut factors[i * rows..][..rows], &mut of_factors[i * rows..][..rows]);
-                    by_input!(form, at, [i8, u8], K => append.codes(kv, &shape, input::<K>(form, at)?))?
+                    by_input!(call, at, [i8, u8], K => append.codes(kv, &shape, input::<K>(call, at)?))?
                 }
             });
         }
         if kv.is_some() {
-            wanted.push(Wanted::near(&output_shape(form, 2), factors, of_factors)?);
+            wanted.push(Wanted::near(&output_shape(call, 2), factors, of_factors)?);
         }
         Ok(wanted)
     })

@@ -5,15 +5,15 @@ use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_s
 use super::number::{chain, of_flushed_squares, spread, ulp};
 use crate::error::Result;
 use crate::nn::LayerNorm;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<LayerNorm>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, gamma, beta) = (input::<T>(form, 0)?, input(form, 1)?, optional_input(form, 2)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<LayerNorm>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, gamma, beta) = (input::<T>(call, 0)?, input(call, 1)?, optional_input(call, 2)?);
         let bound = layer_norm_bound(op, x, gamma, beta);
-        Ok(vec![Wanted::near(&output_shape(form, 0), layer_norm(op, x, gamma, beta), bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), layer_norm(op, x, gamma, beta), bound)?])
     })
 }
 

@@ -5,12 +5,12 @@ use super::judge::{Wanted, descriptor, each_output, input};
 use super::number::{chain, of_flushed_squares, spread, ulp};
 use crate::error::Result;
 use crate::nn::LayerNormBackward;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<LayerNormBackward>(form)?;
-    let (x, gamma, dy) = (input::<f32>(form, 0)?, input(form, 1)?, input(form, 2)?);
-    each_output(form, layer_norm_backward(op, x, gamma, dy), layer_norm_backward_bound(op, x, gamma, dy))
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<LayerNormBackward>(call)?;
+    let (x, gamma, dy) = (input::<f32>(call, 0)?, input(call, 1)?, input(call, 2)?);
+    each_output(call, layer_norm_backward(op, x, gamma, dy), layer_norm_backward_bound(op, x, gamma, dy))
 }
 
 /// Computes the gradients with respect to x, gamma and beta; a row has the length of `gamma`. Only the epsilon of the

@@ -5,14 +5,14 @@ use super::judge::{Wanted, by_input, input, output_shape, row_length};
 use super::number::{spread, ulp};
 use super::softmax::rows;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let n = row_length(form);
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), log_softmax(n, x), log_softmax_bound(n, x))?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let n = row_length(call);
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
+        Ok(vec![Wanted::near(&output_shape(call, 0), log_softmax(n, x), log_softmax_bound(n, x))?])
     })
 }
 

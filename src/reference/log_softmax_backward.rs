@@ -4,12 +4,12 @@ use super::Number;
 use super::judge::{Wanted, input, output_shape, row_length};
 use super::number::{chain, exp_ulps, spread, ulp};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (n, y, dy) = (row_length(form), input::<f32>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (n, y, dy) = (row_length(call), input::<f32>(call, 0)?, input(call, 1)?);
     let bound = log_softmax_backward_bound(n, y, dy);
-    Ok(vec![Wanted::near(&output_shape(form, 0), log_softmax_backward(n, y, dy), bound)?])
+    Ok(vec![Wanted::near(&output_shape(call, 0), log_softmax_backward(n, y, dy), bound)?])
 }
 
 /// Computes `dy - exp(y) sum(dy)` of each row of `n` elements.

@@ -7,14 +7,14 @@ use super::number::{readings, spread};
 use crate::elementwise::Activation;
 use crate::elementwise::MapFn;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let function: MapFn = settings(form)?.choice("fn")?.parse()?;
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let all = input::<T>(form, 0)?;
-        let (shape, x) = (output_shape(form, 0), &all[..there(form, all.len())?]);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let function: MapFn = settings(call)?.choice("fn")?.parse()?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let all = input::<T>(call, 0)?;
+        let (shape, x) = (output_shape(call, 0), &all[..there(call, all.len())?]);
         let (mut y, mut bound) = (map(&function, x)?, map_bound(&function, x)?);
         // In place, elements behind the length stay.
         y.extend(&all[x.len()..shape.iter().product()]);

@@ -5,15 +5,15 @@ use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use super::number::{LEAST_NORMAL, spread, ulp};
 use crate::error::Result;
 use crate::nn::MeanPool;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, lengths) = (descriptor::<MeanPool>(form)?, input(form, 1)?);
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, lengths) = (descriptor::<MeanPool>(call)?, input(call, 1)?);
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         let bound = mean_pool_bound(op, x, lengths);
-        Ok(vec![Wanted::near(&output_shape(form, 0), mean_pool(op, x, lengths), bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), mean_pool(op, x, lengths), bound)?])
     })
 }
 

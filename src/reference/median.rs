@@ -5,14 +5,14 @@ use super::filter3d::outside;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::error::Result;
 use crate::image::Median;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Median>(form)?;
-    by_input!(form, 0, [u8, f16, f32], T => {
-        let want = median(op, input::<T>(form, 0)?);
-        let shape = output_shape(form, 0);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Median>(call)?;
+    by_input!(call, 0, [u8, f16, f32], T => {
+        let want = median(op, input::<T>(call, 0)?);
+        let shape = output_shape(call, 0);
         Ok(vec![if want.iter().any(|x| x.to_f64().is_nan()) {
             // Any NaN is right.
             let bound = vec![0.0; want.len()];

@@ -5,34 +5,34 @@ use super::sort::number;
 use crate::array::HostData;
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let descending = settings(form)?.has("descending");
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let (a, b) = (input::<T>(form, 0)?, input::<T>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let descending = settings(call)?.has("descending");
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let (a, b) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
         let is_sorted = |x: &[T]| x.is_sorted_by_key(|x| number(*x, descending));
         let places = merge_positions(a, b, descending);
         let sorted = is_sorted(a) && is_sorted(b);
-        let mut all = vec![moved(form, 0, [a, b], &places, sorted)?];
-        if form.inputs().count() > 2 {
-            let values = [input::<u32>(form, 2)?, input::<u32>(form, 3)?];
-            all.push(moved(form, 1, values, &places, sorted)?);
+        let mut all = vec![moved(call, 0, [a, b], &places, sorted)?];
+        if call.inputs().count() > 2 {
+            let values = [input::<u32>(call, 2)?, input::<u32>(call, 3)?];
+            all.push(moved(call, 1, values, &places, sorted)?);
         }
         Ok(all)
     })
 }
 
 /// Expects the elements of two arrays at these places of both. Nothing is promised of unsorted inputs.
-fn moved<T: Element>(form: &Form, at: usize, x: [&[T]; 2], places: &[usize], sorted: bool) -> Result<Wanted>
+fn moved<T: Element>(call: &OpCall, at: usize, x: [&[T]; 2], places: &[usize], sorted: bool) -> Result<Wanted>
 where
     HostData: From<Vec<T>>,
 {
     let x = x.concat();
     let elements = places.iter().map(|&i| x[i]).collect();
     match sorted {
-        true => Wanted::exact(&output_shape(form, at), elements),
-        false => Wanted::near(&output_shape(form, at), elements, vec![f64::INFINITY; places.len()]),
+        true => Wanted::exact(&output_shape(call, at), elements),
+        false => Wanted::near(&output_shape(call, at), elements, vec![f64::INFINITY; places.len()]),
     }
 }
 

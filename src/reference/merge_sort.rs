@@ -4,19 +4,19 @@ use super::judge::{Wanted, by_input, descriptor, input, settings};
 use super::sort_positions;
 use crate::error::{Result, err};
 use crate::primitives::MergeSort;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    if descriptor::<MergeSort>(form)?.is_custom() {
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    if descriptor::<MergeSort>(call)?.is_custom() {
         return Err(err!(Unsupported, "reference: there is none for a comparison in WGSL"));
     }
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let keys = input::<T>(form, 0)?;
-        let places = sort_positions(keys, settings(form)?.has("descending"), 0..32);
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let keys = input::<T>(call, 0)?;
+        let places = sort_positions(keys, settings(call)?.has("descending"), 0..32);
         let sorted: Vec<T> = places.iter().map(|&i| keys[i]).collect();
         let mut all = vec![Wanted::exact(&[sorted.len()], sorted)?];
-        if form.inputs().count() > 1 {
-            let values = input::<u32>(form, 1)?;
+        if call.inputs().count() > 1 {
+            let values = input::<u32>(call, 1)?;
             all.push(Wanted::exact(&[values.len()], places.iter().map(|&i| values[i]).collect())?);
         }
         Ok(all)

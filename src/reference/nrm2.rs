@@ -4,12 +4,12 @@ use super::Number;
 use super::judge::{Wanted, by_input, input};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         Ok(vec![Wanted::rounded(T::DTYPE, &[], &[nrm2(x)], &[nrm2_bound(x)])?])
     })
 }

@@ -3,12 +3,12 @@
 use super::judge::{Wanted, by_input, input, option, settings};
 use super::{Number, sort_positions};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (rank, largest) = (option::<usize>(form, "n")?, settings(form)?.has("largest"));
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let found = nth_element(input::<T>(form, 0)?, rank, largest);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (rank, largest) = (option::<usize>(call, "n")?, settings(call)?.has("largest"));
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let found = nth_element(input::<T>(call, 0)?, rank, largest);
         Ok(vec![Wanted::exact(&[], found.into_iter().collect::<Vec<T>>())?])
     })
 }

@@ -3,14 +3,14 @@
 use super::judge::{Wanted, by_input, input, there};
 use super::select;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        let there = there(form, x.len())?;
-        let (all, _) = partition(&x[..there], &input::<u32>(form, 1)?[..there]);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let there = there(call, x.len())?;
+        let (all, _) = partition(&x[..there], &input::<u32>(call, 1)?[..there]);
         Ok(vec![Wanted::exact(&[there], all)?])
     })
 }

@@ -3,13 +3,13 @@
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::dense::PermuteAxes;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (shape, axes) = descriptor::<PermuteAxes>(form)?.parts();
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&output_shape(form, 0), permute_axes(shape, axes, input::<T>(form, 0)?))?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (shape, axes) = descriptor::<PermuteAxes>(call)?.parts();
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(call, 0), permute_axes(shape, axes, input::<T>(call, 0)?))?])
     })
 }
 

@@ -6,15 +6,15 @@ use super::judge::{Wanted, by_input, descriptor, input, named, output_shape};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::{Pool2d, PoolKind, Windows};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Pool2d>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, bias) = (input::<T>(form, 0)?, named(form, "bias")?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Pool2d>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, bias) = (input::<T>(call, 0)?, named(call, "bias")?);
         let bound = pool_bound(op, x, bias)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), pool(op, x, bias)?, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), pool(op, x, bias)?, bound)?])
     })
 }
 

@@ -6,15 +6,15 @@ use super::number::{spread, ulp};
 use super::pool::{each_window, largest, lost};
 use crate::error::Result;
 use crate::nn::{Pool2dBackward, PoolKind};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Pool2dBackward>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Pool2dBackward>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(call, 0)?, input(call, 1)?);
         let bound = pool_backward_bound(op, x, dy)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), pool_backward(op, x, dy)?, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), pool_backward(op, x, dy)?, bound)?])
     })
 }
 

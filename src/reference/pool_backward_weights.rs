@@ -6,15 +6,15 @@ use super::number::{LEAST_NORMAL, spread, ulp};
 use super::pool::each_window;
 use crate::error::Result;
 use crate::nn::Pool2dBackwardWeights;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Pool2dBackwardWeights>(form)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let (x, dy) = (input::<T>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Pool2dBackwardWeights>(call)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let (x, dy) = (input::<T>(call, 0)?, input(call, 1)?);
         let bound = pool_backward_weights_bound(op, x, dy)?;
-        Ok(vec![Wanted::near(&output_shape(form, 0), pool_backward_weights(op, x, dy)?, bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), pool_backward_weights(op, x, dy)?, bound)?])
     })
 }
 

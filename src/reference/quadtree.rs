@@ -2,15 +2,15 @@
 
 use super::judge::{Wanted, input, option, settings};
 use crate::error::{Error, Result};
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let settings = settings(form)?;
-    let points: Vec<[f32; 2]> = input::<f32>(form, 0)?.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let settings = settings(call)?;
+    let points: Vec<[f32; 2]> = input::<f32>(call, 0)?.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
     let given = settings.has("square").then(|| settings.numbers("square", "X,Y,SIDE")).transpose()?;
     let square = given.map_or_else(|| quadtree_square(&points), |[x, y, side]| ([x, y], side));
     let limit = settings.maybe("limit")?.unwrap_or(usize::MAX);
-    let (nodes, order) = quadtree(&points, square, option(form, "capacity")?, option(form, "depth")?, limit);
+    let (nodes, order) = quadtree(&points, square, option(call, "capacity")?, option(call, "depth")?, limit);
     let order = settings.has("order").then(|| Wanted::exact(&[points.len()], order));
     let nodes = Wanted::exact(&[nodes.len(), 6], nodes.concat())?;
     std::iter::once(Ok(nodes)).chain(order).collect::<Result<_, Error>>()

@@ -4,37 +4,37 @@ use super::judge::{Wanted, by_input, descriptor, input, named, output_shape, set
 use super::{Number, fp8_code};
 use crate::array::HostData;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::quantize::{Code, Quantize};
 use half::f16;
 
 /// The relative error of a device's quotient: 3 ULP, and the rounding of the reference.
 const QUOTIENT: f64 = 4e-7;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    match settings(form)?.choice("kind")? {
-        <u8 as Code>::NAME => judge_as::<u8>(form),
-        _ => judge_as::<i8>(form),
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    match settings(call)?.choice("kind")? {
+        <u8 as Code>::NAME => judge_as::<u8>(call),
+        _ => judge_as::<i8>(call),
     }
 }
 
-fn judge_as<Q: Code + Number>(form: &Form) -> Result<Vec<Wanted>>
+fn judge_as<Q: Code + Number>(call: &OpCall) -> Result<Vec<Wanted>>
 where
     HostData: From<Vec<Q>>,
 {
-    let (op, given) = (descriptor::<Quantize<Q>>(form)?, named::<f32>(form, "scale")?);
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+    let (op, given) = (descriptor::<Quantize<Q>>(call)?, named::<f32>(call, "scale")?);
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         let scales = given.map_or_else(|| quantize(op, x).1, <[f32]>::to_vec);
         // A computed scale is a quotient too.
         let off = if given.is_some() { QUOTIENT } else { 2.0 * QUOTIENT };
         let span = op.span().max(1);
         let codes = x.iter().enumerate().map(|(i, x)| near_code::<Q>(x.to_f64(), scales[i / span], off));
         let (codes, bound) = codes.unzip();
-        let mut all = vec![Wanted::near(&output_shape(form, 0), codes, bound)?];
+        let mut all = vec![Wanted::near(&output_shape(call, 0), codes, bound)?];
         if given.is_none() {
             let bound = scales.iter().map(|scale| QUOTIENT * f64::from(*scale)).collect();
-            all.push(Wanted::near::<f32>(&output_shape(form, 1), scales, bound)?);
+            all.push(Wanted::near::<f32>(&output_shape(call, 1), scales, bound)?);
         }
         Ok(all)
     })

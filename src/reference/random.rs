@@ -4,11 +4,11 @@ use super::judge::{Wanted, descriptor, output_shape};
 use crate::element::DType;
 use crate::error::Result;
 use crate::primitives::{Distribution, Random, poisson_table};
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (shape, op) = (output_shape(form, 0), descriptor::<Random>(form)?);
-    Ok(vec![match form.dtype() {
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (shape, op) = (output_shape(call, 0), descriptor::<Random>(call)?);
+    Ok(vec![match call.dtype() {
         DType::F32 => {
             let (numbers, bound) = random_floats(op);
             // Without a bound every bit is known.

@@ -6,17 +6,17 @@ use super::states::{StatePrefixes, numbers_of, state_prefixes};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, shape) = (operator(form)?, output_shape(form, 0));
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, shape) = (operator(call)?, output_shape(call, 0));
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let x = input::<T>(call, 0)?;
         let (inputs, outputs) = numbers_of(&op, T::DTYPE);
         let rows = shape.iter().product::<usize>() / outputs;
         let all = x.len().checked_div(rows * inputs).unwrap_or(0);
-        let n = there(form, all)?;
+        let n = there(call, all)?;
         if n == 0 && all > 0 && !op.has_identity() {
             let any = [0.0, f64::INFINITY].map(|x| vec![x; rows * outputs]);
             return Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &shape, &any[0], &any[1])?]);

@@ -6,12 +6,12 @@ use super::{Number, segmented_reduce, segmented_reduce_bound};
 use crate::element::Element;
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = operator(form)?;
-    by_input!(form, 0, [f32, i32, u32], K => by_input!(form, 1, [f32, i32, u32], T => {
-        let (keys, values) = (input::<K>(form, 0)?, input::<T>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = operator(call)?;
+    by_input!(call, 0, [f32, i32, u32], K => by_input!(call, 1, [f32, i32, u32], T => {
+        let (keys, values) = (input::<K>(call, 0)?, input::<T>(call, 1)?);
         let (firsts, want) = reduce_by_key(&op, keys, values).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_by_key_bound(&op, keys, values);
         let runs = [firsts.len()];

@@ -7,15 +7,15 @@ use super::{Number, scan, segmented_scan, segmented_scan_bound};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, offsets) = (operator(form)?, input::<u32>(form, 1)?);
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, offsets) = (operator(call)?, input::<u32>(call, 1)?);
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
         let want = reduce_offsets(&op, x, offsets).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_offsets_bound(&op, x, offsets);
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     })
 }
 
@@ -29,8 +29,8 @@ fn last(offsets: &[u32], prefixes: &[f64], empty: &[f64]) -> Vec<f64> {
     offsets.windows(2).flat_map(of).copied().collect()
 }
 
-/// Combines the elements of each segment; an empty one gives the identity. Floats are in `f64` and not rounded, integers
-/// exactly and wrapped to 32 bits. Where offsets decrease, a segment begins at the last offset before its end.
+/// Combines the elements of each segment; an empty one gives the identity. Floats combine in `f64` and are not rounded;
+/// integers combine exactly and wrap to 32 bits. Where offsets decrease, a segment begins at the last offset before its end.
 /// `None` as for [`scan`].
 pub fn reduce_offsets<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
     let n = input.len() / numbers_of(op, DType::F32).0;

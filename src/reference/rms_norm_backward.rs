@@ -6,12 +6,12 @@ use super::layer_norm_backward::differentiate;
 use super::number::spread;
 use crate::error::Result;
 use crate::nn::RmsNormBackward;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<RmsNormBackward>(form)?;
-    let (x, gamma, dy) = (input::<f32>(form, 0)?, input(form, 1)?, input(form, 2)?);
-    each_output(form, rms_norm_backward(op, x, gamma, dy), rms_norm_backward_bound(op, x, gamma, dy))
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<RmsNormBackward>(call)?;
+    let (x, gamma, dy) = (input::<f32>(call, 0)?, input(call, 1)?, input(call, 2)?);
+    each_output(call, rms_norm_backward(op, x, gamma, dy), rms_norm_backward_bound(op, x, gamma, dy))
 }
 
 /// Computes the gradients with respect to x and gamma; a row has the length of `gamma`. Only the epsilon of the

@@ -5,16 +5,16 @@ use super::judge::{Wanted, by_input, descriptor, input, optional_input, output_s
 use super::number::spread;
 use crate::error::Result;
 use crate::nn::Rope;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, tables) = (descriptor::<Rope>(form)?, (input(form, 1)?, input(form, 2)?));
-    let positions = optional_input(form, 3)?;
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, tables) = (descriptor::<Rope>(call)?, (input(call, 1)?, input(call, 2)?));
+    let positions = optional_input(call, 3)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         let bound = rope_bound(op, x, tables, positions);
-        Ok(vec![Wanted::near(&output_shape(form, 0), rope(op, x, tables, positions), bound)?])
+        Ok(vec![Wanted::near(&output_shape(call, 0), rope(op, x, tables, positions), bound)?])
     })
 }
 

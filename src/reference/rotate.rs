@@ -3,13 +3,13 @@
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::error::Result;
 use crate::primitives::Rotate;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (_, by) = descriptor::<Rotate>(form)?.places();
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&output_shape(form, 0), rotate(by as i64, input::<T>(form, 0)?))?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (_, by) = descriptor::<Rotate>(call)?.places();
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(call, 0), rotate(by as i64, input::<T>(call, 0)?))?])
     })
 }
 

@@ -2,13 +2,13 @@
 
 use super::judge::{Wanted, by_input, input, there};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        let (values, counts) = run_length(&x[..there(form, x.len())?]);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let (values, counts) = run_length(&x[..there(call, x.len())?]);
         let runs = [counts.len()];
         Ok(vec![Wanted::exact(&runs, values)?, Wanted::exact(&runs, counts)?])
     })

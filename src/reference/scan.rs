@@ -6,12 +6,12 @@ use super::states::{numbers_of, scan_states};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, shape) = (operator(form)?, output_shape(form, 0));
-    let [exclusive, reverse] = [settings(form)?.has("exclusive"), settings(form)?.has("reverse")];
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, shape) = (operator(call)?, output_shape(call, 0));
+    let [exclusive, reverse] = [settings(call)?.has("exclusive"), settings(call)?.has("reverse")];
     let outputs = numbers_of(&op, DType::F32).1;
     let (rows, n) = match shape[..] {
         [rows, n, _] => (rows, n),
@@ -19,8 +19,8 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         [rows, n] => (rows, n),
         _ => (1, shape.iter().product()),
     };
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = front_of::<T>(form, 0, shape.first().copied().unwrap_or(0))?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = front_of::<T>(call, 0, shape.first().copied().unwrap_or(0))?;
         let want = scan(&op, rows, n, exclusive, reverse, x).ok_or_else(|| no_twin(&op))?;
         let bound = scan_bound(&op, rows, n, exclusive, reverse, x);
         Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])

@@ -6,17 +6,17 @@ use super::{Number, segmented_scan, segmented_scan_bound};
 use crate::element::Element;
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
-    by_input!(form, 0, [f32, i32, u32], K => by_input!(form, 1, [f32, f16, i32, u32], T => {
-        let n = output_shape(form, 0).first().copied().unwrap_or(0);
-        let (keys, x) = (front_of::<K>(form, 0, n)?, front_of::<T>(form, 1, n)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));
+    by_input!(call, 0, [f32, i32, u32], K => by_input!(call, 1, [f32, f16, i32, u32], T => {
+        let n = output_shape(call, 0).first().copied().unwrap_or(0);
+        let (keys, x) = (front_of::<K>(call, 0, n)?, front_of::<T>(call, 1, n)?);
         let want = scan_by_key(&op, exclusive, keys, x).ok_or_else(|| no_twin(&op))?;
         let bound = scan_by_key_bound(&op, exclusive, keys, x);
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     }))
 }
 

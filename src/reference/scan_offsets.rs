@@ -5,16 +5,16 @@ use super::{Number, segmented_scan, segmented_scan_bound};
 use crate::element::Element;
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
-    let shape = output_shape(form, 0);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));
+    let shape = output_shape(call, 0);
     let n = shape.first().copied().unwrap_or(0);
-    let heads = heads_at(n, input::<u32>(form, 1)?);
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
+    let heads = heads_at(n, input::<u32>(call, 1)?);
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
         let want = segmented_scan(&op, exclusive, x, &heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_scan_bound(&op, exclusive, x, &heads);
         Ok(vec![Wanted::rounded(T::DTYPE, &shape, &want, &bound)?])

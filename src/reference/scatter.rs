@@ -4,22 +4,22 @@ use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape};
 use crate::error::{Result, err};
 use crate::primitives::{Scatter, ScatterOp};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, distinct) = descriptor::<Scatter>(form)?.rule();
-    let (shape, indices) = (output_shape(form, 0), input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, distinct) = descriptor::<Scatter>(call)?.rule();
+    let (shape, indices) = (output_shape(call, 0), input(call, 1)?);
     let (rows, n) = (shape[0], shape[1..].iter().product());
     let mut seen: Vec<_> = indices.iter().filter(|i| (**i as usize) < rows).collect();
     seen.sort_unstable();
     if distinct && seen.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(err!(InvalidArgument, "reference: indices repeat that were promised to be distinct"));
     }
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let (x, into) = (input::<T>(form, 0)?, input::<T>(form, 2)?);
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let (x, into) = (input::<T>(call, 0)?, input::<T>(call, 2)?);
         let result = scatter(op, n, x, indices, into);
-        Ok(vec![match op == ScatterOp::Add && form.dtype().is_float() {
+        Ok(vec![match op == ScatterOp::Add && call.dtype().is_float() {
             true => Wanted::near(&shape, result, scatter_bound(n, x, indices, into))?,
             false => Wanted::exact(&shape, result)?,
         }])

@@ -7,13 +7,13 @@ use super::{Number, scan, scan_bound};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use std::ops::Range;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, heads) = (operator(form)?, input::<u32>(form, 1)?);
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let values = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, heads) = (operator(call)?, input::<u32>(call, 1)?);
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let values = input::<T>(call, 0)?;
         let want = segmented_reduce(&op, values, heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_reduce_bound(&op, values, heads);
         Ok(vec![Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])

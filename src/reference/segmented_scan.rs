@@ -6,19 +6,19 @@ use super::{Number, scan, scan_bound};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 use std::ops::Range;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, exclusive) = (operator(form)?, settings(form)?.has("exclusive"));
-    let n = output_shape(form, 0).first().copied().unwrap_or(0);
-    let heads = front_of::<u32>(form, 1, n)?;
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = front_of::<T>(form, 0, n)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, exclusive) = (operator(call)?, settings(call)?.has("exclusive"));
+    let n = output_shape(call, 0).first().copied().unwrap_or(0);
+    let heads = front_of::<u32>(call, 1, n)?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = front_of::<T>(call, 0, n)?;
         let want = segmented_scan(&op, exclusive, x, heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_scan_bound(&op, exclusive, x, heads);
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     })
 }
 

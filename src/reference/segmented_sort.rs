@@ -4,15 +4,15 @@ use super::judge::{Wanted, by_input, input, optional_input, output_shape, settin
 use super::sort_positions;
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (shape, offsets) = (output_shape(form, 0), input::<u32>(form, 1)?);
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let keys = input::<T>(form, 0)?;
-        let places = segmented_sort_positions(keys, offsets, settings(form)?.has("descending"));
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (shape, offsets) = (output_shape(call, 0), input::<u32>(call, 1)?);
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let keys = input::<T>(call, 0)?;
+        let places = segmented_sort_positions(keys, offsets, settings(call)?.has("descending"));
         let mut all = vec![Wanted::exact(&shape, places.iter().map(|&i| keys[i]).collect::<Vec<T>>())?];
-        if let Some(values) = optional_input::<u32>(form, 2)? {
+        if let Some(values) = optional_input::<u32>(call, 2)? {
             all.push(Wanted::exact(&shape, places.iter().map(|&i| values[i]).collect::<Vec<u32>>())?);
         }
         Ok(all)

@@ -2,14 +2,14 @@
 
 use super::judge::{Wanted, by_input, input, there};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let flags = input::<u32>(form, 1)?;
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        let kept = select(&x[..there(form, x.len())?], flags);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let flags = input::<u32>(call, 1)?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let kept = select(&x[..there(call, x.len())?], flags);
         Ok(vec![Wanted::exact(&[kept.len()], kept)?])
     })
 }

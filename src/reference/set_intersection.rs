@@ -4,12 +4,12 @@ use super::Number;
 use super::judge::{Wanted, by_input, input};
 use super::lower_bound::{bisect, order};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let shared = set_intersection(input::<T>(form, 0)?, input::<T>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let shared = set_intersection(input::<T>(call, 0)?, input::<T>(call, 1)?);
         Ok(vec![Wanted::exact(&[shared.len()], shared)?])
     })
 }

@@ -4,11 +4,11 @@ use super::judge::{Wanted, by_input, input};
 use super::lower_bound::order;
 use super::{Number, set_difference};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let (a, b) = (input::<T>(form, 0)?, input::<T>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let (a, b) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
         let all = set_union(a, b);
         let is_sorted = |x: &[T]| x.is_sorted_by(|x, y| order(*x, *y).is_le());
         Ok(vec![if is_sorted(a) && is_sorted(b) {

@@ -5,19 +5,19 @@ use super::judge::{Wanted, descriptor, each_output, input, named};
 use super::number::{spread, ulp};
 use crate::error::Result;
 use crate::nn::Sgd;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (parameters, gradients) = (input::<f32>(form, 0)?, input(form, 1)?);
-    let rate = named::<f32>(form, "device-rate")?;
-    let op = &rate.into_iter().flatten().fold(descriptor::<Sgd>(form)?.clone(), |op, rate| op.at_rate(*rate));
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (parameters, gradients) = (input::<f32>(call, 0)?, input(call, 1)?);
+    let rate = named::<f32>(call, "device-rate")?;
+    let op = &rate.into_iter().flatten().fold(descriptor::<Sgd>(call)?.clone(), |op, rate| op.at_rate(*rate));
     let still = vec![0.0; parameters.len()];
-    // Without a velocity the form has one output.
-    let moves = form.outputs().count() > 1;
-    let velocity = if moves { input(form, 2)? } else { &still };
+    // Without a velocity the call has one output.
+    let moves = call.outputs().count() > 1;
+    let velocity = if moves { input(call, 2)? } else { &still };
     // Without a velocity the second result is dropped.
     each_output(
-        form,
+        call,
         sgd(op, parameters, gradients, velocity),
         sgd_bound(op, parameters, gradients, velocity),
     )

@@ -5,13 +5,13 @@ use super::{random_words, sort_positions};
 use crate::element::Element;
 use crate::error::Result;
 use crate::primitives::Shuffle;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, shape) = (descriptor::<Shuffle>(form)?, output_shape(form, 0));
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&shape, shuffle(op, input::<T>(form, 0)?))?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, shape) = (descriptor::<Shuffle>(call)?, output_shape(call, 0));
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&shape, shuffle(op, input::<T>(call, 0)?))?])
     })
 }
 

@@ -7,19 +7,19 @@ use crate::element::DType;
 use crate::element::Element;
 use crate::error::Result;
 use crate::image::{Gradient, Sobel};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Sobel>(form)?;
-    by_input!(form, 0, [u8, f16, f32], T => {
-        let x = input::<T>(form, 0)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Sobel>(call)?;
+    by_input!(call, 0, [u8, f16, f32], T => {
+        let x = input::<T>(call, 0)?;
         let (mut want, mut bound) = (sobel(op, x), sobel_bound(op, x));
         if T::DTYPE == DType::U8 {
             want.iter_mut().for_each(|g| *g = g.abs().round().min(255.0));
             bound.fill(0.0);
         }
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(form, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
     })
 }
 

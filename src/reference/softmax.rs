@@ -4,14 +4,14 @@ use super::Number;
 use super::judge::{Wanted, by_input, input, output_shape};
 use super::number::{chain, exp_ulps, spread, ulp};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let shape = output_shape(form, 0);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let shape = output_shape(call, 0);
     let n = shape.last().copied().unwrap_or(0);
-    by_input!(form, 0, [f32, f16], T => {
-        let x = input::<T>(form, 0)?;
+    by_input!(call, 0, [f32, f16], T => {
+        let x = input::<T>(call, 0)?;
         Ok(vec![Wanted::near(&shape, softmax(n, x), softmax_bound(n, x))?])
     })
 }

@@ -4,26 +4,26 @@ use super::judge::{Wanted, by_input, input, settings, there};
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use std::ops::Range;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (settings, bits) = (settings(form)?, bits_asked(form)?);
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let keys = input::<T>(form, 0)?;
-        let there = there(form, keys.len())?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (settings, bits) = (settings(call)?, bits_asked(call)?);
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let keys = input::<T>(call, 0)?;
+        let there = there(call, keys.len())?;
         let places = sort_positions(&keys[..there], settings.has("descending"), bits);
-        let mut all = vec![moved(form, keys, &places)?];
-        if form.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
-            all.push(moved(form, input::<u32>(form, 1)?, &places)?);
+        let mut all = vec![moved(call, keys, &places)?];
+        if call.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
+            all.push(moved(call, input::<u32>(call, 1)?, &places)?);
         }
         Ok(all)
     })
 }
 
 /// Returns the bits that the option `bits` names, or all.
-pub(super) fn bits_asked(form: &Form) -> Result<Range<u32>> {
-    let settings = settings(form)?;
+pub(super) fn bits_asked(call: &OpCall) -> Result<Range<u32>> {
+    let settings = settings(call)?;
     let [begin, end] = if settings.has("bits") { settings.numbers("bits", "BEGIN,END")? } else { [0, 32] };
     if begin > end || end > 32 {
         return Err(err!(InvalidArgument, "reference sort: bits {begin} to {end} are outside the keys"));
@@ -32,11 +32,11 @@ pub(super) fn bits_asked(form: &Form) -> Result<Range<u32>> {
 }
 
 /// Returns the wanted contents of an operand whose first elements come from `places`. In place, the others stay.
-fn moved<T: Element>(form: &Form, x: &[T], places: &[usize]) -> Result<Wanted>
+fn moved<T: Element>(call: &OpCall, x: &[T], places: &[usize]) -> Result<Wanted>
 where
     HostData: From<Vec<T>>,
 {
-    let behind = if settings(form)?.has("in-place") { &x[places.len()..] } else { &[] };
+    let behind = if settings(call)?.has("in-place") { &x[places.len()..] } else { &[] };
     let all: Vec<T> = places.iter().map(|&i| x[i]).chain(behind.iter().copied()).collect();
     Wanted::exact(&[all.len()], all)
 }

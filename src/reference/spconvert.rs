@@ -4,13 +4,13 @@ use super::judge::{Wanted, descriptor, input, output_shape};
 use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::sparse::{Coo, Csc, Csr, Ell, Format, HostMatrix, Hybrid, Jds, List, Sell};
 use crate::sparse::{MatrixLayout, SparseMatrix, Spconvert, Target};
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let Spconvert { from, to, window, .. } = descriptor::<Spconvert>(form)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let Spconvert { from, to, window, .. } = descriptor::<Spconvert>(call)?;
     let target = match to.format {
         Format::Coo { .. } => Target::Coo,
         Format::Csr => Target::Csr,
@@ -20,9 +20,9 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         Format::Jds => Target::Jds,
         Format::Sell { slice, .. } => Target::Sell { slice, window: *window },
     };
-    let converted = spconvert(&matrix(form, from)?.0, target)?;
+    let converted = spconvert(&matrix(call, from)?.0, target)?;
     let of = |(at, list): (usize, &List<'_>)| {
-        let shape = output_shape(form, at);
+        let shape = output_shape(call, at);
         match list {
             List::Indices(list) => Wanted::exact(&shape, list.to_vec()),
             List::Values(list) if to.values == DType::F16 => {
@@ -34,12 +34,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     converted.lists().iter().enumerate().map(of).collect()
 }
 
-/// Returns the matrix whose arrays are the first inputs of a form, and their number.
-pub(super) fn matrix(form: &Form, layout: &MatrixLayout) -> Result<(HostMatrix, usize)> {
+/// Returns the matrix whose arrays are the first inputs of a call, and their number.
+pub(super) fn matrix(call: &OpCall, layout: &MatrixLayout) -> Result<(HostMatrix, usize)> {
     let MatrixLayout { rows, cols, .. } = *layout;
-    let indices = |at| input::<u32>(form, at).map(<[u32]>::to_vec);
+    let indices = |at| input::<u32>(call, at).map(<[u32]>::to_vec);
     let values = |at| {
-        let list = form.inputs().nth(at).map(HostArray::data);
+        let list = call.inputs().nth(at).map(HostArray::data);
         let list = list.ok_or_else(|| {
             err!(InvalidArgument, "reference of spconvert: the values of the matrix are missing")
         })?;

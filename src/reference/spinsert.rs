@@ -2,14 +2,14 @@
 
 use super::judge::{Wanted, descriptor, input, output_shape};
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::sparse::{Coo, Ell, Format, HostMatrix, PADDING, Spinsert};
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let Spinsert { matrix, .. } = descriptor::<Spinsert>(form)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let Spinsert { matrix, .. } = descriptor::<Spinsert>(call)?;
     let (rows, cols) = (matrix.rows, matrix.cols);
     let (indices, values) =
-        (|at| input::<u32>(form, at).map(<[u32]>::to_vec), |at| input::<f32>(form, at).map(<[f32]>::to_vec));
+        (|at| input::<u32>(call, at).map(<[u32]>::to_vec), |at| input::<f32>(call, at).map(<[f32]>::to_vec));
     let coo = |at| {
         Ok(Coo { rows, cols, row_idxs: indices(at)?, col_idxs: indices(at + 1)?, values: values(at + 2)? })
     };
@@ -26,7 +26,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
             (HostMatrix::Coo(old), coo(3)?)
         }
     };
-    let shape = |at| output_shape(form, at);
+    let shape = |at| output_shape(call, at);
     Ok(match spinsert(&old, &new)? {
         (HostMatrix::Ell(ell), missing) => vec![
             Wanted::exact(&shape(0), ell.col_idxs)?,

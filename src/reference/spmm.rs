@@ -5,19 +5,19 @@ use super::spconvert::matrix;
 use super::spmv::scalars;
 use super::{spmv, spmv_bound};
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::sparse::{Csr, Spmm};
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Spmm>(form)?;
-    let a = matrix(form, &op.matrix)?.0;
-    let last = form.inputs().count().saturating_sub(1);
-    let (alpha, beta) = scalars(form, op.scalars, op.alpha, op.beta)?;
-    let b = input(form, last.saturating_sub(1 + usize::from(op.scalars)))?;
-    let (a, c) = (a.to_csr()?, input(form, last)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Spmm>(call)?;
+    let a = matrix(call, &op.matrix)?.0;
+    let last = call.inputs().count().saturating_sub(1);
+    let (alpha, beta) = scalars(call, op.scalars, op.alpha, op.beta)?;
+    let b = input(call, last.saturating_sub(1 + usize::from(op.scalars)))?;
+    let (a, c) = (a.to_csr()?, input(call, last)?);
     let want = spmm(alpha, &a, b, op.n, beta, c)?;
     let bound = spmm_bound(alpha, &a, b, op.n, beta, c)?;
-    Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
+    Ok(vec![unrounded(&output_shape(call, 0), &want, &bound)?])
 }
 
 /// Computes `alpha A B + beta C`, not rounded; B and C have `n` columns.

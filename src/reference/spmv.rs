@@ -3,27 +3,27 @@
 use super::judge::{Wanted, descriptor, input, output_shape, unrounded};
 use super::spconvert::matrix;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use crate::sparse::{Csr, Spmv};
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Spmv>(form)?;
-    let a = matrix(form, &op.matrix)?.0;
-    let last = form.inputs().count().saturating_sub(1);
-    let (alpha, beta) = scalars(form, op.scalars, op.alpha, op.beta)?;
-    let x = input(form, last.saturating_sub(1 + usize::from(op.scalars)))?;
-    let (a, y) = (a.to_csr()?, input(form, last)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Spmv>(call)?;
+    let a = matrix(call, &op.matrix)?.0;
+    let last = call.inputs().count().saturating_sub(1);
+    let (alpha, beta) = scalars(call, op.scalars, op.alpha, op.beta)?;
+    let x = input(call, last.saturating_sub(1 + usize::from(op.scalars)))?;
+    let (a, y) = (a.to_csr()?, input(call, last)?);
     let want = spmv(alpha, &a, x, beta, y)?;
     let bound = spmv_bound(alpha, &a, x, beta, y)?;
-    Ok(vec![unrounded(&output_shape(form, 0), &want, &bound)?])
+    Ok(vec![unrounded(&output_shape(call, 0), &want, &bound)?])
 }
 
 /// Returns alpha and beta: those of the operand before the last if it is there.
-pub(super) fn scalars(form: &Form, given: bool, alpha: f32, beta: f32) -> Result<(f32, f32)> {
+pub(super) fn scalars(call: &OpCall, given: bool, alpha: f32, beta: f32) -> Result<(f32, f32)> {
     if !given {
         return Ok((alpha, beta));
     }
-    match input(form, form.inputs().count().saturating_sub(2))? {
+    match input(call, call.inputs().count().saturating_sub(2))? {
         &[alpha, beta] => Ok((alpha, beta)),
         other => Err(err!(Shape, "reference: {} scalars; there are two, alpha and beta", other.len())),
     }

@@ -4,13 +4,13 @@ use super::Number;
 use super::judge::{Wanted, each_output, input};
 use super::number::{spread, ulp};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (x, target) = (input::<f32>(form, 0)?, input(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (x, target) = (input::<f32>(call, 0)?, input(call, 1)?);
     let (mean, gradient) = squared_error(x, target);
     let (of_mean, of_gradient) = squared_error_bound(x, target);
-    each_output(form, [vec![mean], gradient], [vec![of_mean], of_gradient])
+    each_output(call, [vec![mean], gradient], [vec![of_mean], of_gradient])
 }
 
 /// Computes the mean of `(x - target)^2`, and its gradient with respect to x.

@@ -5,12 +5,12 @@ use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Symm};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, a, b) = (descriptor::<Symm>(form)?, input::<f32>(form, 0)?, input::<f32>(form, 1)?);
-    let shape = output_shape(form, 0);
-    let c = optional_input::<f32>(form, 2)?.map_or(vec![0.0; shape.iter().product()], <[f32]>::to_vec);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, a, b) = (descriptor::<Symm>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);
+    let shape = output_shape(call, 0);
+    let c = optional_input::<f32>(call, 2)?.map_or(vec![0.0; shape.iter().product()], <[f32]>::to_vec);
     let (want, bound) = (symm(op, a, b, &c)?, symm_bound(op, a, b, &c)?);
     Ok(vec![Wanted::rounded(DType::F32, &shape, &want, &bound)?])
 }

@@ -5,12 +5,12 @@ use super::{gemm, gemm_bound};
 use crate::dense::{Gemm, Syrk};
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, a, c) = (descriptor::<Syrk>(form)?, input::<f32>(form, 0)?, input::<f32>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, a, c) = (descriptor::<Syrk>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);
     let (want, bound) = (syrk(op, a, c)?, syrk_bound(op, a, c)?);
-    Ok(vec![Wanted::rounded(DType::F32, &output_shape(form, 0), &want, &bound)?])
+    Ok(vec![Wanted::rounded(DType::F32, &output_shape(call, 0), &want, &bound)?])
 }
 
 /// Takes the elements of the triangle from the product, and others from `rest`.

@@ -4,13 +4,13 @@ use super::judge::{Wanted, by_input, input, option, output_shape, settings};
 use super::top_k;
 use crate::element::Element;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (k, smallest) = (option(form, "k")?, settings(form)?.has("smallest"));
-    let (shape, n) = (output_shape(form, 0), form.inputs().next().map_or(1, |x| x.shape()[1]));
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let (values, indices) = top_k_rows(input::<T>(form, 0)?, n, k, smallest);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
+    let (shape, n) = (output_shape(call, 0), call.inputs().next().map_or(1, |x| x.shape()[1]));
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let (values, indices) = top_k_rows(input::<T>(call, 0)?, n, k, smallest);
         Ok(vec![Wanted::exact(&shape, values)?, Wanted::exact(&shape, indices)?])
     })
 }

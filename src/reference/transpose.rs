@@ -3,17 +3,17 @@
 use super::judge::{Wanted, by_input, input, output_shape};
 use crate::element::Element;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let shape = output_shape(form, 0);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let shape = output_shape(call, 0);
     let [.., n, m] = shape[..] else {
         return Err(err!(Shape, "reference transpose: the output needs at least two axes"));
     };
     let batch = shape[..shape.len() - 2].iter().product();
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        Ok(vec![Wanted::exact(&shape, transpose(batch, m, n, input::<T>(form, 0)?))?])
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&shape, transpose(batch, m, n, input::<T>(call, 0)?))?])
     })
 }
 

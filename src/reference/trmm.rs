@@ -4,12 +4,12 @@ use super::judge::{Wanted, descriptor, input, output_shape};
 use crate::dense::Trmm;
 use crate::element::DType;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let (op, a, b) = (descriptor::<Trmm>(form)?, input::<f32>(form, 0)?, input::<f32>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, a, b) = (descriptor::<Trmm>(call)?, input::<f32>(call, 0)?, input::<f32>(call, 1)?);
     let (want, bound) = (trmm(op, a, b), trmm_bound(op, a, b));
-    Ok(vec![Wanted::rounded(DType::F32, &output_shape(form, 0), &want, &bound)?])
+    Ok(vec![Wanted::rounded(DType::F32, &output_shape(call, 0), &want, &bound)?])
 }
 
 /// Makes each element of C, row by row without gaps, from the products of its sum.

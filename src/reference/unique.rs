@@ -2,13 +2,13 @@
 
 use super::judge::{Wanted, by_input, input, there};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        let firsts = unique(&x[..there(form, x.len())?]);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let firsts = unique(&x[..there(call, x.len())?]);
         Ok(vec![Wanted::exact(&[firsts.len()], firsts)?])
     })
 }

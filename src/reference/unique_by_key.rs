@@ -2,12 +2,12 @@
 
 use super::judge::{Wanted, by_input, input};
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], K => by_input!(form, 1, [f32, i32, u32], V => {
-        let (keys, values) = unique_by_key(input::<K>(form, 0)?, input::<V>(form, 1)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], K => by_input!(call, 1, [f32, i32, u32], V => {
+        let (keys, values) = unique_by_key(input::<K>(call, 0)?, input::<V>(call, 1)?);
         Ok(vec![Wanted::exact(&[keys.len()], keys)?, Wanted::exact(&[values.len()], values)?])
     }))
 }

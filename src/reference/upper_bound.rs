@@ -4,14 +4,14 @@ use super::Number;
 use super::judge::{Wanted, by_input, input, output_shape};
 use super::lower_bound::bisect;
 use crate::error::Result;
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 use std::cmp::Ordering;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let places = upper_bound(input::<T>(form, 0)?, input::<T>(form, 1)?);
-        Ok(vec![Wanted::exact(&output_shape(form, 0), places)?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let places = upper_bound(input::<T>(call, 0)?, input::<T>(call, 1)?);
+        Ok(vec![Wanted::exact(&output_shape(call, 0), places)?])
     })
 }
 

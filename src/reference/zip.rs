@@ -5,15 +5,15 @@ use super::judge::{Wanted, by_input, input, output_shape, settings, there};
 use super::number::{readings, rounding, spread, ulp};
 use crate::elementwise::ZipFn;
 use crate::error::{Result, err};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
-    let function: ZipFn = settings(form)?.choice("fn")?.parse()?;
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let n = there(form, input::<T>(form, 0)?.len())?;
-        let (x, y) = (&input::<T>(form, 0)?[..n], &input::<T>(form, 1)?[..n]);
-        Ok(vec![Wanted::near(&output_shape(form, 0), zip(&function, x, y)?, zip_bound(&function, x, y)?)?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let function: ZipFn = settings(call)?.choice("fn")?.parse()?;
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let n = there(call, input::<T>(call, 0)?.len())?;
+        let (x, y) = (&input::<T>(call, 0)?[..n], &input::<T>(call, 1)?[..n]);
+        Ok(vec![Wanted::near(&output_shape(call, 0), zip(&function, x, y)?, zip_bound(&function, x, y)?)?])
     })
 }
 

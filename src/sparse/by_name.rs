@@ -1,11 +1,11 @@
-//! Sparse matrices for ops formed by names: lists as arrays, and a description of them.
+//! Sparse matrices for ops built by name: lists as arrays, and a description of them.
 
 use super::{HostMatrix, List, MatrixLayout, Preconditioner, SparseMatrix, Statistics, Target};
 use crate::array::HostArray;
 use crate::error::{Result, copied};
 use crate::program::{DeviceProfile, Setting, Settings};
 
-/// The facts about a sparse matrix, besides its arrays, from which an op is formed by names.
+/// The facts about a sparse matrix, besides its arrays, from which an op is built by name.
 #[derive(Debug, Clone)]
 pub struct Described {
     /// How the matrix is stored.

@@ -19,7 +19,7 @@ use super::{Described, Format, MatrixLayout, THROUGH, order_by_row};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Form, Op, Operand, Operation, Program, Role, Variant, choose,
+    Access, Asked, DeviceProfile, Op, OpCall, Operand, Operation, Program, Role, Variant, choose,
 };
 use crate::shape::index_u32;
 use steps::{Compressed, ConvertSteps};
@@ -307,12 +307,12 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (lists, Described { layout, to, .. }) = asked.sparse::<Described>()?;
     let to = to.unwrap_or(*layout);
     let results = to.operands(asked.name())?.into_iter().map(|list| Role::Result(vec![list.len]));
     let operands = lists.into_iter().map(Role::Given).chain(results).collect();
-    Ok(Form::new::<f32>(Spconvert::new(*layout, to).variant(asked.variant()), operands))
+    Ok(OpCall::new::<f32>(Spconvert::new(*layout, to).variant(asked.variant()), operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -7,8 +7,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::primitives::clear_words;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation, Program,
-    Role, Setting, Variant, choose, kernel_params,
+    Access, Asked, Binding, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
+    Program, Role, Setting, Variant, choose, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -175,7 +175,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (mut lists, Described { layout, .. }) = asked.sparse::<Described>()?;
     let rows = asked.any_indices("row_idxs", &[40], layout.rows)?;
     let n = rows.len();
@@ -188,7 +188,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let new = [rows, cols, values].map(Role::Given);
     let operands = lists.into_iter().map(Role::Updated).chain(new).chain([Role::Result(vec![1])]).collect();
-    Ok(Form::new::<f32>(op, operands))
+    Ok(OpCall::new::<f32>(op, operands))
 }
 
 /// Returns a list with `more` zeros behind it.

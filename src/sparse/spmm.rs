@@ -10,7 +10,7 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Decision, DeviceProfile, Form, Input, Op, Operand, Operation, Program, Role,
+    Access, Asked, Decision, DeviceProfile, Input, Op, OpCall, Operand, Operation, Program, Role,
 };
 use crate::program::{Setting, Variant, choose};
 use crate::shape::elements;
@@ -244,7 +244,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (lists, Described { layout, .. }) = asked.sparse::<Described>()?;
     asked.set("rows", &[layout.rows]);
     let (b, [_, n]) = asked.free_of("b", [layout.cols, 32], DType::F32)?;
@@ -265,7 +265,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let others = [b].into_iter().chain(scalars).map(Role::Given).chain([Role::Updated(c)]);
     let operands = lists.into_iter().map(Role::Given).chain(order).chain(others).collect();
-    Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
+    Ok(OpCall::new::<f32>(op.variant(asked.variant()), operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

@@ -15,8 +15,8 @@ use crate::array::HostArray;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Bits, Decision, DeviceProfile, Form, Grid, Input, Kernel, Op, Operand, Operation,
-    Program, Role, Setting, Variant, choose_with, deterministic, kernel_params,
+    Access, Asked, Binding, Bits, Decision, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand,
+    Operation, Program, Role, Setting, Variant, choose_with, deterministic, kernel_params,
 };
 use crate::shader::Spec;
 
@@ -439,7 +439,7 @@ pub(super) const INFO: Operation = Operation {
     ..Operation::UNDECLARED
 };
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (lists, Described { layout, statistics, .. }) = asked.sparse::<Described>()?;
     asked.set("rows", &[layout.rows]);
     let x = asked.of("x", &[layout.cols], DType::F32)?;
@@ -464,7 +464,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let others = [x].into_iter().chain(scalars).map(Role::Given).chain([Role::Updated(y)]);
     let operands = lists.into_iter().map(Role::Given).chain(order).chain(others).collect();
-    Ok(Form::new::<f32>(op.variant(asked.variant()), operands))
+    Ok(OpCall::new::<f32>(op.variant(asked.variant()), operands))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

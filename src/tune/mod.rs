@@ -57,7 +57,7 @@ pub use measure::{Candidate, Outcome, Stopped, TuningOptions, TuningReport, tune
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::program::{self, Form, Op, Program};
+use crate::program::{self, Op, OpCall, Program};
 
 impl Gpu {
     /// Lowers an op as [`plan`](crate::Plannable::plan) does: by the op's policy or as tuned, without variants denied
@@ -81,11 +81,11 @@ impl Gpu {
         lower_on(self, &|profile| program::lower(op, profile))
     }
 
-    /// As [`lower`](Self::lower), for an op that was formed by names.
+    /// As [`lower`](Self::lower), for an op that was built by name.
     ///
     /// # Errors
     /// Those of the op's `lower`.
-    pub fn lower_form(&self, form: &Form) -> Result<Program> {
-        lower_on(self, &|profile| form.lower(profile))
+    pub fn lower_call(&self, call: &OpCall) -> Result<Program> {
+        lower_on(self, &|profile| call.lower(profile))
     }
 }

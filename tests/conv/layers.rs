@@ -4,10 +4,10 @@ use crate::support::Device;
 use tilework::prelude::*;
 
 /// One layer: shape, filters, kernel, and other options.
-type Form = ([usize; 4], usize, [usize; 2], fn(Conv2d) -> Conv2d);
+type LayerCase = ([usize; 4], usize, [usize; 2], fn(Conv2d) -> Conv2d);
 
 /// Sizes around tiles and vectors, strides, dilations, groups, one-sided padding.
-const FORMS: &[Form] = &[
+const LAYERS: &[LayerCase] = &[
     ([2, 3, 8, 8], 5, [3, 3], |op| op.pad([1, 1])),
     ([1, 4, 9, 7], 17, [3, 3], |op| op),
     ([3, 16, 6, 8], 16, [3, 3], |op| op.pad([1, 1])),
@@ -24,7 +24,7 @@ const FORMS: &[Form] = &[
 ];
 
 /// More channels and outputs than a tile, for the first device.
-const LARGE: &[Form] = &[
+const LARGE: &[LayerCase] = &[
     ([1, 12, 20, 20], 40, [3, 3], |op| op.pad([1, 1])),
     ([3, 9, 13, 14], 33, [3, 3], |op| op.pad([1, 1])),
     ([2, 5, 21, 17], 18, [7, 7], |op| op.pad([3, 3])),
@@ -33,8 +33,8 @@ const LARGE: &[Form] = &[
 /// The layers, each with the seed of its data; every second one except on the first device.
 pub(crate) fn layers(device: &Device) -> impl Iterator<Item = (u64, Conv2d)> {
     let (large, step) = if device.main { (LARGE, 1) } else { (&[][..], 2) };
-    let make = |&(shape, filters, kernel, form): &Form| form(Conv2d::new(shape, filters, kernel));
-    (1..).zip(FORMS.iter().chain(large).map(make)).filter(move |(number, _)| number % step == 0)
+    let make = |&(shape, filters, kernel, form): &LayerCase| form(Conv2d::new(shape, filters, kernel));
+    (1..).zip(LAYERS.iter().chain(large).map(make)).filter(move |(number, _)| number % step == 0)
 }
 
 /// Elements of x, weights and output.
@@ -44,5 +44,5 @@ pub(crate) fn lengths(op: &Conv2d, shape: [usize; 4]) -> [usize; 3] {
 
 /// The shape of x of layer `i`.
 pub(crate) fn shape(number: u64) -> [usize; 4] {
-    FORMS.iter().chain(LARGE).nth(number as usize - 1).unwrap().0
+    LAYERS.iter().chain(LARGE).nth(number as usize - 1).unwrap().0
 }

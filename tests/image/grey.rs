@@ -64,7 +64,7 @@ fn the_reference_rejects_images_that_grey_rejects() {
     let op = tilework::operations().find(|op| op.name == "grey").unwrap();
     let settings = Settings::new(op);
     let image = HostArray::new(&[4, 4, 1], vec![7u8; 16]).unwrap();
-    let form = op.form(Ask::new(&settings).input(image)).unwrap();
-    let e = tilework::reference::wanted(op, &form).unwrap_err();
+    let call = op.build(Ask::new(&settings).input(image)).unwrap();
+    let e = tilework::reference::wanted(op, &call).unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Shape | ErrorKind::InvalidArgument), "{e}");
 }

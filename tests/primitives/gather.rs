@@ -100,7 +100,7 @@ fn checks_by_name_are_errors() {
             let indices = HostArray::new(&[3], vec![0, 1, last]).unwrap();
             let into = (name == "scatter").then(|| x.clone());
             let ask = Ask::new(&settings).input(x).input(indices).inputs(into);
-            let ready = gpu.ready(op.form(ask).unwrap()).unwrap();
+            let ready = gpu.ready(op.build(ask).unwrap()).unwrap();
             let mut rec = gpu.recorder();
             ready.record(&mut rec).unwrap();
             rec.submit().unwrap();

@@ -27,7 +27,7 @@ pub(super) fn gemm(draw: &mut Draw) -> Case {
     where
         Gemm: Op<T>,
     {
-        let op = Form::draw(draw, Gemm::variants());
+        let op = ProductCase::draw(draw, Gemm::variants());
         let (gemm, bias_len, a, b, c) = op.operands::<T, T>(draw);
         let bias = (bias_len > 0).then(|| draw.special::<T>(bias_len));
         let want = reference::gemm(&gemm, &a, &b, bias.as_deref(), &c).unwrap();
@@ -42,7 +42,7 @@ pub(super) fn gemm(draw: &mut Draw) -> Case {
         case.updated(&c, want, bound).on_matrices(rounded)
     }
     fn widened<T: Sample>(draw: &mut Draw) -> Case {
-        let op = Form { bias: false, ..Form::draw(draw, Gemm::variants()) };
+        let op = ProductCase { bias: false, ..ProductCase::draw(draw, Gemm::variants()) };
         let (gemm, _, a, b, c) = op.operands::<f16, f32>(draw);
         let want = reference::gemm(&gemm, &a, &b, None, &c).unwrap();
         let bound = reference::gemm_bound(&gemm, &a, &b, None, &c).unwrap();
@@ -72,7 +72,7 @@ fn on_matrices<T: Sample + Into<f64>>(gemm: &Gemm, a: &[T], b: &[T], bound: &[f6
 }
 
 /// A product of matrices.
-struct Form {
+struct ProductCase {
     trans_a: bool,
     trans_b: bool,
     bias: bool,
@@ -81,7 +81,7 @@ struct Form {
     variant: &'static str,
 }
 
-impl Form {
+impl ProductCase {
     fn draw(draw: &mut Draw, variants: &'static [tilework::program::Variant]) -> Self {
         let trues = [false, true];
         Self {
@@ -131,7 +131,7 @@ pub(super) fn gemm_batched(draw: &mut Draw) -> Case {
     where
         GemmBatched: Op<T>,
     {
-        let mut form = Form::draw(draw, GemmBatched::variants());
+        let mut form = ProductCase::draw(draw, GemmBatched::variants());
         // Elements of f32 would be rounded; `gemm` covers that.
         if T::DTYPE == DType::F32 && form.variant == "coop" {
             form.variant = "auto";

@@ -4,7 +4,7 @@ use crate::support::far;
 use half::f16;
 use std::fmt::Debug;
 use tilework::gpu::{Executable, RawSlice};
-use tilework::program::{Determinism, DeviceProfile, Form, Op, Program, Resource, Role};
+use tilework::program::{Determinism, DeviceProfile, Op, OpCall, Program, Resource, Role};
 use tilework::reference::{Number, Wanted};
 use tilework::{Buffer, DType, Element, ErrorKind, Gpu, Plannable, Slice};
 
@@ -118,14 +118,14 @@ impl Case {
         }
     }
 
-    /// An op formed by name, with these expected outputs.
-    pub(super) fn formed(what: String, form: Form, wanted: Vec<Wanted>) -> Self {
+    /// An op built by name, with these expected outputs.
+    pub(super) fn built(what: String, call: OpCall, wanted: Vec<Wanted>) -> Self {
         let profile = DeviceProfile::h100();
         let lengths: Vec<_> =
-            form.lower(&profile).map_or(Vec::new(), |p| p.operands.iter().map(|o| o.len).collect());
+            call.lower(&profile).map_or(Vec::new(), |p| p.operands.iter().map(|o| o.len).collect());
         let (mut wanted, mut operands) = (wanted.into_iter(), Vec::new());
         let mut count = 0;
-        for (i, role) in form.operands.iter().enumerate() {
+        for (i, role) in call.operands.iter().enumerate() {
             operands.push(match role {
                 Role::Given(array) => Operand::of(array.dtype(), array.data().bytes().to_vec(), Want::Same),
                 // Tests of the ops compare it.
@@ -168,8 +168,8 @@ impl Case {
             });
         }
         let plan = move |gpu: &Gpu, open: bool| match open {
-            true => gpu.prepare(opened(form.lower(gpu.profile())?)),
-            false => gpu.plan_form(&form),
+            true => gpu.prepare(opened(call.lower(gpu.profile())?)),
+            false => gpu.plan_call(&call),
         };
         Self { what, plan: Box::new(plan), operands }
     }

@@ -1,10 +1,10 @@
-//! Cases formed by name: options, shapes and contents as the declaration allows, compared with the op's reference.
+//! Cases built by name: options, shapes and contents as the declaration allows, compared with the op's reference.
 
 use super::draw::Draw;
 use super::guarded::Case;
 use crate::support::Sample;
 use half::f16;
-use tilework::program::{Ask, DeviceProfile, Domain, Form, Operation, Settings, Supply, Takes};
+use tilework::program::{Ask, DeviceProfile, Domain, OpCall, Operation, Settings, Supply, Takes};
 use tilework::{DType, HostArray, HostData, reference};
 
 /// How often a drawn request may be rejected before the op's example takes its place.
@@ -163,7 +163,7 @@ fn shape(draw: &mut Draw, op: &'static Operation) -> Vec<usize> {
 }
 
 /// The request as a case, if the op and its reference accept it.
-fn form(
+fn built(
     draw: &mut Draw,
     settings: &Settings,
     (shape, dtype): (&[usize], DType),
@@ -172,10 +172,10 @@ fn form(
     let op = settings.op();
     let (operator, more) = (settings.word("op").unwrap_or_default().to_owned(), draw.option(&[false, true]));
     let mut inputs = Inputs { draw, op, operator, first: Some(shape.to_vec()), dtype, more };
-    let form: Form = op.form(Ask::new(settings).variant(variant).supplied_by(&mut inputs)).ok()?;
-    form.lower(&DeviceProfile::h100()).ok()?;
-    let wanted = reference::wanted(op, &form).ok()??;
-    Some(Case::formed(format!("{dtype} {shape:?} by {variant}, {settings:?}"), form, wanted))
+    let call: OpCall = op.build(Ask::new(settings).variant(variant).supplied_by(&mut inputs)).ok()?;
+    call.lower(&DeviceProfile::h100()).ok()?;
+    let wanted = reference::wanted(op, &call).ok()??;
+    Some(Case::built(format!("{dtype} {shape:?} by {variant}, {settings:?}"), call, wanted))
 }
 
 /// A case of the op, or its example if nothing that was drawn is accepted.
@@ -185,7 +185,7 @@ pub(super) fn case(draw: &mut Draw, op: &'static Operation) -> Case {
     let first = shape(draw, op);
     for attempt in 0..TRIES {
         let again = if attempt < TRIES / 4 { first.clone() } else { shape(draw, op) };
-        let drawn = settings(draw, op).and_then(|s| form(draw, &s, (&again, dtype), variant));
+        let drawn = settings(draw, op).and_then(|s| built(draw, &s, (&again, dtype), variant));
         if let Some(case) = drawn {
             return case;
         }
@@ -195,6 +195,6 @@ pub(super) fn case(draw: &mut Draw, op: &'static Operation) -> Case {
         plain.text(name, *value).unwrap();
     }
     let example = (op.example.shape, op.types[0]);
-    let named = form(draw, &plain, example, variant).or_else(|| form(draw, &plain, example, "auto"));
+    let named = built(draw, &plain, example, variant).or_else(|| built(draw, &plain, example, "auto"));
     named.expect("an example is a case")
 }

@@ -73,16 +73,21 @@ pub(crate) fn without_matrices(text: &str, side: u32) -> String {
             out += &line;
             out.push('\n');
             if line.starts_with("fn ") && line.contains("@builtin(local_invocation_index) local: u32) {") {
-                out += &format!("    lane_id = local % {}u;\n", side * side / 8);
+                let lanes = side * side / 8;
+                out += &format!("    lane_id = local % {lanes}u;\n    side = {side}u + local / 65536u;\n");
             }
         }
     }
     assert!(!out.contains("coop_mat") && !out.contains("coopLoad"), "{out}");
+    // Mesa compiles in time that grows with the square of the loads and stores in the text, so each function has few of
+    // them, in loops whose ends no compiler knows: it would repeat the body.
     out += "
 struct Factor { at: u32, pitch: u32, rows: bool, array: u32 }
 struct Sums { x: vec4<f32>, y: vec4<f32> }
 var<private> lane_id: u32;
+var<private> side: u32;
 fn plus(x: Sums, y: Sums) -> Sums { return Sums(x.x + y.x, x.y + y.y); }
+fn one_of(sums: Sums, i: u32) -> f32 { return select(sums.x, sums.y, i >= 4u)[i % 4u]; }
 ";
     out += &format!("const MATRIX_SIDE = {side}u;\nconst FACTOR_UNIT = {unit}u;\n");
     out += "fn element(f: Factor, r: u32, q: u32) -> f32 {
@@ -100,10 +105,13 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
     let r = lane_id * 8u / MATRIX_SIDE;
     let q = lane_id * 8u % MATRIX_SIDE;
     var sums = c;
-    for (var i = 0u; i < MATRIX_SIDE; i++) {
-        let x = element(a, r, i);
-        sums.x += x * vec4(element(b, i, q), element(b, i, q + 1u), element(b, i, q + 2u), element(b, i, q + 3u));
-        sums.y += x * vec4(element(b, i, q + 4u), element(b, i, q + 5u), element(b, i, q + 6u), element(b, i, q + 7u));
+    for (var j = 0u; j < side - MATRIX_SIDE + 8u; j++) {
+        var sum = one_of(c, j);
+        for (var i = 0u; i < side; i++) {
+            sum += element(a, r, i) * element(b, i, q + j);
+        }
+        sums.x = select(sums.x, vec4(sum), vec4(j) == vec4(0u, 1u, 2u, 3u));
+        sums.y = select(sums.y, vec4(sum), vec4(j) == vec4(4u, 5u, 6u, 7u));
     }
     return sums;
 }
@@ -123,11 +131,11 @@ fn multiply_add(a: Factor, b: Factor, c: Sums) -> Sums {
                 &format!("    let at = {};\n    return Sums({array}[at], {array}[at + 1u]);\n}}\n", place(4));
             continue;
         }
-        out += &format!("    let at = {};\n", place(1));
-        for e in 0..8 {
-            let value = format!("sums.{}.{}", ["x", "y"][e / 4], ["x", "y", "z", "w"][e % 4]);
-            out += &format!("    {array}[at + {e}u] = {value};\n");
-        }
+        out += &format!(
+            "    let at = {};\n    for (var i = 0u; i < side - MATRIX_SIDE + 8u; i++) {{
+        {array}[at + i] = one_of(sums, i);\n    }}\n",
+            place(1)
+        );
         out += "}\n";
     }
     out

@@ -5,7 +5,7 @@ use crate::array::{HostArray, shape_text};
 use crate::dense::{Activation, Gemm, GemmBatched, Precision};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::program::{Asked, Form, Input, Op, Role, Setting, by_type};
+use crate::program::{Asked, Input, Op, OpCall, Role, Setting, by_type};
 use half::f16;
 
 pub(in super::super) const INPUTS: &[Input] = &[
@@ -137,12 +137,12 @@ impl AskedArrays {
         Ok((product, Self { a, b, scalars, bias, c }))
     }
 
-    fn form<T: Element>(self, op: impl Op<T> + 'static) -> Form {
+    fn call<T: Element>(self, op: impl Op<T> + 'static) -> OpCall {
         let mut operands = vec![Role::Given(self.a), Role::Given(self.b)];
         operands.extend(self.scalars.map(Role::Given));
         operands.extend(self.bias.map(Role::Given));
         operands.push(self.c);
-        Form::new::<T>(op, operands)
+        OpCall::new::<T>(op, operands)
     }
 }
 
@@ -164,7 +164,7 @@ fn asked_bias(asked: &mut Asked<'_>, m: usize, n: usize, dtype: DType) -> Result
     Ok((of_columns.or(of_rows), row_bias))
 }
 
-pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
+pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (mut product, arrays) = AskedArrays::of::<2>(asked)?;
     let settings = asked.settings();
     product.precision = Precision::asked(settings)?;
@@ -176,13 +176,13 @@ pub(in super::super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     product.thread = settings.given_numbers(&THREAD_TILE)?;
     product.slices = settings.maybe("slices")?;
     product.deterministic = settings.has("deterministic");
-    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(Gemm { product })))
+    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.call::<T>(Gemm { product })))
 }
 
-pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<Form> {
+pub(in super::super) fn make_batched(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (mut product, arrays) = AskedArrays::of::<3>(asked)?;
     product.precision = Precision::asked(asked.settings())?;
     product.thread = asked.settings().given_numbers(&THREAD_TILE)?;
     product.products = asked.settings().maybe("products")?;
-    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.form::<T>(GemmBatched { product })))
+    by_type!(asked, arrays.a.dtype(), [f32, f16], T => Ok(arrays.call::<T>(GemmBatched { product })))
 }

@@ -5,7 +5,7 @@ use crate::dense::Activation;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::When;
-use crate::program::{Asked, DeviceProfile, Form, Input, Op, Operation, Program, Role, Setting};
+use crate::program::{Asked, DeviceProfile, Input, Op, OpCall, Operation, Program, Role, Setting};
 use half::f16;
 
 pub(in super::super) const INFO: Operation = Operation {
@@ -32,7 +32,7 @@ pub(in super::super) const INFO: Operation = Operation {
 const TILE: Setting = Setting::text("tile", "M,N,K", "");
 const THREAD_TILE: Setting = Setting::text("thread-tile", "ROWS,COLUMNS", "");
 
-fn make(asked: &mut Asked<'_>) -> Result<Form> {
+fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (a, [m, k]) = asked.array("a")?;
     asked.check("a", &a, &[m, k], DType::I8)?;
@@ -62,7 +62,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
     let scaled = op.scaled;
     let given = [Some(a), Some(b), a_scale, b_scale, bias].into_iter().flatten().map(Role::Given);
     let operands = given.chain([Role::Result(vec![m, n])]).collect();
-    Ok(if scaled { Form::new::<f32>(op, operands) } else { Form::new::<i32>(op, operands) })
+    Ok(if scaled { OpCall::new::<f32>(op, operands) } else { OpCall::new::<i32>(op, operands) })
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {

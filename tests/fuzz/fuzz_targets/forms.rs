@@ -1,4 +1,4 @@
-//! Ops of the catalogue formed by name, with odd shapes, types and options: for a fuzzer and for a seeded test.
+//! Ops of the catalogue built by name, with odd shapes, types and options: for a fuzzer and for a seeded test.
 
 use tilework::program::{Ask, DeviceProfile, Operation, Program, Settings, Supply, Takes};
 use tilework::sparse::{Described, Format, MatrixLayout};
@@ -183,5 +183,5 @@ pub(crate) fn lowered(
     if op.matrix {
         ask = ask.matrix(Vec::new(), &described);
     }
-    op.form(ask)?.lower(profile)
+    op.build(ask)?.lower(profile)
 }

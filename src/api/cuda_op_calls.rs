@@ -1,12 +1,12 @@
 //! Ops on CUDA whose types are known only at run time.
 
-use super::forms::results;
+use super::op_calls::results;
 use crate::array::{HostArray, HostData, with_data};
 use crate::cuda::{CudaBuffer, CudaExecutable, CudaGpu, CudaStream, RawCudaSlice};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::plan::Report;
-use crate::program::{Form, Operand, Role};
+use crate::program::{OpCall, Operand, Role};
 use half::f16;
 
 /// A CUDA buffer of any element type that files have.
@@ -29,31 +29,31 @@ where
 }
 
 /// A planned op with its operands on a CUDA device: see [`CudaGpu::ready`].
-pub struct CudaFormed {
+pub struct CudaReadyCall {
     executable: CudaExecutable,
     buffers: Vec<Box<dyn AnyCudaBuffer>>,
     roles: Vec<Role>,
 }
 
-impl std::fmt::Debug for CudaFormed {
+impl std::fmt::Debug for CudaReadyCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CudaFormed").field("executable", &self.executable).finish_non_exhaustive()
+        f.debug_struct("CudaReadyCall").field("executable", &self.executable).finish_non_exhaustive()
     }
 }
 
 impl CudaGpu {
-    /// Plans a [`Form`] and uploads its inputs: as [`Gpu::ready`](crate::Gpu::ready).
+    /// Plans an [`OpCall`] and uploads its inputs: as [`Gpu::ready`](crate::Gpu::ready).
     ///
     /// # Errors
-    /// Those of [`plan_form`](Self::plan_form) and [`upload`](Self::upload).
-    pub fn ready(&self, form: Form) -> Result<CudaFormed> {
-        let executable = self.plan_form(&form)?;
-        let operands = form.operands.iter().zip(&executable.program().operands);
+    /// Those of [`plan_call`](Self::plan_call) and [`upload`](Self::upload).
+    pub fn ready(&self, call: OpCall) -> Result<CudaReadyCall> {
+        let executable = self.plan_call(&call)?;
+        let operands = call.operands.iter().zip(&executable.program().operands);
         let buffers = operands.map(|(role, operand)| match role.input() {
             Some(array) => uploaded(self, array.data()),
             None => allocated(self, operand),
         });
-        Ok(CudaFormed { buffers: buffers.collect::<Result<_>>()?, executable, roles: form.operands })
+        Ok(CudaReadyCall { buffers: buffers.collect::<Result<_>>()?, executable, roles: call.operands })
     }
 }
 
@@ -78,7 +78,7 @@ fn allocated(gpu: &CudaGpu, operand: &Operand) -> Result<Box<dyn AnyCudaBuffer>>
     })
 }
 
-impl CudaFormed {
+impl CudaReadyCall {
     /// Returns the executable.
     pub fn executable(&self) -> &CudaExecutable {
         &self.executable
@@ -98,7 +98,7 @@ impl CudaFormed {
         self.executable.run(stream, &raw)
     }
 
-    /// Waits for the device and returns the outputs, in order: as [`Formed::results`](crate::Formed::results).
+    /// Waits for the device and returns the outputs, in order: as [`ReadyCall::results`](crate::ReadyCall::results).
     ///
     /// # Errors
     /// Those of [`CudaBuffer::read`].

@@ -7,7 +7,7 @@ use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
 use crate::plan::Report;
 #[cfg(feature = "sim")]
 use crate::program::Operand;
-use crate::program::{Form, Role, front};
+use crate::program::{OpCall, Role, front};
 use half::f16;
 
 /// A device buffer of any element type that files have.
@@ -85,15 +85,15 @@ impl Gpu {
         }))
     }
 
-    /// Plans a [`Form`]: as [`plan`](crate::Plannable::plan).
+    /// Plans an [`OpCall`]: as [`plan`](crate::Plannable::plan).
     ///
     /// # Errors
     /// Those of planning the op.
-    pub fn plan_form(&self, form: &Form) -> Result<Executable> {
-        self.prepare_lowered(self.lower_form(form)?)
+    pub fn plan_call(&self, call: &OpCall) -> Result<Executable> {
+        self.prepare_lowered(self.lower_call(call)?)
     }
 
-    /// Plans a [`Form`] and uploads its inputs.
+    /// Plans an [`OpCall`] and uploads its inputs.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -105,7 +105,7 @@ impl Gpu {
     /// let mut settings = Settings::new(reduce);
     /// settings.text("op", "max")?;
     /// let x = HostArray::new(&[4], vec![3u32, 1, 4, 1])?;
-    /// let ready = gpu.ready(reduce.form(Ask::new(&settings).input(x))?)?;
+    /// let ready = gpu.ready(reduce.build(Ask::new(&settings).input(x))?)?;
     /// let mut rec = gpu.recorder();
     /// ready.record(&mut rec)?;
     /// rec.submit()?;
@@ -115,27 +115,27 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of planning the op and [`upload`](Self::upload).
-    pub fn ready(&self, form: Form) -> Result<Formed> {
-        let executable = self.plan_form(&form)?;
-        let buffers = form.operands.iter().zip(&executable.program().operands).map(|(role, operand)| {
+    pub fn ready(&self, call: OpCall) -> Result<ReadyCall> {
+        let executable = self.plan_call(&call)?;
+        let buffers = call.operands.iter().zip(&executable.program().operands).map(|(role, operand)| {
             match role.input() {
                 Some(array) => self.upload_data(array.data()),
                 None => self.alloc_data(operand.dtype, operand.len),
             }
         });
-        Ok(Formed { buffers: buffers.collect::<Result<_>>()?, executable, roles: form.operands })
+        Ok(ReadyCall { buffers: buffers.collect::<Result<_>>()?, executable, roles: call.operands })
     }
 }
 
 /// A planned op with its operands on the device: see [`Gpu::ready`].
 #[derive(Debug)]
-pub struct Formed {
+pub struct ReadyCall {
     executable: Executable,
     buffers: Vec<AnyBuffer>,
     roles: Vec<Role>,
 }
 
-impl Formed {
+impl ReadyCall {
     /// Returns the executable.
     pub fn executable(&self) -> &Executable {
         &self.executable

@@ -5,7 +5,7 @@ use crate::array::{HostArray, HostData};
 use crate::attention::Paging;
 use crate::element::{DType, fp8_code};
 use crate::error::{Result, err, filled, with_room};
-use crate::program::{Asked, Form, Input, Role, Setting, by_type};
+use crate::program::{Asked, Input, OpCall, Role, Setting, by_type};
 use half::f16;
 
 pub(super) const ATTENTION_INPUTS: &[Input] = &[
@@ -84,7 +84,7 @@ fn tiled(mut op: Attention, asked: &Asked<'_>) -> Result<Attention> {
     Ok(op)
 }
 
-pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
+pub(super) fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (q, [b, h, t, d]) = asked.array("q")?;
     let dtype = q.dtype();
@@ -172,10 +172,10 @@ pub(super) fn make(asked: &mut Asked<'_>) -> Result<Form> {
     if op.scores.is_some() {
         operands.push(Role::Result(vec![b, h, t, s]));
     }
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
-pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
+pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (q, [b, h, t, d]) = asked.array("q")?;
     asked.check_type(&q)?;
@@ -197,10 +197,10 @@ pub(super) fn make_backward(asked: &mut Asked<'_>) -> Result<Form> {
     }
     let results = [[b, h, t, d], [b, g, s, d], [b, g, s, e]].map(|shape| Role::Result(shape.into()));
     let operands = [q, k, v, dy].map(Role::Given).into_iter().chain(results).collect();
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
-pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
+pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let (new_k, [b, g, n, d]) = asked.array("new_k")?;
     let dtype = new_k.dtype();
@@ -234,7 +234,7 @@ pub(super) fn make_append(asked: &mut Asked<'_>) -> Result<Form> {
         asked.check("scales", scales, &[2, rows], DType::F32)?;
         operands.push(Role::Updated(scales.clone()));
     }
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 /// Tokens that a generated cache holds besides the new ones.

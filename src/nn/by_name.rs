@@ -7,7 +7,7 @@ use super::windows::Windows;
 use crate::array::{HostArray, shape_text};
 use crate::element::DType;
 use crate::error::{Result, err};
-use crate::program::{Asked, Form, Op, Role, Setting, by_type};
+use crate::program::{Asked, Op, OpCall, Role, Setting, by_type};
 use half::f16;
 
 /// The element types of most ops here.
@@ -39,17 +39,21 @@ fn rows(asked: &mut Asked<'_>, mut rows: Rows) -> Result<(Rows, HostArray)> {
 }
 
 /// Forms an op whose only input is rows.
-pub(super) fn of_rows<O>(asked: &mut Asked<'_>, base: Rows, op: impl FnOnce(Rows) -> O) -> Result<Form>
+pub(super) fn of_rows<O>(asked: &mut Asked<'_>, base: Rows, op: impl FnOnce(Rows) -> O) -> Result<OpCall>
 where
     O: Op<f32> + Op<f16> + 'static,
 {
     let (rows, x) = rows(asked, base)?;
     let output = Role::Result(x.shape().to_vec());
-    by_type!(asked, x.dtype(), [f32, f16], T => Ok(Form::new::<T>(op(rows), vec![Role::Given(x), output])))
+    by_type!(asked, x.dtype(), [f32, f16], T => Ok(OpCall::new::<T>(op(rows), vec![Role::Given(x), output])))
 }
 
 /// Forms a norm; `op` takes its rows and whether `beta` is given.
-pub(super) fn of_norm<O>(asked: &mut Asked<'_>, base: Rows, op: impl FnOnce(Rows, bool) -> O) -> Result<Form>
+pub(super) fn of_norm<O>(
+    asked: &mut Asked<'_>,
+    base: Rows,
+    op: impl FnOnce(Rows, bool) -> O,
+) -> Result<OpCall>
 where
     O: Op<f32> + Op<f16> + 'static,
 {
@@ -62,7 +66,7 @@ where
         operands.push(Role::Given(asked.like("beta", &[rows.n])?));
     }
     operands.push(output);
-    by_type!(asked, dtype, [f32, f16], T => Ok(Form::new::<T>(op(rows, beta), operands)))
+    by_type!(asked, dtype, [f32, f16], T => Ok(OpCall::new::<T>(op(rows, beta), operands)))
 }
 
 /// Forms a gradient of an op on rows.
@@ -70,7 +74,7 @@ pub(super) fn of_rows_backward<O>(
     asked: &mut Asked<'_>,
     mut base: RowsBackward,
     op: impl FnOnce(RowsBackward) -> O,
-) -> Result<Form>
+) -> Result<OpCall>
 where
     O: Op<f32> + 'static,
 {
@@ -92,7 +96,7 @@ where
     }
     operands.push(Role::Given(asked.like("dy", &shape)?));
     operands.extend(results.into_iter().map(Role::Result));
-    Ok(Form::new::<f32>(op(base), operands))
+    Ok(OpCall::new::<f32>(op(base), operands))
 }
 
 /// Reads the kind of pooling, and its windows over planes of `shape`.

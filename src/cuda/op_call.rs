@@ -12,20 +12,20 @@ use crate::elementwise::Zip;
 use crate::error::{Result, err};
 #[cfg(feature = "primitives")]
 use crate::primitives::{Max, Min, Prod, Scan, Sum};
-use crate::program::Form;
+use crate::program::OpCall;
 use half::f16;
 
-/// Lowers the form if its op is `D` and its element type `T`.
+/// Lowers the call if its op is `D` and its element type `T`.
 fn lowered<T: Element, D: CudaOp<T> + 'static>(
-    form: &Form,
+    call: &OpCall,
     profile: &CudaProfile,
 ) -> Option<Result<CudaProgram>> {
-    let op = form.descriptor::<D>().filter(|_| form.dtype() == T::DTYPE)?;
+    let op = call.descriptor::<D>().filter(|_| call.dtype() == T::DTYPE)?;
     Some(op.lower(profile))
 }
 
 /// A function for each op and element type.
-type LowerForm = fn(&Form, &CudaProfile) -> Option<Result<CudaProgram>>;
+type LowerForm = fn(&OpCall, &CudaProfile) -> Option<Result<CudaProgram>>;
 
 macro_rules! all {
     ($(#[$on:meta] $op:ty: $($t:ty),+;)+) => { &[$($(#[$on] lowered::<$t, $op>),+),+] };
@@ -52,7 +52,7 @@ const ALL: &[LowerForm] = all! {
     Scan<Max>: f32, i32, u32;
 };
 
-impl Form {
+impl OpCall {
     /// Lowers the op for CUDA, as [`CudaOp::lower`].
     ///
     /// # Errors
@@ -71,11 +71,11 @@ impl Form {
 }
 
 impl CudaGpu {
-    /// Plans an op that was formed by name, as [`plan`](crate::Plannable::plan).
+    /// Plans an op that was built by name, as [`plan`](crate::Plannable::plan).
     ///
     /// # Errors
-    /// As [`Form::lower_on_cuda`]; compilation errors.
-    pub fn plan_form(&self, form: &Form) -> Result<CudaExecutable> {
-        self.prepare_lowered(form.lower_on_cuda(self.profile())?)
+    /// As [`OpCall::lower_on_cuda`]; compilation errors.
+    pub fn plan_call(&self, call: &OpCall) -> Result<CudaExecutable> {
+        self.prepare_lowered(call.lower_on_cuda(self.profile())?)
     }
 }
