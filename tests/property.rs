@@ -17,7 +17,7 @@ mod quantize;
 mod soak;
 mod sparse;
 
-use crate::support::coverage::cases;
+use crate::support::coverage::{all, cases};
 use crate::support::{Device, devices};
 use draw::{Choices, Draw};
 use guarded::{Case, Outcome};
@@ -58,7 +58,7 @@ fn check(info: &'static Operation) -> Option<String> {
     }
     let (cases, seed) = (setting("TILEWORK_CASES", cases(200) as u32), setting("TILEWORK_SEED", 1u64));
     // Kernels compile slowly, so options come from a few sets; shapes and contents do not.
-    let specs = (cases as usize / 16).max(5);
+    let specs = (cases as usize / 16).max(if all() { 5 } else { 3 });
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     bytes.iter_mut().skip(8).zip(op.bytes()).for_each(|(to, from)| *to = from);

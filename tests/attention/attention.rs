@@ -312,10 +312,10 @@ fn further_shapes_match_reference_on_the_first_device() {
     Case::new([1, 1, 1, 1, 1, 8], |op| op).check::<f32, f32>(device);
     Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
     Case::new([1, 1, 1, 66, 40, 256], |op| op.causal()).check::<f32, f32>(device);
-    Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
     if !all() {
         return;
     }
+    Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
     Case::new([1, 8, 1, 2, 1000, 64], |op| op.causal().window(300)).check::<f32, f16>(device);
     Case::new([3, 8, 2, 1, 300, 80], |op| op).paged(100).check::<f32, f32>(device);
 }
@@ -455,15 +455,15 @@ fn hidden_keys_and_values_have_no_effect() {
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     let cases: [fn() -> Case; 7] = [
         || Case::new([1, 1, 1, 37, 37, 40], |op| op.causal()),
+        || Case::new([2, 2, 1, 18, 40, 32], |op| op.causal()).masked([1, 1]).lengths(&[40, 21]),
         || Case::new([1, 1, 1, 40, 70, 64], |op| op.causal().window(9)),
         || Case::new([1, 1, 1, 3, 45, 24], |op| op.causal()),
         || Case::new([2, 2, 1, 20, 45, 32], |op| op.window(7)).lengths(&[45, 30]),
-        || Case::new([2, 2, 1, 18, 40, 32], |op| op.causal()).masked([1, 1]).lengths(&[40, 21]),
         || Case::new([2, 2, 1, 5, 40, 32], |op| op.causal()).paged(16).lengths(&[40, 21]),
         || Case::new([2, 2, 1, 20, 45, 32], |op| op).lengths(&[45, 30]),
     ];
     for device in devices().iter().filter(|d| d.main || d.label.ends_with("WebGPU defaults)")) {
-        for (number, case) in sample(&cases, 4).iter().enumerate() {
+        for (number, case) in sample(&cases, 2).iter().enumerate() {
             let case = case();
             let (d, s) = (case.shape[5], case.shape[4]);
             // NaN, and in every other case an infinity in keys too.
@@ -495,7 +495,7 @@ fn to_f16(x: &[f32]) -> Vec<f16> {
 #[test]
 fn infinite_keys_hide_values_of_weight_zero() {
     for device in devices() {
-        for d in [24, 40, 72] {
+        for &d in sample(&[40, 24, 72], 1) {
             let case = Case::new([1, 1, 1, 1, 40, d], |op| op);
             let (q, mut k, v) = (vec![1.0f32; d], case.rows::<f32>(2), case.rows::<f32>(3));
             // The last element, which lanes past the end read again.

@@ -68,8 +68,10 @@ fn matches_reference_for_every_kind() {
         compare_all::<f32>(device, [1, 2, 1, 70, 37, 40], |op| op.causal());
         if device.main {
             compare_all::<f32>(device, [2, 4, 2, 5, 37, 32], |op| op);
-            compare_all::<f32>(device, [1, 2, 2, 66, 67, 64], |op| op.window(5).scale(0.5));
-            compare_all::<f16>(device, [1, 6, 2, 33, 40, 72], |op| op.window(50));
+            if all() {
+                compare_all::<f32>(device, [1, 2, 2, 66, 67, 64], |op| op.window(5).scale(0.5));
+                compare_all::<f16>(device, [1, 6, 2, 33, 40, 72], |op| op.window(50));
+            }
         }
     }
 }
@@ -79,8 +81,8 @@ fn further_shapes_match_reference_on_the_first_device() {
     let Some(device) = devices().first() else { return };
     compare_all::<f32>(device, [1, 1, 1, 1, 1, 8], |op| op);
     compare_all::<f16>(device, [1, 1, 1, 40, 34, 128], |op| op.causal());
-    compare_all::<f32>(device, [3, 1, 1, 200, 3, 16], |op| op.causal().window(2));
     if all() {
+        compare_all::<f32>(device, [3, 1, 1, 200, 3, 16], |op| op.causal().window(2));
         compare_all::<f32>(device, [1, 3, 3, 65, 129, 96], |op| op.causal());
         compare_all::<f32>(device, [1, 1, 1, 18, 20, 256], |op| op.window(1));
     }
@@ -89,7 +91,7 @@ fn further_shapes_match_reference_on_the_first_device() {
 #[test]
 fn any_sizes_of_heads_and_values_match_reference() {
     let Some(device) = devices().first() else { return };
-    for &(d, e) in sample(&[(5, 12), (300, 300), (70, 33), (1, 1), (7, 7)], 3) {
+    for &(d, e) in sample(&[(70, 33), (300, 300), (5, 12), (1, 1), (7, 7)], 2) {
         let shape = [2, 2, 1, 9, 11, d];
         let op = op_of(shape).value_size(e).causal();
         let wide = d > 256;
@@ -160,12 +162,12 @@ fn emulated_coop_matches_reference() {
     let Some(gpu) = gpu().filter(|gpu| gpu.profile().features.f16) else { return };
     type With = fn(AttentionBackward) -> AttentionBackward;
     let whole: [(Shape, u32, With); 4] = [
-        ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
         ([2, 2, 2, 70, 90, 48], 15 << 10, |op| op.causal()),
+        ([1, 2, 1, 70, 75, 32], 16 << 10, |op| op),
         ([1, 4, 2, 90, 130, 64], 17 << 10, |op| op.window(20)),
         ([1, 1, 1, 40, 200, 32], 16 << 10, |op| op.causal().window(50).scale(0.5)),
     ];
-    for &(shape, bytes, with) in sample(&whole, 2) {
+    for &(shape, bytes, with) in sample(&whole, 1) {
         let op = with(op_of(shape)).variant("coop");
         let mut profile = with_matrices(gpu, 16);
         profile.limits.max_workgroup_bytes = bytes;

@@ -1,7 +1,7 @@
 //! `Attention` of any head size, with values of another size, without keys or queries, with a cap and with scores.
 
 use super::attention::Case;
-use crate::support::coverage::sample;
+use crate::support::coverage::{all, sample};
 use crate::support::{Random, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::ErrorKind;
@@ -15,7 +15,7 @@ fn any_head_size_matches_reference() {
         Case::new([1, 2, 1, 5, 37, 33], |op| op.causal()).check::<f16, f16>(device);
         Case::new([2, 2, 2, 18, 40, 100], |op| op.window(9)).lengths(&[40, 21]).check::<f32, f32>(device);
         if device.main {
-            for &d in sample(&[1, 90, 2, 7, 36], 2) {
+            for &d in sample(&[90, 1, 2, 7, 36], 1) {
                 Case::new([1, 2, 1, 18, 37, d], |op| op.causal()).masked([1, 1]).check::<f32, f16>(device);
                 Case::new([1, 2, 1, 3, 45, d], |op| op.window(7)).check::<f16, f32>(device);
             }
@@ -32,8 +32,8 @@ fn values_of_another_size_match_reference() {
     for device in devices() {
         Case::new([2, 4, 2, 5, 37, 24], |op| op.causal()).values_of(40).check::<f32, f32>(device);
         if device.main {
-            let sizes = [(192, 128), (16, 5), (33, 1), (64, 128), (5, 16), (100, 36), (8, 256)];
-            for &(d, e) in sample(&sizes, 3) {
+            let sizes = [(33, 5), (192, 128), (16, 5), (33, 1), (64, 128), (5, 16), (100, 36), (8, 256)];
+            for &(d, e) in sample(&sizes, 1) {
                 Case::new([1, 2, 2, 18, 40, d], |op| op.window(11))
                     .values_of(e)
                     .masked([1, 2])
@@ -55,6 +55,9 @@ fn capped_scores_match_reference() {
         case.masked([1, 1]).check::<f32, f32>(device);
         if device.main {
             Case::new([1, 2, 1, 3, 70, 64], |op| op.softcap(2.0)).paged(16).check::<f16, f16>(device);
+            if !all() {
+                continue;
+            }
             // A cap far above the scores has no effect; one far below makes them equal.
             Case::new([1, 2, 1, 70, 70, 40], |op| op.softcap(1e38)).check::<f16, f16>(device);
             Case::new([1, 2, 1, 9, 70, 40], |op| op.softcap(1e-30).scale(100.0)).check::<f32, f32>(device);

@@ -202,10 +202,10 @@ fn reads_of_unwritten_scratch_are_found() {
 fn results_do_not_depend_on_old_scratch_contents() {
     let mut seen = BTreeSet::new();
     let mut ran = 0;
-    for profile in [DeviceProfile::h100(), DeviceProfile::webgpu_defaults()] {
+    for profile in sample(&[DeviceProfile::h100(), DeviceProfile::webgpu_defaults()], 1) {
         for op in tilework::operations().filter(|op| !op.solver) {
-            for variant in (op.variants)().iter().filter(|v| v.requires.missing(&profile).is_none()) {
-                for program in programs(op, variant.name, &profile, if all() { 3 } else { 1 }, &mut seen) {
+            for variant in (op.variants)().iter().filter(|v| v.requires.missing(profile).is_none()) {
+                for program in programs(op, variant.name, profile, if all() { 3 } else { 1 }, &mut seen) {
                     if program.scratch.is_empty() {
                         continue;
                     }

@@ -18,6 +18,11 @@ pub(crate) fn sample<T>(list: &[T], n: usize) -> &[T] {
     if all() { list } else { &list[..n.min(list.len())] }
 }
 
+/// Whether case `i` runs: always in the complete run, otherwise every `n`th one.
+pub(crate) fn turn(i: usize, n: usize) -> bool {
+    all() || i.is_multiple_of(n)
+}
+
 /// The number of random cases: `n` in the complete run, an eighth of it otherwise.
 pub(crate) fn cases(n: usize) -> usize {
     if all() { n } else { n.div_ceil(8) }
