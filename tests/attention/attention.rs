@@ -240,7 +240,9 @@ fn matches_reference_for_every_kind() {
         if device.main {
             Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
             Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
-            Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
+            if all() {
+                Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
+            }
             Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked([2, 1]).check::<f32, f32>(device);
             Case::new([2, 4, 2, 1, 70, 128], |op| op).lengths(&[0, 69]).check::<f32, f32>(device);
         }
@@ -310,11 +312,11 @@ fn flash_stores_no_scores() {
 fn further_shapes_match_reference_on_the_first_device() {
     let Some(device) = devices().first() else { return };
     Case::new([1, 1, 1, 1, 1, 8], |op| op).check::<f32, f32>(device);
-    Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
     Case::new([1, 1, 1, 66, 40, 256], |op| op.causal()).check::<f32, f32>(device);
     if !all() {
         return;
     }
+    Case::new([1, 3, 3, 129, 257, 72], |op| op).check::<f32, f32>(device);
     Case::new([1, 2, 1, 65, 64, 96], |op| op.window(1)).check::<f16, f16>(device);
     Case::new([1, 8, 1, 2, 1000, 64], |op| op.causal().window(300)).check::<f32, f16>(device);
     Case::new([3, 8, 2, 1, 300, 80], |op| op).paged(100).check::<f32, f32>(device);

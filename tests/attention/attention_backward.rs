@@ -1,7 +1,7 @@
 //! Every variant of `AttentionBackward` against the reference.
 
 use crate::nn::training::{Given, check, names, random, run};
-use crate::support::coverage::{all, sample};
+use crate::support::coverage::{all, sample, turn};
 use crate::support::matrices::{with_matrices, without_matrices};
 use crate::support::{Device, Sample, assert_close, devices, gpu, numbers, spoil};
 use half::f16;
@@ -67,7 +67,7 @@ fn matches_reference_for_every_kind() {
         compare_all::<f16>(device, [2, 4, 2, 37, 70, 64], |op| op.causal().window(40));
         compare_all::<f32>(device, [1, 2, 1, 70, 37, 40], |op| op.causal());
         if device.main {
-            compare_all::<f32>(device, [2, 4, 2, 5, 37, 32], |op| op);
+            compare_all::<f32>(device, [2, 4, 2, 5, 37, 16], |op| op);
             if all() {
                 compare_all::<f32>(device, [1, 2, 2, 66, 67, 64], |op| op.window(5).scale(0.5));
                 compare_all::<f16>(device, [1, 6, 2, 33, 40, 72], |op| op.window(50));
@@ -91,7 +91,8 @@ fn further_shapes_match_reference_on_the_first_device() {
 #[test]
 fn any_sizes_of_heads_and_values_match_reference() {
     let Some(device) = devices().first() else { return };
-    for &(d, e) in sample(&[(70, 33), (300, 300), (5, 12), (1, 1), (7, 7)], 2) {
+    let sizes = [(70, 33), (300, 300), (5, 12), (1, 1), (7, 7)];
+    for (i, &(d, e)) in sample(&sizes, 2).iter().enumerate() {
         let shape = [2, 2, 1, 9, 11, d];
         let op = op_of(shape).value_size(e).causal();
         let wide = d > 256;
@@ -100,8 +101,12 @@ fn any_sizes_of_heads_and_values_match_reference() {
         for variant in names(AttentionBackward::variants()).filter(|v| !wide && *v != "coop" || *v == "naive")
         {
             let op = op.clone().variant(variant);
-            compare_one::<f32>(device, &op, &with_values(shape, e));
-            compare_one::<f16>(device, &op, &with_values(shape, e));
+            if turn(i, 2) {
+                compare_one::<f32>(device, &op, &with_values(shape, e));
+            }
+            if turn(i + 1, 2) {
+                compare_one::<f16>(device, &op, &with_values(shape, e));
+            }
         }
     }
 }
@@ -120,7 +125,7 @@ fn empty_extents_give_empty_or_zero_gradients() {
 #[test]
 fn special_numbers_spread_no_further_than_documented() {
     for device in devices().iter().filter(|device| device.main) {
-        let shape @ [_, _, _, t, s, d] = [1, 4, 2, 20, 40, 16];
+        let shape @ [_, _, _, t, s, d] = [1, 4, 2, 20, 40, 40];
         for (part, value) in [(0, f64::NAN), (1, f64::INFINITY), (2, f64::NAN), (3, f64::NEG_INFINITY)] {
             let mut x = operands::<f32>(shape);
             let row = [t, s, s, t][part] - 3;

@@ -13,13 +13,20 @@ use tilework::reference::{AttentionInputs, attention_scores, attention_scores_bo
 fn any_head_size_matches_reference() {
     for device in devices() {
         Case::new([1, 2, 1, 5, 37, 33], |op| op.causal()).check::<f16, f16>(device);
-        Case::new([2, 2, 2, 18, 40, 100], |op| op.window(9)).lengths(&[40, 21]).check::<f32, f32>(device);
+        if all() {
+            Case::new([2, 2, 2, 18, 40, 100], |op| op.window(9)).lengths(&[40, 21]).check::<f32, f32>(device);
+        }
         if device.main {
             for &d in sample(&[90, 1, 2, 7, 36], 1) {
                 Case::new([1, 2, 1, 18, 37, d], |op| op.causal()).masked([1, 1]).check::<f32, f16>(device);
                 Case::new([1, 2, 1, 3, 45, d], |op| op.window(7)).check::<f16, f32>(device);
             }
-            Case::new([2, 2, 1, 9, 40, 99], |op| op).paged(16).lengths(&[40, 33]).check::<f16, f16>(device);
+            if all() {
+                Case::new([2, 2, 1, 9, 40, 99], |op| op)
+                    .paged(16)
+                    .lengths(&[40, 33])
+                    .check::<f16, f16>(device);
+            }
             // Only `naive` and `flash`, then only `naive`.
             Case::new([1, 1, 1, 5, 20, 320], |op| op).values_of(60).check::<f32, f32>(device);
             Case::new([1, 1, 1, 2, 20, 576], |op| op).values_of(512).check::<f16, f16>(device);

@@ -1,7 +1,7 @@
 //! `Argsort` against the reference of the sort.
 
 use crate::nn::training::refusal;
-use crate::support::coverage::sample;
+use crate::support::coverage::{all, sample};
 use crate::support::{Device, Random, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{Op, Program};
@@ -50,7 +50,9 @@ fn orders_match_the_reference_in_every_type() {
         let few: Vec<u32> = random.elements::<u32>(2500).iter().map(|x| x % 5).collect();
         check(device, &few, true);
         if device.main {
-            check(device, &random.elements::<i32>(1000), false);
+            if all() {
+                check(device, &random.elements::<i32>(1000), false);
+            }
             let wide: Vec<u64> =
                 random.elements::<u32>(1000).iter().map(|&x| u64::from(x % 9) << 33 | 5).collect();
             check(device, &wide, true);

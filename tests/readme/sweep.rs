@@ -21,26 +21,42 @@ fn mean_and_worst(rows: &[&Value], key: &str) -> Option<[f64; 2]> {
     Some([mean, worst])
 }
 
-/// A line for each card.
+/// `text` in lines of at most 118 columns.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut column) = (String::new(), 0);
+    for word in text.split(' ') {
+        let breaks = column + 1 + word.len() > 118;
+        if column > 0 {
+            lines.push(if breaks { '\n' } else { ' ' });
+        }
+        column = if breaks { word.len() } else { column + 1 + word.len() };
+        lines += word;
+    }
+    lines + "\n"
+}
+
+/// A paragraph for each card.
 pub(super) fn summary() -> String {
-    let mut lines = String::new();
+    let mut paragraphs = Vec::new();
     for card in cards() {
         let all: Vec<_> = card.iter().collect();
         let Some([regret, worst]) = mean_and_worst(&all, "regret") else { continue };
-        lines += &format!(
-            "On {} shapes nobody chose ({}, {}), the automatic choice takes {regret:.2} times the best time found in the \
-             mean, and {worst:.2} times at worst",
+        let mut text = format!(
+            "On {} shapes drawn at random ({}, {}), the variant that tilework chooses takes {regret:.2} times as long as the \
+             fastest variant on average, and {worst:.2} times at worst.",
             card.len(),
             text(&card[0], "adapter"),
             text(&card[0], "date"),
         );
         if let Some([ratio, worst]) = mean_and_worst(&all, "ratio") {
-            lines +=
-                &format!("; the time of PyTorch and cuSPARSE over ours is {ratio:.2}, at worst {worst:.2}");
+            text += &format!(
+                " PyTorch and cuSPARSE take {ratio:.2} times as long as tilework on average, and {worst:.2} times at worst."
+            );
         }
-        lines += ". [By op](benches/RESULTS.md#shapes-nobody-chose).\n";
+        text += " [By op](benches/RESULTS.md#shapes-nobody-chose).";
+        paragraphs.push(wrapped(&text));
     }
-    lines
+    paragraphs.join("\n")
 }
 
 /// Regret and ratio of each op and type on each card.
