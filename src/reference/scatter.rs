@@ -1,7 +1,7 @@
 //! Rows combined by index.
 
 use super::Number;
-use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use super::judge::{Wanted, by_input, descriptor, front_of, input, output_shape, there};
 use crate::error::{Result, err};
 use crate::primitives::{Scatter, ScatterOp};
 use crate::program::Form;
@@ -9,7 +9,10 @@ use half::f16;
 
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let (op, distinct) = descriptor::<Scatter>(form)?.rule();
-    let (shape, indices) = (output_shape(form, 0), input(form, 1)?);
+    let there = there(form, input::<u32>(form, 1)?.len())?;
+    let (shape, indices) = (output_shape(form, 0), front_of(form, 1, there)?);
+    // It is the last input: behind the length, if there is one.
+    let last = form.inputs().count().saturating_sub(1);
     let (rows, n) = (shape[0], shape[1..].iter().product());
     let mut seen: Vec<_> = indices.iter().filter(|i| (**i as usize) < rows).collect();
     seen.sort_unstable();
@@ -17,7 +20,7 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         return Err(err!(InvalidArgument, "reference: indices repeat that were promised to be distinct"));
     }
     by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let (x, into) = (input::<T>(form, 0)?, input::<T>(form, 2)?);
+        let (x, into) = (front_of::<T>(form, 0, there)?, input::<T>(form, last)?);
         let result = scatter(op, n, x, indices, into);
         Ok(vec![match op == ScatterOp::Add && form.dtype().is_float() {
             true => Wanted::near(&shape, result, scatter_bound(n, x, indices, into))?,
