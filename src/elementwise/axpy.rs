@@ -165,7 +165,7 @@ impl Axpy {
             bind_scalar(&mut program, "alpha", scalar(dtype));
         }
         if self.counted {
-            bind_scalar(&mut program, LENGTH.name, DType::U32);
+            bind_length(&mut program, dtype);
         }
         Ok(program)
     }

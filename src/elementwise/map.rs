@@ -265,7 +265,7 @@ impl Map {
         };
         let mut program = sweep.lower(profile, |n, first| MapParams { n, first })?;
         if *counted {
-            bind_scalar(&mut program, LENGTH.name, DType::U32);
+            bind_length(&mut program, dtype);
         }
         Ok(program)
     }

@@ -200,7 +200,7 @@ impl Zip {
         };
         let mut program = sweep.lower(profile, |n, first| ZipParams { n, first })?;
         if self.counted {
-            bind_scalar(&mut program, LENGTH.name, DType::U32);
+            bind_length(&mut program, dtype);
         }
         Ok(program)
     }

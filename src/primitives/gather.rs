@@ -7,9 +7,9 @@ use crate::program::fill::fill;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Form, Grid, Input, Kernel, LENGTH, Op, Operand,
-    Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params, limited,
-    lowered_as, operands,
+    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Form, Grid, Input, Kernel, LENGTH, Op,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params,
+    launch_for, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -151,6 +151,8 @@ impl Gather {
         // An empty table still needs a dispatch, which writes zeros.
         let none = (rows == 0).then_some(BoundChunk { first: 0, count: 0 });
         let of_table: Vec<_> = profile.chunks(rows as u64, row).chain(none).collect();
+        let length = self.counted.then(|| Binding::operand(2, &program.operands));
+        let mut covered = Vec::new();
         // The indices of a chunk must fit a binding too.
         for chunk in profile.chunks(indices as u64, row.max(4)) {
             let (numbers, output) = (chunk.span(4), chunk.span(row));
@@ -170,10 +172,15 @@ impl Gather {
                 let items = if split { output.size } else { chunk.count * row }.div_ceil(item);
                 let spans = [(table, 0), (numbers, 1), (output, to)].into_iter();
                 let bindings = spans.map(|(span, operand)| span.of(Resource::Operand(operand)));
-                let length = self.counted.then(|| Binding::operand(2, &program.operands));
                 let bindings = bindings.chain(length).collect();
+                let GatherRowsParams { before, count: held, width, .. } = params;
+                let (skip, each) = if split { (params.output_origin, 1024 / size as u32) } else { (0, 256) };
+                covered.push((program.dispatches.len(), Covered { before, held, width, skip, each }));
                 program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
             }
+        }
+        if let Some(length) = length {
+            launch_for(&mut program, length, &covered);
         }
         Ok(program)
     }

@@ -7,9 +7,9 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Bits, Cost, DeviceProfile, Form, Grid, Input, Kernel, LENGTH, Op, Operand,
-    Operation, Program, Role, Setting, Variant, When, by_type, choose_with, counted, deterministic,
-    element_fragment, kernel_params, limited, lowered_as, operands,
+    Access, Asked, Binding, Bits, Cost, Covered, DeviceProfile, Form, Grid, Input, Kernel, LENGTH, Op,
+    Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose_with, counted, deterministic,
+    element_fragment, kernel_params, launch_for, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -195,6 +195,15 @@ impl Scatter {
             (limited(spec, self.counted, bindings.len() as u32), bindings)
         };
         let each = |items: u64| Grid::fold(items.div_ceil(256));
+        // What dispatches cover, of rows of so many items.
+        let mut covered = Vec::new();
+        let of_width = |width| Covered { width, ..Covered::new(0, count, 256) };
+        let launched = |mut program: Program, covered: &[_]| {
+            if let Some(length) = length {
+                launch_for(&mut program, length, covered);
+            }
+            Ok(program)
+        };
         let spec = Spec::new().slot("element", element_fragment(dtype)).flag(self.op.flag(), true);
         let spec = spec.flag("FLOAT", dtype.is_float()).flag("BYTES", dtype.size() == 1);
         let spec = if dtype == DType::F16 { spec.constant("NAN", "0x7e00u") } else { spec };
@@ -204,6 +213,7 @@ impl Scatter {
             let (own, bindings) = limit(Spec::new(), vec![of, keys, places]);
             let prepare = program.kernel(Kernel::of_file("primitives/scatter_prepare", own));
             let all = ScatterParams { count, width, rows };
+            covered.push((program.dispatches.len(), of_width(1)));
             program.dispatch(prepare, &all, bindings, each(count.into()));
             let sort = RadixSort::new(indices).bits(0..32 - rows.leading_zeros()).with_values();
             let sort = Op::<u32>::lower(&sort.when(self.counted, RadixSort::counted), profile)?;
@@ -214,9 +224,10 @@ impl Scatter {
             let steps = profile.loop_steps(2, MAX_STEPS);
             for run in program.chunks(count.into(), steps)? {
                 let params = ScatterElementsParams { skip: run.start as u32, steps: steps as u32, ..params };
+                covered.push((program.dispatches.len(), of_width(width)));
                 program.dispatch(kernel, &params, bindings.clone(), each(len as u64));
             }
-            return Ok(program);
+            return launched(program, &covered);
         }
         let mut bindings = vec![x, of, into];
         if self.op == ScatterOp::Set && !self.distinct {
@@ -225,6 +236,7 @@ impl Scatter {
             let (own, of_own) = limit(Spec::new(), vec![of, owners]);
             let own = program.kernel(Kernel::of_file("primitives/scatter_owners", own));
             let all = ScatterParams { count, width, rows };
+            covered.push((program.dispatches.len(), of_width(1)));
             program.dispatch(own, &all, of_own, each(count.into()));
             bindings.push(owners);
         }
@@ -235,16 +247,18 @@ impl Scatter {
             let (spec, bindings) = limit(spec, bindings);
             let kernel = program.kernel(Kernel::of_file("primitives/scatter", spec));
             let params = ScatterParams { count, width: (row / item) as u32, rows };
+            covered.push((program.dispatches.len(), of_width(params.width)));
             program.dispatch(kernel, &params, bindings, each((indices * row / item) as u64));
-            return Ok(program);
+            return launched(program, &covered);
         }
         let native = self.op != ScatterOp::Set && dtype.size() == 4 && !dtype.is_float();
         let spec = spec.flag("NATIVE", native).flag("DISTINCT", self.distinct);
         let spec = spec.flag("SIGNED_WORDS", native && dtype == DType::I32);
         let (spec, bindings) = limit(spec, bindings);
         let kernel = program.kernel(Kernel::of_file("primitives/scatter_atomic", spec));
+        covered.push((program.dispatches.len(), of_width(width)));
         program.dispatch(kernel, &params, bindings, each(len as u64));
-        Ok(program)
+        launched(program, &covered)
     }
 }
 

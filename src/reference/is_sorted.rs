@@ -1,7 +1,7 @@
 //! Whether an array is sorted.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, settings};
+use super::judge::{Wanted, by_input, input, settings, there};
 use super::lower_bound::order;
 use crate::error::Result;
 use crate::program::Form;
@@ -10,7 +10,8 @@ use half::f16;
 pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     let descending = settings(form)?.has("descending");
     by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let sorted = is_sorted(input::<T>(form, 0)?, descending);
+        let x = input::<T>(form, 0)?;
+        let sorted = is_sorted(&x[..there(form, x.len())?], descending);
         Ok(vec![Wanted::exact(&[], vec![u32::from(sorted)])?])
     })
 }
