@@ -262,12 +262,16 @@ fn every_variant_takes_a_length_from_the_device() {
             };
             for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
                 let mut ran = 0;
-                for (&option, &n) in options.iter().flat_map(|option| lengths.iter().map(move |n| (option, n))) {
+                for (&option, &n) in
+                    options.iter().flat_map(|option| lengths.iter().map(move |n| (option, n)))
+                {
                     for &length in sample(&[n / 2, u32::MAX as usize, 0, 1, n - 1, n, n + 1], 3) {
                         let dtype = op.types[(n + length) % op.types.len()];
                         let case = format!("{} {option:?} by {variant}: {length} of {n}, {dtype}", op.name);
                         // The op or this variant rejects it.
-                        let Ok(form) = counted_form(op, [n, length], (option, variant), dtype) else { continue };
+                        let Ok(form) = counted_form(op, [n, length], (option, variant), dtype) else {
+                            continue;
+                        };
                         if form.lower(device.gpu.profile()).is_err() {
                             continue;
                         }
@@ -282,7 +286,9 @@ fn every_variant_takes_a_length_from_the_device() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     let names: Vec<_> = with_length().map(|op| op.name).collect();
-    for op in ["histogram", "reduce-by-key", "segmented-reduce", "unique-by-key", "top-k", "gather", "scatter"] {
+    for op in
+        ["histogram", "reduce-by-key", "segmented-reduce", "unique-by-key", "top-k", "gather", "scatter"]
+    {
         assert!(names.contains(&op), "{op} takes no length: {names:?}");
     }
 }

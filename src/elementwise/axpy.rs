@@ -1,6 +1,6 @@
 //! BLAS's axpy: adds a multiple of a vector to another.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
+use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{

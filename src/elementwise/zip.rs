@@ -1,6 +1,6 @@
 //! Applies one function to every pair of elements.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
+use super::{DTYPES, Sweep, VARIANTS, bind_length};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{

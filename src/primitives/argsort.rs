@@ -5,8 +5,8 @@ use super::sort::RadixSort;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Operation, Program, Role, Setting,
-    Variant, When, by_type, counted, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Form, Input, LENGTH, Operation, Program, Role,
+    Setting, Variant, When, by_type, counted, lowered_as, operands,
 };
 use std::ops::Range;
 

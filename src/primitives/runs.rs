@@ -7,8 +7,8 @@ use super::state::Monoid;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, LENGTH, Operand, Program, Setting, Variant,
-    choose_with, kernel_params, limited,
+    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, LENGTH, Operand, Program, Setting,
+    Variant, choose_with, kernel_params, limited,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};

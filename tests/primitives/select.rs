@@ -187,7 +187,8 @@ fn large_dispatches_are_launched_for_the_count() {
     let gather = Gather::new([1000, 1], n).counted().plan::<u32>(gpu).unwrap();
     let map = Map::new(MapFn::custom("fn map(x: T) -> T { return x + 1u; }"), n).in_place().counted();
     let map = map.variant("plain").plan::<u32>(gpu).unwrap();
-    let indirect = |program: &Program| program.dispatches.iter().any(|d| matches!(d.grid, Grid::Indirect { .. }));
+    let indirect =
+        |program: &Program| program.dispatches.iter().any(|d| matches!(d.grid, Grid::Indirect { .. }));
     assert!(indirect(gather.program()) && indirect(map.program()));
     let mut written = 0;
     for length in [1000, 0, 1 << 24, 5000, u32::MAX as usize] {

@@ -7,8 +7,8 @@ use crate::primitives::sort::{RadixSort, key_spec};
 use crate::program::When;
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, choose, kernel_params,
-    limited,
+    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Op, Operand, Program, Resource, choose,
+    kernel_params, limited,
 };
 use crate::shader::Spec;
 use crate::shape::{index_u32, round_up};
@@ -442,7 +442,10 @@ impl<'a> TopKLowering<'a> {
 }
 
 /// Splits `n` words into parts that each fit one binding and begin at multiples of the largest chunk and of a tile.
-pub(in crate::primitives) fn word_parts(n: u64, profile: &DeviceProfile) -> impl Iterator<Item = BoundChunk> + use<> {
+pub(in crate::primitives) fn word_parts(
+    n: u64,
+    profile: &DeviceProfile,
+) -> impl Iterator<Item = BoundChunk> + use<> {
     BoundChunk::full(n, (profile.limits.max_storage_binding / 4 / TILE * TILE).max(TILE))
 }
 
