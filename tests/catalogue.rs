@@ -228,6 +228,68 @@ fn every_variant_matches_reference_by_name() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The op on `n` elements, or rows of three, of which the device says that there are `length`.
+fn counted_call(
+    op: &'static Operation,
+    [n, length]: [usize; 2],
+    (option, variant): (Option<(&str, &str)>, &str),
+    dtype: DType,
+) -> tilework::Result<OpCall> {
+    let mut settings = Settings::new(op);
+    let of_example = op.example.options.iter().filter(|(name, _)| option.is_none_or(|(own, _)| own != *name));
+    for (name, value) in of_example.copied().chain(option) {
+        settings.text(name, value)?;
+    }
+    settings.with_array("length", HostArray::new(&[1], vec![length.min(u32::MAX as usize) as u32])?)?;
+    let of = |shape: &[usize]| {
+        op.build(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(op, shape, dtype)))
+    };
+    of(&[n]).or_else(|_| of(&[n, 3]))
+}
+
+#[test]
+fn every_variant_takes_a_length_from_the_device() {
+    let mut failures = Vec::new();
+    let with_length = || programs().filter(|op| op.options.iter().any(|option| option.name == "length"));
+    for device in devices() {
+        let lengths: &[usize] = if device.main { &[5, 300, 4097, 70_001] } else { &[4097] };
+        for op in with_length() {
+            let has = |name: &str| op.options.iter().any(|option| option.name == name);
+            // More than one workgroup puts in order, more bins than fit one, and a second operator.
+            let options: &[_] = match ["k", "bins", "op"].into_iter().find(|name| has(name)) {
+                Some("k") => &[Some(("k", "3")), Some(("k", "100")), Some(("k", "1500"))],
+                Some("bins") => &[None, Some(("bins", "100")), Some(("bins", "70000"))],
+                Some("op") => &[None, Some(("op", "max"))],
+                _ => &[None],
+            };
+            for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
+                let mut ran = 0;
+                for (&option, &n) in
+                    options.iter().flat_map(|option| lengths.iter().map(move |n| (option, n)))
+                {
+                    for &length in sample(&[n / 2, u32::MAX as usize, 0, 1, n - 1, n, n + 1], 3) {
+                        let dtype = op.types[(n + length) % op.types.len()];
+                        let case = format!("{} {option:?} by {variant}: {length} of {n}, {dtype}", op.name);
+                        // The op or this variant rejects it.
+                        let Ok(call) = counted_call(op, [n, length], (option, variant), dtype) else {
+                            continue;
+                        };
+                        if call.lower(device.gpu.profile()).is_err() {
+                            continue;
+                        }
+                        ran += 1;
+                        let why = wrong(op, call, |call| run_on(&device.gpu, call));
+                        failures.extend(why.map(|why| format!("{case} on {}: {why}", device.label)));
+                    }
+                }
+                assert!(ran > 0 || variant != "auto", "{}: no request with a length is accepted", op.name);
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(with_length().count() >= 20);
+}
+
 /// Ops with CUDA kernels, on CUDA. Without a device they are only lowered.
 #[cfg(feature = "cuda")]
 #[test]

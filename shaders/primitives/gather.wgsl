@@ -1,6 +1,7 @@
 // Copies rows of a table by index: output[i] = table[indices[i]], or zeros if the table has no such row. A thread
 // copies four adjacent words (VECTORS), one word, or with SPLIT the elements of one word of the output, which may
 // belong to two rows. A table above one binding comes in parts: each part writes its rows, the first also the zeros.
+#import dispatch/extent
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -15,8 +16,11 @@ struct Params {
     table_origin: u32, // offsets in the bindings, in the units of `width`
     index_origin: u32,
     output_origin: u32,
+    before: u32, // rows of the output before the first
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#put extent(params.count, params.before)
 
 #if VECTORS
 alias Item = vec4<u32>;
@@ -45,7 +49,7 @@ fn element(i: u32, held: u32) -> u32 {
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn gather(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    let len = params.count * params.width;
+    let len = extent() * params.width;
 #if SPLIT
     if i * PACK >= params.output_origin + len {
         return;

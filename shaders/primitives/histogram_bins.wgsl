@@ -2,6 +2,7 @@
 // numbers in the order of the values, so the result does not depend on the rounding of a device.
 // SHIFT: each bin is 2^k whole numbers wide. UNIFORM: other equal bins; a quotient in f32 names the bin, and near an
 // edge the table decides. Neither: searches the table.
+#import dispatch/extent
 #import element/u32 as element
 
 struct Params {
@@ -18,8 +19,19 @@ struct Params {
     stride: u32,  // first step of the search: the highest power of two below `edges`, or 0
     parts: u32,   // workgroups that share the chunk
     vectors: u32, // whole vec4 of the chunk
+    before: u32,  // elements of earlier chunks
 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#put extent(params.n, params.before)
+
+// Whole vec4 of the elements there are.
+#if LIMITED
+fn vectors_there() -> u32 { return min(params.vectors, extent() / (4u * PACK)); }
+#else
+fn vectors_there() -> u32 { return params.vectors; }
+#endif
+
 @group(0) @binding(1) var<storage, read_write> counts: array<atomic<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
 #if !SHIFT

@@ -23,12 +23,13 @@ fn histogram_global_count(@builtin(workgroup_id) group: vec3<u32>, @builtin(loca
     if tile >= params.parts { return; }
     let invocation = tile * WORKGROUP_SIZE + lane;
     let invocations = params.parts * WORKGROUP_SIZE;
+    let there = extent();
 #if CONTIGUOUS
-    let share = (params.n + invocations - 1u) / invocations;
-    let begin = min(invocation * share, params.n);
-    let end = min(begin + share, params.n);
+    let share = (there + invocations - 1u) / invocations;
+    let begin = min(invocation * share, there);
+    let end = min(begin + share, there);
     for (var at = begin; at < end; at++) { count(at); }
 #else
-    for (var at = invocation; at < params.n; at += invocations) { count(at); }
+    for (var at = invocation; at < there; at += invocations) { count(at); }
 #endif
 }

@@ -29,10 +29,11 @@ fn count_vector(v: vec4<u32>) {
 }
 
 fn walk(part: u32, lane: u32) {
+    let vectors_end = vectors_there();
     var steps = 0u;
-    for (var first = part * STEP; first < params.vectors; first += params.parts * STEP) {
+    for (var first = part * STEP; first < vectors_end; first += params.parts * STEP) {
         let at = first + lane;
-        if first + STEP <= params.vectors {
+        if first + STEP <= vectors_end {
 #for i in LOADS
             let v{i} = vectors[at + {i}u * WORKGROUP_SIZE];
 #end
@@ -40,7 +41,7 @@ fn walk(part: u32, lane: u32) {
             count_vector(v{i});
 #end
         } else {
-            for (var i = at; i < params.vectors; i += WORKGROUP_SIZE) { count_vector(vectors[i]); }
+            for (var i = at; i < vectors_end; i += WORKGROUP_SIZE) { count_vector(vectors[i]); }
         }
         steps += 1u;
         if steps == WINDOW {
@@ -63,8 +64,9 @@ fn histogram_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     clear_counters(lane);
     workgroupBarrier();
     if part == 0u {
+        let there = extent();
         // What fills no vec4: fewer than FULL, while all counters are 0.
-        for (var at = params.vectors * 4u * PACK + lane; at < params.n; at += WORKGROUP_SIZE) {
+        for (var at = vectors_there() * 4u * PACK + lane; at < there; at += WORKGROUP_SIZE) {
             let slot = bin_of(element(at)) - first_bin;
             settle(slot, add(slot, 1u));
         }

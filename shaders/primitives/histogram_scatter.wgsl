@@ -28,7 +28,7 @@ var<workgroup> wg_sorted: array<u32, TILE + BUCKETS>;
 
 fn bins_of(tile: u32, q: u32, lane: u32) -> vec4<u32> {
     let at = (tile * (VEC4S / PACK) + q / PACK) * WORKGROUP_SIZE + lane;
-    if at >= params.vectors { return vec4<u32>(NOT_COUNTED); }
+    if at >= vectors_there() { return vec4<u32>(NOT_COUNTED); }
     let v = vectors[at];
     let i = q % PACK;
     return vec4<u32>(bin_of(decode(v.x, i)), bin_of(decode(v.y, i)), bin_of(decode(v.z, i)), bin_of(decode(v.w, i)));
@@ -70,8 +70,9 @@ fn histogram_scatter(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_inv
     let tile = workgroup_index(group);
     if tile >= params.parts { return; }
     if tile == 0u {
+        let there = extent();
         // What fills no vec4.
-        for (var at = params.vectors * 4u * PACK + lane; at < params.n; at += WORKGROUP_SIZE) {
+        for (var at = vectors_there() * 4u * PACK + lane; at < there; at += WORKGROUP_SIZE) {
             let bin = bin_of(element(at));
             if bin != NOT_COUNTED { atomicAdd(&counts[bin], 1u); }
         }

@@ -62,16 +62,18 @@ fn count_vector(v: vec4<u32>) {
 }
 
 fn walk(part: u32, lane: u32) {
+    let there = extent();
 #if AGGREGATED
     run_slot = 0u;
     run_length = 0u;
 #endif
 #if COARSENED
+    let vectors_end = vectors_there();
 #if VECTORS
 #if WIDE
     let step = 4u * WORKGROUP_SIZE;
     var v = part * step + lane;
-    while v + 3u * WORKGROUP_SIZE < params.vectors {
+    while v + 3u * WORKGROUP_SIZE < vectors_end {
         let v0 = vectors[v];
         let v1 = vectors[v + WORKGROUP_SIZE];
         let v2 = vectors[v + 2u * WORKGROUP_SIZE];
@@ -83,25 +85,25 @@ fn walk(part: u32, lane: u32) {
         v += step * params.parts;
     }
     // The last step of the whole chunk may be short.
-    for (var i = 0u; i < 3u && v < params.vectors; i++) {
+    for (var i = 0u; i < 3u && v < vectors_end; i++) {
         count_vector(vectors[v]);
         v += WORKGROUP_SIZE;
     }
 #else
-    for (var v = part * WORKGROUP_SIZE + lane; v < params.vectors; v += WORKGROUP_SIZE * params.parts) {
+    for (var v = part * WORKGROUP_SIZE + lane; v < vectors_end; v += WORKGROUP_SIZE * params.parts) {
         count_vector(vectors[v]);
     }
 #endif
 #endif
     if part == 0u {
         // What fills no vec4.
-        for (var at = params.vectors * 4u * PACK + lane; at < params.n; at += WORKGROUP_SIZE) {
+        for (var at = vectors_end * 4u * PACK + lane; at < there; at += WORKGROUP_SIZE) {
             count(slot_of(input[at / PACK], at % PACK));
         }
     }
 #else
     let at = part * WORKGROUP_SIZE + lane;
-    if at < params.n {
+    if at < there {
         count(slot_of(input[at / PACK], at % PACK));
     }
 #endif

@@ -1,4 +1,5 @@
 // Clears the result, which begins as 1, if an element belongs before the one before it. A thread compares ITEMS pairs.
+#import dispatch/extent
 #import element/f32 as element
 #import primitives/search_key
 #import workgroup/index
@@ -8,6 +9,7 @@ const ITEMS: u32 = 8u;
 
 struct Params { n: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
+#put extent(params.n, 0u)
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read_write> result: array<atomic<u32>>;
 
@@ -26,7 +28,7 @@ fn is_sorted(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let first = workgroup_index(group) * WORKGROUP_SIZE * ITEMS + lane;
     var sorted = true;
 #for k in ITEMS
-    if first + {k}u * WORKGROUP_SIZE + 1u < params.n {
+    if first + {k}u * WORKGROUP_SIZE + 1u < extent() {
         let i = first + {k}u * WORKGROUP_SIZE;
         sorted &= key_at(i) <= key_at(i + 1u);
     }

@@ -7,9 +7,14 @@
 #import primitives/reduce_by_key as labels
 
 @group(0) @binding(1) var<storage, read> values: array<vec4<u32>>;
+#if LIMITED
+// Of the labels, 64 words, then of the values; the length has the place of one of them (LENGTH_BINDING).
+@group(0) @binding(2) var<storage, read> tails: array<u32>;
+#else
 @group(0) @binding(2) var<storage, read> values_tail: array<u32>;
-@group(0) @binding(3) var<storage, read> labels: array<vec4<u32>>;
 @group(0) @binding(4) var<storage, read> labels_tail: array<u32>;
+#endif
+@group(0) @binding(3) var<storage, read> labels: array<vec4<u32>>;
 #if TOTALS
 @group(0) @binding(5) var<storage, read_write> totals: array<Item>;
 #else
@@ -23,8 +28,17 @@ const CARRY_BINDING: u32 = 7u;
 
 fn place(tile: u32, i: u32) -> u32 { return tile * TILE_VEC4S + i; }
 
-// Whether all of the tile lies in whole vec4. The last element never does.
+// Whether all of the tile lies in whole vec4, and before the last element.
+#if LIMITED
+fn is_full(tile: u32) -> bool {
+    return (tile + 1u) * TILE_VEC4S <= min(params.vec4s, (max(extent(), 1u) - 1u) / 4u);
+}
+#else
 fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE_VEC4S <= params.vec4s; }
+#endif
+
+// Of the elements of vec4 `q`: bit i is set where element i is there.
+fn there(q: u32) -> u32 { return (1u << min(max(extent(), 4u * q) - 4u * q, 4u)) - 1u; }
 
 // The words of four values.
 #if STATE
@@ -42,32 +56,55 @@ fn take_labels(q: u32) -> Loaded {
     return Loaded(Values(), x, head_bits(x, labels[max(q, 1u) - 1u].w) | u32(q == 0u));
 }
 
-// Where word `w` lies among those of the tail; the last one for what is beyond the end.
-fn tail(w: u32) -> u32 { return min(w, params.elements - 1u) - 4u * params.vec4s; }
-
-// The same of any vec4: what is beyond the end begins no run.
-fn take_any_labels(q: u32) -> Loaded {
-    if q < params.vec4s { return take_labels(q); }
-    let w = 4u * q;
-    let x = vec4<u32>(
-        labels_tail[tail(w)], labels_tail[tail(w + 1u)], labels_tail[tail(w + 2u)], labels_tail[tail(w + 3u)],
-    );
-    var before = 0u;
-    if q > params.vec4s {
-        before = labels_tail[tail(w - 1u)];
-    } else if q > 0u {
-        before = labels[q - 1u].w;
-    }
-    let there = min(max(params.elements, w) - w, 4u);
-    let heads = (head_bits(x, before) | u32(q == 0u)) & ((1u << there) - 1u);
-    return Loaded(Values(), x, heads);
+// Word `w` of an array, which lies in its tail; the last one for what is beyond the end.
+fn tail_label(w: u32) -> u32 {
+    let at = min(w, params.elements - 1u) - 4u * params.vec4s;
+#if LIMITED
+    return tails[at];
+#else
+    return labels_tail[at];
+#endif
 }
 
 #if STATE
-fn values_tail_word(w: u32) -> u32 {
-    return values_tail[min(w, IN_WORDS * params.elements - 1u) - 4u * IN_WORDS * params.vec4s];
+const VALUE_WORDS: u32 = IN_WORDS;
+#else
+const VALUE_WORDS: u32 = 1u;
+#endif
+
+fn tail_value(w: u32) -> u32 {
+    let at = min(w, VALUE_WORDS * params.elements - 1u) - 4u * VALUE_WORDS * params.vec4s;
+#if LIMITED
+    return tails[64u + at];
+#else
+    return values_tail[at];
+#endif
 }
 
+// The same of any vec4: what is beyond the end begins no run.
+fn take_any_labels(q: u32) -> Loaded {
+#if LIMITED
+    if q < params.vec4s {
+        let loaded = take_labels(q);
+        return Loaded(loaded.values, loaded.labels, loaded.heads & there(q));
+    }
+#else
+    if q < params.vec4s { return take_labels(q); }
+#endif
+    let w = 4u * q;
+    let x = vec4<u32>(
+        tail_label(w), tail_label(w + 1u), tail_label(w + 2u), tail_label(w + 3u),
+    );
+    var before = 0u;
+    if q > params.vec4s {
+        before = tail_label(w - 1u);
+    } else if q > 0u {
+        before = labels[q - 1u].w;
+    }
+    return Loaded(Values(), x, (head_bits(x, before) | u32(q == 0u)) & there(q));
+}
+
+#if STATE
 fn whole_values(q: u32) -> Values {
     return Values(
 #for k in IN_WORDS
@@ -83,7 +120,7 @@ fn any_values(q: u32) -> Values {
 #for k in IN_WORDS
         vec4<u32>(
 #for i in 4
-            values_tail_word(w + {4 * k + i}u),
+            tail_value(w + {4 * k + i}u),
 #end
         ),
 #end
@@ -105,9 +142,7 @@ fn lifted(values: Values) -> array<Acc, 4> {
 fn any_values(q: u32) -> Values {
     if q < params.vec4s { return values[q]; }
     let w = 4u * q;
-    return vec4<u32>(
-        values_tail[tail(w)], values_tail[tail(w + 1u)], values_tail[tail(w + 2u)], values_tail[tail(w + 3u)],
-    );
+    return vec4<u32>(tail_value(w), tail_value(w + 1u), tail_value(w + 2u), tail_value(w + 3u));
 }
 
 #endif
@@ -222,7 +257,7 @@ fn emit(run: ptr<function, Item>, x: Emitted, label: u32, head: u32, at: u32, fu
 #else
     *run = join(*run, Item(lift(decode(x, 0u), 0u), head));
 #endif
-    if !full && at + 1u == params.elements {
+    if !full && at + 1u == extent() {
         emit_total(*run);
         count[0] = (*run).head;
     }
@@ -250,6 +285,13 @@ fn runs_tiles_reduce(
 #put thread_builtins(index, SUBGROUPS)
 ) {
 #put tile_and_lane()
+#if LIMITED
+#if !TOTALS
+    if tile == 0u && lane == 0u && extent() == 0u { count[0] = 0u; }
+#endif
+    // No tile waits for one behind the end.
+    if 4u * tile * TILE_VEC4S >= extent() { return; }
+#endif
     var loaded = load_labels(tile, first, step);
 #if TOTALS
     if lane == 0u { atomicStore(&wg_last, 0u); }

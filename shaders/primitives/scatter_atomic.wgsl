@@ -8,7 +8,7 @@
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn scatter_atomic(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let i = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    if i >= params.count * params.width { return; }
+    if i >= extent() * params.width { return; }
     let row = i / params.width;
     let number = indices[row];
     if number >= params.rows { return; }

@@ -1,5 +1,6 @@
 // Elements of any type that are stored or combined in place, as bits; several share a word, which threads update by
 // compare-exchange.
+#import dispatch/extent
 #import element/f32 as element
 #import workgroup/index
 
@@ -15,6 +16,7 @@ struct Params {
     steps: u32, // rows of each run that are added now, at most
 }
 @group(0) @binding(0) var<uniform> params: Params;
+#put extent(params.count, 0u)
 @group(0) @binding(1) var<storage, read> x: array<u32>;
 @group(0) @binding(2) var<storage, read> indices: array<u32>;
 #if SIGNED_WORDS

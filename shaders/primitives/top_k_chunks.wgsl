@@ -1,6 +1,7 @@
 // First step of top-k by chunks: finds the best number of each chunk of consecutive elements, in one reading of the
 // input. TEAM threads take a chunk, LOADS vec4 each, and join by shuffles (SUBGROUPS) or in workgroup memory. One
 // workgroup takes tiles of TEAMS chunks in steps of the grid.
+#import dispatch/extent
 #import primitives/sort_key
 #import workgroup/index
 #if SUBGROUPS
@@ -23,6 +24,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read> vec4s: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
 @group(0) @binding(3) var<storage, read_write> bests: array<u32>;
+
+#put extent(params.n, params.first_chunk * CHUNK)
 
 fn best_of_four(keys: vec4<u32>) -> u32 {
     return min(min(order(keys.x), order(keys.y)), min(order(keys.z), order(keys.w)));
@@ -47,7 +50,8 @@ fn best_of_whole(chunk: u32, lane: u32) -> u32 {
 
 fn best_of_rest(chunk: u32, lane: u32) -> u32 {
     var best = 0xffffffffu;
-    for (var at = chunk * CHUNK + lane; at < params.n; at += TEAM) { best = min(best, order(input[at])); }
+    let there = extent();
+    for (var at = chunk * CHUNK + lane; at < there; at += TEAM) { best = min(best, order(input[at])); }
     return best;
 }
 
@@ -73,10 +77,11 @@ fn top_k_chunks(
     let invocation = sub_id * sub_size + sub_lane;
 #endif
     let lane = invocation % TEAM;
+    let whole = extent() / CHUNK;
     for (var tile = first; tile * TEAMS < params.chunks; tile += params.workgroups) {
         let chunk = tile * TEAMS + invocation / TEAM;
         var best = 0xffffffffu;
-        if chunk < params.n / CHUNK {
+        if chunk < whole {
             best = best_of_whole(chunk, lane);
         } else if chunk < params.chunks {
             best = best_of_rest(chunk, lane);

@@ -1,5 +1,6 @@
 // A pass of top-k's radix select: counts the digits of the numbers that share the digits found so far. One workgroup
 // walks the keys in steps of the grid, counts in workgroup memory and adds its counts at the end.
+#import dispatch/extent
 #import primitives/sort_key
 #import workgroup/index
 
@@ -11,11 +12,14 @@ struct Params {
     workgroups: u32, // that share them
     shift: u32,      // lowest bit of the digit
     found: u32,      // bits from the highest on that are found
+    before: u32,     // keys of earlier parts
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> keys: array<u32>;
 @group(0) @binding(2) var<storage, read> search: array<u32>;
 @group(0) @binding(3) var<storage, read_write> bins: array<atomic<u32>>;
+
+#put extent(params.n, params.before)
 
 var<workgroup> wg_bins: array<atomic<u32>, BINS>;
 
@@ -48,8 +52,9 @@ fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     run = 0u;
     let step = params.workgroups * WORKGROUP_SIZE;
     var at = index * WORKGROUP_SIZE + lane;
+    let there = extent();
     // Four loads in flight.
-    while at + 3u * step < params.n {
+    while at + 3u * step < there {
         let a = keys[at];
         let b = keys[at + step];
         let c = keys[at + 2u * step];
@@ -60,7 +65,7 @@ fn top_k_digits(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         count_key(d, number, mask);
         at += 4u * step;
     }
-    while at < params.n {
+    while at < there {
         count_key(keys[at], number, mask);
         at += step;
     }

@@ -2,6 +2,7 @@
 // it finds first. Candidates at least as good as a bound go to workgroup memory, and a bitonic sort by number and
 // position orders them. The bound is the k-th best of the best candidates of the threads; if more than CAPACITY pass
 // it, digits of number and position narrow it (radix select): no two candidates share both.
+#import dispatch/extent
 #import primitives/sort_key
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -12,6 +13,9 @@ const NONE: u32 = 0xffffffffu; // no position, and no number better than the wor
 
 struct Params { n: u32, k: u32, chunks: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
+
+#put extent(params.n, 0u)
+
 @group(0) @binding(1) var<storage, read> vec4s: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> input: array<u32>;
 @group(0) @binding(3) var<storage, read_write> values: array<u32>;
@@ -73,7 +77,7 @@ fn load(of_chunks: bool, place: u32) -> vec4<u32> {
 
 fn four(of_chunks: bool, place: u32, words: vec4<u32>) -> Four {
     let positions = place + vec4<u32>(0u, 1u, 2u, 3u);
-    let limit = select(params.n, params.chunks, of_chunks);
+    let limit = select(extent(), params.chunks, of_chunks);
     let here = (positions < vec4<u32>(limit)) & vec4<bool>(place < limit);
     var numbers = words;
     if !of_chunks {
@@ -321,9 +325,12 @@ fn top_k_finish(@builtin(local_invocation_index) lane: u32) {
     // Each of the k best chunks has an element that is no worse than this.
     choose(false, params.k * CHUNK, shared_word(wg_numbers[params.k - 1u], lane), lane);
 #else
-    choose(false, params.n, first_bound(false, params.n, lane), lane);
+    let there = extent();
+    choose(false, there, first_bound(false, there, lane), lane);
 #endif
-    for (var i = lane; i < params.k; i += WORKGROUP_SIZE) {
+    // Fewer than k may be there.
+    let found = min(params.k, extent());
+    for (var i = lane; i < found; i += WORKGROUP_SIZE) {
         let position = wg_positions[i];
         values[i] = input[position];
         indices[i] = position;

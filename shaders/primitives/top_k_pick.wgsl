@@ -1,5 +1,6 @@
 // Between the passes of top-k's radix select: `top_k_pick_digit` finds the digit of the k-th best from the counts,
 // and clears them for the next pass; `top_k_pick_begin` clears them for the first. One workgroup.
+#import dispatch/extent
 #import primitives/sort_sum
 
 const WORKGROUP_SIZE: u32 = 256u;
@@ -15,12 +16,15 @@ struct Params {
 // The number of the k-th best as far as it is found, and its rank among those that share its digits.
 @group(0) @binding(2) var<storage, read_write> search: array<u32>;
 
+// How many are wanted of those there are.
+#put extent(params.k, 0u)
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn top_k_pick_begin(@builtin(local_invocation_index) lane: u32) {
     for (var bin = lane; bin < BINS; bin += WORKGROUP_SIZE) { bins[bin] = 0u; }
     if lane == 0u {
         search[0] = 0u;
-        search[1] = params.k;
+        search[1] = extent();
     }
 }
 

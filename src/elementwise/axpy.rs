@@ -1,6 +1,6 @@
 //! BLAS's axpy: adds a multiple of a vector to another.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
+use super::{DTYPES, Sweep, VARIANTS, bind_length, bind_scalar};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -165,7 +165,7 @@ impl Axpy {
             bind_scalar(&mut program, "alpha", scalar(dtype));
         }
         if self.counted {
-            bind_scalar(&mut program, LENGTH.name, DType::U32);
+            bind_length(&mut program, dtype);
         }
         Ok(program)
     }

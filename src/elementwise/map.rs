@@ -1,6 +1,6 @@
 //! Applies one function to every element.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
+use super::{DTYPES, Sweep, VARIANTS, bind_length};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
@@ -265,7 +265,7 @@ impl Map {
         };
         let mut program = sweep.lower(profile, |n, first| MapParams { n, first })?;
         if *counted {
-            bind_scalar(&mut program, LENGTH.name, DType::U32);
+            bind_length(&mut program, dtype);
         }
         Ok(program)
     }

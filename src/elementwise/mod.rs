@@ -27,8 +27,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::BoundChunk;
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, KernelParams, Operand, Operation, Program, Resource,
-    Variant, choose, element_fragment,
+    Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, KernelParams, LENGTH, Operand, Operation,
+    Program, Resource, Variant, choose, element_fragment, launch_for,
 };
 use crate::shader::{Fragment, Spec};
 
@@ -172,6 +172,23 @@ fn bind_scalar(program: &mut Program, name: &'static str, dtype: DType) {
     program.operands.push(Operand { name, dtype, len: 1, access: Access::Read });
     let scalar = Binding::operand(program.operands.len() - 1, &program.operands);
     program.dispatches.iter_mut().for_each(|dispatch| dispatch.bindings.push(scalar));
+}
+
+/// Adds the operand `length` in the same way, and launches for it where that pays.
+fn bind_length(program: &mut Program, dtype: DType) {
+    bind_scalar(program, LENGTH.name, DType::U32);
+    let length = Binding::operand(program.operands.len() - 1, &program.operands);
+    let covered = program.dispatches.iter().enumerate().filter_map(|(at, dispatch)| {
+        let words = match program.kernels[dispatch.kernel].entry {
+            entry if entry == Walk::Vec4.entry() => 4,
+            entry if entry == Walk::Plain.entry() => 1,
+            _ => return None,
+        };
+        let each = WORKGROUP_SIZE * words * 4 / dtype.size() as u32;
+        Some((at, Covered::new(dispatch.param("first")?, dispatch.param("n")?, each)))
+    });
+    let covered: Vec<_> = covered.collect();
+    launch_for(program, length, &covered);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Applies one function to every pair of elements.
 
-use super::{DTYPES, Sweep, VARIANTS, bind_scalar};
+use super::{DTYPES, Sweep, VARIANTS, bind_length};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
@@ -200,7 +200,7 @@ impl Zip {
         };
         let mut program = sweep.lower(profile, |n, first| ZipParams { n, first })?;
         if self.counted {
-            bind_scalar(&mut program, LENGTH.name, DType::U32);
+            bind_length(&mut program, dtype);
         }
         Ok(program)
     }

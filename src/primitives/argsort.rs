@@ -5,8 +5,8 @@ use super::sort::RadixSort;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, OpCall, Operation, Program, Role, Setting,
-    Variant, When, by_type, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, OpCall, Input, LENGTH, Operation, Program, Role,
+    Setting, Variant, When, by_type, counted, lowered_as, operands,
 };
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `keys` has `n` elements, `indices` (u32) as many. Any length from 0 to the largest buffer. They must be different
-/// wgpu buffers.
+/// wgpu buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of keys, at most `n`.
 ///
 /// # Types and order
 /// Keys of u32, i32, f32 and u64, in the order of [`RadixSort`]: equal keys keep their order, ascending and
@@ -55,13 +55,14 @@ pub struct Argsort {
     n: usize,
     descending: bool,
     bits: Option<Range<u32>>,
+    counted: bool,
     variant: String,
 }
 
 impl Argsort {
     /// Finds the order of `n` keys.
     pub fn new(n: usize) -> Self {
-        Self { n, descending: false, bits: None, variant: "auto".into() }
+        Self { n, descending: false, bits: None, counted: false, variant: "auto".into() }
     }
 
     /// Finds the descending order. The default is ascending.
@@ -78,11 +79,14 @@ impl Argsort {
         self
     }
 
+    counted!(counted, "keys", "Behind as many elements, `indices` may hold anything.");
+
     crate::program::variants!(variant);
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let sort = RadixSort::new(self.n).when(self.descending, RadixSort::descending).variant(&self.variant);
         let sort = self.bits.iter().fold(sort, |sort, bits| sort.bits(bits.clone()));
+        let sort = sort.when(self.counted, RadixSort::counted);
         sort.positions(dtype, profile)
     }
 }
@@ -92,6 +96,8 @@ const VARIANTS: &[Variant] = super::sort::VARIANTS;
 operands! {
     impl[T: Element,] Argsort, T {
         fn record(keys: T, indices: u32);
+        /// Takes the number of keys from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -103,7 +109,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)")],
     outputs: &[("indices", "u32 (n)")],
     types: &WORDS,
-    options: &[Setting::flag("descending"), super::sort::BITS],
+    options: &[Setting::flag("descending"), super::sort::BITS, LENGTH],
     domains: &[("keys", Domain::Runs)],
     make: Some(make),
     variants: Argsort::variants,
@@ -122,7 +128,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.bits(begin..end);
     }
     let dtype = keys.dtype();
-    let operands = vec![Role::Given(keys), Role::Result(vec![n])];
+    let (length, output) = asked.length(1, vec![n])?;
+    op = op.when(length.is_some(), Argsort::counted);
+    let operands = [Role::Given(keys)].into_iter().chain(length).chain([output]).collect();
     by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -131,6 +139,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         op.clone().descending().lower_as(DType::F32, profile)?,
         op.clone().bits(4..20).lower_as(DType::I32, profile)?,
+        op.clone().counted().lower_as(DType::U32, profile)?,
         op.lower_as(DType::U64, profile)?,
     ])
 }

@@ -7,8 +7,9 @@ use crate::program::fill::fill;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Resource, Role, Setting, Variant, When, by_type, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, OpCall, Grid, Input, Kernel, LENGTH, Op,
+    Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params,
+    launch_for, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -37,7 +38,8 @@ use half::f16;
 /// `table` is rows x n, row-major, `indices` (u32) has any length, `output` has n elements for each index. Any extent
 /// may be 0. Indices may repeat. An index of `rows` or more gives a row of zeros;
 /// [`checked`](Self::checked) counts them. `output` must not share a wgpu buffer
-/// with the others.
+/// with the others. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of indices, at most
+/// as many as planned.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8, i8.
@@ -64,6 +66,7 @@ pub struct Gather {
     rows: usize,
     n: usize,
     indices: usize,
+    counted: bool,
     checked: bool,
     variant: String,
 }
@@ -81,13 +84,14 @@ kernel_params! {
         table_origin: u32,
         index_origin: u32,
         output_origin: u32,
+        before: u32,
     }
 }
 
 impl Gather {
     /// Takes the shape of the table, `rows` rows of `n` elements, and the number of indices.
     pub fn new([rows, n]: [usize; 2], indices: usize) -> Self {
-        Self { rows, n, indices, checked: false, variant: "auto".into() }
+        Self { rows, n, indices, counted: false, checked: false, variant: "auto".into() }
     }
 
     /// Counts the indices of `rows` or more: an operand `invalid` of one u32, which plans take by `with_invalid`.
@@ -97,6 +101,12 @@ impl Gather {
         self
     }
 
+    counted!(
+        counted,
+        "indices",
+        "Here `n` is the number of indices; rows of the output behind it may hold anything."
+    );
+
     crate::program::variants!(variant);
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -104,20 +114,23 @@ impl Gather {
         let len = elements("gather", "table", &[rows, n])?;
         let output = elements("gather", "output", &[indices, n])?;
         let mut program = Program::of_only_variant("gather", &self.variant, VARIANTS, profile)?;
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands = vec![
-            Operand { name: "table", dtype, len, access: Access::Read },
-            Operand { name: "indices", dtype: DType::U32, len: indices, access: Access::Read },
-            Operand { name: "output", dtype, len: output, access: Access::Write },
+            operand("table", dtype, len, Access::Read),
+            operand("indices", DType::U32, indices, Access::Read),
         ];
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let to = program.operands.len();
+        program.operands.push(operand("output", dtype, output, Access::Write));
         let moved = (indices.min(rows) + indices) as f64 * (n * dtype.size()) as f64;
         program.cost = Cost { flop: 0.0, bytes: moved + 4.0 * indices as f64 };
-        for (operand, n) in [(0, n), (1, 1), (2, n)] {
+        for (operand, n) in [(0, n), (1, 1), (to, n)] {
             check_rows("gather", &program.operands[operand], n, profile)?;
         }
         index_u32("gather", "rows of the table", rows)?;
         index_u32("gather", "indices", indices)?;
         if self.checked {
-            count_invalid(&mut program, 1, rows, profile)?;
+            count_invalid(&mut program, self.counted, rows, profile)?;
         }
         if output == 0 {
             return Ok(program);
@@ -133,10 +146,13 @@ impl Gather {
         if split {
             spec = spec.constant("PACK", (4 / size) as u32);
         }
+        let spec = limited(spec, self.counted, 4);
         let kernel = program.kernel(Kernel::library("primitives/gather", "gather", spec));
         // An empty table still needs a dispatch, which writes zeros.
         let none = (rows == 0).then_some(BoundChunk { first: 0, count: 0 });
         let of_table: Vec<_> = profile.chunks(rows as u64, row).chain(none).collect();
+        let length = self.counted.then(|| Binding::operand(2, &program.operands));
+        let mut covered = Vec::new();
         // The indices of a chunk must fit a binding too.
         for chunk in profile.chunks(indices as u64, row.max(4)) {
             let (numbers, output) = (chunk.span(4), chunk.span(row));
@@ -151,12 +167,20 @@ impl Gather {
                     table_origin: (table.before / unit) as u32,
                     index_origin: (numbers.before / 4) as u32,
                     output_origin: (output.before / unit) as u32,
+                    before: chunk.first as u32,
                 };
                 let items = if split { output.size } else { chunk.count * row }.div_ceil(item);
-                let spans = [table, numbers, output].into_iter().enumerate();
-                let bindings = spans.map(|(i, span)| span.of(Resource::Operand(i))).collect();
+                let spans = [(table, 0), (numbers, 1), (output, to)].into_iter();
+                let bindings = spans.map(|(span, operand)| span.of(Resource::Operand(operand)));
+                let bindings = bindings.chain(length).collect();
+                let GatherRowsParams { before, count: held, width, .. } = params;
+                let (skip, each) = if split { (params.output_origin, 1024 / size as u32) } else { (0, 256) };
+                covered.push((program.dispatches.len(), Covered { before, held, width, skip, each }));
                 program.dispatch(kernel, &params, bindings, Grid::fold(items.div_ceil(256)));
             }
+        }
+        if let Some(length) = length {
+            launch_for(&mut program, length, &covered);
         }
         Ok(program)
     }
@@ -165,6 +189,8 @@ impl Gather {
 operands! {
     impl[T: Element,] Gather, T {
         fn record(table: T, indices: u32, output: T);
+        /// Takes the number of indices from the device.
+        optional with_length(length: u32);
         /// Takes the number of indices that are out of range.
         optional with_invalid(invalid: u32);
     }
@@ -179,7 +205,7 @@ pub(super) const INFO: Operation = Operation {
     outputs: &[("output", "(indices, ...)")],
     types: &HostData::TYPES,
     domains: &[("table", Domain::Bits)],
-    options: &[Setting::flag("check")],
+    options: &[Setting::flag("check"), LENGTH],
     make: Some(make),
     variants: Gather::variants,
     samples,
@@ -194,23 +220,27 @@ pub(super) fn rows_of(asked: &Asked<'_>, name: &str, array: &HostArray) -> Resul
     Ok((*rows, width.to_vec()))
 }
 
-kernel_params! { struct GatherCheckParams { count: u32, rows: u32 } }
+kernel_params! { struct GatherCheckParams { count: u32, rows: u32, before: u32 } }
 
-/// Adds an operand `invalid`, and counts in it the indices of operand `indices` that are not below `rows`.
+/// Adds an operand `invalid`, and counts in it the indices of operand 1 that are not below `rows`: all, or as many as
+/// operand 2 says, if they are `counted`.
 pub(super) fn count_invalid(
     program: &mut Program,
-    indices: usize,
+    counted: bool,
     rows: usize,
     profile: &DeviceProfile,
 ) -> Result<()> {
     let invalid = program.operands.len();
     program.operands.push(Operand { name: "invalid", dtype: DType::U32, len: 1, access: Access::Write });
     program.append(fill(1, [0; 2], profile)?, &[Resource::Operand(invalid)]);
-    let kernel = program.kernel(Kernel::of_file("primitives/gather_check", Spec::new()));
-    for chunk in profile.aligned_chunks(program.operands[indices].len as u64, 4) {
-        let params = GatherCheckParams { count: chunk.count as u32, rows: rows as u32 };
-        let bindings =
-            vec![chunk.of(Resource::Operand(indices), 4), Binding::operand(invalid, &program.operands)];
+    let spec = limited(Spec::new(), counted, 3);
+    let kernel = program.kernel(Kernel::of_file("primitives/gather_check", spec));
+    for chunk in profile.aligned_chunks(program.operands[1].len as u64, 4) {
+        let before = chunk.first as u32;
+        let params = GatherCheckParams { count: chunk.count as u32, rows: rows as u32, before };
+        let whole = |operand| Binding::operand(operand, &program.operands);
+        let bindings = [chunk.of(Resource::Operand(1), 4), whole(invalid)].into_iter();
+        let bindings = bindings.chain(counted.then(|| whole(2))).collect();
         program.dispatch(kernel, &params, bindings, Grid::fold(chunk.count.div_ceil(1024)));
     }
     Ok(())
@@ -222,9 +252,12 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let n = elements(INFO.name, "a row", &width)?;
     let indices = asked.any_indices("indices", &[rows], rows)?;
     let check = asked.settings().has("check");
+    let (length, output) = asked.length(indices.shape().len(), [indices.shape(), &width].concat())?;
     let op = Gather::new([rows, n], indices.len()).variant(asked.variant()).when(check, Gather::checked);
-    let (dtype, output) = (table.dtype(), Role::Result([indices.shape(), &width].concat()));
-    let mut operands = vec![Role::Given(table), Role::Given(indices), output];
+    let op = op.when(length.is_some(), Gather::counted);
+    let dtype = table.dtype();
+    let inputs = [table, indices].map(Role::Given).into_iter().chain(length);
+    let mut operands: Vec<_> = inputs.chain([output]).collect();
     operands.extend(check.then_some(Role::Invalid { op: INFO.name, below: rows }));
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
@@ -233,7 +266,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let op = |n| Gather::new([5, n], 7).variant(variant);
     let all = [4, 3].map(|n| Op::<f32>::lower(&op(n), profile));
     let checked = Op::<f32>::lower(&op(4).checked(), profile);
+    let counted = Op::<u8>::lower(&op(3).counted().checked(), profile);
     all.into_iter()
+        .chain([Op::<f32>::lower(&op(4).counted(), profile), counted])
         .chain([checked, Op::<f16>::lower(&op(3), profile), Op::<u8>::lower(&op(3), profile)])
         .collect()
 }

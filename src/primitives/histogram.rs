@@ -10,8 +10,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, Input, Op, OpCall, Operation, Program, Role,
-    Setting, Variant, by_type, operands,
+    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, OpCall, Input, LENGTH, Op, Operation, Program,
+    Role, Setting, Variant, When, by_type, counted, operands,
 };
 use half::f16;
 use lowering::HistogramLowering;
@@ -36,7 +36,8 @@ use lowering::HistogramLowering;
 /// # Shapes
 /// `input` has `n` elements, from 0 to the largest buffer; an input above the device's largest binding is processed
 /// in chunks. `counts` has one u32 a bin, for 1 to 2^20 bins, and is overwritten. The two must be different wgpu
-/// buffers.
+/// buffers. With [`counted`](Histogram::counted) an operand `length` of one u32 holds the number of elements, at most
+/// `n`, which is then below 2^32.
 ///
 /// # Types
 /// u8, i8, u32, i32, f32 and f16.
@@ -88,6 +89,7 @@ pub struct Histogram {
     n: usize,
     bins: usize,
     edges: Edges,
+    counted: bool,
     variant: String,
     packing: Option<(u32, u64, u32, u32)>,
 }
@@ -132,7 +134,7 @@ const VARIANTS: &[Variant] = &[
 impl Histogram {
     /// Counts `n` elements in `bins` bins.
     pub fn new(n: usize, bins: usize) -> Self {
-        Self { n, bins, edges: Edges::Default, variant: "auto".into(), packing: None }
+        Self { n, bins, edges: Edges::Default, counted: false, variant: "auto".into(), packing: None }
     }
 
     /// Counts `n` elements in the bins between neighbouring `edges`. f64 holds every f32 and every integer up to
@@ -148,6 +150,8 @@ impl Histogram {
         self.edges = Edges::Range(lo, hi);
         self
     }
+
+    counted!(counted, "elements", "Elements behind it are not counted.");
 
     crate::program::variants!(variant);
 
@@ -239,6 +243,8 @@ impl Histogram {
 operands! {
     impl[T: Element,] Histogram, T {
         fn record(input: T, counts: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -259,6 +265,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::number("lo", ""),
         Setting::number("hi", ""),
         Setting::array("edges", "(bins + 1)"),
+        LENGTH,
         PACKING,
     ],
     make: Some(make),
@@ -275,12 +282,14 @@ const PACKING: Setting = Setting::text("packing", "THREADS,WORKGROUPS,WORDS,LOAD
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let input = asked.any("input")?;
-    let mut op = binned(asked, &input)?.variant(asked.variant());
+    let length = asked.length(1, vec![input.len()])?.0;
+    let mut op = binned(asked, &input)?.when(length.is_some(), Histogram::counted).variant(asked.variant());
     if let Some([threads, workgroups, words, loads]) = asked.settings().given_numbers::<u32, 4>(&PACKING)? {
         op = op.packing(threads, workgroups.into(), words, loads);
     }
     asked.set("bins", &[op.bins()]);
-    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(vec![op.bins()])]);
+    let (dtype, counts) = (input.dtype(), Role::Result(vec![op.bins()]));
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([counts]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -328,6 +337,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             f32: Histogram::new(n, 1024).range(-1.0, 1.0);
             f32: Histogram::with_edges(n, [0.0, 1.0, 10.0]);
             f16: Histogram::new(n, 100).range(0.0, 1.0);
+            u32: Histogram::new(n, 1024).counted();
+            f32: Histogram::new(n, 1000).range(-1.0, 1.0).counted();
         }
     }
     Ok(programs)

@@ -5,9 +5,9 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, OpCall, Operand,
-    Operation, Program, Role, Setting, Variant, When, by_type, element_fragment, kernel_params, lowered_as,
-    operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, OpCall, Grid, Input, Kernel, LENGTH, Operand,
+    Operation, Program, Role, Setting, Variant, When, by_type, counted, element_fragment, kernel_params,
+    limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
@@ -30,7 +30,8 @@ use half::f16;
 /// ```
 ///
 /// # Shapes
-/// `input` has `n` elements; fewer than two are sorted. `result` has one u32.
+/// `input` has `n` elements; fewer than two are sorted. `result` has one u32. With
+/// [`counted`](IsSorted::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
 ///
 /// # Types and order
 /// f32, f16, i32, u32; ascending, or [`descending`](IsSorted::descending). Floats are compared by value: -0 equals +0;
@@ -56,6 +57,7 @@ use half::f16;
 pub struct IsSorted {
     n: usize,
     descending: bool,
+    counted: bool,
     variant: String,
 }
 
@@ -66,7 +68,7 @@ kernel_params! { struct IsSortedParams { n: u32 } }
 impl IsSorted {
     /// Checks `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, descending: false, variant: "auto".into() }
+        Self { n, descending: false, counted: false, variant: "auto".into() }
     }
 
     /// Wants the largest first. The default is the smallest first.
@@ -76,24 +78,28 @@ impl IsSorted {
         self
     }
 
+    counted!(counted, "elements", "Elements behind it are ignored.");
+
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![
-            operand("input", dtype, self.n, Access::Read),
-            operand("result", DType::U32, 1, Access::Write),
-        ];
+        program.operands.push(operand("input", dtype, self.n, Access::Read));
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        program.operands.push(operand("result", DType::U32, 1, Access::Write));
         profile.check_bindings(INFO.name, &program.operands, "check parts that overlap by one element")?;
         let params = IsSortedParams { n: index_u32(INFO.name, "n", self.n)? };
         program.cost = Cost::of(self.n as f64, &program.operands);
-        let bindings: Vec<_> = (0..2).map(|i| Binding::operand(i, &program.operands)).collect();
-        program.append(fill(1, [1, 1], profile)?, &[bindings[1].resource]);
+        let whole = |i| Binding::operand(i, &program.operands);
+        let result = whole(program.operands.len() - 1);
+        let bindings = [whole(0), result].into_iter().chain(self.counted.then(|| whole(1))).collect();
+        program.append(fill(1, [1, 1], profile)?, &[result.resource]);
         if self.n > 1 {
             let spec =
                 Spec::new().slot("element", element_fragment(dtype)).flag("DESCENDING", self.descending);
             let spec = spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32);
+            let spec = limited(spec, self.counted, 3);
             let kernel = program.kernel(Kernel::of_file("primitives/is_sorted", spec));
             program.dispatch(kernel, &params, bindings, Grid::fold((self.n as u64).div_ceil(2048)));
         }
@@ -104,6 +110,8 @@ impl IsSorted {
 operands! {
     impl[T: Element,] IsSorted, T {
         fn record(input: T, result: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -115,7 +123,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)")],
     outputs: &[("result", "u32 ()")],
     types: &DTYPES,
-    options: &[Setting::flag("descending")],
+    options: &[Setting::flag("descending"), LENGTH],
     domains: &[("input", Domain::Increasing)],
     make: Some(make),
     variants: IsSorted::variants,
@@ -128,13 +136,17 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let op = IsSorted::new(n).variant(asked.variant());
     let op = op.when(asked.settings().has("descending"), IsSorted::descending);
-    let (dtype, operands) = (input.dtype(), vec![Role::Given(input), Role::Result(Vec::new())]);
+    let length = asked.length(1, vec![n])?.0;
+    let op = op.when(length.is_some(), IsSorted::counted);
+    let (dtype, result) = (input.dtype(), Role::Result(Vec::new()));
+    let operands = [Role::Given(input)].into_iter().chain(length).chain([result]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = IsSorted::new(10_000).variant(variant);
     let descending = op.clone().descending();
-    let both = |dtype: &DType| [op.lower_as(*dtype, profile), descending.lower_as(*dtype, profile)];
-    DTYPES.iter().flat_map(both).collect()
+    let counted = op.clone().counted();
+    let all = |dtype: &DType| [&op, &descending, &counted].map(|op| op.lower_as(*dtype, profile));
+    DTYPES.iter().flat_map(all).collect()
 }

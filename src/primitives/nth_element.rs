@@ -96,7 +96,7 @@ impl NthElement {
         program.cost = Cost::of(3.0 * n as f64, &program.operands);
         let order = key_spec(dtype, self.largest)?;
         let parts: Vec<_> = word_parts(n as u64, profile).collect();
-        let search = kth_number(&mut program, Resource::Operand(0), &parts, &order, k, profile);
+        let search = kth_number(&mut program, (Resource::Operand(0), None), &parts, &order, k, profile);
         let spec = Spec::new().flag("FLOAT", dtype == DType::F32);
         let kernel = program.kernel(Kernel::of_file("primitives/nth_element", spec));
         // As `key_spec` converts keys.

@@ -7,7 +7,7 @@ use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type,
+    Asked, DeviceProfile, Domain, Example, OpCall, Input, Op, Operation, Program, Role, by_type, counted,
     deterministic, operands,
 };
 use std::marker::PhantomData;
@@ -37,7 +37,8 @@ use std::marker::PhantomData;
 /// stays on the device. Only the first `count` elements of `keys_out` and `results` are written. Equal keys that
 /// are not neighbours form separate runs: sort first ([`RadixSort`](crate::RadixSort)) to get one result for each
 /// key. Runs may have any length from 1 to `n`, at the same speed. `n` may be 0. Each output must be another wgpu
-/// buffer than every other operand.
+/// buffer than every other operand. With
+/// [`counted`](ReduceByKey::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
 ///
 /// # Types
 /// Values of f32, i32 and u32, with [`Sum`], [`Prod`](crate::Prod), [`Min`](crate::Min), [`Max`](crate::Max) and
@@ -67,7 +68,7 @@ use std::marker::PhantomData;
 /// # Cost
 /// About `2 n` operations. `lookback` reads every key and value once, in two dispatches. `hierarchical` takes
 /// three: it reads keys twice, and the values of the last run of each tile once more. One dispatch if one tile
-/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
+/// holds everything. A length from the device takes one more dispatch. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
@@ -112,6 +113,8 @@ impl<O, K> ReduceByKey<O, K> {
 
     deterministic!(form.deterministic);
 
+    counted!(form.counted, "elements", "Elements behind it are ignored.");
+
     /// Sets the threads of a workgroup and the vec4 of a thread, for tuning. The default is that of the device's
     /// policy.
     #[doc(hidden)]
@@ -131,6 +134,8 @@ impl ReduceByKey {
 operands! {
     impl[T: Element, K: Element, O: Reducer<T, Output = T>,] ReduceByKey<O, K>, T {
         fn record(keys: K, values: T, keys_out: K, results: T, count: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -177,8 +182,11 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let elements = asked_values(asked, "values", n)?;
     let (results, values) = (counted_results(&elements.each), elements.input);
     let (of_keys, dtype) = (keys.dtype(), values.dtype());
-    let (form, tile) = (ScanForm::of(asked), tile(asked)?);
-    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, results, Role::Count];
+    let (mut form, tile) = (ScanForm::of(asked), tile(asked)?);
+    let length = asked.length(1, vec![n])?.0;
+    form.counted = length.is_some();
+    let inputs = [keys, values].map(Role::Given).into_iter().chain(length);
+    let operands: Vec<_> = inputs.chain([Role::Counted, results, Role::Count]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => by_type!(asked, of_keys, [u32, i32, f32], K => {
         Ok(OpCall::new::<T>(ReduceByKey { op, n, form, tile, keys: PhantomData::<K> }, operands))
     }), else by_operator!(asked, [Sum, Prod, Min, Max], op => by_type!(asked, of_keys, [u32, i32, f32], K => {
@@ -196,6 +204,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         macro_rules! lower {
             ($($op:expr, $key:ty => $($t:ty),*;)*) => {$($({
                 let reduce = ReduceByKey::new($op, n).with_keys::<$key>().variant(variant);
+                programs.push(Op::<$t>::lower(&reduce.clone().counted(), profile)?);
                 programs.push(Op::<$t>::lower(&reduce, profile)?);
             })*)*};
         }

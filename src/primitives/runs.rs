@@ -7,17 +7,19 @@ use super::state::Monoid;
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Setting, Variant,
-    choose_with,
+    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Kernel, LENGTH, Operand, Program, Setting,
+    Variant, choose_with, kernel_params, limited,
 };
-use crate::shader::Fragment;
+use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
 
 pub(super) const VARIANTS: &[Variant] = &[HIERARCHICAL, LOOKBACK];
 
 const TILE: Setting = Setting::text("tile", "THREADS,VEC4S", "");
 /// The options of both ops.
-pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), TILE];
+pub(super) const OPTIONS: &[Setting] = &[OP, Setting::flag("deterministic"), LENGTH, TILE];
+
+kernel_params! { struct RunsTailsParams { labels: u32, values: u32 } }
 
 /// Reads the option `tile`.
 pub(super) fn tile(asked: &Asked<'_>) -> Result<Option<(u32, u32)>> {
@@ -105,9 +107,12 @@ impl RunsJob<'_> {
                 .operands
                 .extend([operand("values", dtype, inputs, read), operand("heads", DType::U32, n, read)]),
         }
-        program
-            .operands
-            .extend([operand("results", dtype, outputs, write), operand("count", DType::U32, 1, write)]);
+        let outputs = [operand("results", dtype, outputs, write), operand("count", DType::U32, 1, write)];
+        program.operands.extend(outputs);
+        if form.counted {
+            let inputs = program.operands.iter().take_while(|o| o.access == read).count();
+            program.operands.insert(inputs, operand("length", DType::U32, 1, read));
+        }
         profile.check_bindings(name, &program.operands, "split the arrays at the start of a run")?;
         // The last tile may reach beyond the end.
         index_u32(name, "elements, and a tile,", n.saturating_add(1 << 17))?;
@@ -164,7 +169,17 @@ impl RunsJob<'_> {
             [vec4s, Binding { offset: main, size: 4 * n * numbers - main, ..all }]
         };
         let labels_name = if labels == Labels::Heads { "heads" } else { "keys" };
-        let inputs = [as_vec4("values", monoid.inputs() as u64), as_vec4(labels_name, 1)].concat();
+        let mut inputs = [as_vec4("values", monoid.inputs() as u64), as_vec4(labels_name, 1)].concat();
+        if form.counted {
+            let [values, labels] = [inputs[1], inputs[3]];
+            let tails = program.scratch(256 + values.size);
+            let kernel = program.kernel(Kernel::of_file("primitives/runs_tails", Spec::new()));
+            let params =
+                RunsTailsParams { labels: (labels.size / 4) as u32, values: (values.size / 4) as u32 };
+            program.dispatch(kernel, &params, vec![labels, values, tails], Grid::fold(1));
+            (inputs[1], inputs[3]) = (tails, whole("length"));
+            tile_spec = limited(tile_spec, true, 4);
+        }
         let params = ScanTilesParams {
             tiles: tiles as u32,
             first_tile: 0,

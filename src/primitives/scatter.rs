@@ -7,9 +7,9 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Bits, Cost, DeviceProfile, Grid, Input, Kernel, Op, OpCall, Operand, Operation,
-    Program, Role, Setting, Variant, When, by_type, choose_with, deterministic, element_fragment,
-    kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Bits, Cost, Covered, DeviceProfile, OpCall, Grid, Input, Kernel, LENGTH, Op,
+    Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose_with, counted, deterministic,
+    element_fragment, kernel_params, launch_for, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -62,7 +62,8 @@ impl ScatterOp {
 /// `into` is rows x n, row-major, `indices` (u32) has any length, `x` has n elements for each index. Any extent may be
 /// 0. Indices may repeat, unless [`distinct`](Self::distinct) promises otherwise. An index of `rows` or more is
 /// skipped: nothing is written outside; [`checked`](Self::checked) counts them. `into` must not share a wgpu buffer
-/// with the others.
+/// with the others. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of indices, at most
+/// as many as planned.
 ///
 /// # Types
 /// f32, f16, i32, u32, u8, i8.
@@ -98,6 +99,7 @@ pub struct Scatter {
     n: usize,
     indices: usize,
     distinct: bool,
+    counted: bool,
     checked: bool,
     deterministic: bool,
     variant: String,
@@ -121,7 +123,8 @@ impl Scatter {
     /// Takes the shape of `into`, `rows` rows of `n` elements, and the number of indices.
     pub fn new(op: ScatterOp, [rows, n]: [usize; 2], indices: usize) -> Self {
         let variant = "auto".into();
-        Self { op, rows, n, indices, distinct: false, checked: false, deterministic: false, variant }
+        let [distinct, counted, checked, deterministic] = [false; 4];
+        Self { op, rows, n, indices, distinct, counted, checked, deterministic, variant }
     }
 
     /// Promises that no index below `rows` repeats, which saves a pass where rows are replaced. If one does, one of its
@@ -138,6 +141,12 @@ impl Scatter {
         self.checked = true;
         self
     }
+
+    counted!(
+        counted,
+        "indices",
+        "Here `n` is the number of indices; indices and rows behind it are ignored."
+    );
 
     crate::program::variants!(variant);
 
@@ -162,72 +171,102 @@ impl Scatter {
         program.operands = vec![
             operand("x", dtype, len, Access::Read),
             operand("indices", DType::U32, indices, Access::Read),
-            operand("into", dtype, elements(INFO.name, "into", &[rows, n])?, Access::ReadWrite),
         ];
+        program.operands.extend(self.counted.then(|| operand("length", DType::U32, 1, Access::Read)));
+        let to = program.operands.len();
+        let size = elements(INFO.name, "into", &[rows, n])?;
+        program.operands.push(operand("into", dtype, size, Access::ReadWrite));
         profile.check_bindings(INFO.name, &program.operands, "take fewer rows at a time")?;
         let (count, width) = (index_u32(INFO.name, "indices", indices)?, index_u32(INFO.name, "n", n)?);
         let rows = index_u32(INFO.name, "rows", rows)?;
         let moved = (len + 2 * self.rows.min(indices) * n) * dtype.size();
         program.cost = Cost { flop: len as f64, bytes: (moved + 4 * indices) as f64 };
         if self.checked {
-            count_invalid(&mut program, 1, self.rows, profile)?;
+            count_invalid(&mut program, self.counted, self.rows, profile)?;
         }
         if len == 0 || rows == 0 {
             return Ok(program);
         }
-        let [x, of, into] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let [x, of, into] = [0, 1, to].map(|i| Binding::operand(i, &program.operands));
+        let length = self.counted.then(|| Binding::operand(2, &program.operands));
+        // The kernel that binds these, and the length behind them.
+        let limit = |spec, bindings: Vec<Binding>| {
+            let bindings: Vec<_> = bindings.into_iter().chain(length).collect();
+            (limited(spec, self.counted, bindings.len() as u32), bindings)
+        };
         let each = |items: u64| Grid::fold(items.div_ceil(256));
+        // What dispatches cover, of rows of so many items.
+        let mut covered = Vec::new();
+        let of_width = |width| Covered { width, ..Covered::new(0, count, 256) };
+        let launched = |mut program: Program, covered: &[_]| {
+            if let Some(length) = length {
+                launch_for(&mut program, length, covered);
+            }
+            Ok(program)
+        };
         let spec = Spec::new().slot("element", element_fragment(dtype)).flag(self.op.flag(), true);
         let spec = spec.flag("FLOAT", dtype.is_float()).flag("BYTES", dtype.size() == 1);
         let spec = if dtype == DType::F16 { spec.constant("NAN", "0x7e00u") } else { spec };
         let params = ScatterElementsParams { count, width, rows, skip: 0, steps: 0 };
         if variant.name == "sorted" {
             let [keys, places, sorted, order] = [(); 4].map(|()| program.scratch(4 * u64::from(count)));
-            let prepare = program.kernel(Kernel::of_file("primitives/scatter_prepare", Spec::new()));
+            let (own, bindings) = limit(Spec::new(), vec![of, keys, places]);
+            let prepare = program.kernel(Kernel::of_file("primitives/scatter_prepare", own));
             let all = ScatterParams { count, width, rows };
-            program.dispatch(prepare, &all, vec![of, keys, places], each(count.into()));
+            covered.push((program.dispatches.len(), of_width(1)));
+            program.dispatch(prepare, &all, bindings, each(count.into()));
             let sort = RadixSort::new(indices).bits(0..32 - rows.leading_zeros()).with_values();
-            let sort = Op::<u32>::lower(&sort, profile)?;
-            program.append(sort, &[keys, places, sorted, order].map(|binding| binding.resource));
-            let kernel = Kernel::of_file("primitives/scatter_sorted", spec.flag("REPLACE", true));
-            let kernel = program.kernel(kernel);
+            let sort = Op::<u32>::lower(&sort.when(self.counted, RadixSort::counted), profile)?;
+            let of_sort = [keys, places].into_iter().chain(length).chain([sorted, order]);
+            program.append(sort, &of_sort.map(|binding| binding.resource).collect::<Vec<_>>());
+            let (spec, bindings) = limit(spec.flag("REPLACE", true), vec![x, sorted, into, order]);
+            let kernel = program.kernel(Kernel::of_file("primitives/scatter_sorted", spec));
             let steps = profile.loop_steps(2, MAX_STEPS);
             for run in program.chunks(count.into(), steps)? {
                 let params = ScatterElementsParams { skip: run.start as u32, steps: steps as u32, ..params };
-                program.dispatch(kernel, &params, vec![x, sorted, into, order], each(len as u64));
+                covered.push((program.dispatches.len(), of_width(width)));
+                program.dispatch(kernel, &params, bindings.clone(), each(len as u64));
             }
-            return Ok(program);
+            return launched(program, &covered);
         }
         let mut bindings = vec![x, of, into];
         if self.op == ScatterOp::Set && !self.distinct {
             let owners = program.scratch(4 * u64::from(rows));
             program.append(fill(rows as usize, [0; 2], profile)?, &[owners.resource]);
-            let own = program.kernel(Kernel::of_file("primitives/scatter_owners", Spec::new()));
+            let (own, of_own) = limit(Spec::new(), vec![of, owners]);
+            let own = program.kernel(Kernel::of_file("primitives/scatter_owners", own));
             let all = ScatterParams { count, width, rows };
-            program.dispatch(own, &all, vec![of, owners], each(count.into()));
+            covered.push((program.dispatches.len(), of_width(1)));
+            program.dispatch(own, &all, of_own, each(count.into()));
             bindings.push(owners);
         }
         let row = n * dtype.size();
         if self.op == ScatterOp::Set && row.is_multiple_of(4) {
             let item = if row.is_multiple_of(16) { 16 } else { 4 };
             let spec = Spec::new().flag("VECTORS", item == 16).flag("DISTINCT", self.distinct);
+            let (spec, bindings) = limit(spec, bindings);
             let kernel = program.kernel(Kernel::of_file("primitives/scatter", spec));
             let params = ScatterParams { count, width: (row / item) as u32, rows };
+            covered.push((program.dispatches.len(), of_width(params.width)));
             program.dispatch(kernel, &params, bindings, each((indices * row / item) as u64));
-            return Ok(program);
+            return launched(program, &covered);
         }
         let native = self.op != ScatterOp::Set && dtype.size() == 4 && !dtype.is_float();
         let spec = spec.flag("NATIVE", native).flag("DISTINCT", self.distinct);
         let spec = spec.flag("SIGNED_WORDS", native && dtype == DType::I32);
+        let (spec, bindings) = limit(spec, bindings);
         let kernel = program.kernel(Kernel::of_file("primitives/scatter_atomic", spec));
+        covered.push((program.dispatches.len(), of_width(width)));
         program.dispatch(kernel, &params, bindings, each(len as u64));
-        Ok(program)
+        launched(program, &covered)
     }
 }
 
 operands! {
     impl[T: Element,] Scatter, T {
         fn record(x: T, indices: u32, into: T);
+        /// Takes the number of indices from the device.
+        optional with_length(length: u32);
         /// Takes the number of indices that are out of range.
         optional with_invalid(invalid: u32);
     }
@@ -246,6 +285,7 @@ pub(super) const INFO: Operation = Operation {
         Setting::flag("distinct"),
         Setting::flag("check"),
         Setting::flag("deterministic"),
+        LENGTH,
     ],
     make: Some(make),
     variants: Scatter::variants,
@@ -272,7 +312,10 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let op = Scatter::new(op, [rows, n], m).variant(asked.variant()).when(check, Scatter::checked);
     let op = op.when(settings.has("distinct"), Scatter::distinct);
     let op = op.when(settings.has("deterministic"), Scatter::deterministic);
-    let mut operands = vec![Role::Given(x), Role::Given(indices), Role::Updated(into)];
+    let length = asked.length(1, vec![m])?.0;
+    let op = op.when(length.is_some(), Scatter::counted);
+    let inputs = [x, indices].map(Role::Given).into_iter().chain(length);
+    let mut operands: Vec<_> = inputs.chain([Role::Updated(into)]).collect();
     operands.extend(check.then_some(Role::Invalid { op: INFO.name, below: rows }));
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
@@ -285,6 +328,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         for op in ScatterOp::ALL {
             let scatter = Scatter::new(op, [5, n], 7).variant(variant);
             programs.push(scatter.lower_as(dtype, profile)?);
+            programs.push(scatter.clone().counted().lower_as(dtype, profile)?);
             if op == ScatterOp::Set {
                 programs.push(scatter.distinct().checked().lower_as(dtype, profile)?);
             }

@@ -7,7 +7,7 @@ use super::{Affine, CustomOp, Max, MeanVariance, Min, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type,
+    Asked, DeviceProfile, Domain, Example, OpCall, Input, Op, Operation, Program, Role, by_type, counted,
     deterministic, operands,
 };
 
@@ -35,7 +35,8 @@ use crate::program::{
 /// `values`, `heads` (u32) and `results` have `n` elements; `count` has one `u32`, the number of segments, which
 /// stays on the device. A nonzero value in `heads` begins a segment; element 0 always does. Only the first `count`
 /// elements of `results` are written. Segments may have any length from 1 to `n`, at the same speed. `n` may be 0.
-/// Each output must be another wgpu buffer than every other operand.
+/// Each output must be another wgpu buffer than every other operand. With
+/// [`counted`](SegmentedReduce::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
 ///
 /// # Types, precision and determinism
 /// As [`ReduceByKey`](crate::ReduceByKey): values of f32, i32 and u32; any associative operator, in order, also over a
@@ -58,7 +59,7 @@ use crate::program::{
 /// # Cost
 /// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches. `hierarchical` takes
 /// three: it reads flags twice, and the values of the last segment of each tile once more. One dispatch if one tile
-/// holds everything. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
+/// holds everything. A length from the device takes one more dispatch. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum
@@ -92,6 +93,8 @@ impl<O> SegmentedReduce<O> {
 
     deterministic!(form.deterministic);
 
+    counted!(form.counted, "elements", "Elements behind it are ignored.");
+
     /// Sets the threads of a workgroup and the vec4 of a thread, for tuning. The default is that of the device's
     /// policy.
     #[doc(hidden)]
@@ -111,6 +114,8 @@ impl SegmentedReduce {
 operands! {
     impl[T: Element, O: Reducer<T, Output = T>,] SegmentedReduce<O>, T {
         fn record(values: T, heads: u32, results: T, count: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -151,8 +156,11 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (elements, n) = asked_row(asked, "values")?;
     let heads = asked.indices("heads", &[n], 2)?;
     let (results, values) = (counted_results(&elements.each), elements.input);
-    let (dtype, form, tile) = (values.dtype(), ScanForm::of(asked), tile(asked)?);
-    let operands = vec![Role::Given(values), Role::Given(heads), results, Role::Count];
+    let (dtype, mut form, tile) = (values.dtype(), ScanForm::of(asked), tile(asked)?);
+    let length = asked.length(1, vec![n])?.0;
+    form.counted = length.is_some();
+    let inputs = [values, heads].map(Role::Given).into_iter().chain(length);
+    let operands: Vec<_> = inputs.chain([results, Role::Count]).collect();
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
         Ok(OpCall::new::<T>(SegmentedReduce { op, n, form, tile }, operands))
     }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
@@ -168,6 +176,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let mut programs = Vec::new();
     for n in [100_000, 3, 1 << 23] {
         programs.push(Op::<f32>::lower(&SegmentedReduce::new(Sum, n).variant(variant), profile)?);
+        let counted = SegmentedReduce::new(Sum, n).variant(variant).counted();
+        programs.push(Op::<f32>::lower(&counted, profile)?);
         programs.push(Op::<f32>::lower(&SegmentedReduce::new(Min, n).variant(variant), profile)?);
         programs.push(Op::<i32>::lower(&SegmentedReduce::new(Max, n).variant(variant), profile)?);
         programs.push(Op::<u32>::lower(&SegmentedReduce::new(custom.clone(), n).variant(variant), profile)?);

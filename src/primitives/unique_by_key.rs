@@ -5,7 +5,8 @@ use super::{DTYPES, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Example, Input, OpCall, Operation, Program, Role, by_type, operands,
+    Access, Asked, DeviceProfile, Domain, Example, OpCall, Input, LENGTH, Operation, Program, Role, When,
+    by_type, counted, operands,
 };
 use half::f16;
 use std::marker::PhantomData;
@@ -33,7 +34,7 @@ use std::marker::PhantomData;
 /// # Shapes
 /// `keys`, `values` and the outputs have `n` elements each, and `count` has one `u32`, the number of runs. Elements of
 /// outputs behind the runs are not written. Operands must not share a buffer. `n` may be 0. Sorted keys give each key
-/// once.
+/// once. With [`counted`](UniqueByKey::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
 ///
 /// # Types
 /// Keys of f32, f16, i32 and u32; values of u32, or of f32 and i32 by [`with_values`](UniqueByKey::with_values).
@@ -56,6 +57,7 @@ use std::marker::PhantomData;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UniqueByKey<V = u32> {
     n: usize,
+    counted: bool,
     variant: String,
     values: PhantomData<V>,
 }
@@ -63,7 +65,7 @@ pub struct UniqueByKey<V = u32> {
 impl UniqueByKey {
     /// Keeps one of each run among `n` keys, with values of u32.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".into(), values: PhantomData }
+        Self { n, counted: false, variant: "auto".into(), values: PhantomData }
     }
 
     crate::program::variants!(list VARIANTS);
@@ -73,11 +75,13 @@ impl<V: Element> UniqueByKey<V> {
     /// Selects the type of values: u32, i32 or f32.
     #[must_use]
     pub fn with_values<W: Element>(self) -> UniqueByKey<W> {
-        let Self { n, variant, values: _ } = self;
-        UniqueByKey { n, variant, values: PhantomData }
+        let Self { n, counted, variant, values: _ } = self;
+        UniqueByKey { n, counted, variant, values: PhantomData }
     }
 
     crate::program::variants!(choose variant);
+
+    counted!(counted, "elements", "Keys and values behind it are ignored.");
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         if !WORDS.contains(&V::DTYPE) {
@@ -96,14 +100,15 @@ impl<V: Element> UniqueByKey<V> {
             variants: VARIANTS,
             leave_out: 0,
             n: self.n,
-            counted: false,
+            counted: self.counted,
             dtype,
             outputs: &[("values", V::DTYPE), ("keys_out", dtype), ("values_out", V::DTYPE)],
         };
         let mut c = compaction.lower(profile)?;
         c.program.operands[0].name = "keys";
-        c.program.operands[1].access = Access::Read;
-        c.program.cost.bytes += c.program.operands[1].bytes() as f64;
+        let values = 1 + usize::from(self.counted);
+        c.program.operands[values].access = Access::Read;
+        c.program.cost.bytes += c.program.operands[values].bytes() as f64;
         let outputs = ["keys_out", "values_out", "values"].map(|name| c.operand(name));
         c.scatter(outputs.into_iter().flatten());
         Ok(c.program)
@@ -113,6 +118,8 @@ impl<V: Element> UniqueByKey<V> {
 operands! {
     impl[T: Element, V: Element,] UniqueByKey<V>, T {
         fn record(keys: T, values: V, keys_out: T, values_out: V, count: u32);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -124,6 +131,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)"), Input::new("values", "(n)")],
     outputs: &[("keys", "(count)"), ("values", "(count)")],
     types: &WORDS,
+    options: &[LENGTH],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
     variants: UniqueByKey::variants,
@@ -135,9 +143,11 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (keys, [n]) = asked.array("keys")?;
     let values = asked.of_own_type("values", &[n])?;
-    let op = UniqueByKey::new(n).variant(asked.variant());
+    let length = asked.length(1, vec![n])?.0;
+    let op = UniqueByKey::new(n).when(length.is_some(), UniqueByKey::counted).variant(asked.variant());
     let (dtype, of_values) = (keys.dtype(), values.dtype());
-    let operands = vec![Role::Given(keys), Role::Given(values), Role::Counted, Role::Counted, Role::Count];
+    let inputs = [Role::Given(keys)].into_iter().chain(length).chain([Role::Given(values)]);
+    let operands: Vec<_> = inputs.chain([Role::Counted, Role::Counted, Role::Count]).collect();
     by_type!(asked, of_values, [f32, i32, u32], V => by_type!(asked, dtype, [f32, f16, i32, u32], T => {
         Ok(OpCall::new::<T>(op.with_values::<V>(), operands))
     }))
@@ -145,5 +155,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
     let op = UniqueByKey::new(10_000).variant(variant);
-    DTYPES.iter().map(|dtype| op.lower_as(*dtype, profile)).collect()
+    let counted = op.clone().counted();
+    let both = |dtype: &DType| [op.lower_as(*dtype, profile), counted.lower_as(*dtype, profile)];
+    DTYPES.iter().flat_map(both).collect()
 }

@@ -38,7 +38,7 @@ pub(crate) use call::operands;
 pub use call::{Executor, PlanOn, Sink, With};
 pub(crate) use choices::row_name;
 pub use choices::{Choice, Choices, Denied};
-pub(crate) use counted::limited;
+pub(crate) use counted::{Covered, launch_for, limited};
 pub use facts::Fact;
 pub use measurement::{Clock, Measurement, Timing};
 pub(crate) use measurement::{batch, warm_up};

@@ -1,16 +1,18 @@
 //! Rows of a table by index.
 
-use super::judge::{Wanted, by_input, input, output_shape, row_length};
+use super::judge::{Wanted, by_input, front_of, input, output_shape, there};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let (n, indices) = (row_length(call), input(call, 1)?);
-    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let rows = gather(n, input::<T>(call, 0)?, indices);
-        Ok(vec![Wanted::exact(&output_shape(call, 0), rows)?])
+pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
+    let there = there(form, input::<u32>(form, 1)?.len())?;
+    let table = form.inputs().next().map(|table| table.shape().iter().skip(1).product());
+    let (n, indices) = (table.unwrap_or(1), front_of(form, 1, there)?);
+    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let rows = gather(n, input::<T>(form, 0)?, indices);
+        Ok(vec![Wanted::exact(&output_shape(form, 0), rows)?])
     })
 }
 

@@ -1,16 +1,17 @@
 //! Whether an array is sorted.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, settings};
+use super::judge::{Wanted, by_input, input, settings, there};
 use super::lower_bound::order;
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let descending = settings(call)?.has("descending");
-    by_input!(call, 0, [f32, f16, i32, u32], T => {
-        let sorted = is_sorted(input::<T>(call, 0)?, descending);
+pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
+    let descending = settings(form)?.has("descending");
+    by_input!(form, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(form, 0)?;
+        let sorted = is_sorted(&x[..there(form, x.len())?], descending);
         Ok(vec![Wanted::exact(&[], vec![u32::from(sorted)])?])
     })
 }

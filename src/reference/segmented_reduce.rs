@@ -1,6 +1,6 @@
 //! Each segment combined, element by element, in order.
 
-use super::judge::{Wanted, by_input, input, no_twin, operator};
+use super::judge::{Wanted, by_input, front_of, input, no_twin, operator, there};
 use super::segmented_scan::{numbers, segments};
 use super::states::numbers_of;
 use super::{Number, scan, scan_bound};
@@ -10,10 +10,11 @@ use crate::primitives::Operator;
 use crate::program::OpCall;
 use std::ops::Range;
 
-pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let (op, heads) = (operator(call)?, input::<u32>(call, 1)?);
-    by_input!(call, 0, [f32, i32, u32], T => {
-        let values = input::<T>(call, 0)?;
+pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, there) = (operator(form)?, there(form, input::<u32>(form, 1)?.len())?);
+    let heads = front_of::<u32>(form, 1, there)?;
+    by_input!(form, 0, [f32, i32, u32], T => {
+        let values = front_of::<T>(form, 0, there)?;
         let want = segmented_reduce(&op, values, heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_reduce_bound(&op, values, heads);
         Ok(vec![Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])

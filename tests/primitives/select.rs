@@ -4,6 +4,7 @@ use crate::support::coverage::sample;
 use crate::support::{Device, Random, devices, gpu};
 use half::f16;
 use tilework::prelude::*;
+use tilework::program::{Grid, Program};
 use tilework::reference::select;
 use tilework::{Element, Error, ErrorKind, Result};
 
@@ -129,6 +130,83 @@ fn a_chain_takes_each_length_from_the_device() {
     let want: u32 = (51..97).filter(|wanted| x.contains(wanted)).sum();
     assert_eq!(total.read().unwrap(), [2 * want]);
     assert_eq!(runs.read().unwrap(), [(51..97).filter(|wanted| x.contains(wanted)).count() as u32]);
+}
+
+#[test]
+fn a_chain_from_predicate_to_top_k_reads_nothing_back() {
+    let Some(gpu) = gpu() else { return };
+    // The last limit keeps nothing.
+    for (n, limit) in [(1, 0), (70_001, 300), (70_001, 995), (70_001, 1000)] {
+        let k = n.min(20);
+        let x: Vec<u32> = Random::new(n as u64).any::<u32>(n).iter().map(|x| 1 + x % 999).collect();
+        let input = gpu.upload(&x).unwrap();
+        let [kept, sorted, distinct] = [(); 3].map(|()| gpu.alloc::<u32>(n).unwrap());
+        let [count, runs, sum] = [(); 3].map(|()| gpu.alloc::<u32>(1).unwrap());
+        let [largest, positions] = [(); 2].map(|()| gpu.alloc::<u32>(k).unwrap());
+        let above = Predicate::custom(&format!("fn keep(x: T) -> bool {{ return x > {limit}u; }}"));
+        let mut rec = gpu.recorder();
+        let select = Select::by(n, above).plan::<u32>(gpu).unwrap();
+        select.record_by(&mut rec, &input, &kept, &count).unwrap();
+        let sort = RadixSort::new(n).counted().plan::<u32>(gpu).unwrap();
+        sort.with_length(&count).record(&mut rec, &kept, &sorted).unwrap();
+        let unique = Unique::new(n).counted().plan::<u32>(gpu).unwrap();
+        unique.with_length(&count).record(&mut rec, &sorted, &distinct, &runs).unwrap();
+        let reduce = Reduce::new(Sum, n).counted().plan::<u32>(gpu).unwrap();
+        reduce.with_length(&runs).record(&mut rec, &distinct, &sum).unwrap();
+        let top = TopK::new(n, k).counted().plan::<u32>(gpu).unwrap();
+        top.with_length(&runs).record(&mut rec, &distinct, &largest, &positions).unwrap();
+        rec.submit().unwrap();
+
+        let mut want: Vec<u32> = x.iter().copied().filter(|x| *x > limit).collect();
+        let selected = want.len();
+        want.sort_unstable();
+        want.dedup();
+        assert_eq!(count.read().unwrap(), [selected as u32]);
+        assert_eq!(runs.read().unwrap(), [want.len() as u32]);
+        assert_eq!(sum.read().unwrap(), [want.iter().sum::<u32>()]);
+        let found = k.min(want.len());
+        let best: Vec<u32> = want.iter().rev().copied().take(k).collect();
+        let places: Vec<u32> = (0..want.len() as u32).rev().take(k).collect();
+        assert_eq!(largest.read().unwrap()[..found], best);
+        assert_eq!(positions.read().unwrap()[..found], places);
+    }
+}
+
+#[test]
+fn large_dispatches_are_launched_for_the_count() {
+    let Some(gpu) = gpu() else { return };
+    let n = 1 << 25;
+    let limits = &gpu.profile().limits;
+    if 4 * n as u64 > limits.max_storage_binding {
+        return;
+    }
+    let table: Vec<u32> = (0..1000).map(|i| 7 * i + 1).collect();
+    let indices: Vec<u32> = (0..n as u32).map(|i| (i % 4099) % 1000).collect();
+    let (table_in, indices_in) = (gpu.upload(&table).unwrap(), gpu.upload(&indices).unwrap());
+    let output = gpu.alloc_zeroed::<u32>(n).unwrap();
+    let gather = Gather::new([1000, 1], n).counted().plan::<u32>(gpu).unwrap();
+    let map = Map::new(MapFn::custom("fn map(x: T) -> T { return x + 1u; }"), n).in_place().counted();
+    let map = map.variant("plain").plan::<u32>(gpu).unwrap();
+    let indirect =
+        |program: &Program| program.dispatches.iter().any(|d| matches!(d.grid, Grid::Indirect { .. }));
+    assert!(indirect(gather.program()) && indirect(map.program()));
+    let mut written = 0;
+    for length in [1000, 0, 1 << 24, 5000, u32::MAX as usize] {
+        let there = length.min(n);
+        written = there.max(written);
+        let count = gpu.upload(&[length as u32]).unwrap();
+        let mut rec = gpu.recorder();
+        gather.with_length(&count).record(&mut rec, &table_in, &indices_in, &output).unwrap();
+        map.with_length(&count).record_in_place(&mut rec, &output).unwrap();
+        rec.submit().unwrap();
+        let begin = there.saturating_sub(3000);
+        let end = (there + 3000).min(n);
+        let got = output.slice(begin..end).unwrap().read().unwrap();
+        for (i, got) in (begin..end).zip(got) {
+            let want = if i < written { table[indices[i] as usize] + 1 } else { 0 };
+            assert_eq!(got, want, "element {i} with {length} of {n}");
+        }
+    }
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, element_fragment,
-    kernel_params,
+    kernel_params, limited,
 };
 use crate::shader::Spec;
-use crate::shape::elements;
+use crate::shape::{elements, index_u32};
 use bytemuck::Zeroable;
 
 /// Workgroups of the kernels that count in device memory, and of the one that clears.
@@ -30,7 +30,7 @@ const _: () = assert!(runs_everywhere(3 * MAX_ITERATIONS as usize / 2));
 kernel_params! {
     struct BinsParams {
         n: u32, bins: u32, least: u32, span: u32, bias: u32, shift: u32, lo: f32, scale: f32, margin: f32,
-        edges: u32, stride: u32, parts: u32, vectors: u32,
+        edges: u32, stride: u32, parts: u32, vectors: u32, before: u32,
     }
 }
 
@@ -90,6 +90,7 @@ pub(super) struct HistogramLowering<'a> {
     bytes: u64,
     bins: u64,
     rule: Option<Rule>,
+    counted: bool,
     policy: HistogramPolicy,
     profile: &'a DeviceProfile,
     program: Program,
@@ -144,20 +145,24 @@ impl<'a> HistogramLowering<'a> {
         })?;
         let way = CountWay::of(variant.name, slots, most, dtype, profile)?;
         let mut program = Program::new("histogram", decision);
-        program.operands = vec![
-            Operand { name: "input", dtype, len: n, access: Access::Read },
-            Operand { name: "counts", dtype: DType::U32, len: desc.bins, access: Access::Write },
-        ];
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        program.operands.push(operand("input", dtype, n, Access::Read));
+        if desc.counted {
+            index_u32("histogram", "n", n)?;
+            program.operands.push(operand("length", DType::U32, 1, Access::Read));
+        }
+        program.operands.push(operand("counts", DType::U32, desc.bins, Access::Write));
         profile.check_buffers("histogram", &program.operands[..1], "add up the histograms of chunks")?;
         let bytes = program.operands[0].bytes();
         program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
         let rule = Rule::of(desc, dtype);
         let bins = desc.bins as u64;
-        Ok(Self { way, dtype, buckets: 0, moved: None, bytes, bins, rule, policy, profile, program })
+        let counted = desc.counted;
+        Ok(Self { way, dtype, buckets: 0, moved: None, bytes, bins, rule, counted, policy, profile, program })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
-        let counts = Binding::operand(1, &self.program.operands);
+        let counts = self.counts();
         let base = BinsParams { bins: self.bins as u32, ..Zeroable::zeroed() };
         self.clear(&base, counts, self.bins);
         let Some(rule) = self.rule.take().filter(|_| self.bytes > 0) else { return Ok(self.program) };
@@ -188,6 +193,7 @@ impl<'a> HistogramLowering<'a> {
             Mode::Shift | Mode::Uniform => 1,
         };
         for part in self.parts() {
+            let base = BinsParams { before: (part.offset / self.dtype.size() as u64) as u32, ..base };
             let bindings = [counts, part].into_iter().chain(edges).collect();
             match self.way {
                 CountWay::Global { contiguous } => {
@@ -200,6 +206,17 @@ impl<'a> HistogramLowering<'a> {
             }
         }
         Ok(self.program)
+    }
+
+    /// The operand `counts`, the last.
+    fn counts(&self) -> Binding {
+        Binding::operand(self.program.operands.len() - 1, &self.program.operands)
+    }
+
+    /// Binds the operand `length`, if there is one, behind these bindings.
+    fn limit(&self, spec: Spec, bindings: &mut Vec<Binding>) -> Spec {
+        bindings.extend(self.counted.then(|| Binding::operand(1, &self.program.operands)));
+        limited(spec, self.counted, bindings.len() as u32)
     }
 
     /// Sets `count` counters to 0.
@@ -226,7 +243,15 @@ impl<'a> HistogramLowering<'a> {
     }
 
     /// Counts by atomics in device memory.
-    fn global(&mut self, base: &BinsParams, spec: Spec, loops: u64, part: Binding, bindings: Vec<Binding>) {
+    fn global(
+        &mut self,
+        base: &BinsParams,
+        spec: Spec,
+        loops: u64,
+        part: Binding,
+        mut bindings: Vec<Binding>,
+    ) {
+        let spec = self.limit(spec, &mut bindings);
         let kernel = Kernel::library("primitives/histogram_global", "histogram_global_count", spec);
         let kernel = self.program.kernel(kernel);
         let n = part.size / self.dtype.size() as u64;
@@ -272,10 +297,11 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORDS", words as u32)
             .constant("LOADS", loads)
             .flag("VECTORS", vectors > 0);
-        let kernel = self.program.kernel(Kernel::of_file("primitives/histogram_packed", spec));
         if vectors > 0 {
             bindings.push(Binding { size: vectors * 16, ..part });
         }
+        let spec = self.limit(spec, &mut bindings);
+        let kernel = self.program.kernel(Kernel::of_file("primitives/histogram_packed", spec));
         let params = BinsParams { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts * passes));
     }
@@ -344,6 +370,7 @@ impl<'a> HistogramLowering<'a> {
             .constant("WORKGROUP_SIZE", size)
             .constant("ENDS_BINDING", next)
             .flag("VECTORS", vectors > 0);
+        let scatter = self.limit(scatter, &mut bindings);
         let scatter = self.program.kernel(Kernel::of_file("primitives/histogram_scatter", scatter));
         let params = BinsParams { n: n as u32, parts: tiles as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(scatter, &params, bindings, Grid::fold(tiles));
@@ -359,7 +386,7 @@ impl<'a> HistogramLowering<'a> {
         let count = Kernel::of_file("primitives/histogram_bucketed", count);
         let count = self.program.kernel(count);
         let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
-        let bindings = vec![Binding::operand(1, &self.program.operands), starts, ends, words];
+        let bindings = vec![self.counts(), starts, ends, words];
         self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
         Ok(())
     }
@@ -402,6 +429,10 @@ impl<'a> HistogramLowering<'a> {
             .flag("WIDE", wide)
             .flag("ROLLED", self.profile.quirks.slow_compiler)
             .flag("BYTES", by_value);
+        if vectors > 0 {
+            bindings.push(Binding { size: vectors * 16, ..part });
+        }
+        let spec = self.limit(spec, &mut bindings);
         let kernel = if cached {
             let spec = spec.constant("SLOTS", policy.counters / 2);
             Kernel::of_file("primitives/histogram_cached", spec)
@@ -415,9 +446,6 @@ impl<'a> HistogramLowering<'a> {
             Kernel::of_file("primitives/histogram_private", spec)
         };
         let kernel = self.program.kernel(kernel);
-        if vectors > 0 {
-            bindings.push(Binding { size: vectors * 16, ..part });
-        }
         let params = BinsParams { n: n as u32, parts: parts as u32, vectors: vectors as u32, ..*base };
         self.program.dispatch(kernel, &params, bindings, Grid::fold(parts));
     }

@@ -6,7 +6,8 @@ use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
-    Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, kernel_params,
+    Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose,
+    kernel_params, launch_for,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::round_up;
@@ -353,6 +354,8 @@ impl<'a> SortLowering<'a> {
         // Tickets number the tiles, so the grid may have any shape with enough workgroups.
         let lines = tiles.div_ceil(u64::from(self.profile.limits.max_workgroups_per_dimension).min(65535));
         let grid = Grid::Direct([tiles.div_ceil(lines) as u32, lines as u32, 1]);
+        let mut sweeps = Vec::new();
+        let covered = Covered::new(0, self.n as u32, tile.0 * tile.1);
         for (pass, &(from, to)) in (0..).zip(moves) {
             let Digit { shift, mask } = self.digit(pass);
             let positions = self.form.values && from.values.is_none();
@@ -363,7 +366,11 @@ impl<'a> SortLowering<'a> {
             let values = [self.value_binding(from, all), self.value_binding(to, all)];
             let bindings = keys.into_iter().chain([globals, mine, next]).chain(values.into_iter().flatten());
             let params = SweepParams { pass_index: pass, shift, mask, items: tile.1 };
+            sweeps.push((self.program.dispatches.len(), covered));
             self.program.dispatch(sweep, &params, bindings.collect(), grid);
+        }
+        if let Some(length) = self.length_binding() {
+            launch_for(&mut self.program, length, &sweeps);
         }
     }
 }
