@@ -163,6 +163,11 @@ impl RadixSort {
 
     super::lookback::leave_out_posts!(leave_out);
 
+    /// Lowers the sort of keys of this type.
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        SortLowering::new(self, self.form, dtype, profile)?.run()
+    }
+
     /// Lowers the sort with the positions of the keys as values and `indices` as the only output.
     pub(super) fn positions(mut self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         (self.form.values, self.form.positions) = (true, true);
@@ -183,10 +188,7 @@ operands! {
     }
 }
 
-crate::program::lowers! {
-    impl[T: Element] RadixSort as [T], |op, dtype, profile|
-        SortLowering::new(op, op.form, dtype, profile)?.run()
-}
+program::lowered_as!(RadixSort);
 
 /// The optional operands of a sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

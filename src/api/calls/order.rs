@@ -115,12 +115,12 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`ReduceOffsets`] and [`Gpu::alloc`].
-    pub fn reduce_offsets<'a, T: Element, O: Reducer<T, Output = T>>(
+    pub fn reduce_offsets<'a, T: Element, O: Reducer<T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
         offsets: impl Into<Slice<'a, u32>>,
         op: O,
-    ) -> Result<Buffer<T>> {
+    ) -> Result<Buffer<O::Output>> {
         let (input, offsets) = (input.into(), offsets.into());
         let n = elements_of::<T, O>(&op, input.len())?;
         let given = [("input", input.untyped()), ("offsets", offsets.untyped())];
