@@ -263,7 +263,7 @@ pub use primitives::{AdaptiveGrid, Frontier, Quadtree};
 #[cfg(feature = "primitives")]
 pub use primitives::{AdjacentDifference, Reverse, Rotate};
 #[cfg(feature = "primitives")]
-pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
@@ -304,7 +304,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{AdjacentDifference, Reverse, Rotate};
     #[cfg(feature = "primitives")]
-    pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+    pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};

@@ -6,7 +6,7 @@
 //! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
 //! | the number of elements in each bin; of points in bins of two axes | [`Histogram`]; [`Histogram2d`] |
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
-//! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
+//! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], sums of 64 bits ([`Sum64`]), a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
 //! | prefixes that restart at flags, where a key changes, or at offsets | [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
@@ -125,7 +125,7 @@ pub use set_union::SetUnion;
 pub use shuffle::Shuffle;
 pub use sort::RadixSort;
 pub(crate) use state::Monoid;
-pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 pub use top_k::TopK;
 pub use top_k_rows::TopKRows;
 pub use unique::Unique;
