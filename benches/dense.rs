@@ -35,6 +35,7 @@ fn main() -> Result<()> {
         ("trsm", trsm),
         ("trmm", trmm),
         ("syrk", syrk),
+        ("syr2k", syr2k),
         ("symm", symm),
     ])
 }
@@ -94,6 +95,13 @@ fn syrk(bench: &mut Bench) -> Result<()> {
         bench.op::<f32>(&op, format!("{side}x{side}{what}"), &[&a, &c])?;
     }
     Ok(())
+}
+
+fn syr2k(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(4096, 256);
+    let [a, b] = [0, 1].map(|_| random(&bench.gpu, side * side, centred));
+    let (a, b, c) = (a?, b?, bench.gpu.alloc::<f32>(side * side)?);
+    bench.op::<f32>(&Syr2k::new(side, side), format!("{side}x{side}"), &[&a, &b, &c])
 }
 
 fn symm(bench: &mut Bench) -> Result<()> {

@@ -64,7 +64,7 @@
 //! | **matrices** | |
 //! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of bytes: [`GemmInt8`] |
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
-//! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Trsm`] |
+//! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
 //! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
@@ -239,7 +239,7 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
-pub use dense::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syrk, Transpose, Trmm, Trsm};
+pub use dense::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm};
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -331,7 +331,7 @@ pub mod prelude {
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syrk, Transpose, Trmm, Trsm,
+        Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};

@@ -52,6 +52,7 @@ mod dense {
     mod ger;
     mod permute_axes;
     mod symm;
+    mod syr2k;
     mod syrk;
     mod transpose;
     mod trmm;

@@ -11,7 +11,7 @@
 //! rounded to f16, or split into two halves that keep nearly all of its precision.
 //!
 //! [`Trsm`] solves triangular systems, [`Trmm`] multiplies by a triangular matrix, [`Syrk`] a matrix by its transpose,
-//! and [`Symm`] by a symmetric matrix; all on these products.
+//! [`Syr2k`] two matrices by each other's, and [`Symm`] by a symmetric matrix; all on these products.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type.
@@ -24,6 +24,7 @@ mod permute_axes;
 mod precision;
 mod product;
 mod symm;
+mod syr2k;
 mod syrk;
 mod transpose;
 mod triangle;
@@ -45,6 +46,7 @@ pub(crate) use product::{
 };
 pub use product::{ProductTile, ThreadTile};
 pub use symm::Symm;
+pub use syr2k::Syr2k;
 pub use syrk::Syrk;
 pub use transpose::Transpose;
 pub use trmm::Trmm;
@@ -63,5 +65,6 @@ pub const OPS: &[Operation] = &[
     trsm::INFO,
     trmm::INFO,
     syrk::INFO,
+    syr2k::INFO,
     symm::INFO,
 ];

@@ -196,6 +196,7 @@ mod states;
 #[cfg(feature = "dense")]
 mod symm;
 #[cfg(feature = "dense")]
+mod syr2k;
 mod syrk;
 #[cfg(feature = "primitives")]
 mod top_k;
@@ -408,6 +409,7 @@ pub use squared_error::{squared_error, squared_error_bound};
 #[cfg(feature = "dense")]
 pub use symm::{symm, symm_bound};
 #[cfg(feature = "dense")]
+pub use syr2k::{syr2k, syr2k_bound};
 pub use syrk::{syrk, syrk_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
