@@ -457,9 +457,19 @@ fn sort(bench: &mut Bench) -> Result<()> {
     for n in sizes {
         let (keys_out, values_out) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(n)?);
         let op = RadixSort::new(n).with_values();
-        let operands: [&dyn Operand; 4] = [&keys, &keys_out, &keys, &values_out];
+        let operands: [&dyn Operand; 4] = [&keys, &keys, &keys_out, &values_out];
         bench.op_as::<u32>(&op, ("auto", ""), format!("pairs {n} random"), &operands)?;
     }
+    // Values of 16 bytes, and keys of 8 and 16 bits.
+    let n = largest / 4;
+    let (keys_out, values_out) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(4 * n)?);
+    let operands: [&dyn Operand; 4] = [&keys, &keys, &keys_out, &values_out];
+    let op = RadixSort::new(n).with_wide_values(4);
+    bench.op_as::<u32>(&op, ("auto", ""), format!("pairs {n} random, 16 bytes"), &operands)?;
+    drop((keys_out, values_out));
+    let narrow = RadixSort::new(n);
+    sort_keys(bench, &narrow, "auto", "random u8", &keys.bitcast::<u8>()?, n)?;
+    sort_keys(bench, &narrow, "auto", "random f16", &keys.bitcast::<half::f16>()?, n)?;
     drop(keys);
     let floats = random(&gpu, largest, centred)?;
     sort_keys(bench, &RadixSort::new(largest), "auto", "random", &floats, largest)?;
