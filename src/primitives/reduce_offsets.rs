@@ -11,7 +11,6 @@ use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Form, Grid, Input, Kernel, Op,
     Operand, Operation, Program, Role, Setting, Variant, by_type, kernel_params, operands,
 };
-use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 
 /// Reduces each segment to one value: `results[s] = input[b] + ... + input[e - 1]`, where `b` and `e` are

@@ -18,12 +18,12 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
         if form.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
             let values = input::<u32>(form, 1)?;
             let shape = output_shape(form, 1);
-            let words = shape.iter().skip(1).product();
+            let words: usize = shape.iter().skip(1).product();
             if shape.len() < 2 {
                 all.push(moved(form, values, &places)?);
             } else {
-                let row = |&i: &usize| &values[i * words..(i + 1) * words];
-                all.push(Wanted::exact(&shape, places.iter().flat_map(row).copied().collect::<Vec<u32>>())?);
+                let rows: Vec<&[u32]> = places.iter().map(|&i| &values[i * words..(i + 1) * words]).collect();
+                all.push(Wanted::exact(&shape, rows.concat())?);
             }
         }
         Ok(all)
