@@ -662,6 +662,12 @@ fn orders(bench: &mut Bench) -> Result<()> {
     let (points, cells) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<u32>(64 * 64)?);
     let op = Histogram2d::new(n, [64, 64], [-1.0; 2], [1.0; 2]);
     bench.op::<f32>(&op, format!("64x64 of {n}"), &[&points, &points, &cells])?;
+    let (weights, sums) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(256)?);
+    for bins in [64, 256] {
+        let op = WeightedHistogram::new(n, bins, -1.0, 1.0);
+        bench.op::<f32>(&op, format!("{bins} of {n}"), &[&points, &weights, &sums])?;
+    }
+    drop((weights, sums));
     let median = bench.gpu.alloc::<u32>(1)?;
     bench.op::<u32>(&NthElement::new(n, n / 2), format!("median of {n}"), &[&keys, &median])?;
     for length in [10, 100, 1000, 1_000_000, 0] {

@@ -52,7 +52,7 @@
 //! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], by your own comparison [`MergeSort`]; [`Argsort`]; [`SegmentedSort`] |
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
-//! | count elements by bin, or points by bins of two axes | [`Histogram`], [`Histogram2d`] |
+//! | count elements by bin, or points by bins of two axes; add up weights by bin | [`Histogram`], [`Histogram2d`]; [`WeightedHistogram`] |
 //! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
@@ -239,7 +239,9 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
-pub use dense::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm};
+pub use dense::{
+    Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+};
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -273,7 +275,9 @@ pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
-pub use primitives::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
+pub use primitives::{
+    Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique, WeightedHistogram,
+};
 #[cfg(feature = "primitives")]
 pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
 #[cfg(feature = "primitives")]
@@ -334,7 +338,9 @@ pub mod prelude {
         Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
     };
     #[cfg(feature = "primitives")]
-    pub use crate::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
+    pub use crate::{
+        Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique, WeightedHistogram,
+    };
     #[cfg(feature = "primitives")]
     pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
     #[cfg(feature = "primitives")]

@@ -185,6 +185,7 @@ mod primitives {
     mod unique;
     mod unique_by_key;
     mod upper_bound;
+    mod weighted_histogram;
 }
 mod property;
 mod quantize {

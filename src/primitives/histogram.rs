@@ -285,7 +285,7 @@ fn make(asked: &mut Asked<'_>) -> Result<Form> {
 }
 
 /// Reads the bins from the options.
-fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
+pub(super) fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
     let (settings, n) = (asked.settings(), input.len());
     if let Some(edges) = settings.array("edges") {
         if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| settings.has(key)) {

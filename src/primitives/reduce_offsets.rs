@@ -93,8 +93,10 @@ const ROUNDS: usize = 64;
 /// Maximum of workgroups that share the long segments.
 const MAX_WALKERS: usize = 1056;
 
-const VARIANTS: &[Variant] =
-    &[Variant::portable("direct", "threads for each segment by the average length, workgroups for long ones")];
+const VARIANTS: &[Variant] = &[Variant::portable(
+    "direct",
+    "threads for each segment by the average length, workgroups for long ones",
+)];
 
 impl<O> ReduceOffsets<O> {
     /// Reduces the segments of `n` elements.
@@ -136,7 +138,12 @@ impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
         program.operands = vec![
             operand("input", T::DTYPE, elements(name, "input", &[n, monoid.inputs()])?, Access::Read),
             offsets,
-            operand("results", output, elements(name, "results", &[segments, monoid.outputs()])?, Access::Write),
+            operand(
+                "results",
+                output,
+                elements(name, "results", &[segments, monoid.outputs()])?,
+                Access::Write,
+            ),
         ];
         profile.check_bindings(name, &program.operands[..1], "take fewer elements at a time")?;
         profile.check_bindings(name, &program.operands[1..], "take fewer segments at a time")?;

@@ -112,7 +112,8 @@ impl SegmentedSort {
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, .. } = *self;
         let by_key = RadixSort::new(n).with_values().counted().when(self.descending, RadixSort::descending);
-        let by_key = by_key.variant(&self.variant).lower_as(dtype, profile).map_err(|e| e.context(INFO.name))?;
+        let by_key =
+            by_key.variant(&self.variant).lower_as(dtype, profile).map_err(|e| e.context(INFO.name))?;
         let mut program = Program::new(INFO.name, by_key.decision.clone());
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("keys", dtype, n, Access::Read));

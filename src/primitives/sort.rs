@@ -272,10 +272,7 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
         DType::F32 => spec(all, 0x7fff_ffff).flag("FLOAT", true),
         DType::U64 => spec(all, !all).flag("WIDE", true),
         _ => {
-            return Err(err!(
-                Unsupported,
-                "sort: keys of {dtype} have no kernel; convert them to f32"
-            ));
+            return Err(err!(Unsupported, "sort: keys of {dtype} have no kernel; convert them to f32"));
         }
     })
 }
@@ -318,7 +315,11 @@ fn make(asked: &mut Asked<'_>) -> Result<program::Form> {
         let values = asked.any_of("values", &[n], DType::U32)?;
         let (rows, row) = rows_of(asked, "values", &values)?;
         if rows != n {
-            return Err(err!(Shape, "{}: values is {values}; it must have a row for each of {n} keys", asked.name()));
+            return Err(err!(
+                Shape,
+                "{}: values is {values}; it must have a row for each of {n} keys",
+                asked.name()
+            ));
         }
         op = op.with_wide_values(elements(asked.name(), "a value", &row)?);
         shape = row;

@@ -197,6 +197,7 @@ mod states;
 mod symm;
 #[cfg(feature = "dense")]
 mod syr2k;
+#[cfg(feature = "dense")]
 mod syrk;
 #[cfg(feature = "primitives")]
 mod top_k;
@@ -214,6 +215,8 @@ mod unique;
 mod unique_by_key;
 #[cfg(feature = "primitives")]
 mod upper_bound;
+#[cfg(feature = "primitives")]
+mod weighted_histogram;
 mod zip;
 
 pub use crate::element::{fp8_code, fp8_value};
@@ -410,6 +413,7 @@ pub use squared_error::{squared_error, squared_error_bound};
 pub use symm::{symm, symm_bound};
 #[cfg(feature = "dense")]
 pub use syr2k::{syr2k, syr2k_bound};
+#[cfg(feature = "dense")]
 pub use syrk::{syrk, syrk_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
@@ -427,6 +431,8 @@ pub use unique::unique;
 pub use unique_by_key::unique_by_key;
 #[cfg(feature = "primitives")]
 pub use upper_bound::upper_bound;
+#[cfg(feature = "primitives")]
+pub use weighted_histogram::{weighted_histogram, weighted_histogram_bound};
 pub use zip::{zip, zip_bound};
 
 /// Compares `gradient` with finite differences of `loss` at `x`.

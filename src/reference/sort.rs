@@ -33,7 +33,6 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
 /// Returns the bits that the option `bits` names, or all.
 pub(super) fn bits_asked(form: &Form) -> Result<Range<u32>> {
     let settings = settings(form)?;
-    // A key of fewer bits has no others.
     let [begin, end] = if settings.has("bits") { settings.numbers("bits", "BEGIN,END")? } else { [0, 32] };
     if begin > end || end > 32 {
         return Err(err!(InvalidArgument, "reference sort: bits {begin} to {end} are outside the keys"));

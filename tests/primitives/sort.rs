@@ -478,7 +478,8 @@ fn wide_values_move_with_their_keys() {
         let gpu = &device.gpu;
         for (words, variant) in [2, 3, 4, 16].into_iter().zip(variants().cycle()) {
             let n = if device.main { 3_001 } else { 201 };
-            let keys: Vec<u32> = Random::new(words as u64).elements::<u32>(n).iter().map(|k| k % 99).collect();
+            let keys: Vec<u32> =
+                Random::new(words as u64).elements::<u32>(n).iter().map(|k| k % 99).collect();
             let values: Vec<u32> = (0..(n * words) as u32).collect();
             let sort = RadixSort::new(n).with_wide_values(words).variant(variant);
             let plan = match sort.plan::<u32>(gpu) {

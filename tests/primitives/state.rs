@@ -6,8 +6,8 @@ use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Op, Program};
 use tilework::reference::{
-    reduce, reduce_bound, reduce_offsets, scan, scan_bound, segmented_reduce, segmented_reduce_bound, segmented_scan,
-    segmented_scan_bound,
+    reduce, reduce_bound, reduce_offsets, scan, scan_bound, segmented_reduce, segmented_reduce_bound,
+    segmented_scan, segmented_scan_bound,
 };
 use tilework::{Element, ErrorKind, Result};
 

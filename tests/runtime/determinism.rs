@@ -8,8 +8,8 @@ use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey,
-    ScanOffsets, Scatter, ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
+    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, ScanOffsets,
+    Scatter, ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
 };
 
 fn varies(program: &Program) -> bool {

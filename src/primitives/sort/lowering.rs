@@ -2,9 +2,9 @@
 
 use super::policy::{RADIX, SortPolicy, check_sweep, check_tile, policy, sweep_rows, sweep_tiles};
 use super::{RadixSort, SortForm, check_bits, key_spec};
-use crate::primitives::Gather;
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::primitives::Gather;
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     Access, Binding, Cost, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose, kernel_params,
@@ -78,10 +78,7 @@ fn check_wide(op: &str, form: SortForm) -> Result<()> {
         SortForm { counted: true, .. } => "with a length from the device",
         _ => return Ok(()),
     };
-    Err(err!(
-        Unsupported,
-        "{op}: values of {words} words {what}; sort the positions as values, then gather"
-    ))
+    Err(err!(Unsupported, "{op}: values of {words} words {what}; sort the positions as values, then gather"))
 }
 
 impl<'a> SortLowering<'a> {
