@@ -476,7 +476,8 @@ fn narrow_keys_sort_in_their_order() {
 fn wide_values_move_with_their_keys() {
     for device in devices() {
         let gpu = &device.gpu;
-        for (words, variant) in [2, 3, 4, 16].into_iter().zip(variants().cycle()) {
+        let names: Vec<_> = variants().collect();
+        for (words, variant) in [2, 3, 4, 16].into_iter().zip(names.iter().copied().cycle()) {
             let n = if device.main { 3_001 } else { 201 };
             let keys: Vec<u32> =
                 Random::new(words as u64).elements::<u32>(n).iter().map(|k| k % 99).collect();
