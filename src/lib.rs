@@ -62,7 +62,7 @@
 //! | look up rows of a table by index; write or add rows by index | [`Gather`], [`Scatter`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
-//! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of bytes: [`GemmInt8`] |
+//! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of different shapes: [`GemmGrouped`]; of bytes: [`GemmInt8`] |
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
 //! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
@@ -240,7 +240,8 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+    Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm,
+    Trsm,
 };
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
@@ -335,7 +336,8 @@ pub mod prelude {
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm,
+        Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose,
+        Trmm, Trsm,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{

@@ -48,6 +48,7 @@ mod dense {
     mod gemm;
     mod gemm_batched;
     mod gemm_coop;
+    mod gemm_grouped;
     mod gemv;
     mod ger;
     mod permute_axes;

@@ -1,5 +1,5 @@
-// Sum of integers of 32 bits in 64, low word and high word. The importer declares `T`; the flag SIGNED says which type it
-// is.
+// Sum of integers of 32 bits in 64, low word and high word. The importer declares `T`; the flag SIGNED says which type
+// it is.
 struct State { low: u32, high: u32 }
 
 fn state_identity() -> State { return State(0u, 0u); }

@@ -1,7 +1,7 @@
 // One result for each segment between offsets. `reduce_offsets_segments` gives each segment LANES threads, and lists
 // the segments of more than params.limit elements, with a bit for each tile of TILE elements that lies in one.
 // `reduce_offsets_tiles` reduces those tiles, a workgroup each, and `reduce_offsets_long` gives each listed segment a
-// workgroup, which combines the totals of its tiles and the elements beside them. Bits do not depend on the list's order.
+// workgroup, which combines the totals of its tiles and the elements beside them. The list may have any order.
 // ORDERED keeps the order of operands, for operators that do not commute: each thread walks its own range.
 #import primitives/reduce_elements
 #import workgroup/index

@@ -52,7 +52,7 @@ fn head_below(map: vec2<u32>, at: u32) -> u32 {
 // The first head from place `at` on, or TILE. `at` is below TILE.
 fn head_from(map: vec2<u32>, at: u32) -> u32 {
     var word = at / 32u;
-    var bits = wg_heads[word] >> (at % 32u) << (at % 32u);
+    var bits = wg_heads[word] & (4294967295u << (at % 32u));
     if bits == 0u {
         let low = map.x & ~lowest(4294967295u, min(word + 1u, 32u));
         let high = map.y & ~lowest(4294967295u, max(word + 1u, 32u) - 32u);

@@ -5,6 +5,7 @@
 //! = 1), transposed factors, blocks of larger matrices (leading dimensions) and a fully connected layer
 //! ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`] multiplies many pairs of
 //! matrices of one shape, which may lie in larger ones: heads of attention, windows, one weight for all.
+//! [`GemmGrouped`] multiplies pairs of different shapes, and pairs whose places the device knows.
 //!
 //! [`Precision`] chooses how a product is computed. By default factors of f32 are multiplied in f32, and factors of f16
 //! on cooperative matrices (tensor cores) where the device has them, with sums of f32. f32 runs there on request,
@@ -18,6 +19,7 @@
 
 mod gemm;
 mod gemm_batched;
+mod gemm_grouped;
 mod gemv;
 mod ger;
 mod permute_axes;
@@ -34,6 +36,7 @@ mod trsm;
 pub use crate::elementwise::Activation;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
+pub use gemm_grouped::GemmGrouped;
 pub use gemv::Gemv;
 pub use ger::Ger;
 pub use permute_axes::PermuteAxes;
@@ -58,6 +61,7 @@ use crate::program::Operation;
 pub const OPS: &[Operation] = &[
     gemm::INFO,
     gemm_batched::INFO,
+    gemm_grouped::INFO,
     gemv::INFO,
     transpose::INFO,
     permute_axes::INFO,

@@ -3,7 +3,7 @@
 use super::operator::{Operator, Reducer, Sum, asked_row, by_operator, by_state};
 use super::segmented_sort::asked_offsets;
 use super::state::Monoid;
-use super::{Affine, ArgMax, ArgMin, Max, MeanVariance, Min, WORDS};
+use super::{Affine, ArgMax, ArgMin, Max, MeanVariance, Min, Sum64, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::fill::fill;
@@ -232,6 +232,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<u32>::lower(&ReduceOffsets::new(Min, 1000, 9).variant(variant), profile)?,
         Op::<f32>::lower(&ReduceOffsets::new(ArgMin, 10_000, 900).variant(variant), profile)?,
         Op::<i32>::lower(&ReduceOffsets::new(ArgMax, 10_000, 2).variant(variant), profile)?,
+        Op::<u32>::lower(&ReduceOffsets::new(Sum64, 10_000, 90).variant(variant), profile)?,
         Op::<f32>::lower(&ReduceOffsets::new(Affine::maps(), 10_000, 90).variant(variant), profile)?,
         Op::<f32>::lower(&ReduceOffsets::new(MeanVariance::sample(), 1000, 9).variant(variant), profile)?,
     ])

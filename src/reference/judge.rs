@@ -199,7 +199,7 @@ judges! {
         adjacent_difference reverse rotate
         merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
     "dense":
-        gemm gemm_batched gemv transpose permute_axes ger trsm trmm syrk syr2k symm;
+        gemm gemm_batched gemm_grouped gemv transpose permute_axes ger trsm trmm syrk syr2k symm;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":

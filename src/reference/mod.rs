@@ -68,6 +68,8 @@ mod gaussian;
 mod gemm;
 #[cfg(feature = "dense")]
 mod gemm_batched;
+#[cfg(feature = "dense")]
+mod gemm_grouped;
 #[cfg(feature = "quantize")]
 mod gemm_int8;
 #[cfg(feature = "dense")]
@@ -286,6 +288,8 @@ pub use gaussian::{gaussian, gaussian_bound};
 pub use gemm::{gemm, gemm_bound};
 #[cfg(feature = "dense")]
 pub use gemm_batched::{gemm_batched, gemm_batched_bound};
+#[cfg(feature = "dense")]
+pub use gemm_grouped::{gemm_grouped, gemm_grouped_bound};
 #[cfg(feature = "quantize")]
 pub use gemm_int8::{gemm_int8, gemm_int8_bound, gemm_int8_scaled};
 #[cfg(feature = "dense")]
