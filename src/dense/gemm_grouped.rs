@@ -50,7 +50,6 @@ use crate::shape::{elements, index_u32};
 /// # Errors
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the list of products above the largest binding, 2^32 tiles,
 ///   or a k whose loop the device would end.
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): another element type than f32.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
