@@ -16,13 +16,16 @@ pub(super) fn judge(form: &Form) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::rounded(DType::F32, &output_shape(form, 0), &want, &bound)?])
 }
 
+/// A reference of one product: of the factors, a bias and the old contents.
+type OneProduct = fn(&Gemm, &[f32], &[f32], Option<&[f32]>, &[f32]) -> Result<Vec<f64>>;
+
 /// Writes what `f` makes of each product to its place among `rest`. Products that would leave an operand are left out.
 fn each(
     op: &GemmGrouped,
     begins: &[[usize; 3]],
     [a, b, c]: [&[f32]; 3],
     mut all: Vec<f64>,
-    f: fn(&Gemm, &[f32], &[f32], Option<&[f32]>, &[f32]) -> Result<Vec<f64>>,
+    f: OneProduct,
 ) -> Result<Vec<f64>> {
     for (&[m, n, k], begin) in op.shapes.iter().zip(begins) {
         let part = |x: &'_ [f32], begin: usize, len: usize| {
