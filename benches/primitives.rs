@@ -469,7 +469,7 @@ fn sort(bench: &mut Bench) -> Result<()> {
     drop((keys_out, values_out));
     let narrow = RadixSort::new(n);
     sort_keys(bench, &narrow, "auto", "random u8", &keys.bitcast::<u8>()?, n)?;
-    sort_keys(bench, &narrow, "auto", "random f16", &keys.bitcast::<half::f16>()?, n)?;
+    sort_keys(bench, &narrow, "auto", "random f16", &keys.bitcast::<f16>()?, n)?;
     drop(keys);
     let floats = random(&gpu, largest, centred)?;
     sort_keys(bench, &RadixSort::new(largest), "auto", "random", &floats, largest)?;
