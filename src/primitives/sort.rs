@@ -133,8 +133,8 @@ impl RadixSort {
     /// let (keys_out, values_out) = (gpu.alloc::<u32>(2)?, gpu.alloc::<f32>(4)?);
     /// let sort = RadixSort::new(2).with_wide_values(2).plan::<u32>(&gpu)?;
     /// let mut rec = gpu.recorder();
-    /// let sort = sort.with_values(values.bitcast::<u32>()?, values_out.bitcast::<u32>()?);
-    /// sort.record(&mut rec, &keys, &keys_out)?;
+    /// let (moved, moved_out) = (values.bitcast::<u32>()?, values_out.bitcast::<u32>()?);
+    /// sort.with_values(&moved, &moved_out).record(&mut rec, &keys, &keys_out)?;
     /// rec.submit()?;
     /// assert_eq!(values_out.read()?, [3.0, 4.0, 1.0, 2.0]);
     /// # Ok::<(), tilework::Error>(())
