@@ -35,6 +35,8 @@ fn main() -> Result<()> {
         ("trsm", trsm),
         ("trmm", trmm),
         ("syrk", syrk),
+        ("syr2k", syr2k),
+        ("gemm-grouped", gemm_grouped),
         ("symm", symm),
     ])
 }
@@ -94,6 +96,25 @@ fn syrk(bench: &mut Bench) -> Result<()> {
         bench.op::<f32>(&op, format!("{side}x{side}{what}"), &[&a, &c])?;
     }
     Ok(())
+}
+
+fn syr2k(bench: &mut Bench) -> Result<()> {
+    let side = bench.scale(4096, 256);
+    let [a, b] = [0, 1].map(|_| random(&bench.gpu, side * side, centred));
+    let (a, b, c) = (a?, b?, bench.gpu.alloc::<f32>(side * side)?);
+    bench.op::<f32>(&Syr2k::new(side, side), format!("{side}x{side}"), &[&a, &b, &c])
+}
+
+/// Products of 64 shapes between 16 and 528 a side.
+fn gemm_grouped(bench: &mut Bench) -> Result<()> {
+    let products = bench.scale(64, 4);
+    let shapes: Vec<[usize; 3]> =
+        (0..products).map(|i| [1, 5, 11].map(|by| 16 + (i * by * 8) % 513)).collect();
+    let len = |of: fn(&[usize; 3]) -> usize| shapes.iter().map(of).sum::<usize>();
+    let a = random(&bench.gpu, len(|[m, _, k]| m * k), centred)?;
+    let b = random(&bench.gpu, len(|[_, n, k]| k * n), centred)?;
+    let c = bench.gpu.alloc::<f32>(len(|[m, n, _]| m * n))?;
+    bench.op::<f32>(&GemmGrouped::new(shapes), format!("{products} shapes up to 528"), &[&a, &b, &c])
 }
 
 fn symm(bench: &mut Bench) -> Result<()> {

@@ -457,9 +457,19 @@ fn sort(bench: &mut Bench) -> Result<()> {
     for n in sizes {
         let (keys_out, values_out) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(n)?);
         let op = RadixSort::new(n).with_values();
-        let operands: [&dyn Operand; 4] = [&keys, &keys_out, &keys, &values_out];
+        let operands: [&dyn Operand; 4] = [&keys, &keys, &keys_out, &values_out];
         bench.op_as::<u32>(&op, ("auto", ""), format!("pairs {n} random"), &operands)?;
     }
+    // Values of 16 bytes, and keys of 8 and 16 bits.
+    let n = largest / 4;
+    let (keys_out, values_out) = (gpu.alloc::<u32>(n)?, gpu.alloc::<u32>(4 * n)?);
+    let operands: [&dyn Operand; 4] = [&keys, &keys, &keys_out, &values_out];
+    let op = RadixSort::new(n).with_wide_values(4);
+    bench.op_as::<u32>(&op, ("auto", ""), format!("pairs {n} random, 16 bytes"), &operands)?;
+    drop((keys_out, values_out));
+    let narrow = RadixSort::new(n);
+    sort_keys(bench, &narrow, "auto", "random u8", &keys.bitcast::<u8>()?, n)?;
+    sort_keys(bench, &narrow, "auto", "random f16", &keys.bitcast::<f16>()?, n)?;
     drop(keys);
     let floats = random(&gpu, largest, centred)?;
     sort_keys(bench, &RadixSort::new(largest), "auto", "random", &floats, largest)?;
@@ -652,6 +662,12 @@ fn orders(bench: &mut Bench) -> Result<()> {
     let (points, cells) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<u32>(64 * 64)?);
     let op = Histogram2d::new(n, [64, 64], [-1.0; 2], [1.0; 2]);
     bench.op::<f32>(&op, format!("64x64 of {n}"), &[&points, &points, &cells])?;
+    let (weights, sums) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(256)?);
+    for bins in [64, 256] {
+        let op = WeightedHistogram::new(n, bins, -1.0, 1.0);
+        bench.op::<f32>(&op, format!("{bins} of {n}"), &[&points, &weights, &sums])?;
+    }
+    drop((weights, sums));
     let median = bench.gpu.alloc::<u32>(1)?;
     bench.op::<u32>(&NthElement::new(n, n / 2), format!("median of {n}"), &[&keys, &median])?;
     for length in [10, 100, 1000, 1_000_000, 0] {

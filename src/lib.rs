@@ -52,7 +52,7 @@
 //! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], by your own comparison [`MergeSort`]; [`Argsort`]; [`SegmentedSort`] |
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
-//! | count elements by bin, or points by bins of two axes | [`Histogram`], [`Histogram2d`] |
+//! | count elements by bin, or points by bins of two axes; add up weights by bin | [`Histogram`], [`Histogram2d`]; [`WeightedHistogram`] |
 //! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
@@ -62,9 +62,9 @@
 //! | look up rows of a table by index; write or add rows by index | [`Gather`], [`Scatter`] |
 //! | convert to f16 or bytes and back | [`quantize::Cast`], [`quantize::Quantize`], [`quantize::Dequantize`] |
 //! | **matrices** | |
-//! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of bytes: [`GemmInt8`] |
+//! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of different shapes: [`GemmGrouped`]; of bytes: [`GemmInt8`] |
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
-//! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Trsm`] |
+//! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
 //! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
@@ -240,7 +240,10 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 #[cfg(feature = "conv")]
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
-pub use dense::{Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syrk, Transpose, Trmm, Trsm};
+pub use dense::{
+    Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm,
+    Trsm,
+};
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
 pub use error::{Error, ErrorKind, Result};
@@ -264,7 +267,7 @@ pub use primitives::{AdaptiveGrid, Frontier, Quadtree};
 #[cfg(feature = "primitives")]
 pub use primitives::{AdjacentDifference, Reverse, Rotate};
 #[cfg(feature = "primitives")]
-pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
@@ -274,7 +277,9 @@ pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
-pub use primitives::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
+pub use primitives::{
+    Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique, WeightedHistogram,
+};
 #[cfg(feature = "primitives")]
 pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
 #[cfg(feature = "primitives")]
@@ -305,7 +310,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{AdjacentDifference, Reverse, Rotate};
     #[cfg(feature = "primitives")]
-    pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+    pub use crate::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
     pub use crate::{Arg, Buffer, Gpu, GpuOptions, Plan, Plannable, Recorder, Slice, When};
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
@@ -332,10 +337,13 @@ pub mod prelude {
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
     #[cfg(feature = "dense")]
     pub use crate::{
-        Gemm, GemmBatched, Gemv, Ger, PermuteAxes, Precision, Symm, Syrk, Transpose, Trmm, Trsm,
+        Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose,
+        Trmm, Trsm,
     };
     #[cfg(feature = "primitives")]
-    pub use crate::{Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique};
+    pub use crate::{
+        Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique, WeightedHistogram,
+    };
     #[cfg(feature = "primitives")]
     pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
     #[cfg(feature = "primitives")]

@@ -48,10 +48,12 @@ mod dense {
     mod gemm;
     mod gemm_batched;
     mod gemm_coop;
+    mod gemm_grouped;
     mod gemv;
     mod ger;
     mod permute_axes;
     mod symm;
+    mod syr2k;
     mod syrk;
     mod transpose;
     mod trmm;
@@ -184,6 +186,7 @@ mod primitives {
     mod unique;
     mod unique_by_key;
     mod upper_bound;
+    mod weighted_histogram;
 }
 mod property;
 mod quantize {

@@ -27,12 +27,17 @@ alias Out = vec4<u32>;
 struct Loaded { words: In, heads: u32 }
 
 #if HEADS
-// Whether element `e` begins a segment: by its flag, or as its key is another than the one before.
+// Whether element `e` begins a segment: by its flag or bit, or as its key is another than the one before.
 fn begins(e: u32) -> bool {
 #if KEYS
     return differs(heads[e], heads[max(e, 1u) - 1u]);
 #else
+#if BITS
+    let at = params.first_element + e;
+    return ((heads[at / 32u] >> (at % 32u)) & 1u) != 0u;
+#else
     return heads[e] != 0u;
+#endif
 #endif
 }
 #endif

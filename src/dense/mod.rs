@@ -5,25 +5,28 @@
 //! = 1), transposed factors, blocks of larger matrices (leading dimensions) and a fully connected layer
 //! ([`Gemm::with_bias`], [`Gemm::with_row_bias`] and an [`Activation`]). [`GemmBatched`] multiplies many pairs of
 //! matrices of one shape, which may lie in larger ones: heads of attention, windows, one weight for all.
+//! [`GemmGrouped`] multiplies pairs of different shapes, and pairs whose places the device knows.
 //!
 //! [`Precision`] chooses how a product is computed. By default factors of f32 are multiplied in f32, and factors of f16
 //! on cooperative matrices (tensor cores) where the device has them, with sums of f32. f32 runs there on request,
 //! rounded to f16, or split into two halves that keep nearly all of its precision.
 //!
 //! [`Trsm`] solves triangular systems, [`Trmm`] multiplies by a triangular matrix, [`Syrk`] a matrix by its transpose,
-//! and [`Symm`] by a symmetric matrix; all on these products.
+//! [`Syr2k`] two matrices by each other's, and [`Symm`] by a symmetric matrix; all on these products.
 //!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type.
 
 mod gemm;
 mod gemm_batched;
+mod gemm_grouped;
 mod gemv;
 mod ger;
 mod permute_axes;
 mod precision;
 mod product;
 mod symm;
+mod syr2k;
 mod syrk;
 mod transpose;
 mod triangle;
@@ -33,6 +36,7 @@ mod trsm;
 pub use crate::elementwise::Activation;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
+pub use gemm_grouped::GemmGrouped;
 pub use gemv::Gemv;
 pub use ger::Ger;
 pub use permute_axes::PermuteAxes;
@@ -45,6 +49,7 @@ pub(crate) use product::{
 };
 pub use product::{ProductTile, ThreadTile};
 pub use symm::Symm;
+pub use syr2k::Syr2k;
 pub use syrk::Syrk;
 pub use transpose::Transpose;
 pub use trmm::Trmm;
@@ -56,6 +61,7 @@ use crate::program::Operation;
 pub const OPS: &[Operation] = &[
     gemm::INFO,
     gemm_batched::INFO,
+    gemm_grouped::INFO,
     gemv::INFO,
     transpose::INFO,
     permute_axes::INFO,
@@ -63,5 +69,6 @@ pub const OPS: &[Operation] = &[
     trsm::INFO,
     trmm::INFO,
     syrk::INFO,
+    syr2k::INFO,
     symm::INFO,
 ];

@@ -70,7 +70,7 @@ pub struct Syrk {
 const VARIANTS: &[Variant] = &[Variant::portable("tiles", "tiles of C outside of the triangle are skipped")];
 
 /// A product of matrices in memory that skips tiles.
-const KERNEL: WalkedKernel = WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
+pub(super) const KERNEL: WalkedKernel = WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
 
 impl Syrk {
     /// Takes the side of C and the number of products in each sum. `alpha` is 1, `beta` 0, and the lower triangle is

@@ -1,13 +1,14 @@
 //! The order of keys.
 
-use super::WORDS;
 use super::sort::RadixSort;
+use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, OpCall, Input, LENGTH, Operation, Program, Role,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role,
     Setting, Variant, When, by_type, counted, lowered_as, operands,
 };
+use half::f16;
 use std::ops::Range;
 
 /// Finds the order of keys, stably: `indices[i]` is the position of the `i`-th key in order, so that
@@ -32,7 +33,7 @@ use std::ops::Range;
 /// wgpu buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of keys, at most `n`.
 ///
 /// # Types and order
-/// Keys of u32, i32, f32 and u64, in the order of [`RadixSort`]: equal keys keep their order, ascending and
+/// Keys of u8, i8, f16, u32, i32, f32 and u64, in the order of [`RadixSort`]: equal keys keep their order, ascending and
 /// [`descending`](Self::descending), and every NaN comes last either way.
 ///
 /// # Precision and determinism
@@ -101,14 +102,14 @@ operands! {
     }
 }
 
-lowered_as!(Argsort: f32, i32, u32, u64);
+lowered_as!(Argsort: f32, i32, u32, u64, f16, u8, i8);
 
 pub(super) const INFO: Operation = Operation {
     name: "argsort",
     about: "positions of the keys in order, stable",
     inputs: &[Input::new("keys", "(n)")],
     outputs: &[("indices", "u32 (n)")],
-    types: &WORDS,
+    types: &HostData::TYPES,
     options: &[Setting::flag("descending"), super::sort::BITS, LENGTH],
     domains: &[("keys", Domain::Runs)],
     make: Some(make),
@@ -131,7 +132,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (length, output) = asked.length(1, vec![n])?;
     op = op.when(length.is_some(), Argsort::counted);
     let operands = [Role::Given(keys)].into_iter().chain(length).chain([output]).collect();
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32, f16, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -140,6 +141,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op.clone().descending().lower_as(DType::F32, profile)?,
         op.clone().bits(4..20).lower_as(DType::I32, profile)?,
         op.clone().counted().lower_as(DType::U32, profile)?,
-        op.lower_as(DType::U64, profile)?,
+        op.clone().lower_as(DType::U64, profile)?,
+        op.lower_as(DType::F16, profile)?,
     ])
 }

@@ -7,7 +7,7 @@ use crate::program::fill::fill;
 use crate::program::fit::BoundChunk;
 use crate::program::rows::check_rows;
 use crate::program::{
-    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, OpCall, Grid, Input, Kernel, LENGTH, Op,
+    Access, Asked, Binding, Cost, Covered, DeviceProfile, Domain, Grid, Input, Kernel, LENGTH, Op, OpCall,
     Operand, Operation, Program, Resource, Role, Setting, Variant, When, by_type, counted, kernel_params,
     launch_for, limited, lowered_as, operands,
 };

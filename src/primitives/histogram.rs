@@ -10,8 +10,8 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::facts::{Fact, Subject};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, OpCall, Input, LENGTH, Op, Operation, Program,
-    Role, Setting, Variant, When, by_type, counted, operands,
+    Asked, Comparison, DeviceProfile, Dispatch, Domain, Example, Input, LENGTH, Op, OpCall, Operation,
+    Program, Role, Setting, Variant, When, by_type, counted, operands,
 };
 use half::f16;
 use lowering::HistogramLowering;
@@ -294,7 +294,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
 }
 
 /// Reads the bins from the options.
-fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
+pub(super) fn binned(asked: &Asked<'_>, input: &HostArray) -> Result<Histogram> {
     let (settings, n) = (asked.settings(), input.len());
     if let Some(edges) = settings.array("edges") {
         if let Some(key) = ["bins", "lo", "hi"].into_iter().find(|key| settings.has(key)) {

@@ -5,9 +5,9 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, OpCall, Grid, Input, Kernel, LENGTH, Operand,
-    Operation, Program, Role, Setting, Variant, When, by_type, counted, element_fragment, kernel_params,
-    limited, lowered_as, operands,
+    Access, Asked, Binding, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, LENGTH, OpCall,
+    Operand, Operation, Program, Role, Setting, Variant, When, by_type, counted, element_fragment,
+    kernel_params, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | one number from an array, or one from each row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
 //! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
-//! | the number of elements in each bin; of points in bins of two axes | [`Histogram`]; [`Histogram2d`] |
+//! | the number of elements in each bin, or the sum of their weights; of points in bins of two axes | [`Histogram`], [`WeightedHistogram`]; [`Histogram2d`] |
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
-//! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
+//! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], sums of 64 bits ([`Sum64`]), a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
 //! | prefixes that restart at flags, where a key changes, or at offsets | [`SegmentedScan`], [`ScanByKey`], [`ScanOffsets`] |
 //! | the elements that a flag or predicate keeps | [`Select`]; [`Partition`] puts the others behind them |
@@ -80,6 +80,7 @@ mod unique;
 mod unique_by_key;
 mod upper_bound;
 mod vectors;
+mod weighted_histogram;
 
 pub use adaptive_grid::AdaptiveGrid;
 pub use adjacent_difference::AdjacentDifference;
@@ -125,12 +126,13 @@ pub use set_union::SetUnion;
 pub use shuffle::Shuffle;
 pub use sort::RadixSort;
 pub(crate) use state::Monoid;
-pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp};
+pub use state::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 pub use top_k::TopK;
 pub use top_k_rows::TopKRows;
 pub use unique::Unique;
 pub use unique_by_key::UniqueByKey;
 pub use upper_bound::UpperBound;
+pub use weighted_histogram::WeightedHistogram;
 
 use crate::element::DType;
 use crate::program::Operation;
@@ -150,6 +152,7 @@ pub const OPS: &[Operation] = &[
     reduce_offsets::INFO,
     histogram::INFO,
     histogram_2d::INFO,
+    weighted_histogram::INFO,
     select::INFO,
     partition::INFO,
     unique::INFO,

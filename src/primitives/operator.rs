@@ -94,6 +94,8 @@ pub enum Operator {
     Custom(CustomOp),
     /// [`MinMax`](super::MinMax).
     MinMax,
+    /// [`Sum64`](super::Sum64).
+    Sum64,
     /// [`MeanVariance`].
     MeanVariance(MeanVariance),
     /// [`LogSumExp`](super::LogSumExp).
@@ -182,10 +184,10 @@ macro_rules! by_operator {
 pub(super) use by_operator;
 
 /// As [`by_operator`] for the operators over a state, also with `$T` as the type of elements: one of those in brackets
-/// for minimum and maximum, else f32. Evaluates `$other` if the option names no such operator.
+/// for minimum and maximum, i32 and u32 for sums of 64 bits, else f32. Evaluates `$other` if the option names no such operator.
 macro_rules! by_state {
     ($asked:expr, $dtype:expr, [$($t:ty),+], ($op:ident, $T:ident) => $body:expr, else $other:expr) => {{
-        use $crate::primitives::{LogSumExp, MinMax, Operator};
+        use $crate::primitives::{LogSumExp, MinMax, Operator, Sum64};
         macro_rules! only_f32 {
             ($value:expr) => {{
                 let $op = $value;
@@ -197,6 +199,10 @@ macro_rules! by_state {
             Some(Operator::MinMax) => {
                 let $op = MinMax;
                 $crate::program::by_type!($asked, $dtype, [$($t),+], $T => $body)
+            }
+            Some(Operator::Sum64) => {
+                let $op = Sum64;
+                $crate::program::by_type!($asked, $dtype, [i32, u32], $T => $body)
             }
             Some(Operator::MeanVariance(op)) => only_f32!(op),
             Some(Operator::LogSumExp) => only_f32!(LogSumExp),
@@ -292,7 +298,7 @@ pub(super) fn asked_values(asked: &mut Asked<'_>, name: &str, n: usize) -> Resul
 
 impl Operator {
     /// All but the user's own.
-    pub(crate) const BUILT_IN: [Operator; 12] = [
+    pub(crate) const BUILT_IN: [Operator; 13] = [
         Self::Sum,
         Self::Prod,
         Self::Min,
@@ -300,6 +306,7 @@ impl Operator {
         Self::ArgMin,
         Self::ArgMax,
         Self::MinMax,
+        Self::Sum64,
         Self::MeanVariance(MeanVariance::population()),
         Self::MeanVariance(MeanVariance::sample()),
         Self::LogSumExp,
@@ -323,6 +330,7 @@ impl Operator {
             Operator::ArgMax => "argmax",
             Operator::Custom(_) => "custom",
             Operator::MinMax => "minmax",
+            Operator::Sum64 => "sum64",
             Operator::MeanVariance(op) => op.name(),
             Operator::LogSumExp => "logsumexp",
             Operator::Affine(op) => op.name(),
@@ -352,8 +360,8 @@ impl Operator {
     /// Returns true if results combine by the same operator, as elements do.
     #[cfg(feature = "stream")]
     pub(crate) fn combines_results(&self) -> bool {
-        use Operator::{Affine, MeanVariance, MinMax, Norm, State};
-        !matches!(self, MinMax | MeanVariance(_) | Affine(_) | State(_) | Norm)
+        use Operator::{Affine, MeanVariance, MinMax, Norm, State, Sum64};
+        !matches!(self, MinMax | Sum64 | MeanVariance(_) | Affine(_) | State(_) | Norm)
     }
 
     /// Returns true if the order of combination may change the rounding.
@@ -381,6 +389,7 @@ impl Operator {
             | (Operator::MeanVariance(_) | Operator::LogSumExp | Operator::Affine(_), F32)
             | (Operator::State(_), F32 | I32 | U32)
             | (Operator::MinMax, F32 | F16 | I32 | U32 | U8 | I8)
+            | (Operator::Sum64, I32 | U32)
             | (Operator::Min | Operator::Max, U8 | I8) => Ok(input),
             (
                 Operator::Sum | Operator::Prod | Operator::Min | Operator::Max | Operator::Custom(_),
@@ -399,6 +408,7 @@ impl Operator {
         match self {
             Operator::ArgMin | Operator::ArgMax | Operator::ArgMaxAbs => Accumulator::Pair,
             Operator::MinMax
+            | Operator::Sum64
             | Operator::MeanVariance(_)
             | Operator::LogSumExp
             | Operator::Affine(_)
@@ -445,6 +455,7 @@ impl Operator {
             }
             // `Monoid::spec` has theirs.
             Operator::MinMax
+            | Operator::Sum64
             | Operator::MeanVariance(_)
             | Operator::LogSumExp
             | Operator::Affine(_)

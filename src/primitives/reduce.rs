@@ -4,7 +4,9 @@ mod lowering;
 
 use super::operator::{Operator, Reducer, Sum, asked_elements, by_operator, by_state};
 use super::scan::STATE_SAMPLE;
-use super::{Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp};
+use super::{
+    Affine, ArgMax, ArgMin, CustomOp, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64,
+};
 use crate::analysis::divergence;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -232,6 +234,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             custom.clone() => f32, i32;
             custom.clone().commutative() => f32;
             MinMax => f32, u8, i32;
+            Sum64 => i32, u32;
             MeanVariance::population() => f32;
             MeanVariance::sample() => f32;
             LogSumExp => f32;

@@ -7,7 +7,7 @@ use super::{Affine, CustomOp, Max, Min, MinMax, Prod, StateOp, WORDS};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, OpCall, Input, Op, Operation, Program, Role, by_type, counted,
+    Asked, DeviceProfile, Domain, Example, Input, Op, OpCall, Operation, Program, Role, by_type, counted,
     deterministic, operands,
 };
 use std::marker::PhantomData;

@@ -1,17 +1,16 @@
 //! One result for each segment between offsets.
 
-use super::operator::{OP, Reducer, Sum, asked_row, by_operator, by_state};
-use super::scan::ScanForm;
-use super::scan_offsets::{OffsetsJob, VARIANTS};
+use super::operator::{Operator, Reducer, Sum, asked_row, by_operator, by_state};
 use super::segmented_sort::asked_offsets;
-use super::{Max, MeanVariance, Min, WORDS};
+use super::state::Monoid;
+use super::{Affine, ArgMax, ArgMin, Max, MeanVariance, Min, Sum64, WORDS};
 use crate::element::Element;
 use crate::error::{Result, err};
+use crate::program::fill::fill;
 use crate::program::{
-    Asked, Binding, Comparison, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op, OpCall, Operation,
-    Program, Resource, Role, Setting, by_type, deterministic, kernel_params, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
+    OpCall, Operand, Operation, Program, Role, Setting, Variant, by_type, kernel_params, operands,
 };
-use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 
 /// Reduces each segment to one value: `results[s] = input[b] + ... + input[e - 1]`, where `b` and `e` are
@@ -33,49 +32,79 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `input` has `n` elements, `results` one for each segment, `offsets` (u32) one more, in ascending order. Segments may
-/// be empty: they give the identity of the operator (0, 1, and for a minimum the largest number). `n` may be 0.
-/// `results` must be another wgpu buffer than the others.
+/// `input` has `n` elements, `results` one for each segment, `offsets` (u32) one more. Segments may have any length, and
+/// `n` may be 0. An empty segment gives the identity of the operator: 0, 1, for a minimum the largest number, for a
+/// position `u32::MAX`. `results` must be another wgpu buffer than the others.
 ///
-/// Offsets above `n` count as `n`. If they decrease, a segment whose end is not above its begin is empty, and others
-/// begin at the last offset before their end: nothing is read or written outside.
+/// Offsets above `n` count as `n`. A segment whose end is not above its begin is empty, so offsets may decrease, and
+/// segments may overlap.
 ///
 /// # Types, precision and determinism
-/// As [`SegmentedReduce`](crate::SegmentedReduce).
+/// Elements of f32, i32 and u32; any associative operator, in order, also over a state, whose elements and results may
+/// have several numbers. Integers are exact modulo 2^32; sums and products of floats are rounded at each step of a tree.
+/// The same device gives the same bits in every run. NaN and infinities stay within their segment.
+/// [`ArgMin`](crate::ArgMin) and [`ArgMax`](crate::ArgMax) give positions in `input`, of u32:
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{ArgMax, Gpu};
+///
+/// let gpu = Gpu::new()?;
+/// let (x, offsets) = (gpu.upload(&[1.0f32, 7.0, 3.0, 5.0, 5.0])?, gpu.upload(&[0u32, 3, 3, 5])?);
+/// assert_eq!(gpu.reduce_offsets(&x, &offsets, ArgMax)?.read()?, [1, u32::MAX, 3]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
 ///
 /// # Cost
-/// That of [`ScanOffsets`](crate::ScanOffsets), and one read and write of each result: the same for segments of any
-/// lengths. Scratch: 8 bytes an element, more for a state.
+/// Every element and offset is read once and every result written once, in one dispatch if no segment can be long. A
+/// segment gets 1 to 256 threads, a quarter of the average length. Segments that would take more than 64 rounds of
+/// these threads are listed, and reduced by a workgroup each: those that overlap are read as often as they do. Their
+/// whole tiles of 4,096 elements are reduced once, whatever they share. Two dispatches and one that clears the list.
+/// Scratch: 4 bytes a segment, and 4 bytes a tile, more for a state.
 ///
 /// # Variants
-/// Those of [`ScanOffsets`](crate::ScanOffsets), chosen as there.
+/// One, `direct`.
 ///
 /// # Errors
-/// Those of [`ScanOffsets`](crate::ScanOffsets); [`TooLarge`](crate::ErrorKind::TooLarge) also for prefixes above the
-/// largest binding.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the device's largest binding.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): a type that the operator does not reduce.
+/// - [`Shader`](crate::ErrorKind::Shader): your operator's text; the error names the line.
+/// - [`Shape`](crate::ErrorKind::Shape), on recording: operands of another length.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// As [`ScanOffsets`](crate::ScanOffsets); `shaders/primitives/reduce_offsets.wgsl` takes the last prefix of each
-/// segment.
+/// `shaders/primitives/reduce_offsets.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReduceOffsets<O = Sum> {
     op: O,
     n: usize,
     segments: usize,
-    form: ScanForm,
+    variant: String,
 }
 
-kernel_params! { struct ReduceOffsetsParams { segments: u32, each: u32, n: u32 } }
+kernel_params! {
+    struct ReduceOffsetsParams { n: u32, segments: u32, limit: u32, tiles: u32, walkers: u32 }
+}
+
+/// Elements of a tile of a long segment.
+const TILE: usize = 4096;
+/// Rounds of the threads of a segment that is not long.
+const ROUNDS: usize = 64;
+/// Maximum of workgroups that share the long segments.
+const MAX_WALKERS: usize = 1056;
+
+const VARIANTS: &[Variant] = &[Variant::portable(
+    "direct",
+    "threads for each segment by the average length, workgroups for long ones",
+)];
 
 impl<O> ReduceOffsets<O> {
     /// Reduces the segments of `n` elements.
     pub fn new(op: O, n: usize, segments: usize) -> Self {
-        Self { op, n, segments, form: ScanForm::new() }
+        Self { op, n, segments, variant: "auto".into() }
     }
 
-    crate::program::variants!(choose form.variant);
-
-    deterministic!(form.deterministic);
+    crate::program::variants!(choose variant);
 }
 
 impl ReduceOffsets {
@@ -83,16 +112,16 @@ impl ReduceOffsets {
 }
 
 operands! {
-    impl[T: Element, O: Reducer<T, Output = T>,] ReduceOffsets<O>, T {
-        fn record(input: T, offsets: u32, results: T);
+    impl[T: Element, O: Reducer<T>,] ReduceOffsets<O>, T {
+        fn record(input: T, offsets: u32, results: O::Output);
     }
 }
 
-impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ReduceOffsets<O> {
+impl<T: Element, O: Reducer<T>> Op<T> for ReduceOffsets<O> {
     crate::program::proven!();
 
     fn lower(&self, profile: &DeviceProfile) -> Result<Program> {
-        let name = INFO.name;
+        let (name, op) = (INFO.name, self.op.operator());
         if !WORDS.contains(&T::DTYPE) {
             return Err(err!(
                 Unsupported,
@@ -100,37 +129,67 @@ impl<T: Element, O: Reducer<T, Output = T>> Op<T> for ReduceOffsets<O> {
                 T::DTYPE
             ));
         }
-        let (op, &Self { n, segments, ref form, .. }) = (self.op.operator(), self);
-        let job = OffsetsJob { name, op: &op, dtype: T::DTYPE, n, segments };
-        let scan = job.scan(n, form, profile)?;
-        // An exclusive scan begins with the identity.
-        let first = ScanForm { exclusive: true, deterministic: true, ..ScanForm::new() };
-        let first = job.scan(1, &first, profile)?;
-        let each = first.operands[2].len;
-        let mut program = Program::new(name, scan.decision.clone());
-        (program.cost, program.determinism) = (scan.cost, scan.determinism);
-        let mut results = scan.operands[2].clone();
-        (results.name, results.len) = ("results", elements(name, "results", &[segments, each])?);
-        program.operands = vec![scan.operands[0].clone(), job.offsets(), results];
-        profile.check_bindings(name, &program.operands[2..], "take fewer segments at a time")?;
+        let monoid = Monoid::new(&op, T::DTYPE).map_err(|e| e.context(name))?;
+        let output = op.output(T::DTYPE).map_err(|e| e.context(name))?;
+        let &Self { n, segments, .. } = self;
+        let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
+        let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
+        let offsets = operand("offsets", crate::DType::U32, segments.saturating_add(1), Access::Read);
+        program.operands = vec![
+            operand("input", T::DTYPE, elements(name, "input", &[n, monoid.inputs()])?, Access::Read),
+            offsets,
+            operand(
+                "results",
+                output,
+                elements(name, "results", &[segments, monoid.outputs()])?,
+                Access::Write,
+            ),
+        ];
+        profile.check_bindings(name, &program.operands[..1], "take fewer elements at a time")?;
+        profile.check_bindings(name, &program.operands[1..], "take fewer segments at a time")?;
+        program.cost = Cost::of(n as f64, &program.operands);
         if segments == 0 {
             return Ok(program);
         }
-        let heads = job.heads(&mut program, profile)?;
-        let [of_prefixes, of_identity] = [n.max(1) * each, each].map(|words| 4 * words as u64);
-        let what = format_args!("prefixes of {n} elements");
-        profile.check_scratch(name, what, of_prefixes, "take fewer elements at a time")?;
-        let (prefixes, identity) = (program.scratch(of_prefixes), program.scratch(of_identity));
-        let nothing = program.scratch(4 * first.operands[0].len as u64);
-        program.append(first, &[nothing.resource, heads.resource, identity.resource]);
-        program.append(scan, &[Resource::Operand(0), heads.resource, prefixes.resource]);
-        let kernel = program.kernel(Kernel::of_file("primitives/reduce_offsets", Spec::new()));
-        let [offsets, results] = [1, 2].map(|i| Binding::operand(i, &program.operands));
-        let bindings = vec![offsets, prefixes, identity, results];
-        let segments = index_u32(name, "segments", segments)?;
-        let params = ReduceOffsetsParams { segments, each: each as u32, n: n as u32 };
-        let words = u64::from(segments) * each as u64;
-        program.dispatch(kernel, &params, bindings, Grid::fold(words.div_ceil(256)));
+        let (count, all) = (index_u32(name, "n", n)?, index_u32(name, "segments", segments)?);
+        // A quarter of the average length keeps most threads busy.
+        let lanes = (n / segments).div_ceil(4).next_power_of_two().min(256);
+        let (limit, tiles) = (lanes * ROUNDS, n / TILE);
+        let walkers = segments.min(n / limit + 1).min(MAX_WALKERS);
+        let params = ReduceOffsetsParams {
+            n: count,
+            segments: all,
+            limit: limit as u32,
+            tiles: tiles as u32,
+            walkers: walkers as u32,
+        };
+        // The list's head: the number of long segments, and a bit for each tile.
+        let head = 1 + tiles.div_ceil(32);
+        let listed = program.scratch(4 * (head + if n > limit { segments } else { 0 }) as u64);
+        if n > limit {
+            let what = format_args!("a list of {segments} segments");
+            profile.check_scratch(name, what, listed.size, "take fewer segments at a time")?;
+            program.append(fill(head, [0; 2], profile)?, &[listed.resource]);
+        }
+        let [input, offsets, results] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        let spec = monoid.scan_spec().flag("ORDERED", !op.commutes());
+        let spec = |step, last| spec.clone().flag(step, true).flag("FINAL", last);
+        let kernel = |entry, spec| Kernel::library("primitives/reduce_offsets", entry, spec);
+        let each = kernel("reduce_offsets_segments", spec("SEGMENTS", true).constant("LANES", lanes as u32));
+        let each = program.kernel(each);
+        let grid = Grid::fold((segments as u64).div_ceil(256 / lanes as u64));
+        program.dispatch(each, &params, vec![input, results, offsets, listed], grid);
+        if n <= limit {
+            return Ok(program);
+        }
+        let partials = program.scratch(monoid.bytes() * tiles.max(1) as u64);
+        if tiles > 0 {
+            let kernel = program.kernel(kernel("reduce_offsets_tiles", spec("TILES", false)));
+            program.dispatch(kernel, &params, vec![input, partials, listed], Grid::fold(tiles as u64));
+        }
+        let long = program.kernel(kernel("reduce_offsets_long", spec("LONG", true)));
+        let bindings = vec![input, results, offsets, listed, partials];
+        program.dispatch(long, &params, bindings, Grid::fold(walkers as u64));
         Ok(program)
     }
 }
@@ -141,7 +200,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("offsets", "u32 (s+1)")],
     outputs: &[("results", "(s, each)")],
     types: &WORDS,
-    options: &[OP, Setting::flag("deterministic")],
+    options: &[Setting::word("op", || Operator::BUILT_IN.map(|op| op.name()).to_vec())],
     make: Some(make),
     variants: ReduceOffsets::variants,
     samples,
@@ -156,12 +215,12 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (offsets, segments) = asked_offsets(asked, n)?;
     asked.set("s", &[segments]);
     let (results, input) = (Role::Result(elements.results(&[segments])), elements.input);
-    let (dtype, form) = (input.dtype(), ScanForm::of(asked));
+    let (dtype, variant) = (input.dtype(), asked.variant().to_owned());
     let operands = vec![Role::Given(input), offsets, results];
     by_state!(asked, dtype, [f32, i32, u32], (op, T) => {
-        Ok(OpCall::new::<T>(ReduceOffsets { op, n, segments, form }, operands))
-    }, else by_operator!(asked, [Sum, Prod, Min, Max], op => {
-        let reduce = ReduceOffsets { op, n, segments, form };
+        Ok(OpCall::new::<T>(ReduceOffsets { op, n, segments, variant }, operands))
+    }, else by_operator!(asked, [Sum, Prod, Min, Max, ArgMin, ArgMax], op => {
+        let reduce = ReduceOffsets { op, n, segments, variant };
         by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(reduce, operands)))
     }))
 }
@@ -171,6 +230,10 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f32>::lower(&ReduceOffsets::new(Sum, 100_000, 99).variant(variant), profile)?,
         Op::<i32>::lower(&ReduceOffsets::new(Max, 3, 99).variant(variant), profile)?,
         Op::<u32>::lower(&ReduceOffsets::new(Min, 1000, 9).variant(variant), profile)?,
+        Op::<f32>::lower(&ReduceOffsets::new(ArgMin, 10_000, 900).variant(variant), profile)?,
+        Op::<i32>::lower(&ReduceOffsets::new(ArgMax, 10_000, 2).variant(variant), profile)?,
+        Op::<u32>::lower(&ReduceOffsets::new(Sum64, 10_000, 90).variant(variant), profile)?,
+        Op::<f32>::lower(&ReduceOffsets::new(Affine::maps(), 10_000, 90).variant(variant), profile)?,
         Op::<f32>::lower(&ReduceOffsets::new(MeanVariance::sample(), 1000, 9).variant(variant), profile)?,
     ])
 }

@@ -8,7 +8,7 @@ pub(super) use lowering::{ScanJob, ScanTilesParams, Segments};
 pub(super) use policy::ScanPolicy;
 
 use super::operator::{OP, Reducer, Sum, asked_elements, by_operator, by_state};
-use super::{Affine, CustomOp, DTYPES, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp};
+use super::{Affine, CustomOp, DTYPES, LogSumExp, Max, MeanVariance, Min, MinMax, Prod, StateOp, Sum64};
 use crate::analysis::{
     brent_kung_operations, brent_kung_steps, kogge_stone_operations, reduction_operations,
 };
@@ -356,7 +356,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let state = StateOp::new(STATE_SAMPLE);
     for (rows, n) in [(1, 100_000), (1, 3), (50, 777)] {
         lower! { rows, n, false, false; Affine::maps() => f32; Affine::recurrence() => f32; state.clone() => u32; }
-        lower! { rows, n, true, true; MinMax => f32, i32; MeanVariance::population() => f32; LogSumExp => f32; }
+        lower! { rows, n, true, true; MinMax => f32, i32; Sum64 => i32; MeanVariance::population() => f32; LogSumExp => f32; }
     }
     lower! { 50, 777, true, false; Prod => i32; }
     let counted = Scan::new(Sum, 100_000).variant(variant).counted();

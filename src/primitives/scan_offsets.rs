@@ -42,8 +42,9 @@ use half::f16;
 /// As [`SegmentedScan`](crate::SegmentedScan).
 ///
 /// # Cost
-/// That of [`SegmentedScan`](crate::SegmentedScan), and flags made from the offsets: two dispatches and 4 bytes of
-/// scratch an element.
+/// That of [`SegmentedScan`](crate::SegmentedScan), but a segment's first element is marked by one bit, not by a word:
+/// each element is read and written once, and beside it `n / 8` bytes are written and read. Two dispatches mark the
+/// segments. Scratch: `n / 8` bytes, and that of the scan.
 ///
 /// # Variants
 /// Those of [`SegmentedScan`](crate::SegmentedScan), chosen as there.
@@ -101,7 +102,7 @@ impl OffsetsJob<'_> {
     /// The scan of `len` elements, with operands input, heads and output.
     pub(super) fn scan(&self, len: usize, form: &ScanForm, profile: &DeviceProfile) -> Result<Program> {
         let &Self { name, op, dtype, .. } = self;
-        ScanJob { name, op, dtype, segments: Segments::Heads, len, form }.lower(profile, VARIANTS)
+        ScanJob { name, op, dtype, segments: Segments::Bits, len, form }.lower(profile, VARIANTS)
     }
 
     /// The operand of the offsets.
@@ -110,26 +111,25 @@ impl OffsetsJob<'_> {
         Operand { name: "offsets", dtype: DType::U32, len, access: Access::Read }
     }
 
-    /// Makes flags of the offsets, which are operand 1.
+    /// Marks the heads; the offsets are operand 1.
     pub(super) fn heads(&self, program: &mut Program, profile: &DeviceProfile) -> Result<Binding> {
         profile.check_bindings(self.name, &program.operands[1..2], "take fewer segments at a time")?;
-        let (n, count) =
-            (index_u32(self.name, "n", self.n)?, index_u32(self.name, "offsets", self.segments)? + 1);
-        let bytes = 4 * u64::from(n.max(1));
-        profile.check_scratch(
-            self.name,
-            format_args!("flags of {n} elements"),
-            bytes,
-            "take fewer elements at a time",
-        )?;
-        let heads = program.scratch(bytes);
-        program.append(fill(n.max(1) as usize, [0; 2], profile)?, &[heads.resource]);
-        let kernel = program.kernel(Kernel::of_file("primitives/scan_offsets_heads", Spec::new()));
-        let bindings = vec![Binding::operand(1, &program.operands), heads];
-        let grid = Grid::fold(u64::from(count).div_ceil(256));
-        program.dispatch(kernel, &ScanOffsetsHeadsParams { count, n }, bindings, grid);
-        Ok(heads)
+        index_u32(self.name, "n", self.n)?;
+        mark_heads(program, self.n, profile)
     }
+}
+
+/// Marks the heads among `n` elements: one bit each, set at the offsets, which are operand 1. Both fit a binding.
+pub(super) fn mark_heads(program: &mut Program, n: usize, profile: &DeviceProfile) -> Result<Binding> {
+    let words = n.div_ceil(32).max(1);
+    let heads = program.scratch(4 * words as u64);
+    program.append(fill(words, [0; 2], profile)?, &[heads.resource]);
+    let kernel = program.kernel(Kernel::of_file("primitives/scan_offsets_heads", Spec::new()));
+    let params = ScanOffsetsHeadsParams { count: program.operands[1].len as u32, n: n as u32 };
+    let bindings = vec![Binding::operand(1, &program.operands), heads];
+    let grid = Grid::fold(u64::from(params.count).div_ceil(256));
+    program.dispatch(kernel, &params, bindings, grid);
+    Ok(heads)
 }
 
 operands! {

@@ -7,7 +7,7 @@ use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::fill::fill;
 use crate::program::{
-    Access, Asked, Binding, Bits, Cost, Covered, DeviceProfile, OpCall, Grid, Input, Kernel, LENGTH, Op,
+    Access, Asked, Binding, Bits, Cost, Covered, DeviceProfile, Grid, Input, Kernel, LENGTH, Op, OpCall,
     Operand, Operation, Program, Role, Setting, Variant, When, by_type, choose_with, counted, deterministic,
     element_fragment, kernel_params, launch_for, limited, lowered_as, operands,
 };

@@ -1,7 +1,8 @@
 //! Sort of the keys of each segment.
 
-use super::sort::RadixSort;
-use super::{Argsort, WORDS};
+use super::scan_offsets::mark_heads;
+use super::sort::{RadixSort, key_spec};
+use super::{Scan, Sum, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -36,9 +37,8 @@ use crate::shape::index_u32;
 /// as `n`, and `n` may be 0. Keys before the first offset, and from the last one on, are sorted as segments of their
 /// own. Outputs must be other wgpu buffers than inputs.
 ///
-/// Offsets may leave the array. If they decrease, keys are sorted by the number that a bisection of the offsets gives
-/// for their position, then among themselves: the output is always a permutation of the input, and nothing is written
-/// outside.
+/// Offsets may be in any order and may leave the array: each offset below `n` begins a segment, and others are skipped.
+/// The output is always a permutation of the input.
 ///
 /// # Types and order
 /// Keys of f32, i32 and u32, in the order of [`RadixSort`]: equal keys keep their order, ascending and
@@ -48,12 +48,15 @@ use crate::shape::index_u32;
 /// Keys and values are moved, never computed with. The same input gives the same bits on every device.
 ///
 /// # Cost
-/// The same for segments of any lengths: a sort of all keys with their positions, a stable sort of the positions by
-/// segment (one pass for each 8 bits of the number of segments), and one move of keys and values. Scratch: 20 bytes a
-/// key, and what the sorts need.
+/// Keys and values are read and written once where segments are far shorter than 1,792 keys, the size of a tile. The
+/// device finds the segments of each tile and sorts them in workgroup memory. A segment in two tiles is read and written
+/// once more, to merge its parts; beside it, only the offsets and `n / 8` bytes move. The keys of longer segments are
+/// gathered, sorted with their positions, sorted stably by segment (one pass for each 8 bits of the number of long
+/// segments), and moved. If no segment is long, these sorts have no keys, but their dispatches, about 20, remain.
+/// Scratch: 16 bytes a key, and what the sorts need; `n / 8` bytes where one tile holds all keys.
 ///
 /// # Variants
-/// Those of [`RadixSort`], chosen as there.
+/// Those of [`RadixSort`], chosen as there; they sort the long segments.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
@@ -61,7 +64,9 @@ use crate::shape::index_u32;
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm
-/// [`Argsort`], `shaders/primitives/segmented_sort_owners.wgsl`, [`RadixSort`] and `segmented_sort_move.wgsl`.
+/// Merge sort of short segments: S. Baxter, *Modern GPU* (2013), and O. Green, R. McColl and D. Bader, *GPU merge path*
+/// (2012); `shaders/primitives/segmented_sort_tiles.wgsl` and `segmented_sort_seams.wgsl`. Long ones:
+/// `segmented_sort_long.wgsl`, [`Scan`] and [`RadixSort`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentedSort {
     n: usize,
@@ -71,8 +76,17 @@ pub struct SegmentedSort {
     variant: String,
 }
 
-kernel_params! { struct SegmentOwnersParams { count: u32, offsets: u32 } }
-kernel_params! { struct SegmentMoveParams { count: u32 } }
+kernel_params! { struct SegmentTilesParams { n: u32 } }
+kernel_params! { struct SegmentSeamsParams { tiles: u32, above: u32 } }
+kernel_params! { struct LongSegmentsParams { n: u32, tiles: u32 } }
+
+/// Keys of a tile: a multiple of 32, so that the heads of a tile are whole words.
+const TILE: usize = 1792;
+/// Keys of a thread that merges the two parts of a segment.
+const SEAM_ITEMS: u32 = 14;
+const _: () = assert!(SEAM_ITEMS as usize * 256 >= 2 * TILE && TILE.is_multiple_of(32));
+/// Positions of a workgroup that finds their segments.
+const OWNERS: u64 = 16 * 256;
 
 impl SegmentedSort {
     /// Sorts the segments of `n` keys.
@@ -98,13 +112,13 @@ impl SegmentedSort {
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let Self { n, .. } = *self;
-        let offsets = self.segments.saturating_add(1);
-        let order = Argsort::new(n).when(self.descending, Argsort::descending).variant(&self.variant);
-        let order = order.lower_as(dtype, profile)?;
-        let mut program = Program::new(INFO.name, order.decision.clone());
+        let by_key = RadixSort::new(n).with_values().counted().when(self.descending, RadixSort::descending);
+        let by_key =
+            by_key.variant(&self.variant).lower_as(dtype, profile).map_err(|e| e.context(INFO.name))?;
+        let mut program = Program::new(INFO.name, by_key.decision.clone());
         let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
         program.operands.push(operand("keys", dtype, n, Access::Read));
-        program.operands.push(operand("offsets", DType::U32, offsets, Access::Read));
+        program.operands.push(operand("offsets", DType::U32, self.segments.saturating_add(1), Access::Read));
         if self.values {
             program.operands.push(operand("values", DType::U32, n, Access::Read));
         }
@@ -118,28 +132,80 @@ impl SegmentedSort {
         if count == 0 {
             return Ok(program);
         }
+        let tiles = n.div_ceil(TILE);
+        let heads = mark_heads(&mut program, n, profile)?;
+        let ends = program.scratch(4 * tiles as u64);
         let bound: Vec<_> =
             (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
-        let mut scratch = || program.scratch(4 * u64::from(count));
-        let [by_key, owners, sorted, positions] = [scratch(), scratch(), scratch(), scratch()];
-        let each = Grid::fold(u64::from(count).div_ceil(256));
-        let mut shared = Vec::new();
-        program.append_at(order, &[(bound[0].resource, 0), (by_key.resource, 0)], &mut shared);
-        let own = program.kernel(Kernel::of_file("primitives/segmented_sort_owners", Spec::new()));
-        let params = SegmentOwnersParams { count, offsets: offsets as u32 };
-        program.dispatch(own, &params, vec![bound[1], by_key, owners], each);
-        let bits = usize::BITS - offsets.leading_zeros();
-        let sort = RadixSort::new(n).bits(0..bits.min(32)).with_values().variant(&self.variant);
-        let moved = [owners, by_key, sorted, positions].map(|binding| (binding.resource, 0));
-        program.append_at(Op::<u32>::lower(&sort, profile)?, &moved, &mut shared);
-        let spec = Spec::new().flag("VALUES", self.values);
-        let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_move", spec));
-        let bindings = match *bound {
-            [keys, _, values, keys_out, values_out] => vec![positions, keys, keys_out, values, values_out],
-            [keys, .., keys_out] => vec![positions, keys, keys_out],
-            _ => Vec::new(),
+        let (inputs, outputs) = bound.split_at(bound.len() - 1 - usize::from(self.values));
+        let inputs = [&inputs[..1], &inputs[2..]].concat();
+        let spec = key_spec(dtype, self.descending)?.flag("VALUES", self.values);
+        let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_tiles", spec.clone()));
+        let pairs = inputs.iter().zip(outputs).flat_map(|(input, output)| [*input, *output]);
+        let bindings = [heads, ends].into_iter().chain(pairs.clone()).collect();
+        program.dispatch(kernel, &SegmentTilesParams { n: count }, bindings, Grid::fold(tiles as u64));
+        if tiles == 1 {
+            return Ok(program);
+        }
+        // Few threads merge a short segment, a workgroup a longer one.
+        for (lanes, above) in [(32, 0), (256, 32 * SEAM_ITEMS)] {
+            let spec = spec.clone().constant("LANES", lanes).constant("ITEMS", SEAM_ITEMS);
+            let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_seams", spec));
+            let bindings = [ends].iter().chain(outputs).copied().collect();
+            let grid = Grid::fold((tiles as u64 - 1).div_ceil(256 / u64::from(lanes)));
+            program.dispatch(kernel, &SegmentSeamsParams { tiles: tiles as u32, above }, bindings, grid);
+        }
+        self.sort_long(program, profile, by_key, ends, pairs.collect())
+    }
+
+    /// Sorts the segments that hold a whole tile and more. `pairs` are each input and its output.
+    fn sort_long(
+        &self,
+        mut program: Program,
+        profile: &DeviceProfile,
+        by_key: Program,
+        ends: Binding,
+        pairs: Vec<Binding>,
+    ) -> Result<Program> {
+        let Self { n, .. } = *self;
+        let tiles = n.div_ceil(TILE);
+        let params = LongSegmentsParams { n: n as u32, tiles: tiles as u32 };
+        let kernel = |program: &mut Program, step, flag| {
+            let spec = Spec::new().flag(flag, true).flag("VALUES", self.values && flag == "MOVE");
+            program.kernel(Kernel::library("primitives/segmented_sort_long", step, spec))
         };
-        program.dispatch(kernel, &SegmentMoveParams { count }, bindings, each);
+        let scans = 2 * (tiles + 1);
+        let [counts, sums] = [0, 1].map(|_| program.scratch(4 * scans as u64));
+        let length = program.scratch(4);
+        let [keys, positions, sorted, moved] = [0, 1, 2, 3].map(|_| program.scratch(4 * n as u64));
+        let mut shared = Vec::new();
+
+        let count = kernel(&mut program, "segmented_sort_long_count", "COUNT");
+        let grid = Grid::fold((tiles as u64 + 1).div_ceil(256));
+        program.dispatch(count, &params, vec![ends, counts], grid);
+        let scan = Op::<u32>::lower(&Scan::new(Sum, scans).exclusive(), profile)?;
+        program.append_at(scan, &[(counts.resource, 0), (sums.resource, 0)], &mut shared);
+
+        let each_tile = Grid::fold(tiles as u64);
+        let take = kernel(&mut program, "segmented_sort_long_take", "TAKE");
+        program.dispatch(take, &params, vec![ends, sums, pairs[0], keys, positions, length], each_tile);
+        let at = |bindings: [Binding; 5]| bindings.map(|binding| (binding.resource, 0));
+        program.append_at(by_key, &at([keys, positions, length, sorted, moved]), &mut shared);
+
+        // The keys have been used: their places hold the segments of the sorted positions.
+        let own = kernel(&mut program, "segmented_sort_long_owners", "OWN");
+        let grid = Grid::fold((n as u64).div_ceil(OWNERS));
+        program.dispatch(own, &params, vec![ends, sums, moved, keys], grid);
+        // A long segment begins in a tile of its own, at an offset of its own or at 0.
+        let most = tiles.min(self.segments.saturating_add(2));
+        let bits = usize::BITS - (most - 1).leading_zeros();
+        let by_segment = RadixSort::new(n).bits(0..bits).with_values().counted().variant(&self.variant);
+        let by_segment = Op::<u32>::lower(&by_segment, profile)?;
+        program.append_at(by_segment, &at([keys, moved, length, sorted, positions]), &mut shared);
+
+        let into = kernel(&mut program, "segmented_sort_long_move", "MOVE");
+        let bindings = [ends, sums, positions].into_iter().chain(pairs).collect();
+        program.dispatch(into, &params, bindings, each_tile);
         Ok(program)
     }
 }
@@ -209,5 +275,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op.clone().with_values().lower_as(DType::F32, profile)?,
         op.clone().descending().lower_as(DType::I32, profile)?,
         op.lower_as(DType::U32, profile)?,
+        SegmentedSort::new(900, 9).variant(variant).lower_as(DType::F32, profile)?,
     ])
 }

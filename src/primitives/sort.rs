@@ -1,10 +1,12 @@
 //! Radix sort of keys, or of keys with values.
 
 mod lowering;
+mod narrow;
 mod policy;
 
 use self::lowering::SortLowering;
-use super::WORDS;
+use super::gather::rows_of;
+use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::When;
@@ -13,6 +15,8 @@ use crate::program::{
     Setting, Variant, by_type, counted, operands,
 };
 use crate::shader::Spec;
+use crate::shape::elements;
+use half::f16;
 use std::ops::Range;
 
 /// Sorts keys, stably: `keys_out[i]` is the `i`-th of `keys` in order. Values move with their keys.
@@ -35,15 +39,17 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `keys` and `keys_out` have `n` elements; [`with_values`](RadixSort::with_values) adds `values` and `values_out`
-/// of `n` u32 each. To move values of another 4-byte type, [`bitcast`](crate::Buffer::bitcast) them to u32. Inputs keep
-/// their contents, and no buffer may be both an input and an output; [`in_place`](RadixSort::in_place) takes one
-/// read-write operand for both. `n` may be anything from 0 to the largest buffer. With
-/// [`counted`](RadixSort::counted), an operand `length` of one u32 holds the number of keys to sort, at most `n`; the
-/// output behind them may hold anything.
+/// of `n` u32 each, [`with_wide_values`](RadixSort::with_wide_values) of `n` rows of some u32. Values of another type
+/// move as a [`bitcast`](crate::Buffer::bitcast) to u32. Inputs keep their
+/// contents and must be other wgpu buffers than the outputs; [`in_place`](RadixSort::in_place) takes one read-write
+/// operand for both. The length may be anything from 0 to the largest buffer. With
+/// [`counted`](RadixSort::counted) an operand `length` of one u32 holds the number of keys
+/// to sort, at most `n`; the output behind them may hold anything.
 ///
 /// # Types and order
-/// Keys of u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep their order
-/// either way. f32 has the total order -inf ... -0, +0 ... +inf. Every NaN comes last, ascending and descending,
+/// Keys of u8, i8, f16, u32, i32, f32 and u64; ascending, or [`descending`](RadixSort::descending). Equal keys keep
+/// their order either way. Floats have the total order -inf ... -0, +0 ... +inf. Every NaN comes last, ascending and
+/// descending,
 /// and NaNs keep their order and their bits. [`bits`](RadixSort::bits) sorts by some bits of the key only, which
 /// takes fewer passes.
 ///
@@ -54,15 +60,19 @@ use std::ops::Range;
 /// One pass for each 8 bits. `onesweep` reads the keys once to count digits, then reads and writes keys and values
 /// once a pass: 3 dispatches, and one more a pass. `counting` reads keys twice a pass: 3 dispatches a pass.
 /// Scratch: one copy of keys and values (none for a single pass that is not in place), and 2 KiB a tile or 1 KiB a
-/// block.
+/// block. Keys of 8 and 16 bits are widened to words, sorted in one pass or two, and packed: 8 bytes of scratch a key
+/// more. Wide values are gathered once, by the sorted positions: values of two words and more move through memory once
+/// instead of once a pass, and 4 bytes of scratch a key hold the positions.
 ///
 /// # Variants
 /// `counting` and `onesweep`; `auto` (the default) takes `onesweep` on devices with subgroups, except on
 /// processors.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, or a variant that the device cannot run.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, or an unknown variant.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, a variant that the device cannot run, or values
+///   of several words in place or with a length from the device.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an unknown
+///   variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, for `onesweep`, the largest
 ///   binding.
 ///
@@ -106,7 +116,32 @@ impl RadixSort {
     /// Moves a u32 value with each key: operands `values` and `values_out`, which plans take by `with_values`.
     #[must_use]
     pub fn with_values(mut self) -> Self {
-        self.form.values = true;
+        (self.form.values, self.form.width) = (true, 1);
+        self
+    }
+
+    /// Moves a value of `words` u32 with each key: operands `values` and `values_out` of `n * words` elements, which
+    /// plans take by `with_values`. The keys are sorted with their positions, by which values of two words and more are
+    /// then gathered.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (keys, values) = (gpu.upload(&[3u32, 1])?, gpu.upload(&[[1.0f32, 2.0], [3.0, 4.0]].concat())?);
+    /// let (keys_out, values_out) = (gpu.alloc::<u32>(2)?, gpu.alloc::<f32>(4)?);
+    /// let sort = RadixSort::new(2).with_wide_values(2).plan::<u32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// let (moved, moved_out) = (values.bitcast::<u32>()?, values_out.bitcast::<u32>()?);
+    /// sort.with_values(&moved, &moved_out).record(&mut rec, &keys, &keys_out)?;
+    /// rec.submit()?;
+    /// assert_eq!(values_out.read()?, [3.0, 4.0, 1.0, 2.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_wide_values(mut self, words: usize) -> Self {
+        (self.form.values, self.form.width) = (true, words);
         self
     }
 
@@ -163,10 +198,18 @@ impl RadixSort {
 
     super::lookback::leave_out_posts!(leave_out);
 
+    /// Lowers the sort of keys of this type.
+    pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
+        if narrow::is_narrow(dtype) {
+            return self.lower_narrow(dtype, profile);
+        }
+        SortLowering::new(self, self.form, dtype, profile)?.run()
+    }
+
     /// Lowers the sort with the positions of the keys as values and `indices` as the only output.
     pub(super) fn positions(mut self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
-        (self.form.values, self.form.positions) = (true, true);
-        SortLowering::new(&self, self.form, dtype, profile)?.run()
+        (self.form.values, self.form.positions, self.form.width) = (true, true, 1);
+        self.lower_as(dtype, profile)
     }
 }
 
@@ -183,15 +226,14 @@ operands! {
     }
 }
 
-crate::program::lowers! {
-    impl[T: Element] RadixSort as [T], |op, dtype, profile|
-        SortLowering::new(op, op.form, dtype, profile)?.run()
-}
+program::lowered_as!(RadixSort);
 
 /// The optional operands of a sort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SortForm {
     values: bool,
+    /// Words of a value.
+    width: usize,
     in_place: bool,
     counted: bool,
     /// Values are the positions of the keys, and the only output.
@@ -205,6 +247,20 @@ impl SortForm {
     }
 }
 
+/// Rejects bits that keys of this type do not have.
+fn check_bits(op: &str, dtype: DType, bits: &Range<u32>) -> Result<()> {
+    let width = 8 * dtype.size() as u32;
+    if bits.start <= bits.end && bits.end <= width {
+        return Ok(());
+    }
+    Err(err!(
+        InvalidArgument,
+        "{op}: bits {} to {} of keys of {dtype}; begin must not be above end, nor end above {width}, the bits of a key",
+        bits.start,
+        bits.end
+    ))
+}
+
 /// Returns the spec by which `sort_key.wgsl` converts a key to an unsigned number.
 pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
     let all = if descending { u32::MAX } else { 0 };
@@ -216,10 +272,7 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
         DType::F32 => spec(all, 0x7fff_ffff).flag("FLOAT", true),
         DType::U64 => spec(all, !all).flag("WIDE", true),
         _ => {
-            return Err(err!(
-                Unsupported,
-                "sort: keys of {dtype} have no kernel; convert them to u32, i32, f32 or u64"
-            ));
+            return Err(err!(Unsupported, "sort: keys of {dtype} have no kernel; convert them to f32"));
         }
     })
 }
@@ -227,9 +280,9 @@ pub(super) fn key_spec(dtype: DType, descending: bool) -> Result<Spec> {
 pub(super) const INFO: Operation = Operation {
     name: "sort",
     about: "keys in order, stable, and values with their keys",
-    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
-    outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
-    types: &WORDS,
+    inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n, ...)")],
+    outputs: &[("keys", "(n)"), ("[values]", "u32 (n, ...)")],
+    types: &HostData::TYPES,
     options: &[Setting::flag("descending"), BITS, Setting::flag("in-place"), LENGTH, TILE],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
@@ -257,9 +310,20 @@ fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
     }
     let dtype = keys.dtype();
     let mut sorted = vec![keys];
+    let mut shape = Vec::new();
     if asked.has_more() {
-        sorted.push(asked.of("values", &[n], DType::U32)?);
-        op = op.with_values();
+        let values = asked.any_of("values", &[n], DType::U32)?;
+        let (rows, row) = rows_of(asked, "values", &values)?;
+        if rows != n {
+            return Err(err!(
+                Shape,
+                "{}: values is {values}; it must have a row for each of {n} keys",
+                asked.name()
+            ));
+        }
+        op = op.with_wide_values(elements(asked.name(), "a value", &row)?);
+        shape = row;
+        sorted.push(values);
     }
     let (length, output) = asked.length(1, vec![n])?;
     op = op.when(length.is_some(), RadixSort::counted);
@@ -267,10 +331,17 @@ fn make(asked: &mut Asked<'_>) -> Result<program::OpCall> {
         op = op.in_place();
         sorted.into_iter().map(Role::Updated).chain(length).collect()
     } else {
-        let outputs = vec![output; sorted.len()];
+        let mut outputs = vec![output; sorted.len()];
+        if !shape.is_empty() {
+            let shape = [&[n], &shape[..]].concat();
+            outputs[1] = match &outputs[0] {
+                &Role::Front(_, there) => Role::Front(shape, there),
+                _ => Role::Result(shape),
+            };
+        }
         sorted.into_iter().map(Role::Given).chain(length).chain(outputs).collect()
     };
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(program::OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, i32, u32, f16, u8, i8], T => Ok(program::OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -284,9 +355,13 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<f32>::lower(&pairs(), profile)?);
         programs.push(Op::<u64>::lower(&keys(), profile)?);
         programs.push(Op::<u64>::lower(&pairs(), profile)?);
+        programs.push(Op::<f16>::lower(&keys(), profile)?);
+        programs.push(Op::<i8>::lower(&pairs().in_place(), profile)?);
+        programs.push(Op::<u8>::lower(&keys().with_wide_values(3), profile)?);
     }
     let keys = || RadixSort::new(1000).variant(variant);
     programs.push(Op::<u32>::lower(&keys().counted(), profile)?);
+    programs.push(Op::<f16>::lower(&keys().counted(), profile)?);
     programs.push(Op::<u32>::lower(&keys().with_values().in_place().counted(), profile)?);
     programs.push(Op::<u32>::lower(&keys().leave_out_posts(2), profile)?);
     // Subgroups above 32 lanes, as some GPUs have.

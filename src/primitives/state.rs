@@ -26,6 +26,22 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MinMax;
 
+/// Adds integers of 32 bits in 64: each result is 2 elements, the low word of the sum and the high word, which together
+/// are an i64 or a u64 in the order of bytes that all devices have. Sums wrap modulo 2^64. Elements are i32 and u32.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use tilework::{Gpu, Sum64};
+///
+/// let gpu = Gpu::new()?;
+/// let x = gpu.upload(&[u32::MAX, u32::MAX, 7])?;
+/// let words = gpu.reduce(&x, Sum64)?.read()?;
+/// assert_eq!(u64::from(words[1]) << 32 | u64::from(words[0]), 2 * u64::from(u32::MAX) + 7);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Sum64;
+
 /// Computes mean and variance in one pass: each result is 2 elements, `mean = sum(x) / n` and `variance = sum((x -
 /// mean)^2) / n`, or divided by `n - 1` for a [`sample`](Self::sample). Elements are f32.
 ///
@@ -178,6 +194,7 @@ macro_rules! state_reducer {
     )*};
 }
 state_reducer!(MinMax: f32, f16, i32, u32, u8, i8; |_| Operator::MinMax);
+state_reducer!(Sum64: i32, u32; |_| Operator::Sum64);
 state_reducer!(MeanVariance: f32; |op| Operator::MeanVariance(*op));
 state_reducer!(LogSumExp: f32; |_| Operator::LogSumExp);
 state_reducer!(Affine: f32; |op| Operator::Affine(*op));
@@ -244,6 +261,10 @@ impl<'a> Monoid<'a> {
                     _ => &[],
                 };
                 Some(ready("op/min_max", &[("low", "u32"), ("high", "u32")], 1, 2, flags))
+            }
+            Operator::Sum64 => {
+                let flags: &[_] = if dtype == DType::I32 { &["SIGNED"] } else { &[] };
+                Some(ready("op/sum64", &[("low", "u32"), ("high", "u32")], 1, 2, flags))
             }
             Operator::MeanVariance(op) => {
                 let members = &[("count", "u32"), ("mean", "f32"), ("squares", "f32")];

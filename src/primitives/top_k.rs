@@ -6,7 +6,7 @@ use super::WORDS;
 use crate::element::Element;
 use crate::error::{Result, err};
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, OpCall, Input, LENGTH, Op, Operation, Program, Role,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role,
     Setting, Variant, When, by_type, counted, operands,
 };
 use lowering::TopKLowering;

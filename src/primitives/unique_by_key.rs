@@ -5,7 +5,7 @@ use super::{DTYPES, WORDS};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, DeviceProfile, Domain, Example, OpCall, Input, LENGTH, Operation, Program, Role, When,
+    Access, Asked, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role, When,
     by_type, counted, operands,
 };
 use half::f16;

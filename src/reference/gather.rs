@@ -6,13 +6,13 @@ use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let there = there(form, input::<u32>(form, 1)?.len())?;
-    let table = form.inputs().next().map(|table| table.shape().iter().skip(1).product());
-    let (n, indices) = (table.unwrap_or(1), front_of(form, 1, there)?);
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let rows = gather(n, input::<T>(form, 0)?, indices);
-        Ok(vec![Wanted::exact(&output_shape(form, 0), rows)?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let there = there(call, input::<u32>(call, 1)?.len())?;
+    let table = call.inputs().next().map(|table| table.shape().iter().skip(1).product());
+    let (n, indices) = (table.unwrap_or(1), front_of(call, 1, there)?);
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let rows = gather(n, input::<T>(call, 0)?, indices);
+        Ok(vec![Wanted::exact(&output_shape(call, 0), rows)?])
     })
 }
 

@@ -7,12 +7,12 @@ use crate::primitives::{Edges, Histogram};
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let op = descriptor::<Histogram>(form)?;
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let x = input::<T>(form, 0)?;
-        let counts = histogram(op, &x[..there(form, x.len())?])?;
-        Ok(vec![Wanted::exact(&output_shape(form, 0), counts)?])
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Histogram>(call)?;
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let x = input::<T>(call, 0)?;
+        let counts = histogram(op, &x[..there(call, x.len())?])?;
+        Ok(vec![Wanted::exact(&output_shape(call, 0), counts)?])
     })
 }
 

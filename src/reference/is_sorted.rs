@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let descending = settings(form)?.has("descending");
-    by_input!(form, 0, [f32, f16, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        let sorted = is_sorted(&x[..there(form, x.len())?], descending);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let descending = settings(call)?.has("descending");
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let sorted = is_sorted(&x[..there(call, x.len())?], descending);
         Ok(vec![Wanted::exact(&[], vec![u32::from(sorted)])?])
     })
 }

@@ -68,6 +68,8 @@ mod gaussian;
 mod gemm;
 #[cfg(feature = "dense")]
 mod gemm_batched;
+#[cfg(feature = "dense")]
+mod gemm_grouped;
 #[cfg(feature = "quantize")]
 mod gemm_int8;
 #[cfg(feature = "dense")]
@@ -196,6 +198,8 @@ mod states;
 #[cfg(feature = "dense")]
 mod symm;
 #[cfg(feature = "dense")]
+mod syr2k;
+#[cfg(feature = "dense")]
 mod syrk;
 #[cfg(feature = "primitives")]
 mod top_k;
@@ -213,6 +217,8 @@ mod unique;
 mod unique_by_key;
 #[cfg(feature = "primitives")]
 mod upper_bound;
+#[cfg(feature = "primitives")]
+mod weighted_histogram;
 mod zip;
 
 pub use crate::element::{fp8_code, fp8_value};
@@ -282,6 +288,8 @@ pub use gaussian::{gaussian, gaussian_bound};
 pub use gemm::{gemm, gemm_bound};
 #[cfg(feature = "dense")]
 pub use gemm_batched::{gemm_batched, gemm_batched_bound};
+#[cfg(feature = "dense")]
+pub use gemm_grouped::{gemm_grouped, gemm_grouped_bound};
 #[cfg(feature = "quantize")]
 pub use gemm_int8::{gemm_int8, gemm_int8_bound, gemm_int8_scaled};
 #[cfg(feature = "dense")]
@@ -408,6 +416,8 @@ pub use squared_error::{squared_error, squared_error_bound};
 #[cfg(feature = "dense")]
 pub use symm::{symm, symm_bound};
 #[cfg(feature = "dense")]
+pub use syr2k::{syr2k, syr2k_bound};
+#[cfg(feature = "dense")]
 pub use syrk::{syrk, syrk_bound};
 #[cfg(feature = "primitives")]
 pub use top_k::top_k;
@@ -425,6 +435,8 @@ pub use unique::unique;
 pub use unique_by_key::unique_by_key;
 #[cfg(feature = "primitives")]
 pub use upper_bound::upper_bound;
+#[cfg(feature = "primitives")]
+pub use weighted_histogram::{weighted_histogram, weighted_histogram_bound};
 pub use zip::{zip, zip_bound};
 
 /// Compares `gradient` with finite differences of `loss` at `x`.

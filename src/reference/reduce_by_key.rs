@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::primitives::Operator;
 use crate::program::OpCall;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let op = operator(form)?;
-    by_input!(form, 0, [f32, i32, u32], K => by_input!(form, 1, [f32, i32, u32], T => {
-        let there = there(form, input::<K>(form, 0)?.len())?;
-        let (keys, values) = (front_of::<K>(form, 0, there)?, front_of::<T>(form, 1, there)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = operator(call)?;
+    by_input!(call, 0, [f32, i32, u32], K => by_input!(call, 1, [f32, i32, u32], T => {
+        let there = there(call, input::<K>(call, 0)?.len())?;
+        let (keys, values) = (front_of::<K>(call, 0, there)?, front_of::<T>(call, 1, there)?);
         let (firsts, want) = reduce_by_key(&op, keys, values).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_by_key_bound(&op, keys, values);
         let runs = [firsts.len()];

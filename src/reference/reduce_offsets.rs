@@ -1,9 +1,8 @@
 //! Each segment between offsets combined.
 
 use super::judge::{Wanted, by_input, input, no_twin, operator, output_shape};
-use super::scan_offsets::heads_at;
 use super::states::numbers_of;
-use super::{Number, scan, segmented_scan, segmented_scan_bound};
+use super::{Number, reduce, reduce_bound, scan};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::primitives::Operator;
@@ -15,36 +14,55 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
         let x = input::<T>(call, 0)?;
         let want = reduce_offsets(&op, x, offsets).ok_or_else(|| no_twin(&op))?;
         let bound = reduce_offsets_bound(&op, x, offsets);
-        Ok(vec![Wanted::rounded(T::DTYPE, &output_shape(call, 0), &want, &bound)?])
+        Ok(vec![Wanted::rounded(op.output(T::DTYPE)?, &output_shape(call, 0), &want, &bound)?])
     })
 }
 
-/// Of each segment the numbers of its last element, or those of an empty one.
-fn last(offsets: &[u32], prefixes: &[f64], empty: &[f64]) -> Vec<f64> {
-    let each = empty.len();
-    let of = |pair: &[u32]| {
-        let [begin, end] = [pair[0], pair[1]].map(|offset| (prefixes.len() / each).min(offset as usize));
-        if begin < end { &prefixes[(end - 1) * each..end * each] } else { empty }
-    };
-    offsets.windows(2).flat_map(of).copied().collect()
+/// The first element of each segment, and the numbers of all its elements.
+fn segments<'a, T: Number>(
+    op: &Operator,
+    input: &'a [T],
+    offsets: &'a [u32],
+) -> impl Iterator<Item = (usize, &'a [T])> {
+    let each = numbers_of(op, DType::F32).0;
+    let n = input.len() / each;
+    offsets.windows(2).map(move |pair| {
+        let begin = n.min(pair[0] as usize);
+        let end = n.min(pair[1] as usize).max(begin);
+        (begin, &input[begin * each..end * each])
+    })
 }
 
-/// Combines the elements of each segment; an empty one gives the identity. Floats combine in `f64` and are not rounded;
-/// integers combine exactly and wrap to 32 bits. Where offsets decrease, a segment begins at the last offset before its end.
-/// `None` as for [`scan`].
+/// Combines the elements of each segment; an empty one gives the identity, `u32::MAX` for a position. Positions are those
+/// in `input`. Floats are in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`reduce`].
 pub fn reduce_offsets<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
-    let n = input.len() / numbers_of(op, DType::F32).0;
-    let prefixes = segmented_scan(op, false, input, &heads_at(n, offsets))?;
-    let zeros = vec![T::from_f64(0.0); numbers_of(op, DType::F32).0];
-    let identity = scan(op, 1, 1, true, false, &zeros)?;
-    Some(last(offsets, &prefixes, &identity))
+    let each = numbers_of(op, DType::F32).0;
+    let is_position = matches!(op, Operator::ArgMin | Operator::ArgMax);
+    let identity = if is_position {
+        vec![f64::from(u32::MAX)]
+    } else {
+        scan(op, 1, 1, true, false, &vec![T::from_f64(0.0); each])?
+    };
+    let mut results = Vec::new();
+    for (begin, segment) in segments(op, input, offsets) {
+        if segment.is_empty() {
+            results.extend_from_slice(&identity);
+        } else {
+            let of = reduce(op, 1, segment.len() / each, segment)?;
+            results.extend(of.into_iter().map(|x| if is_position { x + begin as f64 } else { x }));
+        }
+    }
+    Some(results)
 }
 
 /// Returns the error bound of each result against [`reduce_offsets`].
 pub fn reduce_offsets_bound<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Vec<f64> {
-    let n = input.len() / numbers_of(op, DType::F32).0;
-    let bounds = segmented_scan_bound(op, false, input, &heads_at(n, offsets));
-    last(offsets, &bounds, &vec![0.0; numbers_of(op, DType::F32).1])
+    let (each, outputs) = numbers_of(op, DType::F32);
+    let of = |(_, segment): (usize, &[T])| match segment.len() / each {
+        0 => vec![0.0; outputs],
+        n => reduce_bound(op, 1, n, segment),
+    };
+    segments(op, input, offsets).flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -56,7 +74,9 @@ mod tests {
         let of = |op, offsets: &[u32]| reduce_offsets(&op, &[1u32, 2, 3, 4], offsets).unwrap();
         assert_eq!(of(Operator::Sum, &[0, 2, 2, 4]), [3.0, 0.0, 7.0]);
         assert_eq!(of(Operator::Prod, &[1, 1, 9]), [1.0, 24.0]);
-        assert_eq!(of(Operator::Sum, &[3, 1, 2]), [0.0, 2.0]);
+        assert_eq!(of(Operator::Sum, &[3, 1, 2, 0, 3]), [0.0, 2.0, 0.0, 6.0]);
+        assert_eq!(of(Operator::ArgMin, &[1, 3, 3, 4]), [1.0, f64::from(u32::MAX), 3.0]);
+        assert_eq!(of(Operator::ArgMax, &[0, 9]), [3.0]);
         assert_eq!(of(Operator::Max, &[4, 4]), [0.0]);
         assert!(of(Operator::Sum, &[2]).is_empty());
         assert_eq!(reduce_offsets_bound(&Operator::Sum, &[1u32, 2], &[0, 1, 1]), [0.0; 2]);

@@ -7,20 +7,20 @@ use crate::primitives::{Scatter, ScatterOp};
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let (op, distinct) = descriptor::<Scatter>(form)?.rule();
-    let there = there(form, input::<u32>(form, 1)?.len())?;
-    let (shape, indices) = (output_shape(form, 0), front_of(form, 1, there)?);
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, distinct) = descriptor::<Scatter>(call)?.rule();
+    let there = there(call, input::<u32>(call, 1)?.len())?;
+    let (shape, indices) = (output_shape(call, 0), front_of(call, 1, there)?);
     // It is the last input: behind the length, if there is one.
-    let last = form.inputs().count().saturating_sub(1);
+    let last = call.inputs().count().saturating_sub(1);
     let (rows, n) = (shape[0], shape[1..].iter().product());
     let mut seen: Vec<_> = indices.iter().filter(|i| (**i as usize) < rows).collect();
     seen.sort_unstable();
     if distinct && seen.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(err!(InvalidArgument, "reference: indices repeat that were promised to be distinct"));
     }
-    by_input!(form, 0, [f32, f16, i32, u32, u8, i8], T => {
-        let (x, into) = (front_of::<T>(form, 0, there)?, input::<T>(form, last)?);
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        let (x, into) = (front_of::<T>(call, 0, there)?, input::<T>(call, last)?);
         let result = scatter(op, n, x, indices, into);
         Ok(vec![match op == ScatterOp::Add && call.dtype().is_float() {
             true => Wanted::near(&shape, result, scatter_bound(n, x, indices, into))?,

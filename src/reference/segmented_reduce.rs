@@ -10,11 +10,11 @@ use crate::primitives::Operator;
 use crate::program::OpCall;
 use std::ops::Range;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let (op, there) = (operator(form)?, there(form, input::<u32>(form, 1)?.len())?);
-    let heads = front_of::<u32>(form, 1, there)?;
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let values = front_of::<T>(form, 0, there)?;
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, there) = (operator(call)?, there(call, input::<u32>(call, 1)?.len())?);
+    let heads = front_of::<u32>(call, 1, there)?;
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let values = front_of::<T>(call, 0, there)?;
         let want = segmented_reduce(&op, values, heads).ok_or_else(|| no_twin(&op))?;
         let bound = segmented_reduce_bound(&op, values, heads);
         Ok(vec![Wanted::rounded(T::DTYPE, &results_shape(&op, want.len()), &want, &bound)?])

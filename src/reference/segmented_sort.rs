@@ -19,18 +19,20 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     })
 }
 
-/// Returns the positions of the keys in sorted order, segment by segment. The segment of a position is the number of
-/// offsets that are at most the position, found by bisection: at `begin + (end - begin) / 2`, whatever they hold.
+/// Returns the positions of the keys in sorted order, segment by segment. Each offset below the number of keys begins a
+/// segment, in whatever order they are; so does key 0.
 pub fn segmented_sort_positions<T: Element>(keys: &[T], offsets: &[u32], descending: bool) -> Vec<usize> {
-    let mut places = sort_positions(keys, descending, 0..8 * size_of::<T>() as u32);
-    places.sort_by_cached_key(|&i| {
-        let (mut begin, mut end) = (0, offsets.len());
-        while begin < end {
-            let middle = begin + (end - begin) / 2;
-            if offsets[middle] as usize <= i { begin = middle + 1 } else { end = middle }
+    let mut segment = vec![0; keys.len()];
+    for &offset in offsets {
+        if let Some(head) = segment.get_mut(offset as usize) {
+            *head = 1;
         }
-        begin
-    });
+    }
+    for i in 1..segment.len() {
+        segment[i] += segment[i - 1];
+    }
+    let mut places = sort_positions(keys, descending, 0..8 * size_of::<T>() as u32);
+    places.sort_by_key(|&i| segment[i]);
     places
 }
 
@@ -44,6 +46,7 @@ mod tests {
         assert_eq!(of(&[0, 3, 3, 5]), [1, 2, 0, 4, 3]);
         assert_eq!(of(&[0]), [4, 1, 3, 2, 0]);
         assert_eq!(of(&[1, 2, 9]), [0, 1, 4, 3, 2]);
+        assert_eq!(of(&[3, 0, 9, 3]), [1, 2, 0, 4, 3]);
         assert_eq!(segmented_sort_positions(&[1.0f32, f32::NAN, 2.0], &[0, 3], true), [2, 0, 1]);
     }
 }

@@ -1,21 +1,30 @@
 //! Stable sort by key.
 
-use super::judge::{Wanted, by_input, input, settings, there};
+use super::judge::{Wanted, by_input, input, output_shape, settings, there};
 use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::OpCall;
+use half::f16;
 use std::ops::Range;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (settings, bits) = (settings(call)?, bits_asked(call)?);
-    by_input!(call, 0, [f32, i32, u32], T => {
+    by_input!(call, 0, [f32, i32, u32, f16, u8, i8], T => {
         let keys = input::<T>(call, 0)?;
         let there = there(call, keys.len())?;
         let places = sort_positions(&keys[..there], settings.has("descending"), bits);
         let mut all = vec![moved(call, keys, &places)?];
         if call.inputs().count() > 1 + usize::from(settings.array("length").is_some()) {
-            all.push(moved(call, input::<u32>(call, 1)?, &places)?);
+            let values = input::<u32>(call, 1)?;
+            let shape = output_shape(call, 1);
+            let words: usize = shape.iter().skip(1).product();
+            if shape.len() < 2 {
+                all.push(moved(call, values, &places)?);
+            } else {
+                let rows: Vec<&[u32]> = places.iter().map(|&i| &values[i * words..(i + 1) * words]).collect();
+                all.push(Wanted::exact(&shape, rows.concat())?);
+            }
         }
         Ok(all)
     })
@@ -45,7 +54,7 @@ where
 /// `bits` of their numbers keep their order. The number of a key is its place in the order of its type, from
 /// 0 on; every NaN has the largest number, ascending and descending.
 ///
-/// Elements of other types than u32, i32, f32 and u64 all have the number 0.
+/// Elements of bf16 all have the number 0.
 pub fn sort_positions<T: Element>(keys: &[T], descending: bool, bits: Range<u32>) -> Vec<usize> {
     let width = bits.end - bits.start;
     let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
@@ -61,6 +70,7 @@ pub(super) fn number<T: Element>(key: T, descending: bool) -> u64 {
     let bytes = bytemuck::bytes_of(&key);
     let word =
         |at: usize| u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
+    let short = || u64::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
     let half = 1 << 31;
     let all = u64::from(u32::MAX);
     let (ascending, last) = match T::DTYPE {
@@ -69,6 +79,10 @@ pub(super) fn number<T: Element>(key: T, descending: bool) -> u64 {
         DType::F32 if f32::from_bits(word(0) as u32).is_nan() => return all,
         // Positive floats have ordered bits; those of negative ones are ordered the other way.
         DType::F32 => (if word(0) < half { word(0) + half } else { all - word(0) }, all),
+        DType::F16 if f16::from_bits(short() as u16).is_nan() => return 0xffff,
+        DType::F16 => (if short() < 0x8000 { short() + 0x8000 } else { 0xffff - short() }, 0xffff),
+        DType::U8 => (u64::from(bytes[0]), 0xff),
+        DType::I8 => (u64::from(bytes[0] ^ 0x80), 0xff),
         DType::U64 => (bytemuck::pod_read_unaligned(bytes), u64::MAX),
         _ => return 0,
     };
@@ -95,6 +109,16 @@ mod tests {
         let keys = [1.0, -nan, 0.0, -0.0, nan, -1.0, f32::NEG_INFINITY, f32::INFINITY, 1e-45, -1e-45];
         assert_eq!(sort_positions(&keys, false, 0..32), [6, 5, 9, 3, 2, 8, 0, 7, 1, 4]);
         assert_eq!(sort_positions(&keys, true, 0..32), [7, 0, 8, 2, 3, 9, 5, 6, 1, 4]);
+    }
+
+    #[test]
+    fn narrow_keys_by_hand() {
+        assert_eq!(sort_positions(&[200u8, 3, 7, 3], false, 0..8), [1, 3, 2, 0]);
+        assert_eq!(sort_positions(&[-1i8, 5, -128, 127], false, 0..8), [2, 0, 1, 3]);
+        assert_eq!(sort_positions(&[-1i8, 5, -128, 127], true, 0..8), [3, 1, 0, 2]);
+        let halves = [1.0, f32::NAN, -0.0, 0.0, -2.0].map(f16::from_f32);
+        assert_eq!(sort_positions(&halves, false, 0..16), [4, 2, 3, 0, 1]);
+        assert_eq!(sort_positions(&halves, true, 0..16), [0, 3, 2, 4, 1]);
     }
 
     #[test]

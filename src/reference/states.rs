@@ -26,6 +26,7 @@ pub(super) fn state_prefixes<T: Number>(op: &Operator, row: &[T]) -> Option<Stat
         StatePrefixes { outputs: numbers_of(op, T::DTYPE).1, values: Vec::new(), bounds: Vec::new() };
     match op {
         Operator::MinMax => of.min_max(T::DTYPE, x()),
+        Operator::Sum64 => of.sum64(T::DTYPE, x()),
         Operator::MeanVariance(op) => of.mean_variance(op.lost(), x()),
         Operator::LogSumExp => of.log_sum_exp(x()),
         Operator::Affine(op) => of.affine(op.is_recurrence(), row),
@@ -93,6 +94,16 @@ impl StatePrefixes {
             (low, high) = if is_nan { (f64::NAN, f64::NAN) } else { (low.min(x), high.max(x)) };
             self.push(low, 0.0);
             self.push(high, 0.0);
+        }
+    }
+
+    fn sum64(&mut self, dtype: DType, x: impl Iterator<Item = f64>) {
+        let word = |word: u32| if dtype == DType::I32 { f64::from(word as i32) } else { f64::from(word) };
+        let mut sum = 0i64;
+        for x in [0.0].into_iter().chain(x) {
+            sum = sum.wrapping_add(x as i64);
+            self.push(word(sum as u32), 0.0);
+            self.push(word((sum >> 32) as u32), 0.0);
         }
     }
 
@@ -178,6 +189,10 @@ mod tests {
     fn prefixes_by_hand() {
         let inf = f64::INFINITY;
         assert_eq!(of(&Operator::MinMax, &[3.0, -1.0]), [inf, -inf, 3.0, 3.0, -1.0, 3.0]);
+        let wide = |row: &[u32]| state_prefixes(&Operator::Sum64, row).unwrap().values;
+        assert_eq!(wide(&[u32::MAX, 3]), [0.0, 0.0, f64::from(u32::MAX), 0.0, 2.0, 1.0]);
+        let signed = state_prefixes(&Operator::Sum64, &[-3i32, 2]).unwrap().values;
+        assert_eq!(signed, [0.0, 0.0, -3.0, -1.0, -1.0, -1.0]);
         let mean = of(&Operator::MeanVariance(MeanVariance::population()), &[1.0, 3.0]);
         assert!(mean[0].is_nan() && mean[1].is_nan());
         assert_eq!(mean[2..], [1.0, 0.0, 2.0, 1.0]);

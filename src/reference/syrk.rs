@@ -13,13 +13,19 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     Ok(vec![Wanted::rounded(DType::F32, &output_shape(call, 0), &want, &bound)?])
 }
 
-/// Takes the elements of the triangle from the product, and others from `rest`.
-fn triangle(op: &Syrk, product: &[f64], rest: impl Fn(usize) -> f64) -> Vec<f64> {
-    let ld = op.product().layout_c().ld.max(1);
+/// Takes the elements of a triangle of an `n` x `n` matrix from the product, and others from `rest`. `full` takes all,
+/// `upper` the upper triangle.
+pub(super) fn triangle(
+    ld: usize,
+    n: usize,
+    [full, upper]: [bool; 2],
+    product: &[f64],
+    rest: impl Fn(usize) -> f64,
+) -> Vec<f64> {
     let written = |i: usize| {
-        let (row, column) = (i / ld, i % ld);
-        let asked = op.full || if op.upper { row <= column } else { column <= row };
-        row < op.n && column < op.n && asked
+        let (row, column) = (i / ld.max(1), i % ld.max(1));
+        let asked = full || if upper { row <= column } else { column <= row };
+        row < n && column < n && asked
     };
     product.iter().enumerate().map(|(i, x)| if written(i) { *x } else { rest(i) }).collect()
 }
@@ -30,7 +36,7 @@ fn triangle(op: &Syrk, product: &[f64], rest: impl Fn(usize) -> f64) -> Vec<f64>
 /// [`Shape`](crate::ErrorKind::Shape): an operand is too short.
 pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let product = gemm(&Gemm { product: op.product() }, a, a, None, c)?;
-    Ok(triangle(op, &product, |i| c[i].into()))
+    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &product, |i| c[i].into()))
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
@@ -39,7 +45,7 @@ pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
 /// As [`syrk`].
 pub fn syrk_bound(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let bound = gemm_bound(&Gemm { product: op.product() }, a, a, None, c)?;
-    Ok(triangle(op, &bound, |_| 0.0))
+    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &bound, |_| 0.0))
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::OpCall;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
-    let (k, smallest) = (option(form, "k")?, settings(form)?.has("smallest"));
-    by_input!(form, 0, [f32, i32, u32], T => {
-        let x = input::<T>(form, 0)?;
-        let x = &x[..there(form, x.len())?];
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (k, smallest) = (option(call, "k")?, settings(call)?.has("smallest"));
+    by_input!(call, 0, [f32, i32, u32], T => {
+        let x = input::<T>(call, 0)?;
+        let x = &x[..there(call, x.len())?];
         let places = top_k(x, k, smallest);
         let k = places.len();
         let best: Vec<T> = places.iter().map(|&i| x[i]).collect();

@@ -5,12 +5,12 @@ use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
-pub(super) fn judge(form: &OpCall) -> Result<Vec<Wanted>> {
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     // The values are the last input: behind the length, if there is one.
-    let last = form.inputs().count().saturating_sub(1);
-    by_input!(form, 0, [f32, f16, i32, u32], K => by_input!(form, last, [f32, i32, u32], V => {
-        let there = there(form, input::<K>(form, 0)?.len())?;
-        let (keys, values) = unique_by_key(front_of::<K>(form, 0, there)?, front_of::<V>(form, last, there)?);
+    let last = call.inputs().count().saturating_sub(1);
+    by_input!(call, 0, [f32, f16, i32, u32], K => by_input!(call, last, [f32, i32, u32], V => {
+        let there = there(call, input::<K>(call, 0)?.len())?;
+        let (keys, values) = unique_by_key(front_of::<K>(call, 0, there)?, front_of::<V>(call, last, there)?);
         Ok(vec![Wanted::exact(&[keys.len()], keys)?, Wanted::exact(&[values.len()], values)?])
     }))
 }

@@ -50,11 +50,12 @@ fn check_scan<T: Sample, O: Reducer<T, Output = T> + Clone>(
 }
 
 #[track_caller]
-fn check_reduce<T: Sample, O: Reducer<T, Output = T>>(device: &Device, op: O, x: &[T], offsets: &[u32]) {
-    let (gpu, n, segments) = (&device.gpu, x.len(), offsets.len() - 1);
+fn check_reduce<T: Sample, O: Reducer<T, Output: Sample>>(device: &Device, op: O, x: &[T], offsets: &[u32]) {
     let operator = op.operator();
-    let results = gpu.upload(&vec![T::from_f64(77.0); segments + 2]).unwrap();
-    let plan = ReduceOffsets::new(op, n, segments).plan::<T>(gpu).unwrap();
+    let (inputs, each) = if operator == Reducer::<f32>::operator(&Affine::maps()) { (2, 2) } else { (1, 1) };
+    let (gpu, n, segments) = (&device.gpu, x.len() / inputs, each * (offsets.len() - 1));
+    let results = gpu.upload(&vec![O::Output::from_f64(77.0); segments + 2]).unwrap();
+    let plan = ReduceOffsets::new(op, n, offsets.len() - 1).plan::<T>(gpu).unwrap();
     let mut rec = gpu.recorder();
     let (input, at) = (gpu.upload(x).unwrap(), gpu.upload(offsets).unwrap());
     plan.record(&mut rec, &input, &at, results.slice(..segments).unwrap()).unwrap();
@@ -88,6 +89,44 @@ fn segments_between_offsets_match_the_reference() {
         }
         check_reduce::<f32, _>(device, Min, &[], &[0, 0, 3]);
         check_scan::<f32, _>(device, &Sum, &[], &[0, 0], false);
+    }
+}
+
+/// Offsets of `n` elements in segments of which most are empty and one has 20,000: long for the threads of an average.
+fn uneven(n: u32) -> Vec<u32> {
+    let mut offsets = vec![5, 9, 9, 20_009, 20_010];
+    offsets.extend((0..2000).map(|i| 20_010 + i / 2));
+    offsets.extend([n, n / 2, n, 0, n, u32::MAX]);
+    offsets
+}
+
+#[test]
+fn long_segments_between_short_ones_match_the_reference() {
+    for device in devices() {
+        let mut random = Random::new(4);
+        let n = 30_000;
+        let offsets = uneven(n as u32);
+        check_reduce(device, Sum, &random.elements::<f32>(n), &offsets);
+        check_reduce(device, Min, &random.any::<f32>(n), &offsets);
+        let ties: Vec<u32> = random.elements::<u32>(n).iter().map(|x| x % 50).collect();
+        check_reduce(device, ArgMin, &ties, &offsets);
+        check_reduce(device, ArgMax, &random.any::<f32>(n), &offsets);
+        // Maps do not commute.
+        let maps: Vec<f32> = random.elements::<f32>(2 * n).iter().map(|x| 0.5 + 0.4 * x.sin()).collect();
+        check_reduce(device, Affine::maps(), &maps, &offsets);
+    }
+}
+
+#[test]
+fn segments_of_each_length_match_the_reference() {
+    for device in devices() {
+        let mut random = Random::new(5);
+        for length in [1, 3, 10, 33, 100, 300, 1500] {
+            let n = if device.main { 12 * length + 1 } else { 2 * length };
+            let offsets: Vec<u32> = (0..=n / length).map(|i| (i * length) as u32).collect();
+            check_reduce(device, Sum, &random.elements::<i32>(n), &offsets);
+            check_reduce(device, ArgMax, &random.elements::<i32>(n), &offsets);
+        }
     }
 }
 

@@ -72,6 +72,48 @@ fn segments_of_any_length_match_the_reference() {
     }
 }
 
+/// A tile has 1,792 keys: segments that end at its end, straddle it, hold whole tiles, and hold all.
+#[test]
+fn segments_at_the_ends_of_tiles_match_the_reference() {
+    for device in devices() {
+        let mut random = Random::new(8);
+        let sizes: &[usize] = if device.main { &[1791, 1792, 1793, 3584, 3585, 9000] } else { &[1793, 4000] };
+        for (i, &n) in sizes.iter().enumerate() {
+            let lengths: [&[usize]; 7] =
+                [&[1792], &[1791, 1], &[10], &[400, 1000, 500], &[1700, 3000, 4], &[3, 5400, 1], &[9000]];
+            for lengths in sample(&lengths, 3) {
+                check(device, &random.any::<f32>(n), &offsets(n, lengths), i % 2 == 1);
+                let few: Vec<u32> = random.elements::<u32>(n).iter().map(|x| x % 5).collect();
+                check(device, &few, &offsets(n, lengths), false);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_variant_sorts_long_segments() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let keys = Random::new(9).elements::<u32>(8000);
+        let at = offsets(8000, &[20, 6000]);
+        let places = segmented_sort_positions(&keys, &at, false);
+        let (given, begins) = (gpu.upload(&keys).unwrap(), gpu.upload(&at).unwrap());
+        for variant in SegmentedSort::variants() {
+            let op = SegmentedSort::new(keys.len(), at.len() - 1).variant(variant.name);
+            let plan = match op.plan::<u32>(gpu) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                plan => plan.unwrap(),
+            };
+            let sorted = gpu.alloc::<u32>(keys.len()).unwrap();
+            let mut rec = gpu.recorder();
+            plan.record(&mut rec, &given, &begins, &sorted).unwrap();
+            rec.submit().unwrap();
+            let want: Vec<u32> = places.iter().map(|&i| keys[i]).collect();
+            assert_eq!(sorted.read().unwrap(), want, "{}: {}", device.label, variant.name);
+        }
+    }
+}
+
 /// Nothing is written outside, and every key is somewhere.
 #[test]
 fn offsets_that_decrease_or_leave_the_array_give_a_permutation() {

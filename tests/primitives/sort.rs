@@ -397,7 +397,7 @@ fn rejects_invalid_arguments() {
         (e.kind(), e.to_string())
     };
     let kind = |r| error(r).0;
-    assert_eq!(kind(Op::<u8>::lower(&RadixSort::new(9), &h100)), ErrorKind::Unsupported);
+    assert_eq!(kind(Op::<half::bf16>::lower(&RadixSort::new(9), &h100)), ErrorKind::Unsupported);
     assert_eq!(kind(Op::<u32>::lower(&RadixSort::new(9).bits(0..33), &h100)), ErrorKind::InvalidArgument);
     #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
     let reversed = RadixSort::new(9).bits(8..4);
@@ -427,4 +427,90 @@ fn rejects_invalid_arguments() {
     let (kind, text) = error(Op::<u32>::lower(&posts, &DeviceProfile::swiftshader()));
     assert!(kind == ErrorKind::TooLarge && text.contains("posts counts of 2147483648 bytes"), "{text}");
     assert!(Op::<u32>::lower(&RadixSort::new(0), &webgpu).unwrap().dispatches.is_empty());
+}
+
+/// Keys of 8 and 16 bits: every order, forms in place and counted, lengths that fill words in part.
+#[test]
+fn narrow_keys_sort_in_their_order() {
+    fn narrow<T: Sample>(device: &Device, ask: &Ask, n: usize)
+    where
+        RadixSort: Op<T>,
+    {
+        let mut random = Random::new(n as u64);
+        let keys = random.any::<T>(n);
+        check(device, ask, &keys);
+        check(device, ask, &T::extremes());
+        // In place, the first of the keys only, and the values with them.
+        let gpu = &device.gpu;
+        let there = n / 2;
+        let values: Vec<u32> = (0..n as u32).collect();
+        let behind = [keys.clone(), T::extremes()].concat();
+        let (input, moved) = (gpu.upload(&behind).unwrap(), gpu.upload(&values).unwrap());
+        let length = gpu.upload(&[there as u32]).unwrap();
+        let plan = ask.sort(n).with_values().in_place().counted().plan::<T>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        let with = plan.with_values_in_place(&moved).with_length(&length);
+        with.record_in_place(&mut rec, input.slice(..n).unwrap()).unwrap();
+        rec.submit().unwrap();
+        let order = ask.wanted(&keys[..there]);
+        let want: Vec<T> = order.iter().map(|&i| keys[i]).chain(behind[there..].iter().copied()).collect();
+        same(&format!("{}, in place", describe(device, ask, &keys)), &input.read().unwrap(), &want);
+        let want: Vec<u32> = order.iter().map(|&i| i as u32).chain(there as u32..n as u32).collect();
+        assert_eq!(moved.read().unwrap(), want, "{}", device.label);
+    }
+    for device in devices() {
+        for (i, descending) in [false, true].into_iter().enumerate() {
+            let ask = Ask { descending, variant: "counting", ..PLAIN };
+            narrow::<half::f16>(device, &ask, if device.main { 5_001 } else { 301 });
+            narrow::<i8>(device, &ask, if device.main { 5_003 } else { 303 - i });
+            narrow::<u8>(device, &Ask { bits: Some(2..7), ..ask.clone() }, 1_001 + i);
+        }
+        let gpu = &device.gpu;
+        let halves = Random::new(3).any::<half::f16>(777);
+        let (keys, indices) = (gpu.upload(&halves).unwrap(), gpu.alloc::<u32>(777).unwrap());
+        let mut rec = gpu.recorder();
+        Argsort::new(777).plan::<half::f16>(gpu).unwrap().record(&mut rec, &keys, &indices).unwrap();
+        rec.submit().unwrap();
+        let want: Vec<u32> = sort_positions(&halves, false, 0..16).iter().map(|&i| i as u32).collect();
+        assert_eq!(indices.read().unwrap(), want, "{}", device.label);
+    }
+}
+
+#[test]
+fn wide_values_move_with_their_keys() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        let names: Vec<_> = variants().collect();
+        for (words, variant) in [2, 3, 4, 16].into_iter().zip(names.iter().copied().cycle()) {
+            let n = if device.main { 3_001 } else { 201 };
+            let keys: Vec<u32> =
+                Random::new(words as u64).elements::<u32>(n).iter().map(|k| k % 99).collect();
+            let values: Vec<u32> = (0..(n * words) as u32).collect();
+            let sort = RadixSort::new(n).with_wide_values(words).variant(variant);
+            let plan = match sort.plan::<u32>(gpu) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                plan => plan.unwrap(),
+            };
+            let (input, given) = (gpu.upload(&keys).unwrap(), gpu.upload(&values).unwrap());
+            let (keys_out, values_out) = (gpu.alloc::<u32>(n).unwrap(), gpu.alloc::<u32>(n * words).unwrap());
+            let mut rec = gpu.recorder();
+            plan.with_values(&given, &values_out).record(&mut rec, &input, &keys_out).unwrap();
+            rec.submit().unwrap();
+            let order = sort_positions(&keys, false, 0..32);
+            let what = format!("{}: {n} values of {words} words, {variant}", device.label);
+            same(&what, &keys_out.read().unwrap(), &order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
+            let want = order.iter().flat_map(|&i| values[i * words..(i + 1) * words].to_vec());
+            same(&what, &values_out.read().unwrap(), &want.collect::<Vec<u32>>());
+        }
+    }
+    let profile = DeviceProfile::webgpu_defaults();
+    let refused = |sort: RadixSort| Op::<u32>::lower(&sort, &profile).unwrap_err().kind();
+    assert_eq!(refused(RadixSort::new(9).with_wide_values(0)), ErrorKind::InvalidArgument);
+    assert_eq!(refused(RadixSort::new(9).with_wide_values(2).in_place()), ErrorKind::Unsupported);
+    assert_eq!(refused(RadixSort::new(9).with_wide_values(2).counted()), ErrorKind::Unsupported);
+    assert_eq!(refused(RadixSort::new(9).with_wide_values(usize::MAX)), ErrorKind::TooLarge);
+    assert_eq!(
+        Op::<u8>::lower(&RadixSort::new(9).bits(0..9), &profile).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
 }

@@ -6,8 +6,8 @@ use tilework::prelude::*;
 use tilework::primitives::{Operator, Reducer};
 use tilework::program::{Op, Program};
 use tilework::reference::{
-    reduce, reduce_bound, scan, scan_bound, segmented_reduce, segmented_reduce_bound, segmented_scan,
-    segmented_scan_bound,
+    reduce, reduce_bound, reduce_offsets, scan, scan_bound, segmented_reduce, segmented_reduce_bound,
+    segmented_scan, segmented_scan_bound,
 };
 use tilework::{Element, ErrorKind, Result};
 
@@ -111,6 +111,40 @@ fn minimum_and_maximum_take_every_type() {
             check::<u32>(device, n);
             check::<u8>(device, n);
             check::<i8>(device, n);
+        }
+    }
+}
+
+/// Sums of 64 bits by every op, of words of which most are near the ends of their type.
+#[test]
+fn sums_of_64_bits_match_the_reference() {
+    fn check<T: crate::support::Sample>(device: &Device, n: usize)
+    where
+        Sum64: Reducer<T, Output = T>,
+    {
+        let gpu = &device.gpu;
+        let x: Vec<T> = Random::new(6).any(n);
+        let input = gpu.upload(&x).unwrap();
+        let exact = |what: &str, got: Vec<T>, want: Option<Vec<f64>>| {
+            assert_eq!(numbers(&got), want.unwrap(), "{}: {what} of {n} {}", device.label, T::DTYPE);
+        };
+        let sums = gpu.reduce_rows(&input, Sum64, 1).unwrap().read().unwrap();
+        exact("reduce", sums, reduce(&Operator::Sum64, 1, n, &x));
+        let prefixes = gpu.inclusive_scan(&input, Sum64).unwrap().read().unwrap();
+        exact("scan", prefixes, scan(&Operator::Sum64, 1, n, false, false, &x));
+        let offsets = [0, 3, 3, n as u32 / 2, n as u32];
+        let of = gpu.reduce_offsets(&input, &gpu.upload(&offsets).unwrap(), Sum64).unwrap();
+        exact("reduce-offsets", of.read().unwrap(), reduce_offsets(&Operator::Sum64, &x, &offsets));
+        let heads: Vec<u32> = (0..n).map(|i| u32::from(i % 37 == 5)).collect();
+        let (of, count) = gpu.segmented_reduce(&input, &gpu.upload(&heads).unwrap(), Sum64).unwrap();
+        let segments = count.read().unwrap()[0] as usize;
+        let got = of.slice(..2 * segments).unwrap().read().unwrap();
+        exact("segmented-reduce", got, segmented_reduce(&Operator::Sum64, &x, &heads));
+    }
+    for device in devices() {
+        for n in [7, 5003] {
+            check::<u32>(device, n);
+            check::<i32>(device, n);
         }
     }
 }

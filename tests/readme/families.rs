@@ -12,7 +12,7 @@ pub(super) struct Family {
 }
 
 /// The families in the order of the table. Every op that has a peer belongs to one.
-const FAMILIES: [(&str, &[&str]); 17] = [
+const FAMILIES: [(&str, &[&str]); 21] = [
     ("elementwise, casts, transposes", &["map", "zip", "axpy", "cast", "transpose"]),
     ("reductions, histograms", &["reduce", "reduce-by-key", "segmented-reduce", "histogram"]),
     (

@@ -8,8 +8,8 @@ use tilework::gpu::{AdapterFilter, CacheDir};
 use tilework::program::{Choice, DecidedBy, Denied, Determinism, DeviceProfile, Op, Program};
 use tilework::sparse::{Format, MatrixLayout};
 use tilework::{
-    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, ReduceOffsets, Result, Scan, ScanByKey,
-    ScanOffsets, Scatter, ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
+    DType, Gemm, Gpu, GpuOptions, Plannable, Reduce, ReduceByKey, Result, Scan, ScanByKey, ScanOffsets,
+    Scatter, ScatterOp, SegmentedReduce, SegmentedScan, Spmv, Sum,
 };
 
 fn varies(program: &Program) -> bool {
@@ -68,7 +68,6 @@ fn switched() -> Vec<Lower> {
         Gemm::new(64, 64, 1 << 14),
         Reduce::new(Sum, n),
         ReduceByKey::new(Sum, n),
-        ReduceOffsets::new(Sum, n, 9),
         Scan::new(Sum, n),
         ScanByKey::new(Sum, n),
         ScanOffsets::new(Sum, n, 9),

@@ -1,6 +1,6 @@
 //! Products of dense matrices, triangular systems, and transposes.
 
-use crate::dense::{Gemm, GemmBatched, Gemv, Symm, Syrk, Transpose, Trmm, Trsm};
+use crate::dense::{Gemm, GemmBatched, GemmGrouped, Gemv, Symm, Syr2k, Syrk, Transpose, Trmm, Trsm};
 use crate::element::Element;
 use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
@@ -66,6 +66,30 @@ impl Gpu {
     {
         let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
         self.call::<T, _>(&GemmBatched::new(batch, m, n, k), &given)?.output("c")
+    }
+
+    /// Multiplies pairs of matrices of different shapes `[m, n, k]`, which follow each other, into a new buffer:
+    /// [`GemmGrouped`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.upload(&[4.0f32, 5.0, 6.0])?);
+    /// assert_eq!(gpu.gemm_grouped(&[[1, 1, 2], [1, 1, 1]], &a, &b)?.read()?, [14.0, 18.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if `a` or `b` has the wrong length; those of [`GemmGrouped`] and
+    /// [`Gpu::alloc`].
+    pub fn gemm_grouped<'a>(
+        &self,
+        shapes: &[[usize; 3]],
+        a: impl Into<Slice<'a, f32>>,
+        b: impl Into<Slice<'a, f32>>,
+    ) -> Result<Buffer<f32>> {
+        let given = [("a", a.into().untyped()), ("b", b.into().untyped())];
+        self.call::<f32, _>(&GemmGrouped::new(shapes), &given)?.output("c")
     }
 
     /// Multiplies `a`, m x k, row-major, of `f32` or `f16`, by `x`, k elements, into a new buffer: [`Gemv`].
@@ -188,6 +212,33 @@ impl Gpu {
     ) -> Result<()> {
         let given = [("a", a.into().untyped()), ("c", c.into().untyped())];
         self.call::<f32, _>(syrk, &given)?.run(&[])
+    }
+
+    /// Updates one triangle of `c` by the products of `a` and `b` with each other's transpose: [`Syr2k`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (a, b) = (gpu.upload(&[1.0f32, 2.0])?, gpu.upload(&[3.0f32, 4.0])?); // 2 x 1 each
+    /// let c = gpu.upload(&[0.0f32; 4])?; // 2 x 2
+    /// gpu.syr2k(&Syr2k::new(2, 1), &a, &b, &c)?;
+    /// assert_eq!(c.read()?, [6.0, 0.0, 10.0, 16.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::ErrorKind::Shape) if an operand has the wrong length; those of [`Syr2k`].
+    pub fn syr2k<'a>(
+        &self,
+        syr2k: &Syr2k,
+        a: impl Into<Slice<'a, f32>>,
+        b: impl Into<Slice<'a, f32>>,
+        c: impl Into<Slice<'a, f32>>,
+    ) -> Result<()> {
+        let given = [("a", a.into().untyped()), ("b", b.into().untyped()), ("c", c.into().untyped())];
+        self.call::<f32, _>(syr2k, &given)?.run(&[])
     }
 
     /// Multiplies by a symmetric matrix into `c`: [`Symm`].

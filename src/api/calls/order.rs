@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::gpu::{Buffer, Gpu, Slice};
 use crate::primitives::{
     Argsort, Histogram2d, NthElement, ReduceOffsets, Reducer, ScanOffsets, SegmentedSort, Shuffle, TopKRows,
+    WeightedHistogram,
 };
 use crate::program::Op;
 
@@ -115,12 +116,12 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if `offsets` has no element; those of [`ReduceOffsets`] and [`Gpu::alloc`].
-    pub fn reduce_offsets<'a, T: Element, O: Reducer<T, Output = T>>(
+    pub fn reduce_offsets<'a, T: Element, O: Reducer<T>>(
         &self,
         input: impl Into<Slice<'a, T>>,
         offsets: impl Into<Slice<'a, u32>>,
         op: O,
-    ) -> Result<Buffer<T>> {
+    ) -> Result<Buffer<O::Output>> {
         let (input, offsets) = (input.into(), offsets.into());
         let n = elements_of::<T, O>(&op, input.len())?;
         let given = [("input", input.untyped()), ("offsets", offsets.untyped())];
@@ -153,6 +154,33 @@ impl Gpu {
         let given = [("input", input.untyped()), ("offsets", offsets.untyped())];
         let scan = ScanOffsets::new(op, n, offsets.len().saturating_sub(1));
         self.call::<T, _>(&scan, &given)?.output("output")
+    }
+
+    /// Adds up the weights of the elements in each of `bins` bins from `lo` to `hi`, in a new buffer:
+    /// [`WeightedHistogram`].
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// let gpu = tilework::Gpu::new()?;
+    /// let (x, weights) = (gpu.upload(&[0.1f32, 0.9, 0.2])?, gpu.upload(&[1.0f32, 2.0, 4.0])?);
+    /// assert_eq!(gpu.weighted_histogram(&x, &weights, 2, 0.0, 1.0)?.read()?, [5.0, 2.0]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`WeightedHistogram`] and [`Gpu::alloc`].
+    pub fn weighted_histogram<'a, T: Element>(
+        &self,
+        input: impl Into<Slice<'a, f32>>,
+        weights: impl Into<Slice<'a, T>>,
+        bins: usize,
+        lo: f64,
+        hi: f64,
+    ) -> Result<Buffer<T>> {
+        let (input, weights) = (input.into(), weights.into());
+        let op = WeightedHistogram::new(input.len(), bins, lo, hi);
+        let given = [("input", input.untyped()), ("weights", weights.untyped())];
+        self.call::<T, _>(&op, &given)?.output("sums")
     }
 
     /// Counts points by bins of two axes, in a new buffer: [`Histogram2d`].

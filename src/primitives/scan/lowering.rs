@@ -37,6 +37,8 @@ pub(in crate::primitives) enum Segments {
     Rows(usize),
     /// Where operand 1 has a flag.
     Heads,
+    /// Where operand 1 has a bit set: that of element `i` is bit `i % 32` of word `i / 32`.
+    Bits,
     /// Where a key of operand 0 differs from the one before.
     Keys(DType),
 }
@@ -46,7 +48,7 @@ impl Segments {
     fn labels(self) -> Option<usize> {
         match self {
             Self::One | Self::Rows(_) => None,
-            Self::Heads => Some(1),
+            Self::Heads | Self::Bits => Some(1),
             Self::Keys(_) => Some(0),
         }
     }
@@ -146,6 +148,9 @@ impl ScanJob<'_> {
         match self.segments {
             Segments::One | Segments::Rows(_) => {}
             Segments::Heads => program.operands.push(operand("heads", DType::U32, len, Access::Read)),
+            Segments::Bits => {
+                program.operands.push(operand("heads", DType::U32, len.div_ceil(32), Access::Read));
+            }
             Segments::Keys(keys) => program.operands.insert(0, operand("keys", keys, len, Access::Read)),
         }
         if form.counted {
@@ -200,7 +205,10 @@ impl ScanLowering<'_> {
     /// Splits the array into chunks that each fit one binding, in the order of the scan.
     fn chunks(&self, tile: u64) -> Result<Vec<ScanChunk>> {
         let (of_input, of_output) = self.element_bytes();
-        let of_heads = if self.job.segments.labels().is_some() { 4 } else { 0 };
+        let of_heads = match self.job.segments {
+            Segments::One | Segments::Rows(_) | Segments::Bits => 0,
+            Segments::Heads | Segments::Keys(_) => 4,
+        };
         let element = of_input.max(of_output).max(of_heads);
         self.profile.check_row(
             self.job.name,
@@ -240,7 +248,7 @@ impl ScanLowering<'_> {
             first_element: chunk.first as u32,
             row: match self.job.segments {
                 Segments::Rows(n) => n as u32,
-                Segments::One | Segments::Heads | Segments::Keys(_) => 0,
+                Segments::One | Segments::Heads | Segments::Bits | Segments::Keys(_) => 0,
             },
             piece: chunk.number as u32,
         }
@@ -373,6 +381,13 @@ impl ScanLowering<'_> {
             };
             spec = spec.flag("FLOAT_KEYS", keys.is_float());
         }
+        if self.job.segments == Segments::Bits {
+            spec = if self.monoid.has_state() {
+                spec.flag("BITS", true)
+            } else {
+                spec.slot("heads", Fragment::Library("primitives/scan_offsets"))
+            };
+        }
         if self.monoid.has_state() {
             spec = self.with_units(spec, unit);
         }
@@ -454,6 +469,9 @@ impl ScanLowering<'_> {
         let output = pair(output, of_output);
         let heads = match labels {
             None => Vec::new(),
+            Some(labels) if self.job.segments == Segments::Bits => {
+                vec![Binding::operand(labels, &self.program.operands)]
+            }
             Some(labels) if self.monoid.has_state() => {
                 let (offset, size) = (chunk.first * 4, chunk.len * 4);
                 vec![Binding { resource: Resource::Operand(labels), offset, size }]

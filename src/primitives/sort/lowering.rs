@@ -1,16 +1,17 @@
 //! The kernels and dispatches of a sort.
 
 use super::policy::{RADIX, SortPolicy, check_sweep, check_tile, policy, sweep_rows, sweep_tiles};
-use super::{RadixSort, SortForm, key_spec};
+use super::{RadixSort, SortForm, check_bits, key_spec};
 use crate::element::DType;
 use crate::error::{Result, err};
+use crate::primitives::Gather;
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
     Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose,
     kernel_params, launch_for,
 };
 use crate::shader::{Fragment, Spec};
-use crate::shape::round_up;
+use crate::shape::{elements, round_up};
 use std::ops::Range;
 
 /// Words before the counts in the globals of `onesweep`.
@@ -67,6 +68,20 @@ pub(super) struct SortLowering<'a> {
     program: Program,
 }
 
+/// Rejects values of several words where they cannot be gathered.
+fn check_wide(op: &str, form: SortForm) -> Result<()> {
+    let words = form.width;
+    if words == 0 {
+        return Err(err!(InvalidArgument, "{op}: values of 0 words; sort keys alone"));
+    }
+    let what = match form {
+        SortForm { in_place: true, .. } => "in place",
+        SortForm { counted: true, .. } => "with a length from the device",
+        _ => return Ok(()),
+    };
+    Err(err!(Unsupported, "{op}: values of {words} words {what}; sort the positions as values, then gather"))
+}
+
 impl<'a> SortLowering<'a> {
     pub(super) fn new(
         desc: &RadixSort,
@@ -79,13 +94,10 @@ impl<'a> SortLowering<'a> {
         let width = 8 * key_size as u32;
         let bits = desc.bits.clone().unwrap_or(0..width);
         let op = form.op();
-        if bits.start > bits.end || bits.end > width {
-            return Err(err!(
-                InvalidArgument,
-                "{op}: bits {} to {} of keys of {dtype}; begin must not be above end, nor end above {width}, the bits of a key",
-                bits.start,
-                bits.end
-            ));
+        check_bits(op, dtype, &bits)?;
+        let values = elements(op, "values", &[desc.n, if form.values { form.width } else { 1 }])?;
+        if form.values && form.width != 1 {
+            check_wide(op, form)?;
         }
         let mut policy = policy(profile, key_size, desc.n as u64);
         if let Some(tile) = desc.tile {
@@ -113,8 +125,9 @@ impl<'a> SortLowering<'a> {
         let operand = |name, dtype, access| Operand { name, dtype, len: desc.n, access };
         let input = if form.in_place { Access::ReadWrite } else { Access::Read };
         program.operands.push(operand("keys", dtype, input));
+        let of_values = |name, access| Operand { len: values, ..operand(name, DType::U32, access) };
         if form.values && !form.positions {
-            program.operands.push(operand("values", DType::U32, input));
+            program.operands.push(of_values("values", input));
         }
         if form.counted {
             program.operands.push(Operand { len: 1, ..operand("length", DType::U32, Access::Read) });
@@ -124,7 +137,7 @@ impl<'a> SortLowering<'a> {
         } else if !form.in_place {
             program.operands.push(operand("keys_out", dtype, Access::Write));
             if form.values {
-                program.operands.push(operand("values_out", DType::U32, Access::Write));
+                program.operands.push(of_values("values_out", Access::Write));
             }
         }
         profile.check_buffers(op, &program.operands, "sort chunks and merge them")?;
@@ -157,8 +170,9 @@ impl<'a> SortLowering<'a> {
         if self.n == 0 {
             return Ok(self.program);
         }
-        let input = self.operands("keys", "values");
-        let output = if self.form.positions {
+        let wide = self.form.values && self.form.width > 1;
+        let mut input = self.operands("keys", "values");
+        let mut output = if self.form.positions {
             let keys = self.program.scratch(self.n * self.key_size).resource;
             SortItems { keys, ..self.operands("keys", "indices") }
         } else if self.form.in_place {
@@ -166,6 +180,10 @@ impl<'a> SortLowering<'a> {
         } else {
             self.operands("keys_out", "values_out")
         };
+        if wide {
+            // The first pass makes the positions as it goes.
+            (input.values, output.values) = (None, Some(self.program.scratch(self.n * 4).resource));
+        }
         // Passes alternate between the output and scratch, and end in the output.
         let spare = if self.passes > 1 { Some(self.spare()) } else { None };
         let targets = (0..self.passes).map(|pass| {
@@ -178,6 +196,13 @@ impl<'a> SortLowering<'a> {
         match self.way {
             SortWay::Onesweep => self.onesweep(&moves),
             SortWay::Counting => self.counting(&moves)?,
+        }
+        if let (true, Some(positions)) = (wide, output.values) {
+            let (rows, width) = (self.n as usize, self.form.width);
+            let gather = Gather::new([rows, width], rows).lower_as(DType::U32, self.profile)?;
+            let of = self.operands("values", "values_out");
+            let operands: Vec<_> = [of.keys, positions].into_iter().chain(of.values).collect();
+            self.program.append(gather, &operands);
         }
         Ok(self.program)
     }

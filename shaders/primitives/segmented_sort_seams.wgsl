@@ -1,0 +1,84 @@
+// Joins the two parts of each segment that lies in two neighbouring tiles, in place: LANES threads merge the segment of
+// one seam. Segments are left out that are longer than LANES * ITEMS, or as short as params.above or shorter; so are
+// long ones. Algorithm: O. Green, R. McColl, D. Bader, GPU merge path (2012).
+#import primitives/segmented_sort_ends
+#import primitives/sort_key
+#import workgroup/index
+
+const WORKGROUP_SIZE: u32 = 256u;
+const LANES: u32 = 32u;
+const ITEMS: u32 = 14u;
+
+struct Params { tiles: u32, above: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> ends: array<u32>;
+@group(0) @binding(2) var<storage, read_write> keys_out: array<Key>;
+#if VALUES
+@group(0) @binding(3) var<storage, read_write> values_out: array<u32>;
+#endif
+
+fn goes_first(later: Key, earlier: Key) -> bool { return order(later) < order(earlier); }
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn segmented_sort_seams(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let seam = workgroup_index(group) * (WORKGROUP_SIZE / LANES) + thread / LANES + 1u;
+    let middle = seam * TILE;
+    var begin = middle;
+    var end = middle;
+    if seam < params.tiles {
+        let left = ends[seam - 1u];
+        let right = ends[seam];
+        if left != HEADLESS && right != HEADLESS {
+            begin = middle - TILE + last_head(left);
+            end = middle + first_head(right);
+        }
+    }
+    // Nothing straddles the seam where a segment begins there.
+    if end == middle || end - begin <= params.above || end - begin > LANES * ITEMS { end = begin; }
+    let each = (end - begin + LANES - 1u) / LANES;
+    let skipped = min(each * (thread % LANES), end - begin);
+    let mine = min(each, end - begin - skipped);
+#for i in ITEMS
+    var key_{i}: Key;
+#if VALUES
+    var value_{i} = 0u;
+#endif
+#end
+    if mine > 0u {
+        // Of the first `skipped` results, `low` come from the left.
+        var low = max(skipped + middle, end) - end;
+        var high = min(skipped, middle - begin);
+        while low < high {
+            let half = (low + high) / 2u;
+            if goes_first(keys_out[middle + skipped - 1u - half], keys_out[begin + half]) {
+                high = half;
+            } else {
+                low = half + 1u;
+            }
+        }
+        var left = begin + low;
+        var right = middle + skipped - low;
+#for i in ITEMS
+        if {i}u < mine {
+            let left_key = keys_out[left];
+            let right_key = keys_out[min(right, end - 1u)];
+            let takes_right = left >= middle || (right < end && goes_first(right_key, left_key));
+            key_{i} = select(left_key, right_key, takes_right);
+#if VALUES
+            value_{i} = values_out[select(left, right, takes_right)];
+#endif
+            left += u32(!takes_right);
+            right += u32(takes_right);
+        }
+#end
+    }
+    storageBarrier();
+#for i in ITEMS
+    if {i}u < mine {
+        keys_out[begin + skipped + {i}u] = key_{i};
+#if VALUES
+        values_out[begin + skipped + {i}u] = value_{i};
+#endif
+    }
+#end
+}

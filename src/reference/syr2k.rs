@@ -1,0 +1,75 @@
+//! One triangle of the products of two matrices with each other's transpose.
+
+use super::judge::{Wanted, descriptor, input, output_shape};
+use super::syrk::triangle;
+use super::{gemm, gemm_bound};
+use crate::dense::{Gemm, Syr2k};
+use crate::element::DType;
+use crate::error::{Result, err};
+use crate::program::OpCall;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<Syr2k>(call)?;
+    let (a, b, c) = (input::<f32>(call, 0)?, input::<f32>(call, 1)?, input::<f32>(call, 2)?);
+    let (want, bound) = (syr2k(op, a, b, c)?, syr2k_bound(op, a, b, c)?);
+    Ok(vec![Wanted::rounded(DType::F32, &output_shape(call, 0), &want, &bound)?])
+}
+
+/// The rows of a factor, one after another.
+fn rows<'a>(op: &Syr2k, x: &'a [f32], pitch: usize) -> Result<Vec<&'a [f32]>> {
+    let [rows, columns] = op.stored();
+    let row = |i: usize| {
+        let begin = i * pitch;
+        x.get(begin..begin + columns).ok_or_else(|| err!(Shape, "reference syr2k: a factor is too short"))
+    };
+    (0..rows).map(row).collect()
+}
+
+/// A and B side by side, and B and A so.
+fn sides(op: &Syr2k, a: &[f32], b: &[f32]) -> Result<[Vec<f32>; 2]> {
+    let [lda, ldb] = op.pitches();
+    let (a, b) = (rows(op, a, lda)?, rows(op, b, ldb)?);
+    let join = |first: &[&[f32]], second: &[&[f32]]| match op.trans {
+        true => [first.concat(), second.concat()].concat(),
+        false => first.iter().zip(second).flat_map(|(x, y)| [*x, *y].concat()).collect(),
+    };
+    Ok([join(&a, &b), join(&b, &a)])
+}
+
+/// Returns C in `f64`, not rounded; elements outside of the triangle are those of `c`.
+///
+/// # Errors
+/// [`Shape`](crate::ErrorKind::Shape): an operand is too short.
+pub fn syr2k(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
+    let [left, right] = sides(op, a, b)?;
+    let product = gemm(&Gemm { product: op.product() }, &left, &right, None, c)?;
+    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &product, |i| c[i].into()))
+}
+
+/// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
+///
+/// # Errors
+/// As [`syr2k`].
+pub fn syr2k_bound(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
+    let [left, right] = sides(op, a, b)?;
+    let bound = gemm_bound(&Gemm { product: op.product() }, &left, &right, None, c)?;
+    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &bound, |_| 0.0))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triangles_by_hand() {
+        let (a, b, c) = ([1.0, 2.0], [3.0, 4.0], [9.0; 4]);
+        assert_eq!(syr2k(&Syr2k::new(2, 1), &a, &b, &c).unwrap(), [6.0, 9.0, 10.0, 16.0]);
+        let op = Syr2k::new(2, 1).upper().trans().alpha(2.0).beta(1.0);
+        assert_eq!(syr2k(&op, &a, &b, &c).unwrap(), [21.0, 29.0, 9.0, 41.0]);
+        // Two rows of one: x y^T + y x^T with sums of two products each.
+        let op = Syr2k::new(1, 2).full();
+        assert_eq!(syr2k(&op, &a, &b, &c[..1]).unwrap(), [22.0]);
+        assert_eq!(syr2k_bound(&Syr2k::new(2, 1), &a, &b, &c).unwrap()[1], 0.0);
+    }
+}
