@@ -142,6 +142,7 @@
 //! | `families` | all of `primitives`, `dense`, `sparse`, `conv`, `image`, `nn`, `attention`, `quantize`; [`elementwise`] is always there |
 //! | `vulkan`, `metal`, `dx12`, `gles` | a backend of wgpu; it does nothing on a system that lacks it |
 //! | `stream` | [`stream`]: work on more data than the device holds |
+//! | `shard` | [`shard`]: work on several devices |
 //! | `sim` | [`sim`]: kernels on the processor, without a GPU |
 //! | `tune` | [`mod@tune`]: measures variants on your device |
 //! | `io` | [`io`]: Matrix Market and IDX files |
@@ -161,6 +162,7 @@
     not(all(
         feature = "families",
         feature = "stream",
+        feature = "shard",
         feature = "sim",
         feature = "tune",
         feature = "io",
@@ -207,6 +209,8 @@ pub mod quantize;
 pub mod reference;
 pub mod shader;
 mod shape;
+#[cfg(feature = "shard")]
+pub mod shard;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "sparse")]

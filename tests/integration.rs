@@ -197,6 +197,7 @@ mod quantize {
 mod readme;
 mod runtime;
 mod shaders;
+mod shard;
 mod sim {
     mod bad_input;
     mod broken;
