@@ -84,6 +84,7 @@ mod examples {
     mod quadtree;
     mod rows;
     mod sanitize;
+    mod shard;
     mod solve;
     mod tune;
     mod wordcount;

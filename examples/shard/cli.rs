@@ -89,7 +89,9 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 options.nccl = match args.value()?.string()?.as_str() {
                     "local" => false,
                     "nccl" => true,
-                    other => return Err(Failure::bad_input(format!("--link {other}: there are local and nccl"))),
+                    other => {
+                        return Err(Failure::bad_input(format!("--link {other}: there are local and nccl")));
+                    }
                 };
             }
             Long("repeat") => options.repeat = args.number(1..=1000)?,
@@ -128,7 +130,9 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             let n = operand.map(ValueExt::string).transpose()?;
             let n = n.map(|text| {
                 let n = text.parse().ok().filter(|n| (1..=1 << 17).contains(n));
-                n.ok_or_else(|| Failure::bad_input(format!("gemm {text}: must be a whole number up to 131072")))
+                n.ok_or_else(|| {
+                    Failure::bad_input(format!("gemm {text}: must be a whole number up to 131072"))
+                })
             });
             Asked::Gemm { n: n.transpose()? }
         }
@@ -139,7 +143,11 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             }
             Asked::Solve { file: operand.map(PathBuf::from), grid, iterations: iterations.unwrap_or(200) }
         }
-        _ => return Err(Failure::bad_input("name what to do: reduce, sort, gemm, solve or train (see --help)")),
+        _ => {
+            return Err(Failure::bad_input(
+                "name what to do: reduce, sort, gemm, solve or train (see --help)",
+            ));
+        }
     };
     Ok(Some(options))
 }
@@ -165,9 +173,12 @@ fn devices(name: Option<&str>) -> Result<Vec<Gpu>, Failure> {
     let filter = name.map(|name| AdapterFilter::Name(name.into())).unwrap_or_default();
     let best = Gpu::find_adapter(&GpuOptions { adapter: filter.clone(), ..Default::default() })?;
     let beside = |other: &tilework::program::DeviceProfile| {
-        other.backend == best.backend && other.class == DeviceClass::Discrete && best.class == DeviceClass::Discrete
+        other.backend == best.backend
+            && other.class == DeviceClass::Discrete
+            && best.class == DeviceClass::Discrete
     };
-    let mut wanted: Vec<usize> = (0..all.len()).filter(|&i| filter.fits(i, &all[i]) && beside(&all[i])).collect();
+    let mut wanted: Vec<usize> =
+        (0..all.len()).filter(|&i| filter.fits(i, &all[i]) && beside(&all[i])).collect();
     if wanted.is_empty() {
         let same = all.iter().position(|p| p.name == best.name && p.backend == best.backend);
         wanted.extend(same);
@@ -182,10 +193,12 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let gpus = devices(options.adapter.as_deref())?;
     let software = gpus[0].profile().is_cpu();
     let job = match &options.job {
-        Asked::Reduce { bytes } => {
-            Job::Reduce { elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize }
+        Asked::Reduce { bytes } => Job::Reduce {
+            elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize,
+        },
+        Asked::Sort { items } => {
+            Job::Sort { items: items.unwrap_or(if software { 1 << 16 } else { 1 << 28 }) as usize }
         }
-        Asked::Sort { items } => Job::Sort { items: items.unwrap_or(if software { 1 << 16 } else { 1 << 28 }) as usize },
         Asked::Gemm { n } => Job::Gemm { n: n.unwrap_or(if software { 256 } else { 8192 }) },
         Asked::Solve { file: Some(file), iterations, .. } => {
             Job::solve(super::common::matrices::read_square(file)?, *iterations)
@@ -205,6 +218,9 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     if ranks.is_empty() {
         ranks.extend((0..7).map(|power| 1 << power).take_while(|p| *p < gpus.len()));
         ranks.push(gpus.len());
+        if let (Job::Reduce { .. }, [1, _, ..]) = (&job, &ranks[..]) {
+            ranks.remove(0);
+        }
     }
     let (mut rows, mut right) = (Vec::new(), true);
     for p in ranks {

@@ -18,7 +18,10 @@ impl Row {
         let largest = |of: fn(&Measured) -> f64| measured.iter().map(of).fold(0.0, f64::max);
         let seconds = largest(|m| m.seconds);
         // Of the rank that sends most.
-        let share = measured.iter().filter_map(|m| Some(m.bytes as f64 / seconds / m.link?.bandwidth)).reduce(f64::max);
+        let share = measured
+            .iter()
+            .filter_map(|m| Some(m.bytes as f64 / seconds / m.link?.bandwidth))
+            .reduce(f64::max);
         Self {
             ranks,
             seconds,
@@ -46,13 +49,15 @@ pub(crate) fn table(job: &Job, link: &str, rows: &[Row]) -> String {
     let title: Vec<String> = columns.iter().map(|(name, ..)| (*name).to_owned()).collect();
     let mut text = format!("\n{}, link: {link}\n{}", job.describe(), aligned(&title, &columns));
     let rate = |row: &Row| row.work / row.seconds;
-    let first = rows.first().map(|row| rate(row) / row.ranks as f64);
+    // One device reduces nothing.
+    let alone = rows.first().filter(|_| !matches!(job, Job::Reduce { .. }));
+    let first = alone.map(|row| rate(row) / row.ranks as f64);
     for row in rows {
         let cells = [
             row.ranks.to_string(),
             time(row.seconds),
             digits(rate(row) * scale),
-            first.map_or_else(String::new, |one| format!("{:.2}", rate(row) / one)),
+            first.map_or_else(|| "-".into(), |one| format!("{:.2}", rate(row) / one)),
             digits(row.bytes as f64 * 1e-6),
             digits(row.bytes as f64 / row.seconds * 1e-9),
             row.share.map_or_else(|| "-".into(), |share| format!("{:.0} %", 100.0 * share)),

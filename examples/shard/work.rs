@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use tilework::nn::{Adam, PoolKind, Sequential};
 use tilework::prelude::*;
-use tilework::shard::{Blocks, Combine, Exchange, Link, Prediction, Rank, ShardedCg, Transport, balanced_rows, part};
+use tilework::shard::{
+    Blocks, Combine, Exchange, Link, Prediction, Rank, ShardedCg, Transport, balanced_rows, part,
+};
 use tilework::sparse::Csr;
 use tilework::{Result, reference};
 
@@ -62,12 +64,20 @@ impl Job {
 
     pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Reduce { elements } => format!("all-reduce of {} MB of f32", digits(*elements as f64 * 4e-6)),
+            Self::Reduce { elements } => {
+                format!("all-reduce of {} MB of f32", digits(*elements as f64 * 4e-6))
+            }
             Self::Sort { items } => format!("sort of {items} u32 keys"),
             Self::Gemm { n } => format!("product of f32 matrices, {n} x {n}"),
-            Self::Poisson { side, .. } => format!("conjugate gradients, Poisson on {side}^3 points; time per iteration"),
+            Self::Poisson { side, .. } => {
+                format!("conjugate gradients, Poisson on {side}^3 points; time per iteration")
+            }
             Self::Solve { matrix, .. } => {
-                format!("conjugate gradients, {} rows, {} entries; time per iteration", matrix.rows, matrix.entries())
+                format!(
+                    "conjugate gradients, {} rows, {} entries; time per iteration",
+                    matrix.rows,
+                    matrix.entries()
+                )
             }
             Self::Train { batch } => format!("training steps of {batch} images; time per step"),
         }
@@ -122,16 +132,20 @@ fn link<L: Transport>(rank: &Rank<L>) -> Result<Option<Link>> {
 
 /// Runs and waits for the device; returns the seconds since all ranks began.
 fn run<L: Transport>(rank: &Rank<L>, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-    rank.gpu().wait()?;
+    rank.wait()?;
     rank.barrier()?;
     let start = Instant::now();
     work()?;
-    rank.gpu().wait()?;
+    rank.wait()?;
     Ok(start.elapsed().as_secs_f64())
 }
 
 /// Runs several times after a first run, which compiles and allocates.
-fn runs<L: Transport>(rank: &Rank<L>, repeat: usize, mut work: impl FnMut() -> Result<()>) -> Result<(Vec<f64>, u64)> {
+fn runs<L: Transport>(
+    rank: &Rank<L>,
+    repeat: usize,
+    mut work: impl FnMut() -> Result<()>,
+) -> Result<(Vec<f64>, u64)> {
     run(rank, &mut work)?;
     let before = rank.traffic().bytes;
     let seconds = (0..repeat).map(|_| run(rank, &mut work)).collect::<Result<Vec<_>>>()?;
@@ -146,7 +160,9 @@ pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, repeat: usize) ->
     let model = Prediction { device: ceilings, link: link.unwrap_or(Link::HOST) };
     let p = rank.size();
     let (done, predicted) = match job {
-        Job::Reduce { elements } => (reduce(rank, *elements, repeat)?, model.all_reduce(p, 4.0 * *elements as f64)),
+        Job::Reduce { elements } => {
+            (reduce(rank, *elements, repeat)?, model.all_reduce(p, 4.0 * *elements as f64))
+        }
         Job::Sort { items } => {
             let done = sort(rank, *items, repeat)?;
             let all = done.work * p as f64;
@@ -215,7 +231,8 @@ fn sort<L: Transport>(rank: &Rank<L>, items: usize, repeat: usize) -> Result<Don
 
 /// An element of a factor: small whole numbers, so that the processor can compute single results.
 fn element(seed: usize, row: usize, column: usize) -> f32 {
-    let mixed = (row.wrapping_mul(0x9e37_79b9) ^ column.wrapping_mul(0x85eb_ca6b) ^ seed).wrapping_mul(0xc2b2_ae35);
+    let mixed =
+        (row.wrapping_mul(0x9e37_79b9) ^ column.wrapping_mul(0x85eb_ca6b) ^ seed).wrapping_mul(0xc2b2_ae35);
     ((mixed >> 13) % 17) as f32 / 8.0 - 1.0
 }
 
@@ -241,7 +258,9 @@ fn gemm<L: Transport>(rank: &Rank<L>, n: usize, repeat: usize) -> Result<Done> {
         let (row, column) = (rows.start + at / columns.len(), columns.start + at % columns.len());
         let terms = (0..n).map(|k| f64::from(element(1, row, k)) * f64::from(element(2, k, column)));
         let (want, sizes) = terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-        worst = worst.max((f64::from(c[at]) - want).abs() / (f64::from(f32::EPSILON) * (n as f64 + 4.0) * (1.0 + sizes)));
+        worst = worst.max(
+            (f64::from(c[at]) - want).abs() / (f64::from(f32::EPSILON) * (n as f64 + 4.0) * (1.0 + sizes)),
+        );
     }
     let work = 2.0 * (n as f64).powi(3) / rank.size() as f64;
     let note = format!("50 elements checked, at most {} of the bound off", digits(worst));
@@ -288,7 +307,8 @@ fn poisson(side: usize, rows: Range<usize>) -> Csr {
 fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usize) -> Result<Done> {
     let ones = vec![1.0; rows.cols];
     let zeros = vec![0.0; rows.rows];
-    let b: Vec<f32> = reference::spmv(1.0, &rows, &ones, 0.0, &zeros)?.into_iter().map(|b| b as f32).collect();
+    let b: Vec<f32> =
+        reference::spmv(1.0, &rows, &ones, 0.0, &zeros)?.into_iter().map(|b| b as f32).collect();
     let matrix = rank.matrix(&rows)?;
     drop((rows, ones));
     let options = ShardedCg::default().tolerance(1e-6).iterations(iterations);
@@ -298,7 +318,7 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usi
     let mut bytes = 0;
     for turn in 0..=repeat {
         x.copy_from_slice(&zeros);
-        rank.gpu().wait()?;
+        rank.wait()?;
         rank.barrier()?;
         let before = rank.traffic().bytes;
         solution = Some(rank.conjugate_gradient(&options, &matrix, &b, &mut x, |iteration, _| {
@@ -313,12 +333,20 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usi
             bytes = (rank.traffic().bytes - before) / iterations as u64;
         }
     }
-    let Some(solution) = solution else { return Ok(Done { work: 0.0, right: false, note: String::new(), seconds: each, bytes }) };
+    let Some(solution) = solution else {
+        return Ok(Done { work: 0.0, right: false, note: String::new(), seconds: each, bytes });
+    };
     let first = solution.history.first().copied().unwrap_or(1.0);
     let fell = solution.residual < first && solution.residual.is_finite();
     let right = fell && x.iter().all(|x| x.is_finite());
     let work = 1.0 / rank.size() as f64;
-    Ok(Done { work, right, note: format!("{solution}, {} elements of other ranks", matrix.halo()), seconds: each, bytes })
+    Ok(Done {
+        work,
+        right,
+        note: format!("{solution}, {} elements of other ranks", matrix.halo()),
+        seconds: each,
+        bytes,
+    })
 }
 
 /// Trains on random images with labels that depend on them. Times are those of a step.
@@ -338,7 +366,9 @@ fn train<L: Transport>(rank: &Rank<L>, batch: usize, repeat: usize) -> Result<Do
     for sample in 0..batch {
         let label = (random.next() >> 20) % 10;
         // A bright row tells the label.
-        let pixel = |i: usize, noise: u64| if i as u64 / 28 / 2 == label { 1.0 } else { (noise >> 40) as f32 / 16_777_216.0 - 0.5 };
+        let pixel = |i: usize, noise: u64| {
+            if i as u64 / 28 / 2 == label { 1.0 } else { (noise >> 40) as f32 / 16_777_216.0 - 0.5 }
+        };
         let image: Vec<f32> = (0..784).map(|i| pixel(i, random.next())).collect();
         if mine.contains(&sample) {
             images.extend(image);

@@ -145,11 +145,11 @@ impl<L: Transport> Rank<L> {
             ));
         }
         let (gpu, n) = (self.gpu(), shard.len());
-        let own: Vec<T> =
-            if n == 0 { Vec::new() } else { gpu.reduce::<T, O>(shard, op.clone())?.read()? };
+        let own: Vec<T> = if n == 0 { Vec::new() } else { gpu.reduce::<T, O>(shard, op.clone())?.read()? };
         let (totals, begins) = self.all_gather(&own)?;
         let before = &totals[..begins[self.index()]];
-        let planned = |n| if exclusive { Scan::new(op.clone(), n).exclusive() } else { Scan::new(op.clone(), n) };
+        let planned =
+            |n| if exclusive { Scan::new(op.clone(), n).exclusive() } else { Scan::new(op.clone(), n) };
         let output = self.alloc(n)?;
         let mut rec = gpu.recorder();
         if n == 0 || before.is_empty() {
@@ -173,7 +173,11 @@ impl<L: Transport> Rank<L> {
     /// # Errors
     /// See [`Rank`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `k` is 0 or above the number of all
     /// elements; those of [`TopK`].
-    pub fn top_k<'a, T: Element>(&self, shard: impl Into<Slice<'a, T>>, k: usize) -> Result<(Vec<T>, Vec<u64>)>
+    pub fn top_k<'a, T: Element>(
+        &self,
+        shard: impl Into<Slice<'a, T>>,
+        k: usize,
+    ) -> Result<(Vec<T>, Vec<u64>)>
     where
         TopK: Op<T>,
     {
@@ -181,10 +185,17 @@ impl<L: Transport> Rank<L> {
         let lens = self.gather_equal(&[shard.len() as u64, k as u64])?;
         let total: u64 = lens.chunks_exact(2).map(|c| c[0]).sum();
         if let Some(other) = lens.chunks_exact(2).find(|c| c[1] != k as u64) {
-            return Err(err!(InvalidArgument, "sharded top-k: k is {k} here and {} on another rank", other[1]));
+            return Err(err!(
+                InvalidArgument,
+                "sharded top-k: k is {k} here and {} on another rank",
+                other[1]
+            ));
         }
         if k == 0 || k as u64 > total {
-            return Err(err!(InvalidArgument, "sharded top-k: k is {k}; it must be from 1 to {total} elements"));
+            return Err(err!(
+                InvalidArgument,
+                "sharded top-k: k is {k}; it must be from 1 to {total} elements"
+            ));
         }
         let first: u64 = lens.chunks_exact(2).take(self.index()).map(|c| c[0]).sum();
         let (mut values, mut places) = (Vec::new(), Vec::new());

@@ -168,7 +168,12 @@ impl Transport for Local {
                 }
                 Body::Host(memory) => {
                     expected.check(self.rank, *from, &arrived, memory.len())?;
-                    slice.write(&memory.chunks_exact(T::DTYPE.size()).map(bytemuck::pod_read_unaligned).collect::<Vec<T>>())?;
+                    slice.write(
+                        &memory
+                            .chunks_exact(T::DTYPE.size())
+                            .map(bytemuck::pod_read_unaligned)
+                            .collect::<Vec<T>>(),
+                    )?;
                 }
             }
         }

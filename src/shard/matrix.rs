@@ -4,7 +4,7 @@ use super::rank::Rank;
 use super::transport::{Exchange, Transport};
 use crate::api::DeviceMatrix;
 use crate::error::{Result, err, filled, make_room, with_room};
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::gpu::{Buffer, Gpu, Recorder, Slice};
 use crate::plan::{Plan, Plannable};
 use crate::primitives::Gather;
 use crate::sparse::{Csr, Spmv};
@@ -84,13 +84,11 @@ impl Part {
         Ok(Self { rows, columns: matrix.cols, matrix: matrix_there, product })
     }
 
-    fn submit(&self, gpu: &Gpu, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
+    fn record(&self, rec: &mut Recorder, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let mut rec = gpu.recorder();
-        self.product.record(&mut rec, &self.matrix, x.slice(..self.columns)?, y.slice(self.rows.clone())?)?;
-        rec.submit()
+        self.product.record(rec, &self.matrix, x.slice(..self.columns)?, y.slice(self.rows.clone())?)
     }
 }
 
@@ -169,12 +167,24 @@ impl<L: Transport> Rank<L> {
                 a.rows
             ));
         }
+        self.spmv_between(a, x, y, self.gpu().recorder(), |_| Ok(()))
+    }
+
+    /// As [`spmv`](Self::spmv), after work that is recorded in `before`, and with that of `after` at the end: few
+    /// submissions, each of which takes the host a while.
+    pub(super) fn spmv_between(
+        &self,
+        a: &ShardedMatrix,
+        x: &Buffer<f32>,
+        y: &Buffer<f32>,
+        mut before: Recorder,
+        after: impl FnOnce(&mut Recorder) -> Result<()>,
+    ) -> Result<()> {
         let gpu = self.gpu();
         if let Some((plan, indices)) = &a.gather {
-            let mut rec = gpu.recorder();
-            plan.record(&mut rec, x.slice(..a.rows)?, indices, &a.sent)?;
-            rec.submit()?;
+            plan.record(&mut before, x.slice(..a.rows)?, indices, &a.sent)?;
         }
+        before.submit()?;
         let mut exchange = Exchange::default();
         for (rank, range) in a.sends.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
             exchange.sends.push((vec![rank], a.sent.slice(range.clone())?));
@@ -184,9 +194,14 @@ impl<L: Transport> Rank<L> {
             exchange.receives.push((rank, halo.slice(range.clone())?));
         }
         let started = self.begin(exchange)?;
-        a.inner.submit(gpu, x, y)?;
+        let mut rec = gpu.recorder();
+        a.inner.record(&mut rec, x, y)?;
+        rec.submit()?;
         self.finish(started)?;
-        a.outer.submit(gpu, x, y)
+        let mut rec = gpu.recorder();
+        a.outer.record(&mut rec, x, y)?;
+        after(&mut rec)?;
+        rec.submit()
     }
 }
 

@@ -93,7 +93,9 @@ impl Model {
                             self.messages += 1;
                         }
                         Step::Receive { from, range, .. } => {
-                            let Some((elements, arrival)) = links[from * size + rank].pop_front() else { break };
+                            let Some((elements, arrival)) = links[from * size + rank].pop_front() else {
+                                break;
+                            };
                             if elements != range.len() {
                                 return Err(err!(
                                     InvalidArgument,
@@ -182,7 +184,8 @@ impl Prediction {
         if p < 2 {
             return sort;
         }
-        let others = (p as f64 - 1.0) * self.link.latency + each * (p as f64 - 1.0) / p as f64 / self.link.bandwidth;
+        let others =
+            (p as f64 - 1.0) * self.link.latency + each * (p as f64 - 1.0) / p as f64 / self.link.bandwidth;
         sort + others + roofline(&self.device, 0.0, 2.0 * each * steps_of_tree(p))
     }
 

@@ -42,11 +42,12 @@ impl std::fmt::Debug for Nccl {
 /// Runs `work` on each of these devices at once, as [`run`](super::run), with NCCL between them.
 ///
 /// NCCL is the library `libnccl.so.2`, where the system's loader finds it, or the file or folder that the variable
-/// `TILEWORK_NCCL` names. PyTorch's wheels have one, in `nvidia/nccl/lib`.
+/// `TILEWORK_NCCL` names. PyTorch's wheels have one, in `nvidia/nccl/lib`. The variable `NCCL_P2P_DIRECT_DISABLE` must be
+/// 1: NCCL then copies between devices of one process as between processes, through memory that both reach.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): NCCL is not there, with the searched names and the remedy; a device
-///   that does not share memory with CUDA.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): NCCL is not there, with the searched names and the remedy; the variable
+///   is not set; a device that does not share memory with CUDA.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): two ranks on one device, which NCCL refuses.
 /// - Those of [`run`](super::run) and of opening CUDA.
 pub fn run_nccl<R: Send>(
@@ -56,7 +57,8 @@ pub fn run_nccl<R: Send>(
 ) -> Result<Vec<R>> {
     let work = &work;
     let ranks = Local::group(gpus.len(), timeout)?;
-    let jobs = ranks.into_iter().zip(gpus).map(|(local, gpu)| move || work(&Rank::new(Nccl::new(local, gpu)?, gpu)));
+    let jobs =
+        ranks.into_iter().zip(gpus).map(|(local, gpu)| move || work(&Rank::new(Nccl::new(local, gpu)?, gpu)));
     first_cause(in_threads(jobs)?)
 }
 
@@ -67,7 +69,8 @@ impl Nccl {
         let opened = Self::open(gpu);
         let local = {
             let rank = Rank::new(local, gpu);
-            let failed: Vec<u8> = opened.as_ref().err().map(ToString::to_string).unwrap_or_default().into_bytes();
+            let failed: Vec<u8> =
+                opened.as_ref().err().map(ToString::to_string).unwrap_or_default().into_bytes();
             let (texts, begins) = rank.all_gather(&failed)?;
             let first = begins.windows(2).position(|w| w[0] < w[1]);
             if let Some(other) = first {
@@ -93,7 +96,8 @@ impl Nccl {
             rank.into_transport()
         };
         let (library, cuda, bridge) = opened?;
-        let mut id = if local.rank() == 0 { library.unique_id()?.to_vec() } else { vec![0; library::ID_BYTES] };
+        let mut id =
+            if local.rank() == 0 { library.unique_id()?.to_vec() } else { vec![0; library::ID_BYTES] };
         let rank = Rank::new(local, gpu);
         rank.broadcast(0, &mut id)?;
         let local = rank.into_transport();
@@ -157,7 +161,8 @@ impl Nccl {
         const AT_REST: usize = 2;
         let fits = |s: &SharedMemory| (words..=words + words / 2 + 64).contains(&s.words.len());
         let mut shared = self.shared.borrow_mut();
-        let free = shared.iter().filter(|s| s.words.owners() == AT_REST && fits(s)).min_by_key(|s| s.words.len());
+        let free =
+            shared.iter().filter(|s| s.words.owners() == AT_REST && fits(s)).min_by_key(|s| s.words.len());
         if let Some(free) = free {
             return Ok(free.words.clone());
         }
@@ -170,6 +175,13 @@ impl Nccl {
         };
         shared.push(SharedMemory { cuda: self.bridge.open(&new)?, words: new.clone() });
         Ok(new)
+    }
+}
+
+impl Drop for Nccl {
+    fn drop(&mut self) {
+        // The group may end once its work is done.
+        let _ = self.bridge.stream().wait();
     }
 }
 
@@ -201,6 +213,12 @@ impl Transport for Nccl {
     fn alloc<T: Element>(&self, gpu: &Gpu, n: usize) -> Result<Buffer<T>> {
         let words = n.saturating_mul(T::DTYPE.size()).div_ceil(4).max(1);
         self.shared_words(gpu, words)?.front_as(n)
+    }
+
+    fn wait(&self, gpu: &Gpu) -> Result<()> {
+        // wgpu waits for the stream only in its next submission.
+        self.bridge.stream().wait()?;
+        gpu.wait()
     }
 
     fn begin<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {

@@ -89,6 +89,14 @@ impl<L: Transport> Rank<L> {
         self.traffic.get()
     }
 
+    /// Waits for all submitted work of the device and of the link.
+    ///
+    /// # Errors
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    pub fn wait(&self) -> Result<()> {
+        self.transport.wait(&self.gpu)
+    }
+
     /// Allocates device memory that the link reaches directly, if it can.
     ///
     /// # Errors
@@ -319,7 +327,11 @@ impl<L: Transport> Rank<L> {
     }
 
     /// As [`all_reduce_slice`](Self::all_reduce_slice), of few elements. Returns them if they passed through the host.
-    pub(super) fn all_reduce_few<T: Element>(&self, buffer: &Buffer<T>, how: Combine) -> Result<Option<Vec<T>>> {
+    pub(super) fn all_reduce_few<T: Element>(
+        &self,
+        buffer: &Buffer<T>,
+        how: Combine,
+    ) -> Result<Option<Vec<T>>> {
         let slice = Slice::from(buffer);
         let header = self.header::<T>(Call::AllReduce(how), slice.len());
         let start = Instant::now();
@@ -341,7 +353,11 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Errors
     /// See [`Rank`].
-    pub fn all_reduce_slice<'a, T: Element>(&self, slice: impl Into<Slice<'a, T>>, how: Combine) -> Result<()> {
+    pub fn all_reduce_slice<'a, T: Element>(
+        &self,
+        slice: impl Into<Slice<'a, T>>,
+        how: Combine,
+    ) -> Result<()> {
         let slice = slice.into();
         if self.size() == 1 {
             return Ok(());

@@ -5,7 +5,7 @@ use super::rank::Rank;
 use super::transport::{Combine, Transport};
 use crate::elementwise::{Zip, ZipFn};
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Executable, Slice};
+use crate::gpu::{Buffer, Executable, Recorder, Slice};
 use crate::plan::{Plan, Plannable};
 use crate::sparse::shard_steps::{self, CURVATURE, FAILED, HEAD};
 use crate::sparse::{Outcome, Solution};
@@ -50,7 +50,10 @@ impl ShardedCg {
     fn check(&self) -> Result<()> {
         if !self.tolerance.is_finite() || self.tolerance < 0.0 {
             let tolerance = self.tolerance;
-            return Err(err!(InvalidArgument, "sharded cg: the tolerance is {tolerance}; it must be 0 or more"));
+            return Err(err!(
+                InvalidArgument,
+                "sharded cg: the tolerance is {tolerance}; it must be 0 or more"
+            ));
         }
         if self.iterations == 0 || !(1..=4096).contains(&self.check_every) {
             return Err(err!(
@@ -107,7 +110,9 @@ impl<L: Transport> Rank<L> {
     /// # Precision
     /// f32 throughout. Both sums of an iteration are reduced at once, which loses a little accuracy against
     /// [`ConjugateGradient`](crate::ConjugateGradient): iterations may differ by a few. The residual of the result is
-    /// computed anew as `b - A x`; if rounding has spoilt it, iterations go on from `x` as long as that helps.
+    /// computed anew as `b - A x`; if rounding has spoilt it, iterations go on from `x` as long as that helps. If the link
+    /// reduces on the device, `x` may be up to [`check_every`](ShardedCg::check_every) steps further than the iterations
+    /// that are told.
     ///
     /// # Cost
     /// An iteration is a product, an all-reduce of two numbers, and 11 passes over vectors.
@@ -134,14 +139,23 @@ impl<L: Transport> Rank<L> {
         let (tolerance, limit) = (options.tolerance.to_bits(), options.iterations as u64);
         self.agree("sharded cg", &["the tolerance's bits", "iterations"], &[tolerance, limit])?;
         let work = Work::new(self, a, options.check_every)?;
-        let scale = work.norm_of(&b)?;
+        let scale = work.norm_of(Slice::from(&b))?;
         if scale == 0.0 {
             x.fill(0.0);
-            return Ok(Solution { outcome: Outcome::Converged, iterations: 0, residual: 0.0, history: vec![0.0] });
+            return Ok(Solution {
+                outcome: Outcome::Converged,
+                iterations: 0,
+                residual: 0.0,
+                history: vec![0.0],
+            });
         }
         let relative = |square: f32| f64::from(square).sqrt() / scale;
-        let mut solution =
-            Solution { outcome: Outcome::Limit, iterations: 0, residual: work.start(&b, &own)? / scale, history: Vec::new() };
+        let mut solution = Solution {
+            outcome: Outcome::Limit,
+            iterations: 0,
+            residual: work.start(&b, &own)? / scale,
+            history: Vec::new(),
+        };
         solution.history.push(solution.residual);
         progress(0, solution.residual);
         loop {
@@ -150,7 +164,11 @@ impl<L: Transport> Rank<L> {
             solution.residual = work.start(&b, &own)? / scale;
             solution.outcome = match outcome {
                 _ if solution.residual <= 1.001 * options.tolerance => Outcome::Converged,
-                Outcome::Converged if solution.residual < 0.5 * first && solution.iterations < options.iterations => continue,
+                Outcome::Converged
+                    if solution.residual < 0.5 * first && solution.iterations < options.iterations =>
+                {
+                    continue;
+                }
                 Outcome::Converged => Outcome::Stagnated,
                 other => other,
             };
@@ -185,17 +203,22 @@ impl<'a, L: Transport> Work<'a, L> {
         self.r.slice(..self.a.rows())
     }
 
-    /// Sums over all ranks of `r r` and `w r`, if the host gets to know them.
-    fn sums(&self, r: Slice<'_, f32>, w: Slice<'_, f32>) -> Result<Option<[f32; 2]>> {
-        let mut rec = self.rank.gpu().recorder();
-        self.dots.record(&mut rec, &[r.untyped(), w.untyped(), Slice::from(&self.sums).untyped()])?;
-        rec.submit()?;
+    /// Records this rank's sums of `r r` and `w r`.
+    fn record_dots(&self, rec: &mut Recorder, r: Slice<'_, f32>, w: Slice<'_, f32>) -> Result<()> {
+        self.dots.record(rec, &[r.untyped(), w.untyped(), Slice::from(&self.sums).untyped()])
+    }
+
+    /// Adds up the sums of all ranks. Returns them if the host gets to know them.
+    fn reduce_sums(&self) -> Result<Option<[f32; 2]>> {
         self.rank.all_reduce_few(&self.sums, Combine::Sum).map(|sums| sums.map(|s| [s[0], s[1]]))
     }
 
     /// The norm of a vector of all ranks.
-    fn norm_of(&self, b: &Buffer<f32>) -> Result<f64> {
-        let known = self.sums(b.into(), b.into())?;
+    fn norm_of(&self, b: Slice<'_, f32>) -> Result<f64> {
+        let mut rec = self.rank.gpu().recorder();
+        self.record_dots(&mut rec, b, b)?;
+        rec.submit()?;
+        let known = self.reduce_sums()?;
         let square = known.map_or_else(|| Ok(self.sums.read()?[0]), |sums| Ok(sums[0]))?;
         Ok(f64::from(square).sqrt())
     }
@@ -205,17 +228,11 @@ impl<'a, L: Transport> Work<'a, L> {
         let gpu = self.rank.gpu();
         let mut rec = gpu.recorder();
         rec.copy(x, self.own()?)?;
-        rec.submit()?;
-        self.rank.spmv(self.a, &self.r, &self.w)?;
-        let mut rec = gpu.recorder();
-        self.minus.record(&mut rec, b, &self.w, self.own()?)?;
-        for vector in [&self.p, &self.s, &self.state] {
-            rec.clear(vector)?;
-        }
-        rec.submit()?;
-        let known = self.sums(self.own()?, self.own()?)?;
-        let square = known.map_or_else(|| Ok(self.sums.read()?[0]), |sums| Ok(sums[0]))?;
-        Ok(f64::from(square).sqrt())
+        self.rank.spmv_between(self.a, &self.r, &self.w, rec, |rec| {
+            self.minus.record(rec, b, &self.w, self.own()?)?;
+            [&self.p, &self.s, &self.state].into_iter().try_for_each(|vector| rec.clear(vector))
+        })?;
+        self.norm_of(self.own()?)
     }
 
     /// Iterates from the residual in `r` until there is an outcome.
@@ -229,53 +246,59 @@ impl<'a, L: Transport> Work<'a, L> {
     ) -> Result<Outcome> {
         let gpu = self.rank.gpu();
         let (mut since, mut told) = (0, 0);
-        loop {
-            self.rank.spmv(self.a, &self.r, &self.w)?;
-            let known = self.sums(self.own()?, Slice::from(&self.w))?;
-            let mut rec = gpu.recorder();
-            let vectors = [&self.sums, &self.state, &self.w].map(|v| Slice::from(v).untyped());
-            let updated = [&self.p, &self.s, x].map(|v| Slice::from(v).untyped());
-            self.step.record(&mut rec, &[&vectors[..], &[self.own()?.untyped()], &updated].concat())?;
-            rec.submit()?;
-            since += 1;
-            // Residuals before the steps that were submitted; that before the first is known.
-            let mut squares = Vec::new();
-            let mut failed = None;
-            if let Some([square, _]) = known {
-                squares.push(square);
-            }
-            if since % self.check_every == 0 {
-                let state = self.state.read()?;
-                failed = (state[FAILED] > 0.0).then(|| state[CURVATURE]);
-                if known.is_none() {
-                    squares.extend_from_slice(&state[HEAD..]);
-                }
-            }
-            for square in squares {
-                told += 1;
-                if told == 1 {
-                    if relative(square) <= options.tolerance {
-                        return Ok(Outcome::Converged);
-                    }
-                    continue;
-                }
+        let mut rec = gpu.recorder();
+        // Takes the square of a residual; that before the first step is known.
+        let mut tell = |square: f32| {
+            let residual = relative(square);
+            told += 1;
+            if told > 1 {
                 solution.iterations += 1;
-                solution.history.push(relative(square));
-                progress(solution.iterations, relative(square));
-                if !square.is_finite() {
-                    return Ok(Outcome::NotFinite);
+                solution.history.push(residual);
+                progress(solution.iterations, residual);
+            }
+            if !square.is_finite() {
+                Some(Outcome::NotFinite)
+            } else if residual <= options.tolerance {
+                Some(Outcome::Converged)
+            } else {
+                (solution.iterations >= options.iterations).then_some(Outcome::Limit)
+            }
+        };
+        loop {
+            self.rank.spmv_between(self.a, &self.r, &self.w, rec, |rec| {
+                self.record_dots(rec, self.own()?, Slice::from(&self.w))
+            })?;
+            let known = self.reduce_sums()?;
+            rec = gpu.recorder();
+            let mut outcome = None;
+            if let Some([square, _]) = known {
+                outcome = tell(square);
+            }
+            if outcome.is_none() {
+                let vectors = [&self.sums, &self.state, &self.w].map(|v| Slice::from(v).untyped());
+                let updated = [&self.p, &self.s, x].map(|v| Slice::from(v).untyped());
+                self.step.record(&mut rec, &[&vectors[..], &[self.own()?.untyped()], &updated].concat())?;
+                since += 1;
+            }
+            if outcome.is_none() && since % self.check_every == 0 {
+                rec.submit()?;
+                rec = gpu.recorder();
+                let state = self.state.read()?;
+                if known.is_none() {
+                    outcome = state[HEAD..].iter().find_map(|square| tell(*square));
                 }
-                if relative(square) <= options.tolerance {
-                    return Ok(Outcome::Converged);
-                }
-                if solution.iterations >= options.iterations {
-                    return Ok(Outcome::Limit);
+                if outcome.is_none() && state[FAILED] > 0.0 {
+                    let curvature = state[CURVATURE];
+                    let finite = curvature.is_finite();
+                    outcome = Some(if finite {
+                        Outcome::NotPositiveDefinite(curvature)
+                    } else {
+                        Outcome::NotFinite
+                    });
                 }
             }
-            match failed {
-                Some(curvature) if curvature.is_finite() => return Ok(Outcome::NotPositiveDefinite(curvature)),
-                Some(_) => return Ok(Outcome::NotFinite),
-                None => {}
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
             }
         }
     }

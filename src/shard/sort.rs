@@ -109,7 +109,8 @@ impl<L: Transport> Rank<L> {
             };
             let before = |key: u64, at: usize| splitter.is_some_and(|s| Place { key, rank: own, at } <= s);
             let known = samples.iter().enumerate();
-            let first = known.take_while(|(i, key)| before(order(**key), (i + 1) * stride - 1)).count() * stride;
+            let first =
+                known.take_while(|(i, key)| before(order(**key), (i + 1) * stride - 1)).count() * stride;
             let last = n.min(first + stride);
             let unknown = splitter.is_some() && stride > 1 && first < last;
             let reading = unknown.then(|| sorted.slice(first..last)?.start_read()).transpose()?;
@@ -149,7 +150,12 @@ impl<L: Transport> Rank<L> {
     }
 
     /// Sends each rank its run, and merges the runs that come.
-    fn exchange_runs<T: Element>(&self, sorted: Buffer<T>, cuts: &[usize], descending: bool) -> Result<Buffer<T>>
+    fn exchange_runs<T: Element>(
+        &self,
+        sorted: Buffer<T>,
+        cuts: &[usize],
+        descending: bool,
+    ) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
     {
@@ -190,7 +196,8 @@ impl<L: Transport> Rank<L> {
                     continue;
                 }
                 let output = gpu.alloc::<T>(a.len() + b.len())?;
-                let merge = Merge::new(a.len(), b.len()).when(descending, Merge::descending).plan::<T>(gpu)?;
+                let merge =
+                    Merge::new(a.len(), b.len()).when(descending, Merge::descending).plan::<T>(gpu)?;
                 let mut rec = gpu.recorder();
                 merge.record(&mut rec, &a, &b, &output)?;
                 rec.submit()?;

@@ -164,6 +164,14 @@ pub trait Transport {
         gpu.alloc(n)
     }
 
+    /// Waits for all submitted work of the device and of the link.
+    ///
+    /// # Errors
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    fn wait(&self, gpu: &Gpu) -> Result<()> {
+        gpu.wait()
+    }
+
     /// Starts an exchange of device slices, with the contents that work submitted so far leaves in them. The slices
     /// to fill must not be used before [`finish`](Self::finish).
     ///
@@ -241,9 +249,9 @@ impl Combine {
         };
         match T::DTYPE {
             DType::F32 => each::<T, f32>(into, from, float),
-            DType::F16 => each::<T, half::f16>(into, from, |a, b| {
-                half::f16::from_f32(float(a.to_f32(), b.to_f32()))
-            }),
+            DType::F16 => {
+                each::<T, half::f16>(into, from, |a, b| half::f16::from_f32(float(a.to_f32(), b.to_f32())))
+            }
             DType::I32 => integers!(i32),
             DType::U32 => integers!(u32),
             DType::U8 => integers!(u8),

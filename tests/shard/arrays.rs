@@ -48,7 +48,15 @@ fn integers_have_the_bits_of_one_device() {
 #[test]
 fn floats_are_reduced_and_scanned() {
     let all: Vec<f32> = (0..3000).map(|i| ((i * 37) % 41) as f32 - 20.0).collect();
-    let scan: Vec<f32> = all.iter().scan(0.0, |sum, x| Some({ *sum += x; *sum })).collect();
+    let scan: Vec<f32> = all
+        .iter()
+        .scan(0.0, |sum, x| {
+            Some({
+                *sum += x;
+                *sum
+            })
+        })
+        .collect();
     for p in 1..=4 {
         let Some(gpus) = group(p) else { return };
         for shards in cuts(&all, p) {
@@ -85,7 +93,10 @@ fn rejects_what_does_not_combine() {
         results.into_iter().map(|r| r.unwrap_err().kind()).collect::<Vec<_>>()
     };
     let own = |rank: &shard::Rank<shard::Local>| rank.gpu().upload(&[1.0f32, 2.0]);
-    assert_eq!(kinds(&|rank| rank.reduce::<u32, _, _>(&rank.gpu().upload(&[1u32])?, ArgMax).map(|_| ())), [ErrorKind::Unsupported; 2]);
+    assert_eq!(
+        kinds(&|rank| rank.reduce::<u32, _, _>(&rank.gpu().upload(&[1u32])?, ArgMax).map(|_| ())),
+        [ErrorKind::Unsupported; 2]
+    );
     assert_eq!(kinds(&|rank| rank.top_k(&own(rank)?, 5).map(|_| ())), [ErrorKind::InvalidArgument; 2]);
     assert_eq!(kinds(&|rank| rank.top_k(&own(rank)?, 0).map(|_| ())), [ErrorKind::InvalidArgument; 2]);
     assert_eq!(
@@ -96,6 +107,7 @@ fn rejects_what_does_not_combine() {
         kinds(&|rank| rank.histogram(&own(rank)?, 4 + rank.index(), 0.0, 1.0).map(|_| ())),
         [ErrorKind::InvalidArgument; 2]
     );
-    let bytes = |rank: &shard::Rank<shard::Local>| rank.inclusive_scan(&rank.gpu().upload(&[1u8])?, Max).map(|_| ());
+    let bytes =
+        |rank: &shard::Rank<shard::Local>| rank.inclusive_scan(&rank.gpu().upload(&[1u8])?, Max).map(|_| ());
     assert_eq!(kinds(&bytes), [ErrorKind::Unsupported; 2]);
 }

@@ -171,7 +171,10 @@ fn a_rank_that_panics_is_an_error() {
         rank.barrier()
     });
     let error = failed.unwrap_err();
-    assert!(error.kind() == ErrorKind::Callback && error.to_string().contains("rank 1 has panicked"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Callback && error.to_string().contains("rank 1 has panicked"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -180,7 +183,11 @@ fn ranks_that_make_different_calls_are_told() {
     let told = |work: &(dyn Fn(&Rank<Local>) -> Result<()> + Sync)| {
         let results = shard::run_each(&gpus, Duration::from_secs(5), work).unwrap();
         let errors = results.into_iter().filter_map(Result::err);
-        errors.map(|e| (e.kind(), e.to_string())).find(|(kind, _)| *kind == ErrorKind::InvalidArgument).unwrap().1
+        errors
+            .map(|e| (e.kind(), e.to_string()))
+            .find(|(kind, _)| *kind == ErrorKind::InvalidArgument)
+            .unwrap()
+            .1
     };
     let types = told(&|rank| match rank.index() {
         0 => rank.all_reduce(&mut [1.0f32; 4], Combine::Sum),
@@ -195,5 +202,20 @@ fn ranks_that_make_different_calls_are_told() {
     });
     assert!(calls.contains("barrier") && calls.contains("broadcast"), "{calls}");
     let nobody = shard::run(&gpus, LIMIT, |rank| rank.broadcast(2, &mut [0u32])).unwrap_err();
-    assert!(nobody.kind() == ErrorKind::InvalidArgument && nobody.to_string().contains("no rank 2"), "{nobody}");
+    assert!(
+        nobody.kind() == ErrorKind::InvalidArgument && nobody.to_string().contains("no rank 2"),
+        "{nobody}"
+    );
+}
+
+/// Two ranks on one device, or a machine without NCCL, CUDA or the variable: the same error on every rank, at once.
+#[cfg(all(feature = "nccl", target_os = "linux"))]
+#[test]
+fn nccl_that_cannot_start_is_an_error_on_every_rank() {
+    let Some(gpus) = group(2) else { return };
+    let start = Instant::now();
+    let error = shard::run_nccl(&gpus, Duration::from_secs(20), |rank| rank.barrier()).unwrap_err();
+    let kinds = [ErrorKind::Unsupported, ErrorKind::InvalidArgument, ErrorKind::NoAdapter];
+    assert!(kinds.contains(&error.kind()) && error.to_string().contains("nccl"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(15));
 }

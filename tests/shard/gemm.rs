@@ -43,7 +43,8 @@ where
         }
         // Parts of k round once each.
         let rounding = if T::DTYPE.size() == 2 { 2f64.powi(-10) * p as f64 * 8.0 } else { 0.0 };
-        let bound: Vec<f64> = bound.iter().zip(&want).map(|(b, w)| 2.0 * b + rounding * (1.0 + w.abs())).collect();
+        let bound: Vec<f64> =
+            bound.iter().zip(&want).map(|(b, w)| 2.0 * b + rounding * (1.0 + w.abs())).collect();
         assert_close(&format!("{m} x {n} x {k} of {} on {p}", T::DTYPE), &numbers(&got), &want, &bound);
     }
 }
@@ -63,7 +64,9 @@ fn products_match_the_reference() {
 fn blocks_cover_each_matrix_once() {
     for p in 1..=8 {
         let blocks = Blocks::new(13, 17, 5, p);
-        for (rows, columns, of) in [(13, 5, Blocks::a as fn(&Blocks, usize) -> Block), (5, 17, Blocks::b), (13, 17, Blocks::c)] {
+        for (rows, columns, of) in
+            [(13, 5, Blocks::a as fn(&Blocks, usize) -> Block), (5, 17, Blocks::b), (13, 17, Blocks::c)]
+        {
             let mut seen = vec![0; rows * columns];
             for rank in 0..p {
                 let [r, c] = of(&blocks, rank);

@@ -4,6 +4,7 @@ mod arrays;
 mod collectives;
 mod faults;
 mod gemm;
+mod prediction;
 mod solver;
 mod sort;
 mod training;

@@ -126,10 +126,11 @@ fn solutions_match_those_of_one_device() {
                 let matrix = rank.matrix(&rows_of(&a, &mine))?;
                 let (mut x, mut told) = (vec![0.0; mine.len()], 0);
                 let options = ShardedCg::default().check_every(5);
-                let solution = rank.conjugate_gradient(&options, &matrix, &b[mine], &mut x, |i, residual| {
-                    assert!(i == told && residual >= 0.0);
-                    told += 1;
-                })?;
+                let solution =
+                    rank.conjugate_gradient(&options, &matrix, &b[mine], &mut x, |i, residual| {
+                        assert!(i == told && residual >= 0.0);
+                        told += 1;
+                    })?;
                 assert_eq!(solution.history.len(), told);
                 Ok((solution, x))
             });

@@ -79,6 +79,7 @@ fn equal_and_skewed_keys_are_balanced() {
 #[test]
 fn rejects_ranks_that_sort_differently() {
     let Some(gpus) = group(2) else { return };
-    let results = shard::run_each(&gpus, LIMIT, |rank| rank.sort(&rank.upload(&[1u32, 2])?, rank.index() == 1));
+    let results =
+        shard::run_each(&gpus, LIMIT, |rank| rank.sort(&rank.upload(&[1u32, 2])?, rank.index() == 1));
     assert!(results.unwrap().into_iter().all(|r| r.unwrap_err().kind() == ErrorKind::InvalidArgument));
 }

@@ -51,7 +51,8 @@ fn losses_are_those_of_one_device() {
                 let images = rank.gpu().upload(&x[36 * begin..36 * end])?;
                 let target = rank.gpu().upload(&labels[begin..end])?;
                 let mut trainer = rank.trainer(&net, end - begin, optimizer.clone(), 7)?;
-                let losses = (0..12).map(|_| trainer.step(&images, &target)).collect::<tilework::Result<Vec<_>>>()?;
+                let losses =
+                    (0..12).map(|_| trainer.step(&images, &target)).collect::<tilework::Result<Vec<_>>>()?;
                 Ok((losses, trainer.parameters().read()?))
             });
             for (losses, trained) in results.unwrap() {
@@ -78,19 +79,22 @@ fn all_ranks_have_the_same_parameters() {
         trainer.parameters().read()
     });
     let all = results.unwrap();
-    assert!(all.iter().all(|p| bytemuck::cast_slice::<f32, u32>(p) == bytemuck::cast_slice::<f32, u32>(&all[0])));
+    assert!(
+        all.iter().all(|p| bytemuck::cast_slice::<f32, u32>(p) == bytemuck::cast_slice::<f32, u32>(&all[0]))
+    );
 }
 
 #[test]
 fn rejects_what_ranks_cannot_share() {
     let Some(gpus) = group(2) else { return };
-    let kinds = |net: &(dyn Fn(usize) -> Sequential + Sync), batch: [usize; 2], seed: u64, optimizer: Optimizer| {
-        let results = shard::run_each(&gpus, LIMIT, |rank| {
-            let r = rank.index();
-            rank.trainer(&net(r), batch[r], optimizer.clone(), 1 + seed * r as u64).map(|_| ())
-        });
-        results.unwrap().into_iter().map(|r| r.unwrap_err().kind()).collect::<Vec<_>>()
-    };
+    let kinds =
+        |net: &(dyn Fn(usize) -> Sequential + Sync), batch: [usize; 2], seed: u64, optimizer: Optimizer| {
+            let results = shard::run_each(&gpus, LIMIT, |rank| {
+                let r = rank.index();
+                rank.trainer(&net(r), batch[r], optimizer.clone(), 1 + seed * r as u64).map(|_| ())
+            });
+            results.unwrap().into_iter().map(|r| r.unwrap_err().kind()).collect::<Vec<_>>()
+        };
     let adam: Optimizer = Adam::for_network(0.01).into();
     assert_eq!(kinds(&|_| network(), [1, 0], 0, adam.clone()), [ErrorKind::InvalidArgument; 2]);
     assert_eq!(kinds(&|_| network(), [1, 1], 1, adam.clone()), [ErrorKind::InvalidArgument; 2]);

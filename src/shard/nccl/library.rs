@@ -15,6 +15,9 @@ pub(super) const ID_BYTES: usize = 128;
 /// The oldest version whose functions have these types.
 const OLDEST: c_int = 21800;
 
+/// The variable that makes NCCL copy between devices of one process as between processes.
+const DIRECT: &str = "NCCL_P2P_DIRECT_DISABLE";
+
 /// File names of the library.
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 
@@ -55,6 +58,14 @@ unsafe fn function<F: Copy>(loaded: &Loaded, name: &CStr) -> Result<F> {
 impl Library {
     /// Loads the file that `TILEWORK_NCCL` names, one in the folder that it names, or the one that the system finds.
     pub(super) fn find() -> Result<Self> {
+        // NCCL would otherwise let one device read the buffers of another, which see only memory of CUDA's own that way.
+        if std::env::var_os(DIRECT).is_none() {
+            return Err(err!(
+                Unsupported,
+                "nccl: set the environment variable {DIRECT}=1: ranks are threads of one process, and their buffers belong \
+                 to Vulkan, which other devices cannot read directly"
+            ));
+        }
         let told = std::env::var_os("TILEWORK_NCCL").filter(|told| !told.is_empty()).map(PathBuf::from);
         let places: Vec<PathBuf> = match told {
             Some(folder) if folder.is_dir() => NAMES.iter().map(|name| folder.join(name)).collect(),
@@ -98,7 +109,10 @@ impl Library {
             }
         };
         if version < OLDEST {
-            return Err(err!(Unsupported, "nccl: the library has version {version}; 2.18 ({OLDEST}) or newer is needed"));
+            return Err(err!(
+                Unsupported,
+                "nccl: the library has version {version}; 2.18 ({OLDEST}) or newer is needed"
+            ));
         }
         Ok(found)
     }
@@ -146,7 +160,9 @@ impl Communicator {
     /// Joins a group; waits for all of its ranks.
     pub(super) fn new(library: Library, cuda: &CudaGpu, id: &[u8], rank: usize, size: usize) -> Result<Self> {
         let mut unique = UniqueId { bytes: [0; ID_BYTES] };
-        unique.bytes.copy_from_slice(id.get(..ID_BYTES).ok_or_else(|| err!(Malformed, "nccl: a short identifier"))?);
+        unique
+            .bytes
+            .copy_from_slice(id.get(..ID_BYTES).ok_or_else(|| err!(Malformed, "nccl: a short identifier"))?);
         let mut handle: Comm = std::ptr::null_mut();
         // SAFETY: the type is that of NCCL's header.
         let join: unsafe extern "C" fn(*mut Comm, c_int, UniqueId, c_int) -> c_int =
@@ -225,5 +241,26 @@ impl Communicator {
             unsafe { (library.all_reduce)(from, to, elements, of_type, of_op, self.handle, stream.raw()) }
         })?;
         library.check(code, "all-reduce")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn without_nccl_there_is_one_clear_error() {
+        match Library::find() {
+            Ok(found) => assert!(found.version >= OLDEST),
+            Err(e) => {
+                let text = e.to_string();
+                assert_eq!(e.kind(), ErrorKind::Unsupported, "{text}");
+                assert!(
+                    [DIRECT, "TILEWORK_NCCL", "2.18"].iter().any(|remedy| text.contains(remedy)),
+                    "{text}"
+                );
+            }
+        }
     }
 }
