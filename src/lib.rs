@@ -131,7 +131,7 @@
 //!
 //! # Features
 //!
-//! All but the last two rows are on by default. A program that needs one family names it, and the backends it runs on:
+//! All but the last three rows are on by default. A program that needs one family names it, and the backends it runs on:
 //!
 //! ```toml
 //! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }
@@ -148,6 +148,7 @@
 //! | `io` | [`io`]: Matrix Market and IDX files |
 //! | `disk-cache` | compiled kernels and measured choices kept on disk |
 //! | `cuda` | the backend for NVIDIA's cards |
+//! | `nccl` | [`shard`] by NCCL between NVIDIA's cards, under Linux |
 //! | `ndarray`, `faer`, `nalgebra`, `nalgebra-sparse`, `sprs`, or all five: `interop` | [`interop`]: matrices of these crates |
 //!
 //! # Devices

@@ -333,25 +333,50 @@ impl Moving {
 
     /// Waits for the elements and passes them on in pieces, in order.
     pub(crate) fn for_each_piece(&self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        for part in &self.parts {
-            let part = lock(part);
-            let Some(pending) = part.as_ref() else { continue };
-            pending.gpu.wait_for(Some(pending.submission.clone()))?;
-            let view = pending.gpu.scoped("moving", || pending.view())??;
-            each(&view[..pending.bytes as usize])?;
-        }
-        Ok(())
+        (0..self.parts.len()).try_for_each(|i| self.piece(i, &mut each))
+    }
+
+    /// Waits for a piece and passes it on.
+    fn piece(&self, i: usize, each: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        let part = lock(&self.parts[i]);
+        let Some(pending) = part.as_ref() else { return Ok(()) };
+        pending.gpu.wait_for(Some(pending.submission.clone()))?;
+        let view = pending.gpu.scoped("moving", || pending.view())??;
+        each(&view[..pending.bytes as usize])
     }
 
     /// Waits for the elements and writes them over a slice of another device, before work that is submitted later there.
     pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
-        let mut at = 0;
-        self.for_each_piece(|bytes| {
-            let count = bytes.len() / T::DTYPE.size();
-            // Staging memory is aligned for every type.
-            to.slice(at..at + count)?.write(bytemuck::cast_slice(bytes))?;
-            at += count;
-            Ok(())
+        /// Threads that copy pieces: one does not reach the rate of a card's link.
+        const COPIERS: usize = 4;
+        let each = CHUNK as usize / T::DTYPE.size();
+        let write = |i: usize| {
+            self.piece(i, |bytes| {
+                let begin = i * each;
+                // Staging memory is aligned for every type.
+                to.slice(begin..begin + bytes.len() / T::DTYPE.size())?.write(bytemuck::cast_slice(bytes))
+            })
+        };
+        let write_from = |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
+        let copiers = self.parts.len().min(COPIERS);
+        if copiers < 2 {
+            return write_from(0, 1);
+        }
+        std::thread::scope(|scope| {
+            let spawn = |first: usize| {
+                let builder = std::thread::Builder::new().name("tilework copier".into());
+                builder.spawn_scoped(scope, move || write_from(first, copiers))
+            };
+            let threads: Vec<_> = (1..copiers).map(|first| (first, spawn(first))).collect();
+            let mut result = write_from(0, copiers);
+            for (first, thread) in threads {
+                let written = match thread {
+                    Ok(thread) => thread.join().unwrap_or_else(|_| Err(err!(Callback, "moving: a copier panicked"))),
+                    Err(_) => write_from(first, copiers),
+                };
+                result = result.and(written);
+            }
+            result
         })
     }
 }
