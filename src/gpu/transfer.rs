@@ -357,7 +357,8 @@ impl Moving {
                 to.slice(begin..begin + bytes.len() / T::DTYPE.size())?.write(bytemuck::cast_slice(bytes))
             })
         };
-        let write_from = |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
+        let write_from =
+            |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
         let copiers = self.parts.len().min(COPIERS);
         if copiers < 2 {
             return write_from(0, 1);
@@ -371,7 +372,9 @@ impl Moving {
             let mut result = write_from(0, copiers);
             for (first, thread) in threads {
                 let written = match thread {
-                    Ok(thread) => thread.join().unwrap_or_else(|_| Err(err!(Callback, "moving: a copier panicked"))),
+                    Ok(thread) => {
+                        thread.join().unwrap_or_else(|_| Err(err!(Callback, "moving: a copier panicked")))
+                    }
                     Err(_) => write_from(first, copiers),
                 };
                 result = result.and(written);
