@@ -321,7 +321,8 @@ impl<L: Transport> Rank<L> {
     /// See [`Rank`].
     pub fn finish<T: Element>(&self, started: Started<'_, T>) -> Result<()> {
         let start = Instant::now();
-        self.transport.finish(&started.header, &started.exchange)?;
+        let Started { header, exchange } = started;
+        self.transport.finish(&header, &exchange)?;
         self.add(0, 0, start);
         Ok(())
     }
