@@ -132,7 +132,7 @@
 //!
 //! # Features
 //!
-//! All but the last two rows are on by default. A program that needs one family names it, and the backends it runs on:
+//! All but the last three rows are on by default. A program that needs one family names it, and the backends it runs on:
 //!
 //! ```toml
 //! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }
@@ -143,11 +143,13 @@
 //! | `families` | all of `primitives`, `dense`, `sparse`, `conv`, `image`, `nn`, `attention`, `quantize`; [`elementwise`] is always there |
 //! | `vulkan`, `metal`, `dx12`, `gles` | a backend of wgpu; it does nothing on a system that lacks it |
 //! | `stream` | [`stream`]: work on more data than the device holds |
+//! | `shard` | [`shard`]: work on several devices |
 //! | `sim` | [`sim`]: kernels on the processor, without a GPU |
 //! | `tune` | [`mod@tune`]: measures variants on your device |
 //! | `io` | [`io`]: Matrix Market and IDX files |
 //! | `disk-cache` | compiled kernels and measured choices kept on disk |
 //! | `cuda` | the backend for NVIDIA's cards |
+//! | `nccl` | [`shard`] by NCCL between NVIDIA's cards, under Linux |
 //! | `ndarray`, `faer`, `nalgebra`, `nalgebra-sparse`, `sprs`, or all five: `interop` | [`interop`]: matrices of these crates |
 //!
 //! # Devices
@@ -162,6 +164,7 @@
     not(all(
         feature = "families",
         feature = "stream",
+        feature = "shard",
         feature = "sim",
         feature = "tune",
         feature = "io",
@@ -208,6 +211,8 @@ pub mod quantize;
 pub mod reference;
 pub mod shader;
 mod shape;
+#[cfg(feature = "shard")]
+pub mod shard;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "sparse")]

@@ -294,7 +294,7 @@ fn modules_import_only_from_lower_layers() {
         let own = layer(&module).unwrap();
         for target in used(&code(&text)).into_iter().filter(|_| module != "lib") {
             // A name that is not a module is an item of the facade, which only the facade's layer may use.
-            let other = layer(&target).unwrap_or(10);
+            let other = layer(&target).unwrap_or(11);
             let facade_type = ["Error", "ErrorKind", "Result", "DType", "Element"].contains(&target.as_str());
             // CUDA opens memory of wgpu.
             if path.ends_with("src/cuda/interop.rs") && target == "gpu" {
@@ -435,10 +435,23 @@ fn only_the_gpu_module_names_wgpu() {
 #[test]
 fn only_the_cuda_module_names_cuda() {
     for (path, text) in sources() {
-        if module_of(&path) != "cuda" {
-            for name in ["cudarc::", "libloading::"] {
-                assert!(!code(&text).contains(name), "{} names {name}", path.display());
-            }
+        let (module, code) = (module_of(&path), code(&text));
+        if module != "cuda" {
+            assert!(!code.contains("cudarc::"), "{} names cudarc", path.display());
+        }
+        // NVRTC and NCCL are found when the program runs.
+        if !["cuda", "shard"].contains(&module.as_str()) {
+            assert!(!code.contains("libloading::"), "{} names libloading", path.display());
+        }
+    }
+}
+
+#[test]
+fn only_the_shard_module_names_nccl() {
+    for (path, text) in sources() {
+        if module_of(&path) != "shard" {
+            let code = code(&text).replace("feature = \"nccl\"", "").to_lowercase();
+            assert!(!code.contains("nccl") || path.ends_with("src/lib.rs"), "{} names NCCL", path.display());
         }
     }
 }

@@ -86,6 +86,7 @@ mod examples {
     mod quadtree;
     mod rows;
     mod sanitize;
+    mod shard;
     mod solve;
     mod tune;
     mod wordcount;
@@ -200,6 +201,7 @@ mod quantize {
 mod readme;
 mod runtime;
 mod shaders;
+mod shard;
 mod sim {
     mod bad_input;
     mod broken;

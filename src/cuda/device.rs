@@ -397,6 +397,17 @@ impl CudaGpu {
         self.call("wait", || unsafe { sys::cuCtxSynchronize() })
     }
 
+    /// Calls another CUDA library with this device's context current.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(crate) fn with_current<R>(&self, doing: &str, f: impl FnOnce() -> R) -> Result<R> {
+        let mut result = None;
+        self.call(doing, || {
+            result = Some(f());
+            sys::CUresult::CUDA_SUCCESS
+        })?;
+        result.ok_or_else(|| err!(DeviceLost, "{doing}: the context of {} is gone", self.profile().name))
+    }
+
     /// Calls the driver with this device's context current.
     pub(crate) fn call(&self, doing: &str, f: impl FnOnce() -> sys::CUresult) -> Result<()> {
         if self.inner.lost.load(Ordering::Relaxed) {

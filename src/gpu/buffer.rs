@@ -257,6 +257,22 @@ impl<T: Element> Buffer<T> {
         self
     }
 
+    /// The first `n` elements of type `U` of this memory, which must hold as many.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(crate) fn front_as<U: Element>(&self, n: usize) -> Result<Buffer<U>> {
+        let has = self.stored.memory.raw.size;
+        if (n * U::DTYPE.size()) as u64 > has {
+            return Err(err!(Shape, "{n} elements of {} do not fit {has} bytes", U::DTYPE));
+        }
+        Ok(Buffer::new(self.gpu(), self.stored.memory.clone(), n))
+    }
+
+    /// Buffers, and work that is not submitted, that use this memory.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(crate) fn owners(&self) -> usize {
+        Arc::strong_count(&self.stored.memory)
+    }
+
     pub(super) fn new(gpu: &Gpu, memory: Arc<Memory>, len: usize) -> Self {
         Self { stored: StoredElements { gpu: gpu.clone(), memory, len }, element: PhantomData }
     }
@@ -352,6 +368,12 @@ impl<'a, T: Element> Slice<'a, T> {
     /// The slice as the last of its buffer, so that it owns a word that it fills only in part.
     pub(crate) fn alone(self) -> Self {
         Self { alone: true, ..self }
+    }
+
+    /// The byte offset of the slice if it lies in the memory of `buffer`.
+    #[cfg(all(feature = "nccl", target_os = "linux"))]
+    pub(crate) fn offset_in<U: Element>(&self, buffer: &Buffer<U>) -> Option<u64> {
+        Arc::ptr_eq(&self.buffer.memory, &buffer.stored.memory).then(|| self.offset())
     }
 
     /// Byte offset of the first element in the wgpu buffer.

@@ -47,6 +47,8 @@ pub(crate) use shared::SharedTimeline;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub use shared::{DeviceIdentity, ExportedMemory};
 pub(crate) use stream::{Port, ReadView, Set, Ticket, WriteView};
+#[cfg(feature = "shard")]
+pub(crate) use transfer::Moving;
 pub use transfer::Readback;
 
 pub use crate::program::{Clock, Measurement, Timing};

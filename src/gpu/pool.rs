@@ -5,6 +5,7 @@ use super::{Gpu, GpuInner, lock, unique};
 use crate::error::{ErrorKind, Result, err};
 use crate::program::Written;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A wgpu buffer with an identity that survives reuse.
@@ -103,15 +104,30 @@ pub(super) enum Direction {
 }
 
 /// Staging buffers that wait for work. Those of `up` are mapped, those of `down` are not.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StagingPools {
     up: Mutex<Vec<Raw>>,
     down: Mutex<Vec<Raw>>,
     /// Bytes of upload buffers that the GPU still uses.
     pub(super) in_flight: Mutex<u64>,
+    /// Maximum of idle staging memory to keep in each direction, and of upload bytes under way before an upload waits
+    /// for the GPU.
+    kept: AtomicU64,
+}
+
+impl Default for StagingPools {
+    fn default() -> Self {
+        let kept = AtomicU64::new(256 << 20);
+        Self { up: Mutex::default(), down: Mutex::default(), in_flight: Mutex::default(), kept }
+    }
 }
 
 impl StagingPools {
+    /// Maximum of idle staging memory in each direction, and of upload bytes under way.
+    pub(super) fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
     fn list(&self, direction: Direction) -> &Mutex<Vec<Raw>> {
         match direction {
             Direction::Up => &self.up,
@@ -120,10 +136,8 @@ impl StagingPools {
     }
 
     pub(super) fn put(&self, direction: Direction, raw: Raw) {
-        /// Maximum of idle staging memory to keep in each direction.
-        const KEEP: u64 = 256 << 20;
         let mut list = lock(self.list(direction));
-        if list.iter().map(|r| r.size).sum::<u64>() + raw.size <= KEEP {
+        if list.iter().map(|r| r.size).sum::<u64>() + raw.size <= self.kept() {
             list.push(raw);
         }
     }
@@ -135,6 +149,12 @@ impl StagingPools {
 }
 
 impl Gpu {
+    /// Keeps at least this much staging memory in each direction: cards take long to allocate it.
+    #[cfg(feature = "shard")]
+    pub(crate) fn keep_staging(&self, bytes: u64) {
+        self.inner.staging.kept.fetch_max(bytes, Ordering::Relaxed);
+    }
+
     /// Usages of every buffer that we allocate.
     pub(super) const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
         .union(wgpu::BufferUsages::COPY_SRC)

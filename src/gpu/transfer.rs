@@ -14,8 +14,6 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 
 /// Maximum of bytes in one staging buffer; longer transfers take several.
 const CHUNK: u64 = 32 << 20;
-/// Maximum of upload bytes under way before an upload waits for the GPU.
-const MAX_IN_FLIGHT: u64 = 256 << 20;
 
 impl Gpu {
     /// Copies `data` into a new buffer.
@@ -181,7 +179,7 @@ impl Gpu {
     /// Copies `bytes` (padded to whole words) to `offset` of `target` through a staging buffer.
     fn send(&self, bytes: &[u8], target: &wgpu::Buffer, offset: u64) -> Result<()> {
         let size = (bytes.len() as u64).next_multiple_of(4);
-        if *lock(&self.inner.staging.in_flight) > MAX_IN_FLIGHT {
+        if *lock(&self.inner.staging.in_flight) > self.inner.staging.kept() {
             self.wait()?;
         }
         let raw = self.staging(Direction::Up, size)?;
@@ -254,13 +252,17 @@ impl Pending {
         self.finish(out)
     }
 
+    /// The data. The buffer must be mapped.
+    fn view(&self) -> Result<wgpu::BufferView> {
+        self.raw.buffer.slice(..self.bytes.next_multiple_of(4)).get_mapped_range().map_err(|e| {
+            err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
+        })
+    }
+
     /// Appends the data. The buffer must be mapped.
     fn finish<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
-        let size = self.bytes.next_multiple_of(4);
         self.gpu.scoped("reading back", || {
-            let view = self.raw.buffer.slice(..size).get_mapped_range().map_err(|e| {
-                err!(DeviceLost, "reading back: the staging buffer could not be mapped ({e}); open a new Gpu")
-            })?;
+            let view = self.view()?;
             let count = (self.bytes as usize) / T::DTYPE.size();
             let at = out.len();
             out.resize(at + count, T::default());
@@ -299,6 +301,99 @@ impl<T: Element> Readback<T> {
             part.wait(&mut out)?;
         }
         Ok(out)
+    }
+}
+
+/// Elements on their way to other devices, through staging buffers that the receivers read: see [`Slice::start_move`].
+#[cfg(feature = "shard")]
+pub(crate) struct Moving {
+    /// A lock each: receivers take turns.
+    parts: Vec<Mutex<Option<Pending>>>,
+    bytes: u64,
+}
+
+#[cfg(feature = "shard")]
+impl<T: Element> Slice<'_, T> {
+    /// Submits the copy to staging buffers and returns at once. Any number of devices can then take the elements,
+    /// without another copy on the host.
+    pub(crate) fn start_move(&self) -> Result<Moving> {
+        let raw = &self.buffer.memory.raw.buffer;
+        let start = |part| Ok(Mutex::new(Some(Pending::start(&self.buffer.gpu, raw, part)?)));
+        let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
+        Ok(Moving { parts, bytes: (self.len * T::DTYPE.size()) as u64 })
+    }
+}
+
+#[cfg(feature = "shard")]
+impl Moving {
+    /// Bytes of all elements.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Waits for the elements and passes them on in pieces, in order.
+    pub(crate) fn for_each_piece(&self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        (0..self.parts.len()).try_for_each(|i| self.piece(i, &mut each))
+    }
+
+    /// Waits for a piece and passes it on.
+    fn piece(&self, i: usize, each: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        let part = lock(&self.parts[i]);
+        let Some(pending) = part.as_ref() else { return Ok(()) };
+        pending.gpu.wait_for(Some(pending.submission.clone()))?;
+        let view = pending.gpu.scoped("moving", || pending.view())??;
+        each(&view[..pending.bytes as usize])
+    }
+
+    /// Waits for the elements and writes them over a slice of another device, before work that is submitted later there.
+    pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
+        /// Threads that copy pieces: one does not reach the rate of a card's link.
+        const COPIERS: usize = 4;
+        let each = CHUNK as usize / T::DTYPE.size();
+        let write = |i: usize| {
+            self.piece(i, |bytes| {
+                let begin = i * each;
+                // Staging memory is aligned for every type.
+                to.slice(begin..begin + bytes.len() / T::DTYPE.size())?.write(bytemuck::cast_slice(bytes))
+            })
+        };
+        let write_from =
+            |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
+        let copiers = self.parts.len().min(COPIERS);
+        if copiers < 2 {
+            return write_from(0, 1);
+        }
+        std::thread::scope(|scope| {
+            let spawn = |first: usize| {
+                let builder = std::thread::Builder::new().name("tilework copier".into());
+                builder.spawn_scoped(scope, move || write_from(first, copiers))
+            };
+            let threads: Vec<_> = (1..copiers).map(|first| (first, spawn(first))).collect();
+            let mut result = write_from(0, copiers);
+            for (first, thread) in threads {
+                let written = match thread {
+                    Ok(thread) => {
+                        thread.join().unwrap_or_else(|_| Err(err!(Callback, "moving: a copier panicked")))
+                    }
+                    Err(_) => write_from(first, copiers),
+                };
+                result = result.and(written);
+            }
+            result
+        })
+    }
+}
+
+#[cfg(feature = "shard")]
+impl Drop for Moving {
+    fn drop(&mut self) {
+        for part in &self.parts {
+            let Some(Pending { gpu, raw, .. }) = lock(part).take() else { continue };
+            // A lost device keeps nothing.
+            if gpu.scoped("moving", || raw.buffer.unmap()).is_ok() {
+                gpu.inner.staging.put(Direction::Down, raw);
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`training`] | train a network, with a schedule of rates and checkpoints |
 //! | [`profiling`] | find the slow op, and the fastest variant for your device |
 //! | [`larger_than_memory`] | process more data than the device holds |
+//! | [`shards`] | work on several devices, and predict the gain |
 //! | [`cuda`] | run ops on an NVIDIA card through CUDA, beside wgpu or alone |
 //! | [`testing_kernels`] | find races and bad accesses in a kernel without a GPU |
 //! | [`ops`] | look up an op by its name |
@@ -34,6 +35,8 @@ pub mod own_kernel {}
 pub mod precision {}
 #[doc = include_str!("profiling.md")]
 pub mod profiling {}
+#[doc = include_str!("shards.md")]
+pub mod shards {}
 #[doc = include_str!("testing_kernels.md")]
 pub mod testing_kernels {}
 #[doc = include_str!("training.md")]

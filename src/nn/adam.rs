@@ -136,7 +136,7 @@ impl Adam {
     crate::program::variants!(variant);
 
     /// Tells whether the rate is an operand.
-    pub(super) fn is_rated(&self) -> bool {
+    pub(crate) fn is_rated(&self) -> bool {
         self.rated
     }
 
@@ -146,7 +146,7 @@ impl Adam {
     }
 
     /// Returns the same step for `n` parameters.
-    pub(super) fn of(&self, n: usize) -> Self {
+    pub(crate) fn of(&self, n: usize) -> Self {
         Self { n, ..self.clone() }
     }
 

@@ -153,7 +153,7 @@ impl Sgd {
     }
 
     /// Tells whether the rate is an operand.
-    pub(super) fn is_rated(&self) -> bool {
+    pub(crate) fn is_rated(&self) -> bool {
         self.rated
     }
 
@@ -163,7 +163,7 @@ impl Sgd {
     }
 
     /// Returns the same step for `n` parameters, with a velocity.
-    pub(super) fn of(&self, n: usize) -> Self {
+    pub(crate) fn of(&self, n: usize) -> Self {
         Self { n, momentum: Some(self.momentum.unwrap_or(0.0)), ..self.clone() }
     }
 }

@@ -185,7 +185,7 @@ fn samples(profile: &DeviceProfile, _: &'static str) -> Result<Vec<Program>> {
     let method = |matrix, preconditioner| {
         ConjugateGradient::new(matrix).preconditioner(preconditioner).check_every(1).phases(profile)
     };
-    let mut programs = Vec::new();
+    let mut programs = super::shard_steps::samples(profile)?;
     for matrix in solver::sample_matrices() {
         programs.push(method(matrix, Preconditioner::Jacobi)?.start);
     }

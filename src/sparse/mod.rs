@@ -78,6 +78,7 @@ mod page_rank;
 mod power;
 mod prediction;
 mod scalars;
+pub(crate) mod shard_steps;
 pub(crate) mod solver;
 mod spconvert;
 mod spinsert;

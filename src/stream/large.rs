@@ -477,7 +477,7 @@ fn append<T: Copy>(op: &str, all: &mut Vec<T>, chunk: &[T]) -> Outcome {
 }
 
 /// Rejects an operator whose results cannot take part as elements.
-fn check_results(op: &str, operator: &Operator) -> Result<()> {
+pub(crate) fn check_results(op: &str, operator: &Operator) -> Result<()> {
     if operator.combines_results() {
         return Ok(());
     }

@@ -28,6 +28,8 @@ mod timeline;
 
 pub use chunk::{Chunk, Drained, Fill, Input, Output, Space};
 pub use large::Streamed;
+#[cfg(feature = "shard")]
+pub(crate) use large::check_results;
 pub use merge::SortKey;
 pub use pipeline::{Cancel, Outcome, Pipeline};
 pub use source::{Items, Reader, Source};

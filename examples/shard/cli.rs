@@ -1,0 +1,248 @@
+//! The command line of `shard`.
+
+use super::common::{Args, Failure, answer, open_gpu_with, say};
+use super::table::{Row, table};
+use super::work::{Job, Measured, measure};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use tilework::gpu::AdapterFilter;
+use tilework::program::DeviceClass;
+use tilework::{Gpu, GpuOptions, shard};
+
+const USAGE: &str = "\
+usage: shard reduce|sort|gemm|solve|train ...
+
+  reduce               all-reduce of an f32 array that each device holds
+    --bytes BYTES      its size (1G; 4M on a software driver)
+  sort                 sample sort of random u32 keys
+    --items N          keys of all devices together (2^28; 2^16 on a software driver)
+  gemm [N]             f32 product of two N x N matrices in blocks (8192; 256 on a software driver)
+  solve [A.mtx]        conjugate gradients; without a matrix, the 7-point stencil of a 3-D Poisson problem
+    --grid N           points along each side of that (200; 16 on a software driver)
+    --max-iter N       iterations (200)
+  train                data-parallel training of a small convolutional network on random images
+    --batch N          images of all devices together (4096; 64 on a software driver)
+
+  --ranks N,...        numbers of devices (1, 2, 4, ... and all); above the number of devices they share
+  --link NAME          local: through the host's memory; nccl: by NCCL, with the feature `nccl` (local)
+  --repeat N           runs of each, of which the median counts (5)
+  --adapter SUBSTRING  only devices with this backend, or this in their name or driver
+  --timeout SECONDS    how long a rank waits for another (60)
+
+BYTES may end in K, M or G; N of keys may be a power such as 2^28. By default all cards take part, each through the
+backend of the best.
+";
+
+struct Options {
+    job: Asked,
+    ranks: Vec<usize>,
+    nccl: bool,
+    repeat: usize,
+    adapter: Option<String>,
+    timeout: u64,
+}
+
+/// What to do; sizes that are not given depend on the device.
+enum Asked {
+    Reduce { bytes: Option<u64> },
+    Sort { items: Option<u64> },
+    Gemm { n: Option<usize> },
+    Solve { file: Option<PathBuf>, grid: Option<usize>, iterations: usize },
+    Train { batch: Option<usize> },
+}
+
+/// Runs the program and returns its exit code.
+pub(crate) fn run(args: lexopt::Parser, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    answer(("shard", USAGE), parse(args), scale, out, err)
+}
+
+/// Returns the options, or `None` for `--help`.
+fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    use lexopt::prelude::*;
+    let mut args = Args::new(args, &[]);
+    let mut words = Vec::new();
+    let (mut bytes, mut items, mut grid, mut batch, mut iterations) = (None, None, None, None, None);
+    let mut options = Options {
+        job: Asked::Reduce { bytes: None },
+        ranks: Vec::new(),
+        nccl: false,
+        repeat: 5,
+        adapter: None,
+        timeout: 60,
+    };
+    while let Some(arg) = args.next()? {
+        match arg {
+            Long("bytes") => bytes = Some(size("--bytes", &args.value()?.string()?)?),
+            Long("items") => items = Some(size("--items", &args.value()?.string()?)?),
+            Long("grid") => grid = Some(args.number(1..=1290)?),
+            Long("max-iter") => iterations = Some(args.number(1..=1_000_000)?),
+            Long("batch") => batch = Some(args.number(1..=1 << 24)?),
+            Long("ranks") => {
+                let text = args.value()?.string()?;
+                let ranks = text.split(',').map(|t| t.parse().ok().filter(|n| (1..=64).contains(n)));
+                options.ranks = ranks.collect::<Option<_>>().ok_or_else(|| {
+                    Failure::bad_input(format!("--ranks {text}: must be whole numbers from 1 to 64"))
+                })?;
+            }
+            Long("link") => {
+                options.nccl = match args.value()?.string()?.as_str() {
+                    "local" => false,
+                    "nccl" => true,
+                    other => {
+                        return Err(Failure::bad_input(format!("--link {other}: there are local and nccl")));
+                    }
+                };
+            }
+            Long("repeat") => options.repeat = args.number(1..=1000)?,
+            Long("adapter") => options.adapter = Some(args.value()?.string()?),
+            Long("timeout") => options.timeout = args.number(1..=86_400)?,
+            Short('h') | Long("help") => return Ok(None),
+            Value(word) => words.push(word),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    let mut words = words.into_iter();
+    let name = words.next().unwrap_or_default().string()?;
+    let operand = words.next();
+    if let Some(extra) = words.next() {
+        return Err(Failure::bad_input(format!("{}: one word too many (see --help)", extra.display())));
+    }
+    let given = [
+        ("--bytes", bytes.is_some(), "reduce"),
+        ("--items", items.is_some(), "sort"),
+        ("--grid", grid.is_some(), "solve"),
+        ("--max-iter", iterations.is_some(), "solve"),
+        ("--batch", batch.is_some(), "train"),
+    ];
+    if let Some((key, _, of)) = given.iter().find(|(_, given, of)| *given && *of != name) {
+        return Err(Failure::bad_input(format!("{key} belongs to `shard {of}`, not to `shard {name}`")));
+    }
+    let none = || match &operand {
+        Some(word) => Err(Failure::bad_input(format!("{name} takes no {} (see --help)", word.display()))),
+        None => Ok(()),
+    };
+    options.job = match name.as_str() {
+        "reduce" => none().map(|()| Asked::Reduce { bytes })?,
+        "sort" => none().map(|()| Asked::Sort { items })?,
+        "train" => none().map(|()| Asked::Train { batch })?,
+        "gemm" => {
+            let n = operand.map(ValueExt::string).transpose()?;
+            let n = n.map(|text| {
+                let n = text.parse().ok().filter(|n| (1..=1 << 17).contains(n));
+                n.ok_or_else(|| {
+                    Failure::bad_input(format!("gemm {text}: must be a whole number up to 131072"))
+                })
+            });
+            Asked::Gemm { n: n.transpose()? }
+        }
+        "solve" => {
+            if let (Some(file), true) = (&operand, grid.is_some()) {
+                let text = format!("a matrix, {}, and --grid; name one of both", file.display());
+                return Err(Failure::bad_input(text));
+            }
+            Asked::Solve { file: operand.map(PathBuf::from), grid, iterations: iterations.unwrap_or(200) }
+        }
+        _ => {
+            return Err(Failure::bad_input(
+                "name what to do: reduce, sort, gemm, solve or train (see --help)",
+            ));
+        }
+    };
+    Ok(Some(options))
+}
+
+/// Parses a number such as `1000`, `64K`, `1G` or `2^28`.
+fn size(key: &str, text: &str) -> Result<u64, Failure> {
+    let number = match (text.split_once('^'), text.char_indices().next_back()) {
+        (Some(("2", power)), _) => power.parse().ok().and_then(|p: u32| 1u64.checked_shl(p)),
+        (_, Some((end, unit @ ('K' | 'M' | 'G')))) => {
+            let shift = 10 * (1 + "KMG".find(unit).unwrap_or(0));
+            text[..end].parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift))
+        }
+        _ => text.parse().ok(),
+    };
+    number.filter(|n| (1..=1 << 40).contains(n)).ok_or_else(|| {
+        Failure::bad_input(format!("{key} {text}: must be from 1 to 1024G, as 1000, 64K, 1G or 2^28"))
+    })
+}
+
+/// The devices that take part, best first: all cards of the best adapter's backend, or the best adapter alone.
+fn devices(name: Option<&str>) -> Result<Vec<Gpu>, Failure> {
+    let all = Gpu::adapters();
+    let filter = name.map(|name| AdapterFilter::Name(name.into())).unwrap_or_default();
+    let best = Gpu::find_adapter(&GpuOptions { adapter: filter.clone(), ..Default::default() })?;
+    let beside = |other: &tilework::program::DeviceProfile| {
+        other.backend == best.backend
+            && other.class == DeviceClass::Discrete
+            && best.class == DeviceClass::Discrete
+    };
+    let mut wanted: Vec<usize> =
+        (0..all.len()).filter(|&i| filter.fits(i, &all[i]) && beside(&all[i])).collect();
+    if wanted.is_empty() {
+        let same = all.iter().position(|p| p.name == best.name && p.backend == best.backend);
+        wanted.extend(same);
+    }
+    wanted
+        .into_iter()
+        .map(|i| open_gpu_with(GpuOptions { adapter: AdapterFilter::Index(i), ..Default::default() }))
+        .collect()
+}
+
+fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let gpus = devices(options.adapter.as_deref())?;
+    let software = gpus[0].profile().is_cpu();
+    let job = match &options.job {
+        Asked::Reduce { bytes } => Job::Reduce {
+            elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize,
+        },
+        Asked::Sort { items } => {
+            Job::Sort { items: items.unwrap_or(if software { 1 << 16 } else { 1 << 28 }) as usize }
+        }
+        Asked::Gemm { n } => Job::Gemm { n: n.unwrap_or(if software { 256 } else { 8192 }) },
+        Asked::Solve { file: Some(file), iterations, .. } => {
+            Job::solve(super::common::matrices::read_square(file)?, *iterations)
+        }
+        Asked::Solve { grid, iterations, .. } => {
+            Job::Poisson { side: grid.unwrap_or(if software { 16 } else { 200 }), iterations: *iterations }
+        }
+        Asked::Train { batch } => Job::Train { batch: batch.unwrap_or(if software { 64 } else { 4096 }) },
+    };
+    for (i, gpu) in gpus.iter().enumerate() {
+        say(out, &format!("device {i}: {} ({})\n", gpu.profile().name, gpu.profile().backend))?;
+    }
+    if software {
+        say(out, "the device is the processor itself: ranks share its cores and gain little\n")?;
+    }
+    let mut ranks = options.ranks.clone();
+    if ranks.is_empty() {
+        ranks.extend((0..7).map(|power| 1 << power).take_while(|p| *p < gpus.len()));
+        ranks.push(gpus.len());
+        if let (Job::Reduce { .. }, [1, _, ..]) = (&job, &ranks[..]) {
+            ranks.remove(0);
+        }
+    }
+    let (mut rows, mut right) = (Vec::new(), true);
+    for p in ranks {
+        let group: Vec<Gpu> = (0..p).map(|i| gpus[i % gpus.len()].clone()).collect();
+        let measured = on(options, &job, &group)?;
+        right &= measured.iter().all(|m| m.right);
+        rows.push(Row::new(p, &measured));
+        say(out, &format!("{}\n", job.note(p, &measured)))?;
+    }
+    say(out, &table(&job, if options.nccl { "nccl" } else { "local" }, &rows))?;
+    say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
+    Ok(if right { 0 } else { 1 })
+}
+
+/// Runs a job on a group of devices.
+fn on(options: &Options, job: &Job, group: &[Gpu]) -> Result<Vec<Measured>, Failure> {
+    let timeout = Duration::from_secs(options.timeout);
+    if options.nccl {
+        #[cfg(all(feature = "nccl", target_os = "linux"))]
+        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.repeat))?);
+        #[cfg(not(all(feature = "nccl", target_os = "linux")))]
+        return Err(Failure::bad_input("--link nccl: this program was built without the feature `nccl`"));
+    }
+    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.repeat))?)
+}

@@ -1,0 +1,26 @@
+// Conjugate gradients on shards: partial sums of r r and w r over a rank's part of both vectors.
+#import op/add as op
+#import workgroup/index
+#import workgroup/reduce
+
+const WORKGROUP_SIZE: u32 = 256u;
+alias Acc = vec2<f32>;
+
+struct Params { n: u32, parts: u32 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> r: array<f32>;
+@group(0) @binding(2) var<storage, read> w: array<f32>;
+@group(0) @binding(3) var<storage, read_write> partials: array<vec2<f32>>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn cg_shard_dots(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let part = workgroup_index(group);
+    if part >= params.parts { return; }
+    var sums = op_identity();
+    for (var i = part * WORKGROUP_SIZE + lane; i < params.n; i += params.parts * WORKGROUP_SIZE) {
+        let residual = r[i];
+        sums += vec2<f32>(residual * residual, residual * w[i]);
+    }
+    let total = workgroup_reduce(sums, lane);
+    if lane == 0u { partials[part] = total; }
+}

@@ -1,0 +1,275 @@
+//! Ranks that are threads of one process.
+
+use super::Rank;
+use super::transport::{Exchange, Header, Transport};
+use crate::element::Element;
+use crate::error::{Result, err, make_room};
+use crate::gpu::{Gpu, Moving};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Staging memory that a device keeps for its shards, in each direction.
+const STAGING: u64 = 2 << 30;
+
+/// The contents of a message.
+enum Body {
+    /// In host memory that goes back to the group.
+    Host(Vec<u8>),
+    /// In staging memory of the sender's device.
+    Device(Arc<Moving>),
+}
+
+struct Message {
+    header: Header,
+    body: Body,
+}
+
+/// Host memory of messages that were received.
+type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// A rank of a group of threads. [`Local::group`] makes one for each thread, [`run`] the threads too.
+///
+/// Device slices are copied to mapped staging memory of the sender's device, from there by the receiver to mapped
+/// staging memory of its own device, and then to its slice: one copy on the host. Staging memory is reused.
+#[derive(Debug)]
+pub struct Local {
+    rank: usize,
+    timeout: Duration,
+    to: Vec<Sender<Message>>,
+    from: Vec<Receiver<Message>>,
+    spare: Spare,
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Message({})", self.header)
+    }
+}
+
+impl Local {
+    /// Creates the ranks of a group. A call waits for another rank for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory): each pair of ranks has a channel.
+    pub fn group(size: usize, timeout: Duration) -> Result<Vec<Self>> {
+        let spare = Spare::default();
+        let mut ranks = Vec::new();
+        make_room("shard: a group", &mut ranks, size)?;
+        for rank in 0..size {
+            ranks.push(Self { rank, timeout, to: Vec::new(), from: Vec::new(), spare: spare.clone() });
+        }
+        for from in 0..size {
+            for to in 0..size {
+                let (sender, receiver) = channel();
+                ranks[from].to.push(sender);
+                ranks[to].from.push(receiver);
+            }
+        }
+        Ok(ranks)
+    }
+
+    fn post(&self, to: usize, message: Message) -> Result<()> {
+        let call = message.header.call;
+        let sender = self.to.get(to).ok_or_else(|| {
+            err!(InvalidArgument, "{call}: there is no rank {to}; the group has {}", self.to.len())
+        })?;
+        sender.send(message).map_err(|_| {
+            err!(Io, "{call}: rank {} cannot send to rank {to}, which has ended; see its error", self.rank)
+        })
+    }
+
+    fn next(&self, from: usize) -> Result<Message> {
+        let receiver = self.from.get(from).ok_or_else(|| {
+            err!(InvalidArgument, "receive: there is no rank {from}; the group has {}", self.from.len())
+        })?;
+        receiver.recv_timeout(self.timeout).map_err(|e| match e {
+            RecvTimeoutError::Timeout => err!(
+                Timeout,
+                "rank {} waited {:?} for rank {from}; it is late or makes other calls",
+                self.rank,
+                self.timeout
+            ),
+            RecvTimeoutError::Disconnected => {
+                err!(Io, "rank {} waits for rank {from}, which has ended; see its error", self.rank)
+            }
+        })
+    }
+
+    fn spare(&self) -> Vec<u8> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+}
+
+impl Transport for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    fn send(&self, to: usize, header: &Header, bytes: &[u8]) -> Result<()> {
+        let mut memory = self.spare();
+        memory.clear();
+        make_room("shard: a message", &mut memory, bytes.len())?;
+        memory.extend_from_slice(bytes);
+        self.post(to, Message { header: *header, body: Body::Host(memory) })
+    }
+
+    fn receive(&self, from: usize, take: &mut dyn FnMut(&Header, &[u8]) -> Result<()>) -> Result<()> {
+        let Message { header, body } = self.next(from)?;
+        let memory = match body {
+            Body::Host(memory) => memory,
+            Body::Device(moving) => {
+                let mut memory = self.spare();
+                memory.clear();
+                make_room("shard: a message", &mut memory, moving.bytes() as usize)?;
+                moving.for_each_piece(|bytes| {
+                    memory.extend_from_slice(bytes);
+                    Ok(())
+                })?;
+                memory
+            }
+        };
+        take(&header, &memory)?;
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+        Ok(())
+    }
+
+    fn begin<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
+        for (to, slice) in &exchange.sends {
+            let moving = Arc::new(slice.start_move()?);
+            let header = Header { elements: slice.len(), ..*header };
+            for &to in to {
+                self.post(to, Message { header, body: Body::Device(moving.clone()) })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
+        for (from, slice) in &exchange.receives {
+            let expected = Header { elements: slice.len(), ..*header };
+            let Message { header: arrived, body } = self.next(*from)?;
+            match body {
+                Body::Device(moving) => {
+                    expected.check(self.rank, *from, &arrived, moving.bytes() as usize)?;
+                    moving.write_to(slice)?;
+                }
+                Body::Host(memory) => {
+                    expected.check(self.rank, *from, &arrived, memory.len())?;
+                    slice.write(
+                        &memory
+                            .chunks_exact(T::DTYPE.size())
+                            .map(bytemuck::pod_read_unaligned)
+                            .collect::<Vec<T>>(),
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs `work` on each of these devices at once, each in a thread with a [`Rank`] of its own, and returns the results
+/// in the order of the devices. A device may be there several times.
+///
+/// ```
+/// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+/// use std::time::Duration;
+/// use tilework::prelude::*;
+/// use tilework::shard;
+///
+/// let gpu = Gpu::new()?;
+/// let gpus = [gpu.clone(), gpu]; // two ranks on one device
+/// let totals = shard::run(&gpus, Duration::from_secs(10), |rank| {
+///     let mine = vec![1.0f32 + rank.index() as f32; 1000];
+///     Ok(rank.reduce(&rank.gpu().upload(&mine)?, Sum)?)
+/// })?;
+/// assert_eq!(totals, [3000.0, 3000.0]);
+/// # Ok::<(), tilework::Error>(())
+/// ```
+///
+/// # Errors
+/// The first error of a rank that is no consequence of another's: ranks that wait for one that has failed end with
+/// [`Io`](crate::ErrorKind::Io) or [`Timeout`](crate::ErrorKind::Timeout).
+pub fn run<R: Send>(
+    gpus: &[Gpu],
+    timeout: Duration,
+    work: impl Fn(&Rank<Local>) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    first_cause(run_each(gpus, timeout, work)?)
+}
+
+/// As [`run`], with the result of each rank.
+///
+/// # Errors
+/// Those of starting threads.
+pub fn run_each<R: Send>(
+    gpus: &[Gpu],
+    timeout: Duration,
+    work: impl Fn(&Rank<Local>) -> Result<R> + Sync,
+) -> Result<Vec<Result<R>>> {
+    let work = &work;
+    let ranks = Local::group(gpus.len(), timeout)?;
+    let jobs = ranks.into_iter().zip(gpus).map(|(local, gpu)| {
+        move || {
+            gpu.keep_staging(STAGING);
+            work(&Rank::new(local, gpu))
+        }
+    });
+    in_threads(jobs)
+}
+
+/// Runs each job in a thread.
+pub(super) fn in_threads<R: Send, F: FnOnce() -> Result<R> + Send>(
+    jobs: impl Iterator<Item = F>,
+) -> Result<Vec<Result<R>>> {
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (rank, job) in jobs.enumerate() {
+            let thread = std::thread::Builder::new().name(format!("tilework rank {rank}"));
+            // Ranks that were started end when the channels of those that were not are dropped.
+            threads.push(thread.spawn_scoped(scope, job).map_err(|e| err!(Io, "shard: rank {rank}: {e}"))?);
+        }
+        let joined = threads.into_iter().enumerate().map(|(rank, thread)| {
+            thread.join().unwrap_or_else(|_| Err(err!(Callback, "shard: rank {rank} has panicked")))
+        });
+        Ok(joined.collect())
+    })
+}
+
+/// All results, or the error that is the likeliest cause of the others.
+pub(super) fn first_cause<R>(results: Vec<Result<R>>) -> Result<Vec<R>> {
+    use crate::error::ErrorKind::{Io, Timeout};
+    let consequence = |e: &crate::Error| match e.kind() {
+        Io => 2,
+        Timeout => 1,
+        _ => 0,
+    };
+    let mut failed: Option<(usize, crate::Error)> = None;
+    let mut done = Vec::new();
+    for (rank, result) in results.into_iter().enumerate() {
+        match result {
+            Ok(value) => done.push(value),
+            Err(e) if failed.as_ref().is_none_or(|(_, f)| consequence(&e) < consequence(f)) => {
+                failed = Some((rank, e));
+            }
+            Err(_) => {}
+        }
+    }
+    match failed {
+        Some((rank, e)) => Err(e.context(&format!("rank {rank}"))),
+        None => Ok(done),
+    }
+}
