@@ -169,6 +169,15 @@
     allow(dead_code, unused_imports, unused_macros)
 )]
 
+#[cfg(all(
+    target_arch = "wasm32",
+    any(feature = "stream", feature = "tune", feature = "io", feature = "disk-cache", feature = "cuda")
+))]
+compile_error!(
+    "a page in a browser has no threads and no files: build tilework with default-features = false and the features \
+     webgpu and families, without stream, tune, io, disk-cache and cuda"
+);
+
 pub mod analysis;
 mod api;
 #[doc = include_str!("architecture.md")]
