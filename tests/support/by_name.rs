@@ -69,7 +69,7 @@ pub(crate) fn example_settings(op: &'static Operation) -> Settings {
 }
 
 /// A banded matrix.
-fn matrix(rows: usize, cols: usize) -> Csr {
+pub(crate) fn matrix(rows: usize, cols: usize) -> Csr {
     let mut a = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
     for row in 0..rows {
         for col in (row..cols).step_by(1 + row % 3).take(row % 7) {
