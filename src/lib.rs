@@ -80,6 +80,7 @@
 //! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`], [`AttentionBackward`]; guide [`training`](guides::training) |
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
+//! | run in a browser | the feature `webgpu`; guide [`browser`](guides::browser) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
 //! | use matrices of ndarray, faer, nalgebra or sprs | [`Gpu::upload_dense`], [`Gpu::matmul`] ([`interop`]) |
 //! | trade accuracy for speed, or get the same bits in every run | [`Precision`]; guide [`precision`](guides::precision) |
@@ -131,7 +132,7 @@
 //!
 //! # Features
 //!
-//! All but the last two rows are on by default. A program that needs one family names it, and the backends it runs on:
+//! All but `webgpu` and the last two rows are on by default. A program that needs one family names it, and the backends it runs on:
 //!
 //! ```toml
 //! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }
@@ -141,6 +142,7 @@
 //! |---|---|
 //! | `families` | all of `primitives`, `dense`, `sparse`, `conv`, `image`, `nn`, `attention`, `quantize`; [`elementwise`] is always there |
 //! | `vulkan`, `metal`, `dx12`, `gles` | a backend of wgpu; it does nothing on a system that lacks it |
+//! | `webgpu` | wgpu's backend for browsers, on wasm32-unknown-unknown |
 //! | `stream` | [`stream`]: work on more data than the device holds |
 //! | `sim` | [`sim`]: kernels on the processor, without a GPU |
 //! | `tune` | [`mod@tune`]: measures variants on your device |

@@ -3,7 +3,7 @@
 use super::{Clock, Gpu, Recorder, Waiting, recorder::PassStamps};
 use crate::analysis::Roofline;
 use crate::error::Result;
-use crate::program::{Ceilings, Cost};
+use crate::program::{Ceilings, Cost, quoted};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use web_time::Instant;
@@ -351,24 +351,6 @@ fn rates(cost: Option<Cost>, seconds: f64, percent: Option<f64>) -> Vec<String> 
     let all = numbers.chain(rates.into_iter().flatten()).chain(percent);
     // JSON has no infinity.
     all.filter(|(_, x)| x.is_finite()).map(|(name, x)| format!(r#""{name}":{x}"#)).collect()
-}
-
-/// A text as a JSON string.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if u32::from(c) < 0x20 => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// Workgroups along x, y and z.

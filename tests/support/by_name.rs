@@ -82,7 +82,12 @@ pub(crate) fn matrix(rows: usize, cols: usize) -> Csr {
 }
 
 /// The op on a shape.
-pub(crate) fn form(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) -> tilework::Result<Form> {
+pub(crate) fn form(
+    op: &'static Operation,
+    shape: &[usize],
+    dtype: DType,
+    variant: &str,
+) -> tilework::Result<Form> {
     let settings = example_settings(op);
     if op.matrix {
         let matrix = &matrix(shape[0], shape[1]);

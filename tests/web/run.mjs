@@ -2,6 +2,7 @@
 //
 // FOLDER holds tilework_web.js and tilework_web_bg.wasm, as .ci/web leaves them. NAME is a test or a part of its name.
 //   --all            every case of each op; otherwise the example of each variant
+//   --part N         every Nth op, and all tests of the runtime
 //   --defaults       a device with WebGPU's default limits and no optional features
 //   --record FOLDER  writes what ran there, for tests/matrix.rs
 // TILEWORK_PLAYWRIGHT is the folder whose node_modules holds the npm package `playwright-core`; CHROMIUM the browser.
@@ -15,13 +16,17 @@ import { parseArgs } from 'node:util';
 const stop = (code, text) => { console.error(`web: ${text}`); process.exit(code); };
 let parsed;
 try {
-  const options = { all: { type: 'boolean' }, defaults: { type: 'boolean' }, record: { type: 'string' } };
+  const options = {
+    all: { type: 'boolean' }, defaults: { type: 'boolean' }, part: { type: 'string' }, record: { type: 'string' },
+  };
   parsed = parseArgs({ options, allowPositionals: true });
 } catch (e) {
   stop(2, e.message);
 }
-const { values: { all = false, defaults = false, record }, positionals: [folder, ...wanted] } = parsed;
-if (!folder) stop(2, 'usage: node tests/web/run.mjs FOLDER [--all] [--defaults] [--record FOLDER] [NAME...]');
+const { values: { all = false, defaults = false, part = '1', record }, positionals: [folder, ...wanted] } = parsed;
+if (!folder || !(part >= 1)) {
+  stop(2, 'usage: node tests/web/run.mjs FOLDER [--all] [--defaults] [--part N] [--record FOLDER] [NAME...]');
+}
 // A test that takes longer has hung.
 const PATIENCE = all ? 1_800_000 : 300_000;
 
@@ -80,7 +85,8 @@ async function open() {
 const begin = Date.now();
 await open();
 const about = await page.evaluate(() => web.recorded());
-const names = (await page.evaluate(() => web.names())).filter((name) => !wanted.length || wanted.some((w) => name.includes(w)));
+const names = (await page.evaluate(() => web.names())).filter((name, i) => (name.startsWith('runtime::') || i % part === 0)
+  && (!wanted.length || wanted.some((w) => name.includes(w))));
 if (names.length === 0) stop(2, `no test is named ${wanted.join(' or ')}`);
 if (record) {
   rmSync(record, { recursive: true, force: true });
