@@ -7,6 +7,11 @@
 //     sort.record(encoder, { keys, keys_out: sorted });
 //     device.queue.submit([encoder.finish()]);
 
+// `Ops` plans ops by itself, with the module tilework-planner:
+//
+//     const ops = new Ops(device, plan);
+//     const sort = await ops.sort(1 << 20, { descending: true });
+
 /** A GPUBuffer, or a part of it. */
 export type Operand = GPUBuffer | { buffer: GPUBuffer; offset?: number };
 
@@ -138,8 +143,8 @@ export class Executor {
   }
 }
 
-/** A program on a device: what `Executor.prepare` returns. */
-export class Prepared {
+/** A program on a device: what `Executor.prepare` returns. `Names` are those of its operands. */
+export class Prepared<Names extends string = string> {
   readonly #uniforms?: GPUBuffer;
   readonly #offsets: number[] = [];
   readonly #constants: GPUBuffer[];
@@ -174,7 +179,7 @@ export class Prepared {
    * Records the program. `operands` has a buffer for each of `program.operands`, by name. Throws an Error that names
    * the op and the operand, and records nothing, if one is missing, too small or of the wrong usage.
    */
-  record(encoder: GPUCommandEncoder, operands: Record<string, Operand>): void {
+  record(encoder: GPUCommandEncoder, operands: Record<Names, Operand>): void {
     const { program, executor } = this;
     const [buffers, offsets] = this.#operands(operands);
     const scratch = program.scratch.map((size, slot) => executor.scratch(slot, size));
@@ -246,5 +251,97 @@ export class Prepared {
       entries.push({ binding: 0, resource });
     }
     return this.executor.device.createBindGroup({ layout: this.kernels[kernel].layout, entries });
+  }
+}
+
+/** Element types. */
+export type Type = 'f32' | 'f16' | 'i32' | 'u32' | 'u8' | 'i8';
+
+/** Plans an op: `plan` of the module tilework-planner, or a function that looks up answers made before. */
+export type Planner = (request: string) => string | Promise<string>;
+
+const LIMITS = [
+  'maxBufferSize', 'maxStorageBufferBindingSize', 'maxUniformBufferBindingSize', 'maxStorageBuffersPerShaderStage',
+  'maxComputeWorkgroupStorageSize', 'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupsPerDimension',
+  'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ',
+] as const;
+
+/** Plans ops for one device. Equal requests share one result. All methods reject with an Error that names the op. */
+export class Ops {
+  readonly executor: Executor;
+  readonly #plans = new Map<string, Promise<Prepared>>();
+
+  constructor(
+    readonly device: GPUDevice,
+    readonly planner: Planner,
+  ) {
+    this.executor = new Executor(device);
+  }
+
+  /** Plans any op by name. `op --list` lists ops, inputs and options; `true` gives an option without a value. */
+  plan<Names extends string = string>(
+    op: string,
+    inputs: { shape: number[]; type: Type }[],
+    options: Record<string, string | number | boolean> = {},
+    variant = 'auto',
+  ): Promise<Prepared<Names>> {
+    const { limits, features } = this.device;
+    const info = (this.device as { adapterInfo?: { subgroupMinSize?: number; subgroupMaxSize?: number } }).adapterInfo;
+    const request = JSON.stringify({
+      op, inputs, options, variant,
+      features: [...features],
+      limits: Object.fromEntries(LIMITS.map((name) => [name, limits[name]])),
+      subgroupSizes: [info?.subgroupMinSize || 4, info?.subgroupMaxSize || 128],
+    });
+    const make = async () => {
+      let answer: string;
+      try {
+        answer = await this.planner(request);
+      } catch (e) {
+        throw e instanceof Error ? e : new Error(String(e));
+      }
+      const { program, files } = JSON.parse(answer);
+      return this.executor.prepare(program, files);
+    };
+    const made = this.#plans.get(request) ?? make();
+    this.#plans.set(request, made);
+    // A failure is not remembered.
+    made.catch(() => this.#plans.delete(request));
+    return made as Promise<Prepared<Names>>;
+  }
+
+  /** Sorts keys, stably: `keys` to `keys_out`; with `values`, `values` of u32 move to `values_out`. */
+  sort(length: number, options?: { type?: 'f32' | 'i32' | 'u32'; descending?: boolean; values?: false }): Promise<Prepared<'keys' | 'keys_out'>>;
+  sort(length: number, options: { type?: 'f32' | 'i32' | 'u32'; descending?: boolean; values: true }): Promise<Prepared<'keys' | 'keys_out' | 'values' | 'values_out'>>;
+  sort(length: number, { type = 'u32', descending = false, values = false }: { type?: Type; descending?: boolean; values?: boolean } = {}): Promise<Prepared> {
+    const inputs: { shape: number[]; type: Type }[] = [{ shape: [length], type }];
+    if (values) inputs.push({ shape: [length], type: 'u32' });
+    return this.plan('sort', inputs, { descending });
+  }
+
+  /** All prefixes of `input`, to `output`. */
+  scan(length: number, { type = 'u32', op = 'sum', exclusive = false }: { type?: Type; op?: 'sum' | 'prod' | 'min' | 'max'; exclusive?: boolean } = {}) {
+    return this.plan<'input' | 'output'>('scan', [{ shape: [length], type }], { op, exclusive });
+  }
+
+  /** The elements of `input` whose flag in `flags`, of u32, is not 0: to `output`, their number to `count`. */
+  select(length: number, { type = 'u32' }: { type?: Type } = {}) {
+    const inputs: { shape: number[]; type: Type }[] = [{ shape: [length], type }, { shape: [length], type: 'u32' }];
+    return this.plan<'input' | 'flags' | 'output' | 'count'>('select', inputs);
+  }
+
+  /** Counts the elements of `input` in equal bins from `lo` to `hi`; by value without them. Counts go to `counts`. */
+  histogram(length: number, { type = 'u32', bins = 256, ...range }: { type?: Type; bins?: number; lo?: number; hi?: number } = {}) {
+    return this.plan<'input' | 'counts'>('histogram', [{ shape: [length], type }], { bins, ...range });
+  }
+
+  /** One value of all elements of `input`, to `output`. */
+  reduce(length: number, { type = 'f32', op = 'sum' }: { type?: Type; op?: 'sum' | 'prod' | 'min' | 'max' | 'argmin' | 'argmax' } = {}) {
+    return this.plan<'input' | 'output'>('reduce', [{ shape: [length], type }], { op });
+  }
+
+  /** The product of `a`, m x k, and `b`, k x n, times `alpha`, to `c`, m x n. All are in row order. */
+  gemm(m: number, n: number, k: number, { type = 'f32', alpha = 1 }: { type?: 'f32' | 'f16'; alpha?: number } = {}) {
+    return this.plan<'a' | 'b' | 'c'>('gemm', [{ shape: [m, k], type }, { shape: [k, n], type }], { alpha });
   }
 }

@@ -173,14 +173,16 @@ mod tests {
 
     #[test]
     fn emits_operands_bindings_and_grids() {
-        let program =
-            Op::<u32>::lower(&Reduce::new(Sum, 5).variant("tree"), &DeviceProfile::webgpu_defaults()).unwrap();
+        let reduce = Reduce::new(Sum, 5).variant("coarsened");
+        let program = Op::<u32>::lower(&reduce, &DeviceProfile::webgpu_defaults()).unwrap();
         let Emitted { json, shaders } = program.emit().unwrap();
+        let entry = program.kernels[0].entry;
+        let kernel = format!(r#"{{"file":"0_{entry}.wgsl","entry":"{entry}","bindings":[{{"binding":0,"type":"uniform","#);
         for text in [
-            r#""format":1,"op":"reduce","variant":"tree","#,
+            r#""format":1,"op":"reduce","variant":"coarsened","#,
             r#""features":[],"#,
             r#"{"name":"input","type":"u32","length":5,"access":"read"}"#,
-            r#""file":"0_reduce_tree.wgsl","entry":"reduce_tree","bindings":[{"binding":0,"type":"uniform","#,
+            &kernel,
             r#""bindings":[{"operand":0,"offset":0,"size":20},"#,
             r#""workgroups":[1,1,1]}"#,
         ] {
