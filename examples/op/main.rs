@@ -104,10 +104,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
             Long("backend") => once(&mut backend, "backend", parser.value()?)?,
             Long("adapter") => once(&mut named, "adapter", parser.value()?)?,
             Long("repeat") => once(&mut repeat, "repeat", parser.value()?)?,
-            Long("emit") => match emit.replace(PathBuf::from(parser.value()?)) {
-                None => (),
-                Some(_) => return Err(refuse!("--emit is given twice")),
-            },
+            Long("emit") => emit = Some(PathBuf::from(parser.value()?)),
             Long("report") => report = true,
             Long("checked") => checked = true,
             Long(name) => {

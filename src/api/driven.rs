@@ -81,10 +81,10 @@ impl MatrixJob<'_> {
 /// The result of a driven op, when it is there.
 type Driving<'d> = Pin<Box<dyn Future<Output = Result<Driven>> + 'd>>;
 
-type Drive = for<'d> fn(&'d Driver<'d>, &'d mut dyn FnMut(usize, f64)) -> Driving<'d>;
+type Drive = for<'d> fn(&'d MatrixDriver<'d>, &'d mut dyn FnMut(usize, f64)) -> Driving<'d>;
 
 /// A job on a device.
-struct Driver<'a> {
+struct MatrixDriver<'a> {
     gpu: &'a Gpu,
     job: &'a MatrixJob<'a>,
     waiting: Waiting,
@@ -138,7 +138,7 @@ impl Gpu {
             let text = format!("{}: {given} inputs after the matrix; the op wants {min} to {max}", op.name);
             return Err(err!(InvalidArgument, "{text}"));
         }
-        drive(&Driver { gpu: self, job, waiting }, progress).await.map(Some)
+        drive(&MatrixDriver { gpu: self, job, waiting }, progress).await.map(Some)
     }
 
     /// Returns whether [`drive`](Self::drive) runs the op.
@@ -155,7 +155,7 @@ fn begin(gpu: &Gpu, given: Option<&[f32]>, n: usize, other: f32) -> Result<Buffe
     }
 }
 
-impl Driver<'_> {
+impl MatrixDriver<'_> {
     async fn there_and_back(&self) -> Result<Driven> {
         let &Self { gpu, job, waiting } = self;
         let through = Target::named(job.settings.choice(THROUGH.name)?).unwrap_or(Target::Csr);

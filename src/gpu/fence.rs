@@ -116,7 +116,6 @@ impl Gpu {
 
     /// Waits until the browser has answered for all calls so far, and returns their first error. Elsewhere each call
     /// has returned its own.
-    #[cfg_attr(not(target_arch = "wasm32"), allow(clippy::unused_async, reason = "one form for all systems"))]
     pub(super) async fn settled(&self) -> Result<()> {
         #[cfg(target_arch = "wasm32")]
         self.inner.deferred.settled().await?;

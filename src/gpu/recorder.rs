@@ -45,18 +45,18 @@ impl Encoder for &mut wgpu::CommandEncoder {
 
 /// Memory that must not be reused before the work is submitted. The caller's encoder shares it, because it may be
 /// submitted long after its recorder is gone.
-pub(super) type KeptMemory = Arc<Kept>;
+pub(super) type KeptMemory = Arc<KeptOperands>;
 
 /// See [`KeptMemory`].
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptOperands {
     memory: Mutex<Vec<Arc<Memory>>>,
     /// Parameters, scratch and constants are not in the list, and are destroyed when nobody has them.
     #[cfg(target_arch = "wasm32")]
     _recording: super::memory::Recording,
 }
 
-impl Kept {
+impl KeptOperands {
     #[cfg_attr(not(target_arch = "wasm32"), allow(unused_variables, reason = "one form for all systems"))]
     fn new(gpu: &Gpu) -> KeptMemory {
         Arc::new(Self {
@@ -205,7 +205,7 @@ impl Gpu {
             pass: None,
             encoder,
             gpu: self.clone(),
-            keep: Kept::new(self),
+            keep: KeptOperands::new(self),
             bound: SetInPass::default(),
             recent: RecentSets::default(),
             clock,

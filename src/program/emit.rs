@@ -130,9 +130,10 @@ impl Program {
             format!(r#"{{"name":{name},"type":"{}","length":{},"access":"{access}"}}"#, o.dtype, o.len)
         });
         let dispatches = self.dispatches.iter().map(|d| {
-            let bindings = d.bindings.iter().map(|b| {
-                format!(r#"{{{},"offset":{},"size":{}}}"#, resource(b.resource), b.offset, b.size)
-            });
+            let bindings = d
+                .bindings
+                .iter()
+                .map(|b| format!(r#"{{{},"offset":{},"size":{}}}"#, resource(b.resource), b.offset, b.size));
             let workgroups = match d.grid {
                 Grid::Direct([x, y, z]) => format!("[{x},{y},{z}]"),
                 Grid::Indirect { resource: of, offset } => {
@@ -177,7 +178,9 @@ mod tests {
         let program = Op::<u32>::lower(&reduce, &DeviceProfile::webgpu_defaults()).unwrap();
         let Emitted { json, shaders } = program.emit().unwrap();
         let entry = program.kernels[0].entry;
-        let kernel = format!(r#"{{"file":"0_{entry}.wgsl","entry":"{entry}","bindings":[{{"binding":0,"type":"uniform","#);
+        let kernel = format!(
+            r#"{{"file":"0_{entry}.wgsl","entry":"{entry}","bindings":[{{"binding":0,"type":"uniform","#
+        );
         for text in [
             r#""format":1,"op":"reduce","variant":"coarsened","#,
             r#""features":[],"#,
@@ -193,7 +196,8 @@ mod tests {
 
     #[test]
     fn names_the_features_that_kernels_need() {
-        let sort = Op::<u32>::lower(&RadixSort::new(5000).variant("onesweep"), &DeviceProfile::h100()).unwrap();
+        let sort =
+            Op::<u32>::lower(&RadixSort::new(5000).variant("onesweep"), &DeviceProfile::h100()).unwrap();
         let json = sort.emit().unwrap().json;
         assert!(json.contains(r#""features":["subgroups"]"#), "{json}");
     }
