@@ -173,7 +173,14 @@
 
 #[cfg(all(
     target_arch = "wasm32",
-    any(feature = "stream", feature = "tune", feature = "io", feature = "disk-cache", feature = "cuda")
+    any(
+        not(feature = "webgpu"),
+        feature = "stream",
+        feature = "tune",
+        feature = "io",
+        feature = "disk-cache",
+        feature = "cuda"
+    )
 ))]
 compile_error!(
     "a page in a browser has no threads and no files: build tilework with default-features = false and the features \

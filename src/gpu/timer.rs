@@ -82,7 +82,7 @@ impl Gpu {
 
     /// As [`measure`](Self::measure), without blocking the thread.
     ///
-    /// Browsers round timestamps, Chrome to 0.1 ms: record enough repetitions in each run.
+    /// Browsers round timestamps, Chrome to about 0.1 ms: record enough repetitions in each run.
     ///
     /// # Errors
     /// Those of `record`; device lost.

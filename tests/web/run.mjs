@@ -5,10 +5,11 @@
 //   --part N         every Nth op, and all tests of the runtime
 //   --defaults       a device with WebGPU's default limits and no optional features
 //   --record FOLDER  writes what ran there, for tests/matrix.rs
+//   --package FOLDER also checks the JavaScript of .ci/npm
 // TILEWORK_PLAYWRIGHT is the folder whose node_modules holds the npm package `playwright-core`; CHROMIUM the browser.
 // Exit code: 0 all passed, 1 a test failed, 2 wrong use, 3 no browser.
 import { createServer } from 'node:http';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,24 +19,27 @@ let parsed;
 try {
   const options = {
     all: { type: 'boolean' }, defaults: { type: 'boolean' }, part: { type: 'string' }, record: { type: 'string' },
+    package: { type: 'string' },
   };
   parsed = parseArgs({ options, allowPositionals: true });
 } catch (e) {
   stop(2, e.message);
 }
-const { values: { all = false, defaults = false, part = '1', record }, positionals: [folder, ...wanted] } = parsed;
+const { values: { all = false, defaults = false, part = '1', record, package: packed }, positionals: [folder, ...wanted] } = parsed;
 if (!folder || !(part >= 1)) {
   stop(2, 'usage: node tests/web/run.mjs FOLDER [--all] [--defaults] [--part N] [--record FOLDER] [NAME...]');
 }
 // A test that takes longer has hung.
 const PATIENCE = all ? 1_800_000 : 300_000;
 
-const types = { html: 'text/html', js: 'text/javascript', wasm: 'application/wasm' };
+const types = { html: 'text/html', js: 'text/javascript', mjs: 'text/javascript', wasm: 'application/wasm' };
+const folders = [folder, import.meta.dirname, ...(packed ? [packed] : [])];
 const server = createServer((request, response) => {
   const name = request.url === '/' ? 'index.html' : request.url.slice(1);
   try {
     if (!/^[\w.]+$/.test(name)) throw new Error(`no file ${name}`);
-    const body = name === 'index.html' ? '<!doctype html><title>tilework</title>' : readFileSync(join(folder, name));
+    const path = folders.map((folder) => join(folder, name)).find(existsSync) ?? join(folder, name);
+    const body = name === 'index.html' ? '<!doctype html><title>tilework</title>' : readFileSync(path);
     response.writeHead(200, { 'content-type': types[name.split('.').pop()] ?? 'text/plain' }).end(body);
   } catch (e) {
     response.writeHead(404).end(e.message);
@@ -50,7 +54,7 @@ try {
   const { chromium } = createRequire(resolve(home, 'x.js'))('playwright-core');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan'],
+    args: ['--no-sandbox', '--enable-unsafe-webgpu', '--enable-webgpu-developer-features', '--use-webgpu-adapter=swiftshader'],
   });
 } catch (e) {
   stop(3, `no browser: ${e.message}`);
@@ -82,10 +86,46 @@ async function open() {
   }, defaults);
 }
 
+// Tests of what a page meets. Each returns what is wrong.
+const pages = {
+  'page::without_webgpu': async () => {
+    const other = await browser.newPage();
+    await other.addInitScript(() => Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined }));
+    await other.goto(address);
+    const said = await other.evaluate(async () => {
+      const web = await import('/tilework_web.js');
+      await web.default({ module_or_path: '/tilework_web_bg.wasm' });
+      return web.open(false).then(() => 'a device was opened', (why) => why);
+    });
+    await other.close();
+    return said.includes('this browser offers no WebGPU') ? '' : said;
+  },
+  'page::hidden_while_it_works': async () => {
+    const answer = page.evaluate(() => web.run('runtime::trains_a_network', false).then(() => '', (why) => why));
+    const other = await browser.newPage();
+    await other.bringToFront();
+    const said = await answer;
+    await other.close();
+    await page.bringToFront();
+    return said;
+  },
+};
+if (packed) {
+  pages['page::executor'] = () => page.evaluate(async () => {
+    const [executor, planner, { check }] = await Promise.all(['/executor.js', '/tilework_planner.js', '/ops.mjs'].map((file) => import(file)));
+    await planner.default({ module_or_path: '/tilework_planner_bg.wasm' });
+    const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+    const failures = await check(executor, planner.plan, device);
+    device.destroy();
+    return failures.join('\n');
+  });
+}
+
 const begin = Date.now();
 await open();
 const about = await page.evaluate(() => web.recorded());
-const names = (await page.evaluate(() => web.names())).filter((name, i) => (name.startsWith('runtime::') || i % part === 0)
+const known = [...Object.keys(pages), ...await page.evaluate(() => web.names())];
+const names = known.filter((name, i) => (!name.startsWith('op::') || i % part === 0)
   && (!wanted.length || wanted.some((w) => name.includes(w))));
 if (names.length === 0) stop(2, `no test is named ${wanted.join(' or ')}`);
 if (record) {
@@ -98,7 +138,7 @@ for (const name of names) {
   let text = '', recorded = '';
   try {
     const late = new Promise((_, reject) => setTimeout(() => reject(new Error(`no answer in ${PATIENCE / 1000} s`)), PATIENCE).unref());
-    const answer = page.evaluate(async ([name, all]) => {
+    const answer = pages[name] ? pages[name]().then((why) => ({ why })) : page.evaluate(async ([name, all]) => {
       try {
         return { cases: await web.run(name, all) };
       } catch (e) {
