@@ -54,8 +54,17 @@ const bytesOf = (hex: string) => Uint8Array.from(hex.match(/../g) ?? [], (digits
 export class Executor {
   readonly #kernels = new Map<string, Promise<Kernel>>();
   readonly #scratch: GPUBuffer[] = [];
+  #lost?: string;
 
-  constructor(readonly device: GPUDevice) {}
+  constructor(readonly device: GPUDevice) {
+    void device.lost.then(({ reason, message }) => (this.#lost = message || reason));
+  }
+
+  /** Throws an Error if the device is known to be lost. */
+  alive(): void {
+    if (this.#lost === undefined) return;
+    throw new Error(`the device is lost (${this.#lost}); request a new one; everything on the old one is lost`);
+  }
 
   /**
    * Compiles the kernels of a program, and uploads its parameters and constants. `files` has the text of each kernel by
@@ -138,6 +147,7 @@ export class Executor {
       popped = filters.map(() => this.device.popErrorScope());
     }
     const error = (await Promise.all(popped)).find((error) => error);
+    this.alive();
     if (error) throw new Error(`${doing}: ${error.message}`);
     return done;
   }
@@ -181,6 +191,7 @@ export class Prepared<Names extends string = string> {
    */
   record(encoder: GPUCommandEncoder, operands: Record<Names, Operand>): void {
     const { program, executor } = this;
+    executor.alive();
     const [buffers, offsets] = this.#operands(operands);
     const scratch = program.scratch.map((size, slot) => executor.scratch(slot, size));
     const all = [...buffers, ...scratch];

@@ -1,7 +1,7 @@
 // Checks the typed calls of examples/web/executor.ts against loops in JavaScript. Runs in Node with Dawn and in a page.
 const STORAGE = 128, COPY_SRC = 4, COPY_DST = 8, MAP_READ = 1;
 
-/** Returns what is wrong, a line for each failure; none if all is right. */
+/** Returns what is wrong, a line for each failure; none if all is right. Destroys the device. */
 export async function check({ Executor, Ops }, plan, device) {
   const failures = [];
   const is = (right, what) => right || failures.push(what);
@@ -120,5 +120,9 @@ export async function check({ Executor, Ops }, plan, device) {
   await rejects('a missing feature', () => executor.prepare({ ...program, features: ['no-feature'] }, {}), 'without no-feature');
   const wrong = Object.fromEntries(program.kernels.map(({ file }) => [file, 'fn k( {']));
   await rejects('text that is no WGSL', () => executor.prepare(program, wrong), `sort: ${program.kernels[0].file}`);
+
+  device.destroy();
+  await rejects('planning on a lost device', () => ops.sort(70_000), 'the device is lost');
+  await rejects('recording on a lost device', at({ keys, keys_out: short }), 'the device is lost');
   return failures;
 }

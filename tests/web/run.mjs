@@ -116,7 +116,6 @@ if (packed) {
     await planner.default({ module_or_path: '/tilework_planner_bg.wasm' });
     const device = await (await navigator.gpu.requestAdapter()).requestDevice();
     const failures = await check(executor, planner.plan, device);
-    device.destroy();
     return failures.join('\n');
   });
 }

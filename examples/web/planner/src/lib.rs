@@ -49,8 +49,10 @@ fn emitted(request: &Value) -> Result<Emitted, String> {
     for input in request["inputs"].as_array().into_iter().flatten() {
         let extents = input["shape"].as_array().into_iter().flatten().map(|n| n.as_u64().map(|n| n as usize));
         let shape: Option<Vec<usize>> = extents.collect();
-        let shape = shape.ok_or_else(|| wrong(format!("the shape {} is no list of numbers", input["shape"])))?;
-        let dtype = dtype(&input["type"]).ok_or_else(|| wrong(format!("there is no type {}", input["type"])))?;
+        let shape =
+            shape.ok_or_else(|| wrong(format!("the shape {} is no list of numbers", input["shape"])))?;
+        let dtype =
+            dtype(&input["type"]).ok_or_else(|| wrong(format!("there is no type {}", input["type"])))?;
         ask = ask.input(HostArray::unseen(&shape, dtype).map_err(|e| e.to_string())?);
     }
     let program = op.form(ask).and_then(|form| form.lower(&profile(request)));
