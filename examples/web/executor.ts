@@ -76,7 +76,9 @@ export class Executor {
     };
     if (program.format !== 1) fail(`the program has format ${program.format}; this executor runs format 1`);
     const missing = program.features.filter((feature) => !this.device.features.has(feature));
-    if (missing.length) fail(`the device was requested without ${missing.join(' and ')}; emit the program for this device`);
+    if (missing.length) {
+      fail(`the device was requested without ${missing.join(' and ')}; emit the program for this device`);
+    }
     const largest = Math.max(0, ...program.dispatches.flatMap((d) => d.bindings.map((b) => b.size)));
     const limit = this.device.limits.maxStorageBufferBindingSize;
     if (largest > limit) fail(`a binding of ${largest} bytes is above the ${limit} of the device; split the data`);
@@ -90,7 +92,8 @@ export class Executor {
     if (there && there.size >= size) return there;
     // The old one may be in work that is not submitted yet, so it is left to the garbage collector.
     const usage = STORAGE | COPY_DST | INDIRECT;
-    return (this.#scratch[slot] = this.device.createBuffer({ label: 'tilework scratch', size: roundUp(size, 256), usage }));
+    const made = this.device.createBuffer({ label: 'tilework scratch', size: roundUp(size, 256), usage });
+    return (this.#scratch[slot] = made);
   }
 
   /** Frees the scratch. Work that is recorded must be submitted before. */
@@ -196,7 +199,8 @@ export class Prepared<Names extends string = string> {
     const scratch = program.scratch.map((size, slot) => executor.scratch(slot, size));
     const all = [...buffers, ...scratch];
     const known = this.#groups;
-    const same = known?.buffers.every((buffer, i) => buffer === all[i]) && known.offsets.every((at, i) => at === offsets[i]);
+    const same = known?.buffers.every((buffer, i) => buffer === all[i])
+      && known.offsets.every((at, i) => at === offsets[i]);
     const resource = ({ operand, scratch: slot, constant }: Of, offset: number): [GPUBuffer, number] => {
       if (operand !== undefined) return [buffers[operand], offsets[operand] + offset];
       return [slot !== undefined ? scratch[slot] : this.#constants[constant!], offset];
@@ -236,7 +240,8 @@ export class Prepared<Names extends string = string> {
       if (!(buffer.usage & STORAGE)) fail(`${name}: the buffer needs the usage STORAGE`);
       if (offset % alignment) fail(`${name}: the offset ${offset} is not a multiple of ${alignment}`);
       if (offset + bytes > buffer.size) {
-        fail(`${name}: ${length} elements of ${type} need ${bytes} bytes from ${offset}; the buffer has ${buffer.size}`);
+        const needs = `${length} elements of ${type} need ${bytes} bytes from ${offset}`;
+        fail(`${name}: ${needs}; the buffer has ${buffer.size}`);
       }
       return [buffer, offset] as const;
     });
@@ -258,7 +263,8 @@ export class Prepared<Names extends string = string> {
       return { binding: i + 1, resource: { buffer, offset, size: Math.max(unit, roundUp(range.size, unit)) } };
     });
     if (params) {
-      const resource = { buffer: this.#uniforms!, offset: this.#offsets[index], size: roundUp(params.length / 2, 16) };
+      const size = roundUp(params.length / 2, 16);
+      const resource = { buffer: this.#uniforms!, offset: this.#offsets[index], size };
       entries.push({ binding: 0, resource });
     }
     return this.executor.device.createBindGroup({ layout: this.kernels[kernel].layout, entries });
@@ -267,6 +273,11 @@ export class Prepared<Names extends string = string> {
 
 /** Element types. */
 export type Type = 'f32' | 'f16' | 'i32' | 'u32' | 'u8' | 'i8';
+
+type SortOptions = { type?: 'f32' | 'i32' | 'u32'; descending?: boolean };
+type ScanOptions = { type?: Type; op?: 'sum' | 'prod' | 'min' | 'max'; exclusive?: boolean };
+type HistogramOptions = { type?: Type; bins?: number; lo?: number; hi?: number };
+type ReduceOptions = { type?: Type; op?: 'sum' | 'prod' | 'min' | 'max' | 'argmin' | 'argmax' };
 
 /** Plans an op: `plan` of the module tilework-planner, or a function that looks up answers made before. */
 export type Planner = (request: string) => string | Promise<string>;
@@ -322,16 +333,22 @@ export class Ops {
   }
 
   /** Sorts keys, stably: `keys` to `keys_out`; with `values`, `values` of u32 move to `values_out`. */
-  sort(length: number, options?: { type?: 'f32' | 'i32' | 'u32'; descending?: boolean; values?: false }): Promise<Prepared<'keys' | 'keys_out'>>;
-  sort(length: number, options: { type?: 'f32' | 'i32' | 'u32'; descending?: boolean; values: true }): Promise<Prepared<'keys' | 'keys_out' | 'values' | 'values_out'>>;
-  sort(length: number, { type = 'u32', descending = false, values = false }: { type?: Type; descending?: boolean; values?: boolean } = {}): Promise<Prepared> {
+  sort(length: number, options?: SortOptions & { values?: false }): Promise<Prepared<'keys' | 'keys_out'>>;
+  sort(
+    length: number,
+    options: SortOptions & { values: true },
+  ): Promise<Prepared<'keys' | 'keys_out' | 'values' | 'values_out'>>;
+  sort(
+    length: number,
+    { type = 'u32', descending = false, values = false }: SortOptions & { values?: boolean } = {},
+  ): Promise<Prepared> {
     const inputs: { shape: number[]; type: Type }[] = [{ shape: [length], type }];
     if (values) inputs.push({ shape: [length], type: 'u32' });
     return this.plan('sort', inputs, { descending });
   }
 
   /** All prefixes of `input`, to `output`. */
-  scan(length: number, { type = 'u32', op = 'sum', exclusive = false }: { type?: Type; op?: 'sum' | 'prod' | 'min' | 'max'; exclusive?: boolean } = {}) {
+  scan(length: number, { type = 'u32', op = 'sum', exclusive = false }: ScanOptions = {}) {
     return this.plan<'input' | 'output'>('scan', [{ shape: [length], type }], { op, exclusive });
   }
 
@@ -342,12 +359,12 @@ export class Ops {
   }
 
   /** Counts the elements of `input` in equal bins from `lo` to `hi`; by value without them. Counts go to `counts`. */
-  histogram(length: number, { type = 'u32', bins = 256, ...range }: { type?: Type; bins?: number; lo?: number; hi?: number } = {}) {
+  histogram(length: number, { type = 'u32', bins = 256, ...range }: HistogramOptions = {}) {
     return this.plan<'input' | 'counts'>('histogram', [{ shape: [length], type }], { bins, ...range });
   }
 
   /** One value of all elements of `input`, to `output`. */
-  reduce(length: number, { type = 'f32', op = 'sum' }: { type?: Type; op?: 'sum' | 'prod' | 'min' | 'max' | 'argmin' | 'argmax' } = {}) {
+  reduce(length: number, { type = 'f32', op = 'sum' }: ReduceOptions = {}) {
     return this.plan<'input' | 'output'>('reduce', [{ shape: [length], type }], { op });
   }
 

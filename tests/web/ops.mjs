@@ -56,7 +56,8 @@ export async function check({ Executor, Ops }, plan, device) {
 
     run(await ops.sort(n), { keys: given, keys_out: out });
     same(`sort of ${n}`, await read(out, Uint32Array), keys.slice().sort());
-    run(await ops.sort(n, { descending: true, values: true }), { keys: given, keys_out: out, values, values_out: moved });
+    const pairs = { keys: given, keys_out: out, values, values_out: moved };
+    run(await ops.sort(n, { descending: true, values: true }), pairs);
     const order = [...keys.keys()].sort((a, b) => keys[b] - keys[a] || a - b);
     same(`sort of ${n} pairs`, await read(moved, Uint32Array), order);
 
@@ -109,15 +110,18 @@ export async function check({ Executor, Ops }, plan, device) {
   await rejects('a short buffer', at({ keys, keys_out: short }), 'need 400 bytes from 0; the buffer has 396');
   await rejects('an odd offset', at({ keys, keys_out: { buffer: buffer(800), offset: 4 } }), 'not a multiple of');
   await rejects('one buffer twice', at({ keys, keys_out: keys }), 'shares its buffer');
-  await rejects('a wrong usage', at({ keys, keys_out: device.createBuffer({ size: 400, usage: COPY_DST }) }), 'STORAGE');
+  const target = device.createBuffer({ size: 400, usage: COPY_DST });
+  await rejects('a wrong usage', at({ keys, keys_out: target }), 'STORAGE');
   await rejects('an unknown op', () => ops.plan('no-such-op', []), 'no-such-op');
-  await rejects('an unknown option', () => ops.plan('sort', [{ shape: [5], type: 'u32' }], { upwards: true }), 'upwards');
+  const five = [{ shape: [5], type: 'u32' }];
+  await rejects('an unknown option', () => ops.plan('sort', five, { upwards: true }), 'upwards');
   await rejects('no elements of a reduction', () => ops.reduce(0, { op: 'max' }), 'reduce');
   await rejects('too many keys', () => ops.sort(2 ** 31), 'sort');
   const executor = new Executor(device), { program } = sort;
   await rejects('a missing file', () => executor.prepare(program, {}), 'is missing');
   await rejects('another format', () => executor.prepare({ ...program, format: 2 }, {}), 'format 2');
-  await rejects('a missing feature', () => executor.prepare({ ...program, features: ['no-feature'] }, {}), 'without no-feature');
+  const more = { ...program, features: ['no-feature'] };
+  await rejects('a missing feature', () => executor.prepare(more, {}), 'without no-feature');
   const wrong = Object.fromEntries(program.kernels.map(({ file }) => [file, 'fn k( {']));
   await rejects('text that is no WGSL', () => executor.prepare(program, wrong), `sort: ${program.kernels[0].file}`);
 

@@ -25,7 +25,8 @@ try {
 } catch (e) {
   stop(2, e.message);
 }
-const { values: { all = false, defaults = false, part = '1', record, package: packed }, positionals: [folder, ...wanted] } = parsed;
+const { all = false, defaults = false, part = '1', record, package: packed } = parsed.values;
+const [folder, ...wanted] = parsed.positionals;
 if (!folder || !(part >= 1)) {
   stop(2, 'usage: node tests/web/run.mjs FOLDER [--all] [--defaults] [--part N] [--record FOLDER] [NAME...]');
 }
@@ -54,7 +55,10 @@ try {
   const { chromium } = createRequire(resolve(home, 'x.js'))('playwright-core');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--enable-unsafe-webgpu', '--enable-webgpu-developer-features', '--use-webgpu-adapter=swiftshader'],
+    args: [
+      '--no-sandbox', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader',
+      '--enable-webgpu-developer-features', // the adapter's name
+    ],
   });
 } catch (e) {
   stop(3, `no browser: ${e.message}`);
@@ -112,7 +116,8 @@ const pages = {
 };
 if (packed) {
   pages['page::executor'] = () => page.evaluate(async () => {
-    const [executor, planner, { check }] = await Promise.all(['/executor.js', '/tilework_planner.js', '/ops.mjs'].map((file) => import(file)));
+    const files = ['/executor.js', '/tilework_planner.js', '/ops.mjs'];
+    const [executor, planner, { check }] = await Promise.all(files.map((file) => import(file)));
     await planner.default({ module_or_path: '/tilework_planner_bg.wasm' });
     const device = await (await navigator.gpu.requestAdapter()).requestDevice();
     const failures = await check(executor, planner.plan, device);
@@ -136,7 +141,9 @@ for (const name of names) {
   const start = Date.now();
   let text = '', recorded = '';
   try {
-    const late = new Promise((_, reject) => setTimeout(() => reject(new Error(`no answer in ${PATIENCE / 1000} s`)), PATIENCE).unref());
+    const late = new Promise((_, reject) => {
+      setTimeout(() => reject(new Error(`no answer in ${PATIENCE / 1000} s`)), PATIENCE).unref();
+    });
     const answer = pages[name] ? pages[name]().then((why) => ({ why })) : page.evaluate(async ([name, all]) => {
       try {
         return { cases: await web.run(name, all) };
@@ -166,5 +173,7 @@ for (const name of names) {
 const adapter = JSON.parse(about.split('\n')[0]).name;
 await browser.close();
 server.close();
-console.log(`web: ${names.length - wrong} of ${names.length} tests pass, ${compared} cases, on ${adapter} in Chromium, in ${Math.round((Date.now() - begin) / 1000)} s`);
+const seconds = Math.round((Date.now() - begin) / 1000);
+const right = `${names.length - wrong} of ${names.length} tests pass, ${compared} cases`;
+console.log(`web: ${right}, on ${adapter} in Chromium, in ${seconds} s`);
 process.exitCode = wrong ? 1 : 0;
