@@ -80,6 +80,7 @@
 //! | train | [`nn::Sequential`], the losses, gradients and optimizers of [`nn`], [`AttentionBackward`]; guide [`training`](guides::training) |
 //! | **programs** | |
 //! | write a kernel of your own | [`Gpu::kernel`]; guide [`own_kernel`](guides::own_kernel) |
+//! | run in a browser | the feature `webgpu`; guide [`browser`](guides::browser) |
 //! | use the device that your program owns | [`Gpu::from_wgpu`]; guide [`own_device`](guides::own_device) |
 //! | use matrices of ndarray, faer, nalgebra or sprs | [`Gpu::upload_dense`], [`Gpu::matmul`] ([`interop`]) |
 //! | trade accuracy for speed, or get the same bits in every run | [`Precision`]; guide [`precision`](guides::precision) |
@@ -132,7 +133,8 @@
 //!
 //! # Features
 //!
-//! All but the last three rows are on by default. A program that needs one family names it, and the backends it runs on:
+//! All but `webgpu` and the last three rows are on by default. A program that needs one family names it, and the backends
+//! it runs on:
 //!
 //! ```toml
 //! tilework = { version = "0.1", default-features = false, features = ["primitives", "vulkan"] }
@@ -142,6 +144,7 @@
 //! |---|---|
 //! | `families` | all of `primitives`, `dense`, `sparse`, `conv`, `image`, `nn`, `attention`, `quantize`; [`elementwise`] is always there |
 //! | `vulkan`, `metal`, `dx12`, `gles` | a backend of wgpu; it does nothing on a system that lacks it |
+//! | `webgpu` | wgpu's backend for browsers, on wasm32-unknown-unknown |
 //! | `stream` | [`stream`]: work on more data than the device holds |
 //! | `shard` | [`shard`]: work on several devices |
 //! | `sim` | [`sim`]: kernels on the processor, without a GPU |
@@ -172,6 +175,22 @@
     )),
     allow(dead_code, unused_imports, unused_macros)
 )]
+
+#[cfg(all(
+    target_arch = "wasm32",
+    any(
+        not(feature = "webgpu"),
+        feature = "stream",
+        feature = "tune",
+        feature = "io",
+        feature = "disk-cache",
+        feature = "cuda"
+    )
+))]
+compile_error!(
+    "a page in a browser has no threads and no files: build tilework with default-features = false and the features \
+     webgpu and families, without stream, tune, io, disk-cache and cuda"
+);
 
 pub mod analysis;
 mod api;

@@ -243,7 +243,12 @@ fn loops_over_the_catalogue_name_no_op() {
     let names: Vec<_> = tilework::operations().map(|operation| format!("\"{}\"", operation.name)).collect();
     let folders =
         ["examples/op", "examples/explain", "examples/sanitize", "examples/tour", "tests/fuzz/fuzz_targets"];
-    let files = ["examples/common/asked.rs", "examples/common/npy.rs", "tests/catalogue.rs"];
+    let files = [
+        "examples/common/asked.rs",
+        "examples/common/npy.rs",
+        "tests/catalogue.rs",
+        "tests/support/by_name.rs",
+    ];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path()).chain(files.map(|file| root.join(file)));
     for path in paths.filter(|path| path.extension().is_some_and(|e| e == "rs")) {

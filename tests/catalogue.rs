@@ -1,12 +1,11 @@
 //! Loops over all ops: declarations are consistent, every variant matches the reference, and no request by name panics.
 
-use crate::support::coverage::sample;
+use crate::support::by_name::{Numbers, call, cases, complaint, programs, shapes, wanted};
+use crate::support::coverage::{self, sample};
 use crate::support::{Random, devices};
-use half::f16;
 use std::collections::BTreeMap;
-use tilework::program::{Ask, DeviceProfile, Domain, OpCall, Operation, Settings, Supply};
-use tilework::sparse::Csr;
-use tilework::{DType, ErrorKind, Gpu, HostArray, HostData, MatrixJob, operations, reference};
+use tilework::program::{Ask, DeviceProfile, OpCall, Operation, Settings};
+use tilework::{DType, ErrorKind, Gpu, HostArray, reference};
 
 #[path = "fuzz/fuzz_targets/forms.rs"]
 mod forms;
@@ -15,117 +14,6 @@ impl forms::Source for Random {
     fn byte(&mut self) -> u8 {
         (self.next() >> 40) as u8
     }
-}
-
-/// Makes inputs of random numbers; the first has a given shape.
-struct Numbers {
-    op: &'static Operation,
-    random: Random,
-    first: Option<Vec<usize>>,
-    dtype: DType,
-}
-
-impl Numbers {
-    fn new(op: &'static Operation, shape: &[usize], dtype: DType) -> Self {
-        Self { op, random: Random::new(7), first: Some(shape.to_vec()), dtype }
-    }
-
-    fn float(&mut self) -> f32 {
-        (self.random.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-}
-
-/// Collects numbers, in ascending order on request.
-fn ordered<T: PartialOrd>(numbers: impl Iterator<Item = T>, sorted: bool) -> Vec<T> {
-    let mut numbers: Vec<T> = numbers.collect();
-    if sorted {
-        numbers.sort_by(|a, b| a.partial_cmp(b).expect("no NaN is drawn"));
-    }
-    numbers
-}
-
-impl Supply for Numbers {
-    fn supply(
-        &mut self,
-        name: &str,
-        shape: Option<&[usize]>,
-        dtype: Option<DType>,
-        below: Option<usize>,
-    ) -> Result<HostArray, String> {
-        let first = self.first.take();
-        let shape = first.or(shape.map(<[usize]>::to_vec)).ok_or(format!("{name} has no shape"))?;
-        let n: usize = shape.iter().product();
-        let below = below.unwrap_or(100).max(1) as u64;
-        let sorted = self.op.domain(name) == Domain::Increasing;
-        let data: HostData = match dtype.unwrap_or(self.dtype) {
-            DType::F32 => ordered((0..n).map(|_| self.float()), sorted).into(),
-            DType::F16 => ordered((0..n).map(|_| f16::from_f32(self.float())), sorted).into(),
-            DType::I32 => ordered((0..n).map(|_| (self.random.next() % 200) as i32 - 100), sorted).into(),
-            DType::U32 => ordered((0..n).map(|_| (self.random.next() % below) as u32), sorted).into(),
-            DType::U8 => ordered((0..n).map(|_| self.random.next() as u8), sorted).into(),
-            _ => ordered((0..n).map(|_| self.random.next() as i8), sorted).into(),
-        };
-        HostArray::new(&shape, data).map_err(|e| e.to_string())
-    }
-}
-
-/// The options of the op's example.
-fn example_settings(op: &'static Operation) -> Settings {
-    let mut settings = Settings::new(op);
-    for (name, value) in op.example.options {
-        settings.text(name, *value).unwrap();
-    }
-    settings
-}
-
-/// A banded matrix.
-fn matrix(rows: usize, cols: usize) -> Csr {
-    let mut a = Csr { rows, cols, row_ptrs: vec![0], ..Csr::default() };
-    for row in 0..rows {
-        for col in (row..cols).step_by(1 + row % 3).take(row % 7) {
-            a.col_idxs.push(col as u32);
-            a.values.push(1.0 / (1 + row + col) as f32);
-        }
-        a.row_ptrs.push(a.col_idxs.len() as u32);
-    }
-    a
-}
-
-/// The op on a shape.
-fn call(op: &'static Operation, shape: &[usize], dtype: DType, variant: &str) -> tilework::Result<OpCall> {
-    let settings = example_settings(op);
-    if op.matrix {
-        let matrix = &matrix(shape[0], shape[1]);
-        let mut numbers = Numbers::new(op, &[], dtype);
-        numbers.first = None;
-        let (settings, profile) = (&settings, &DeviceProfile::webgpu_defaults());
-        let job = MatrixJob { matrix, inputs: Vec::new(), settings, variant, profile };
-        return job.build(Some(&mut numbers));
-    }
-    op.build(Ask::new(&settings).variant(variant).supplied_by(&mut Numbers::new(op, shape, dtype)))
-}
-
-/// The example's shape, and the same with one axis around the boundaries of tiles.
-fn shapes(op: &Operation) -> Vec<Vec<usize>> {
-    let small = op.example.shape;
-    let around: &[usize] = match small.len() {
-        1 => &[1, 31, 33, 64, 255, 257, 1000, 1023, 1025, 4095, 4097, 8191, 8193, 100_003],
-        2 => &[1, 15, 17, 31, 33, 63, 65, 127, 129, 257],
-        _ => &[1, 7, 9, 15, 17, 33],
-    };
-    let longer = |axis: usize| {
-        around.iter().map(move |&extent| {
-            let mut shape = small.to_vec();
-            shape[axis] = extent;
-            shape
-        })
-    };
-    std::iter::once(small.to_vec()).chain((0..small.len()).flat_map(longer)).collect()
-}
-
-/// Ops that are one program.
-fn programs() -> impl Iterator<Item = &'static Operation> {
-    operations().filter(|op| !op.solver)
 }
 
 #[test]
@@ -171,25 +59,10 @@ fn wrong(
     call: OpCall,
     run: impl FnOnce(OpCall) -> tilework::Result<Vec<HostArray>>,
 ) -> Option<String> {
-    let wanted = match reference::wanted(op, &call) {
-        Err(e) if e.kind() == ErrorKind::Unsupported => return None,
-        Err(e) => return Some(format!("the reference fails: {e}")),
-        Ok(wanted) => wanted?,
-    };
-    let results = match run(call) {
-        Ok(results) => results,
-        // This device or this variant rejects it.
-        Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidArgument) => return None,
-        Err(e) => return Some(e.to_string()),
-    };
-    if wanted.len() != results.len() {
-        return Some(format!("{} outputs and not {}", results.len(), wanted.len()));
+    match wanted(op, &call) {
+        Err(why) => Some(why),
+        Ok(wanted) => complaint(&wanted?, run(call)),
     }
-    wanted
-        .iter()
-        .zip(&results)
-        .enumerate()
-        .find_map(|(i, (wanted, got))| wanted.difference(got).map(|why| format!("output {i}: {why}")))
 }
 
 fn run_on(gpu: &Gpu, call: OpCall) -> tilework::Result<Vec<HostArray>> {
@@ -204,25 +77,17 @@ fn run_on(gpu: &Gpu, call: OpCall) -> tilework::Result<Vec<HostArray>> {
 fn every_variant_matches_reference_by_name() {
     let Some(device) = devices().first() else { return };
     let mut failures = Vec::new();
-    for op in programs() {
-        for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
-            for (i, shape) in sample(&shapes(op), 1).iter().enumerate() {
-                // Each type compiles other kernels: longer shapes run in the first type only.
-                for &dtype in sample(&op.types[..if i == 0 { op.types.len() } else { 1 }], 1) {
-                    let case = format!("{} by {variant} of {shape:?}, {dtype}", op.name);
-                    match call(op, shape, dtype, variant) {
-                        // The op or this variant rejects it, for which there is no reference.
-                        Ok(call) if call.lower(device.gpu.profile()).is_err() => {
-                            assert!(i > 0 || variant != "auto" || dtype != op.types[0], "{case}");
-                        }
-                        Ok(call) => {
-                            let why = wrong(op, call, |call| run_on(&device.gpu, call));
-                            failures.extend(why.map(|why| format!("{case}: {why}")));
-                        }
-                        Err(e) => assert!(i > 0 || dtype != op.types[0], "{case}: {e}"),
-                    }
-                }
+    for case in programs().flat_map(|op| cases(op, coverage::all())) {
+        match case.call() {
+            // The op or this variant rejects it, for which there is no reference.
+            Ok(call) if call.lower(device.gpu.profile()).is_err() => {
+                assert!(!case.example || case.variant != "auto", "{case}");
             }
+            Ok(call) => {
+                let why = wrong(case.op, call, |call| run_on(&device.gpu, call));
+                failures.extend(why.map(|why| format!("{case}: {why}")));
+            }
+            Err(e) => assert!(!case.example, "{case}: {e}"),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

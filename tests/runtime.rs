@@ -23,6 +23,7 @@ mod threads;
 mod timing;
 mod tuning;
 mod users_text;
+mod waiting;
 mod written;
 
 use crate::support;

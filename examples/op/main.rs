@@ -12,6 +12,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod cuda;
+mod emit;
 
 use common::asked::{self, Inputs};
 use common::{Args, Failure, adapter, exit_code, npy, open_gpu_with, profile_of, refuse, say};
@@ -29,6 +30,7 @@ use tilework::{Driven, ErrorKind, Gpu, GpuOptions, MatrixJob, ReadyCall, Report}
 
 const USAGE: &str = "\
 usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
+       op NAME INPUT.npy ... --emit FOLDER [--key value ...]
        op --list
 
   --list               list all ops with their inputs, keys and variants
@@ -38,6 +40,7 @@ usage: op NAME INPUT.npy ... -o OUTPUT.npy [-o ...] [--key value ...]
   --report             print the plan's report and the measured time to standard error
   --repeat N           time N runs and print minimum, median and maximum
   --checked            run kernels with runtime checks
+  --emit FOLDER        write the program there, program.json and *.wgsl, instead of running it: for any device with WebGPU's default limits, or for the one that --adapter or --backend names
 
 Files hold arrays in C order: f32, f16, i32, u32, u8, i8; sparse matrices come as Matrix Market files, .mtx or .mtx.gz. Of several words for a key the first is the default.
 ";
@@ -61,6 +64,8 @@ struct Request {
     report: bool,
     repeat: Option<usize>,
     checked: bool,
+    /// Where to write the program, and whether for the chosen adapter.
+    emit: Option<(PathBuf, bool)>,
 }
 
 fn main() -> ExitCode {
@@ -76,7 +81,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
     let mut parser = Args::new(parser, &["o"]);
     let mut settings: Option<Settings> = None;
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-    let (mut variant, mut backend, mut named, mut repeat) = (None, None, None, None);
+    let (mut variant, mut backend, mut named, mut repeat, mut emit) = (None, None, None, None, None);
     let (mut report, mut checked) = (false, false);
     let once = |slot: &mut Option<String>, key: &str, value: OsString| -> Result<(), Failure> {
         match slot.replace(value.string()?) {
@@ -99,6 +104,7 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
             Long("backend") => once(&mut backend, "backend", parser.value()?)?,
             Long("adapter") => once(&mut named, "adapter", parser.value()?)?,
             Long("repeat") => once(&mut repeat, "repeat", parser.value()?)?,
+            Long("emit") => emit = Some(PathBuf::from(parser.value()?)),
             Long("report") => report = true,
             Long("checked") => checked = true,
             Long(name) => {
@@ -130,11 +136,13 @@ fn parse(parser: lexopt::Parser, out: &mut dyn Write) -> Result<Option<Request>,
         }
     };
     let variant = variant.unwrap_or_else(|| "auto".into());
+    let chosen = backend.is_some() || named.is_some();
+    let emit = emit.map(|folder| (folder, chosen));
     let (adapter, cuda) = match backend.as_deref() {
         Some("cuda") => (AdapterFilter::Best, Some(named.unwrap_or_default())),
         backend => (adapter(backend, named.as_deref())?, None),
     };
-    Ok(Some(Request { inputs, outputs, settings, variant, adapter, cuda, report, repeat, checked }))
+    Ok(Some(Request { inputs, outputs, settings, variant, adapter, cuda, report, repeat, checked, emit }))
 }
 
 /// Lists all ops with their inputs, keys and variants.
@@ -158,6 +166,9 @@ fn run(request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
     let op = request.settings.op();
     check_outputs(&request.outputs)?;
     let inputs = Inputs::read(op, &request.inputs)?;
+    if let Some((folder, for_adapter)) = &request.emit {
+        return emit::write(request, inputs, folder, *for_adapter);
+    }
     if Gpu::drives(op) {
         if request.cuda.is_some() {
             return Err(refuse!(

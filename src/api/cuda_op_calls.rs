@@ -103,6 +103,6 @@ impl CudaReadyCall {
     /// # Errors
     /// Those of [`CudaBuffer::read`].
     pub fn results(&self) -> Result<Vec<HostArray>> {
-        results(&self.roles, |i| self.buffers[i].read())
+        pollster::block_on(results(&self.roles, async |i| self.buffers[i].read()))
     }
 }

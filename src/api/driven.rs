@@ -4,7 +4,7 @@ use crate::api::DeviceMatrix;
 use crate::array::{HostArray, shape_text};
 use crate::element::Element;
 use crate::error::{Result, copied, err, filled};
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::gpu::{Buffer, Gpu, Slice, Waiting};
 use crate::program::When;
 use crate::program::{Ask, DeviceProfile, OpCall, Operation, Settings, Supply};
 use crate::reference;
@@ -12,6 +12,7 @@ use crate::sparse::{
     ConjugateGradient, Coo, Csr, Described, HostMatrix, PageRank, PowerIteration, Solution, SparseMatrix,
     THROUGH, Target, names, wanted_format,
 };
+use std::pin::Pin;
 
 /// A request by names, as on a command line, for an op on a sparse matrix. [`Gpu::drive`] runs a solver or a
 /// conversion; [`build`](Self::build) builds any other op.
@@ -77,15 +78,25 @@ impl MatrixJob<'_> {
     }
 }
 
-type Drive = fn(&Gpu, &MatrixJob<'_>, &mut dyn FnMut(usize, f64)) -> Result<Driven>;
+/// The result of a driven op, when it is there.
+type Driving<'d> = Pin<Box<dyn Future<Output = Result<Driven>> + 'd>>;
+
+type Drive = for<'d> fn(&'d MatrixDriver<'d>, &'d mut dyn FnMut(usize, f64)) -> Driving<'d>;
+
+/// A job on a device.
+struct MatrixDriver<'a> {
+    gpu: &'a Gpu,
+    job: &'a MatrixJob<'a>,
+    waiting: Waiting,
+}
 
 /// Ops that the host drives through several programs.
 const DRIVERS: [(&str, Drive); 5] = [
-    (names::SPCONVERT, there_and_back),
-    (names::SPINSERT, inserted),
-    (names::CONJUGATE_GRADIENT, conjugate_gradient),
-    (names::POWER_ITERATION, power_iteration),
-    (names::PAGE_RANK, page_rank),
+    (names::SPCONVERT, |driver, _| Box::pin(driver.there_and_back())),
+    (names::SPINSERT, |driver, _| Box::pin(driver.inserted())),
+    (names::CONJUGATE_GRADIENT, |driver, progress| Box::pin(driver.conjugate_gradient(progress))),
+    (names::POWER_ITERATION, |driver, progress| Box::pin(driver.power_iteration(progress))),
+    (names::PAGE_RANK, |driver, progress| Box::pin(driver.page_rank(progress))),
 ];
 
 impl Gpu {
@@ -96,7 +107,29 @@ impl Gpu {
     ///
     /// # Errors
     /// As the solver, of [`convert_matrix`](Self::convert_matrix), and inputs of the wrong shape.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn drive(&self, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Option<Driven>> {
+        Waiting::block(|waiting| self.drive_by(waiting, job, progress))
+    }
+
+    /// As [`drive`](Self::drive), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive).
+    pub async fn drive_async(
+        &self,
+        job: &MatrixJob<'_>,
+        progress: &mut dyn FnMut(usize, f64),
+    ) -> Result<Option<Driven>> {
+        self.drive_by(Waiting::Yielding, job, progress).await
+    }
+
+    async fn drive_by(
+        &self,
+        waiting: Waiting,
+        job: &MatrixJob<'_>,
+        progress: &mut dyn FnMut(usize, f64),
+    ) -> Result<Option<Driven>> {
         let op = job.settings.op();
         let Some((_, drive)) = DRIVERS.iter().find(|(name, _)| *name == op.name) else { return Ok(None) };
         let (max, min) = (op.inputs.len(), op.inputs.iter().filter(|i| !i.optional).count());
@@ -105,44 +138,13 @@ impl Gpu {
             let text = format!("{}: {given} inputs after the matrix; the op wants {min} to {max}", op.name);
             return Err(err!(InvalidArgument, "{text}"));
         }
-        drive(self, job, progress).map(Some)
+        drive(&MatrixDriver { gpu: self, job, waiting }, progress).await.map(Some)
     }
 
     /// Returns whether [`drive`](Self::drive) runs the op.
     pub fn drives(op: &Operation) -> bool {
         DRIVERS.iter().any(|(name, _)| *name == op.name)
     }
-}
-
-fn there_and_back(gpu: &Gpu, job: &MatrixJob<'_>, _: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
-    let through = Target::named(job.settings.choice(THROUGH.name)?).unwrap_or(Target::Csr);
-    let there = gpu.convert_matrix(&gpu.upload_matrix(job.matrix)?, through)?;
-    by_coordinates(gpu, &there)
-}
-
-/// Reads a matrix by row and column.
-fn by_coordinates(gpu: &Gpu, matrix: &DeviceMatrix) -> Result<Driven> {
-    let back = gpu.convert_matrix(&gpu.convert_matrix(matrix, Target::Csr)?, Target::Coo)?;
-    Ok(Driven::Matrix(match back.read()? {
-        HostMatrix::Coo(coordinates) => coordinates,
-        other => other.to_csr()?.to_coo()?,
-    }))
-}
-
-fn inserted(gpu: &Gpu, job: &MatrixJob<'_>, _: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
-    let format = Target::named(job.settings.choice("format")?).unwrap_or(Target::Coo);
-    let n = job.inputs.first().map_or(0, HostArray::len);
-    let indices = |at| {
-        let list = job.vector::<u32>(at, n)?.unwrap_or_default();
-        copied(job.settings.op().name, list)
-    };
-    let (row_idxs, col_idxs, values) =
-        (indices(0)?, indices(1)?, job.vector::<f32>(2, n)?.unwrap_or_default());
-    let (rows, cols, values) = (job.matrix.rows, job.matrix.cols, copied(job.settings.op().name, values)?);
-    let new = gpu.upload_matrix(&Coo { rows, cols, row_idxs, col_idxs, values })?;
-    let mut a = gpu.convert_matrix(&gpu.upload_matrix(job.matrix)?, format)?;
-    gpu.insert_entries(&mut a, &new)?;
-    by_coordinates(gpu, &a)
 }
 
 /// Uploads the passed vector, or `n` elements equal to `other`.
@@ -153,42 +155,81 @@ fn begin(gpu: &Gpu, given: Option<&[f32]>, n: usize, other: f32) -> Result<Buffe
     }
 }
 
-fn found(x: &Buffer<f32>, solution: Solution) -> Result<Driven> {
-    let x = x.read()?;
-    Ok(Driven::Vector(HostArray::new(&[x.len()], x)?, solution))
-}
+impl MatrixDriver<'_> {
+    async fn there_and_back(&self) -> Result<Driven> {
+        let &Self { gpu, job, waiting } = self;
+        let through = Target::named(job.settings.choice(THROUGH.name)?).unwrap_or(Target::Csr);
+        let there = gpu.convert_by(waiting, &gpu.upload_matrix(job.matrix)?, through).await?;
+        self.by_coordinates(&there).await
+    }
 
-fn conjugate_gradient(
-    gpu: &Gpu,
-    job: &MatrixJob<'_>,
-    progress: &mut dyn FnMut(usize, f64),
-) -> Result<Driven> {
-    let a = gpu.upload_matrix(job.matrix)?;
-    let n = job.matrix.rows;
-    let b = begin(gpu, job.vector(0, n)?, n, 0.0)?;
-    let x = begin(gpu, job.vector(1, n)?, n, 0.0)?;
-    let solver =
-        gpu.conjugate_gradient(&ConjugateGradient::by_name(a.layout(), job.settings, job.variant)?)?;
-    let solution = solver.solve(&a, &b, &x, progress)?;
-    found(&x, solution)
-}
+    /// Reads a matrix by row and column.
+    async fn by_coordinates(&self, matrix: &DeviceMatrix) -> Result<Driven> {
+        let &Self { gpu, waiting, .. } = self;
+        let csr = gpu.convert_by(waiting, matrix, Target::Csr).await?;
+        let back = gpu.convert_by(waiting, &csr, Target::Coo).await?;
+        Ok(Driven::Matrix(match back.read_by(waiting).await? {
+            HostMatrix::Coo(coordinates) => coordinates,
+            other => other.to_csr()?.to_coo()?,
+        }))
+    }
 
-fn power_iteration(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
-    let a = gpu.upload_matrix(job.matrix)?;
-    let n = job.matrix.rows;
-    let x = begin(gpu, job.vector(0, n)?, n, 1.0)?;
-    let solver = gpu.power_iteration(&PowerIteration::by_name(a.layout(), job.settings, job.variant)?)?;
-    let (_, solution) = solver.run(&a, &x, progress)?;
-    found(&x, solution)
-}
+    async fn inserted(&self) -> Result<Driven> {
+        let &Self { gpu, job, waiting } = self;
+        let format = Target::named(job.settings.choice("format")?).unwrap_or(Target::Coo);
+        let n = job.inputs.first().map_or(0, HostArray::len);
+        let indices = |at| {
+            let list = job.vector::<u32>(at, n)?.unwrap_or_default();
+            copied(job.settings.op().name, list)
+        };
+        let (row_idxs, col_idxs, values) =
+            (indices(0)?, indices(1)?, job.vector::<f32>(2, n)?.unwrap_or_default());
+        let (rows, cols, values) =
+            (job.matrix.rows, job.matrix.cols, copied(job.settings.op().name, values)?);
+        let new = gpu.upload_matrix(&Coo { rows, cols, row_idxs, col_idxs, values })?;
+        let mut a = gpu.convert_by(waiting, &gpu.upload_matrix(job.matrix)?, format).await?;
+        gpu.insert_by(waiting, &mut a, &new).await?;
+        self.by_coordinates(&a).await
+    }
 
-fn page_rank(gpu: &Gpu, job: &MatrixJob<'_>, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
-    let t = gpu.upload_matrix(&job.matrix.transitions()?)?;
-    let n = job.matrix.rows;
-    let start = job.vector(0, n)?.map(|start| gpu.upload(start)).transpose()?;
-    let x = gpu.alloc::<f32>(n)?;
-    let method = PageRank::by_name(t.layout(), job.settings, job.variant)?
-        .when(start.is_some(), |op| op.personalised());
-    let solution = gpu.page_rank(&method)?.run(&t, start.as_ref().map(Slice::from), &x, progress)?;
-    found(&x, solution)
+    async fn found(&self, x: &Buffer<f32>, solution: Solution) -> Result<Driven> {
+        let x = Slice::from(x).read_by(self.waiting).await?;
+        Ok(Driven::Vector(HostArray::new(&[x.len()], x)?, solution))
+    }
+
+    async fn conjugate_gradient(&self, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+        let &Self { gpu, job, waiting } = self;
+        let a = gpu.upload_matrix(job.matrix)?;
+        let n = job.matrix.rows;
+        let b = begin(gpu, job.vector(0, n)?, n, 0.0)?;
+        let x = begin(gpu, job.vector(1, n)?, n, 0.0)?;
+        let solver =
+            gpu.conjugate_gradient(&ConjugateGradient::by_name(a.layout(), job.settings, job.variant)?)?;
+        let solution = solver.solve_by(waiting, &a, (&b).into(), (&x).into(), progress).await?;
+        self.found(&x, solution).await
+    }
+
+    async fn power_iteration(&self, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+        let &Self { gpu, job, waiting } = self;
+        let a = gpu.upload_matrix(job.matrix)?;
+        let n = job.matrix.rows;
+        let x = begin(gpu, job.vector(0, n)?, n, 1.0)?;
+        let solver = gpu.power_iteration(&PowerIteration::by_name(a.layout(), job.settings, job.variant)?)?;
+        let (_, solution) = solver.run_by(waiting, &a, (&x).into(), progress).await?;
+        self.found(&x, solution).await
+    }
+
+    async fn page_rank(&self, progress: &mut dyn FnMut(usize, f64)) -> Result<Driven> {
+        let &Self { gpu, job, waiting } = self;
+        let t = gpu.upload_matrix(&job.matrix.transitions()?)?;
+        let n = job.matrix.rows;
+        let start = job.vector(0, n)?.map(|start| gpu.upload(start)).transpose()?;
+        let x = gpu.alloc::<f32>(n)?;
+        let method = PageRank::by_name(t.layout(), job.settings, job.variant)?
+            .when(start.is_some(), |op| op.personalised());
+        let solver = gpu.page_rank(&method)?;
+        let restart = start.as_ref().map(Slice::from);
+        let solution = solver.run_by(waiting, &t, restart, (&x).into(), progress).await?;
+        self.found(&x, solution).await
+    }
 }

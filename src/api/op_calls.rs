@@ -3,19 +3,20 @@
 use crate::array::{HostArray, HostData, with_data};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice};
+use crate::gpu::{Buffer, Executable, Gpu, RawSlice, Recorder, Slice, Waiting};
 use crate::plan::Report;
 #[cfg(feature = "sim")]
 use crate::program::Operand;
 use crate::program::{OpCall, Role, front};
 use half::f16;
+use std::pin::Pin;
 
 /// A device buffer of any element type that files have.
 pub struct AnyBuffer(Box<dyn Erased>);
 
 trait Erased {
     fn raw(&self) -> RawSlice<'_>;
-    fn read(&self) -> Result<HostData>;
+    fn read_by(&self, waiting: Waiting) -> Pin<Box<dyn Future<Output = Result<HostData>> + '_>>;
 }
 
 impl<T: Element> Erased for Buffer<T>
@@ -26,8 +27,8 @@ where
         Slice::from(self).untyped()
     }
 
-    fn read(&self) -> Result<HostData> {
-        Ok(Buffer::read(self)?.into())
+    fn read_by(&self, waiting: Waiting) -> Pin<Box<dyn Future<Output = Result<HostData>> + '_>> {
+        Box::pin(async move { Ok(Slice::from(self).read_by(waiting).await?.into()) })
     }
 }
 
@@ -41,8 +42,17 @@ impl AnyBuffer {
     ///
     /// # Errors
     /// Those of [`Buffer::read`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self) -> Result<HostData> {
-        self.0.read()
+        Waiting::block(|waiting| self.0.read_by(waiting))
+    }
+
+    /// As [`read`](Self::read), without blocking the thread.
+    ///
+    /// # Errors
+    /// Those of [`Buffer::read_async`].
+    pub async fn read_async(&self) -> Result<HostData> {
+        self.0.read_by(Waiting::Yielding).await
     }
 }
 
@@ -172,20 +182,36 @@ impl ReadyCall {
     ///
     /// # Errors
     /// Those of [`Buffer::read`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn results(&self) -> Result<Vec<HostArray>> {
-        results(&self.roles, |i| self.buffers[i].read())
+        Waiting::block(|waiting| self.results_by(waiting))
+    }
+
+    /// As [`results`](Self::results), without blocking the thread.
+    ///
+    /// # Errors
+    /// Those of [`Buffer::read_async`].
+    pub async fn results_async(&self) -> Result<Vec<HostArray>> {
+        self.results_by(Waiting::Yielding).await
+    }
+
+    async fn results_by(&self, waiting: Waiting) -> Result<Vec<HostArray>> {
+        results(&self.roles, async |i| self.buffers[i].0.read_by(waiting).await).await
     }
 }
 
 /// Reads the outputs among operands of these roles.
-pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) -> Result<Vec<HostArray>> {
-    let last = || match read(roles.len() - 1)? {
+pub(super) async fn results(
+    roles: &[Role],
+    read: impl AsyncFn(usize) -> Result<HostData>,
+) -> Result<Vec<HostArray>> {
+    let last = async || match read(roles.len() - 1).await? {
         HostData::U32(count) => Ok(count.first().map_or(0, |n| *n as usize)),
         _ => Ok(0),
     };
     let count = match roles.last() {
-        Some(Role::Count) => last()?,
-        Some(Role::Invalid { op, below }) => match last()? {
+        Some(Role::Count) => last().await?,
+        Some(Role::Invalid { op, below }) => match last().await? {
             0 => 0,
             n => {
                 return Err(err!(
@@ -196,10 +222,10 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
         },
         _ => 0,
     };
-    let outputs = roles.iter().enumerate().filter(|(_, role)| role.is_output());
-    let array = |(i, role): (usize, &Role)| {
-        let data = read(i)?;
-        match role {
+    let mut arrays = Vec::new();
+    for (i, role) in roles.iter().enumerate().filter(|(_, role)| role.is_output()) {
+        let data = read(i).await?;
+        arrays.push(match role {
             Role::Updated(array) => HostArray::new(array.shape(), data),
             Role::Result(shape) => HostArray::new(shape, data),
             Role::Front(shape, there) => {
@@ -208,7 +234,7 @@ pub(super) fn results(roles: &[Role], read: impl Fn(usize) -> Result<HostData>) 
             }
             Role::CountedRows(each) => HostArray::new(&[count, *each], data.front(count * each)),
             _ => HostArray::new(&[count], data.front(count)),
-        }
-    };
-    outputs.map(array).collect()
+        }?);
+    }
+    Ok(arrays)
 }

@@ -2,7 +2,7 @@
 
 use super::DeviceMatrix;
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Readback, Recorder, Slice};
+use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Readback, Recorder, Slice, Waiting};
 use crate::program::Program;
 use crate::sparse::solver::{HEAD, Phases, SolverState};
 use crate::sparse::{ConjugateGradient, Outcome, PageRank, PowerIteration, Solution};
@@ -94,8 +94,21 @@ impl<M> Solver<M> {
     ///
     /// # Errors
     /// Device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn progress(&self) -> Result<(usize, Option<Outcome>)> {
-        let latest = self.engine.parse_state(&self.engine.state.read()?);
+        Waiting::block(|waiting| self.progress_by(waiting))
+    }
+
+    /// As [`progress`](Self::progress), without blocking the thread.
+    ///
+    /// # Errors
+    /// Device lost.
+    pub async fn progress_async(&self) -> Result<(usize, Option<Outcome>)> {
+        self.progress_by(Waiting::Yielding).await
+    }
+
+    async fn progress_by(&self, waiting: Waiting) -> Result<(usize, Option<Outcome>)> {
+        let latest = self.engine.parse_state(&Slice::from(&self.engine.state).read_by(waiting).await?);
         Ok((latest.iterations, latest.outcome))
     }
 }
@@ -106,18 +119,43 @@ impl Solver<ConjugateGradient> {
     ///
     /// # Errors
     /// As [`Solver`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn solve<'a>(
         &self,
         a: &'a DeviceMatrix,
         b: impl Into<Slice<'a, f32>>,
         x: impl Into<Slice<'a, f32>>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<Solution> {
+        Waiting::block(|waiting| self.solve_by(waiting, a, b.into(), x.into(), progress))
+    }
+
+    /// As [`solve`](Self::solve), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`Solver`].
+    pub async fn solve_async<'a>(
+        &self,
+        a: &'a DeviceMatrix,
+        b: impl Into<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<Solution> {
+        self.solve_by(Waiting::Yielding, a, b.into(), x.into(), progress).await
+    }
+
+    pub(super) async fn solve_by<'a>(
+        &self,
+        waiting: Waiting,
+        a: &'a DeviceMatrix,
+        b: Slice<'a, f32>,
+        x: Slice<'a, f32>,
         mut progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
-        let (b, x) = (b.into(), x.into());
         let vectors = [b.untyped(), x.untyped()];
         let engine = &self.engine;
         let mut history = Vec::new();
-        let mut first = engine.begin(a, &vectors)?;
+        let mut first = engine.begin(waiting, a, &vectors).await?;
         // Squares of norms. b's norm is unknown until the device has computed it.
         let norm = |square: f32, scale: f32| {
             let scale = if scale > 0.0 { f64::from(scale) } else { 1.0 };
@@ -137,13 +175,14 @@ impl Solver<ConjugateGradient> {
         history.push(norm(first.residual, scale));
         progress(0, history[0]);
         loop {
-            let last = engine.run(a, &vectors, first.clone(), |iteration, square| {
+            let each = |iteration: usize, square: f32| {
                 history.push(norm(square, scale));
                 progress(iteration, norm(square, scale));
-            })?;
+            };
+            let last = engine.run(waiting, a, &vectors, first.clone(), each).await?;
             let outcome = last.outcome.unwrap_or(Outcome::Limit);
             let stuck = matches!(outcome, Outcome::NotFinite | Outcome::Diagonal(_));
-            let again = if stuck { last.clone() } else { engine.again(a, &vectors)? };
+            let again = if stuck { last.clone() } else { engine.again(waiting, a, &vectors).await? };
             let residual = norm(again.residual, scale);
             let ended = outcome == Outcome::Converged;
             let small = self.method.meets(residual, f64::from(scale).sqrt());
@@ -174,13 +213,37 @@ impl Solver<PowerIteration> {
     ///
     /// # Errors
     /// As [`Solver`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn run<'a>(
         &self,
         a: &'a DeviceMatrix,
         x: impl Into<Slice<'a, f32>>,
         progress: impl FnMut(usize, f64),
     ) -> Result<(f32, Solution)> {
-        let (last, solution) = self.engine.whole(a, &[x.into().untyped()], progress)?;
+        Waiting::block(|waiting| self.run_by(waiting, a, x.into(), progress))
+    }
+
+    /// As [`run`](Self::run), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`Solver`].
+    pub async fn run_async<'a>(
+        &self,
+        a: &'a DeviceMatrix,
+        x: impl Into<Slice<'a, f32>>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<(f32, Solution)> {
+        self.run_by(Waiting::Yielding, a, x.into(), progress).await
+    }
+
+    pub(super) async fn run_by<'a>(
+        &self,
+        waiting: Waiting,
+        a: &'a DeviceMatrix,
+        x: Slice<'a, f32>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<(f32, Solution)> {
+        let (last, solution) = self.engine.whole(waiting, a, &[x.untyped()], progress).await?;
         Ok((last.value, solution))
     }
 
@@ -194,6 +257,7 @@ impl Solver<PageRank> {
     /// # Errors
     /// As [`Solver`]; [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a `start` that was not planned, or
     /// a planned one that is missing.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn run<'a>(
         &self,
         t: &'a DeviceMatrix,
@@ -201,7 +265,32 @@ impl Solver<PageRank> {
         x: impl Into<Slice<'a, f32>>,
         progress: impl FnMut(usize, f64),
     ) -> Result<Solution> {
-        Ok(self.engine.whole(t, &self.vectors(start, x.into())?, progress)?.1)
+        Waiting::block(|waiting| self.run_by(waiting, t, start, x.into(), progress))
+    }
+
+    /// As [`run`](Self::run), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_async<'a>(
+        &self,
+        t: &'a DeviceMatrix,
+        start: Option<Slice<'a, f32>>,
+        x: impl Into<Slice<'a, f32>>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<Solution> {
+        self.run_by(Waiting::Yielding, t, start, x.into(), progress).await
+    }
+
+    pub(super) async fn run_by<'a>(
+        &self,
+        waiting: Waiting,
+        t: &'a DeviceMatrix,
+        start: Option<Slice<'a, f32>>,
+        x: Slice<'a, f32>,
+        progress: impl FnMut(usize, f64),
+    ) -> Result<Solution> {
+        Ok(self.engine.whole(waiting, t, &self.vectors(start, x)?, progress).await?.1)
     }
 
     recorders!(self, t, start: Option<Slice<'a, f32>>, x: impl Into<Slice<'a, f32>>; self.vectors(start, x.into())?);
@@ -297,16 +386,26 @@ impl Engine {
         Slice::from(&self.state).start_read()
     }
 
-    fn begin(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<SolverState> {
+    async fn begin(
+        &self,
+        waiting: Waiting,
+        a: &DeviceMatrix,
+        vectors: &[RawSlice<'_>],
+    ) -> Result<SolverState> {
         self.submit(|rec| self.record_start(rec, a, vectors))?;
-        Ok(self.parse_state(&self.snapshot()?.wait()?))
+        Ok(self.parse_state(&self.snapshot()?.wait_by(waiting).await?))
     }
 
     /// Recomputes the residual and continues from it.
-    fn again(&self, a: &DeviceMatrix, vectors: &[RawSlice<'_>]) -> Result<SolverState> {
+    async fn again(
+        &self,
+        waiting: Waiting,
+        a: &DeviceMatrix,
+        vectors: &[RawSlice<'_>],
+    ) -> Result<SolverState> {
         let what = self.again.as_ref().unwrap_or(&self.start);
         self.submit(|rec| self.record(what, rec, a, vectors))?;
-        Ok(self.parse_state(&self.snapshot()?.wait()?))
+        Ok(self.parse_state(&self.snapshot()?.wait_by(waiting).await?))
     }
 
     fn clear(&self, x: Slice<'_, f32>) -> Result<()> {
@@ -314,8 +413,9 @@ impl Engine {
     }
 
     /// Iterates from a state until there is an outcome, and calls `each` for every iteration.
-    fn run(
+    async fn run(
         &self,
+        waiting: Waiting,
         a: &DeviceMatrix,
         vectors: &[RawSlice<'_>],
         mut latest: SolverState,
@@ -331,7 +431,7 @@ impl Engine {
                 under_way.push_back(self.snapshot()?);
             }
             let Some(oldest) = under_way.pop_front() else { break };
-            let words = oldest.wait()?;
+            let words = oldest.wait_by(waiting).await?;
             let now = self.parse_state(&words);
             for iteration in latest.iterations..now.iterations {
                 each(iteration + 1, f32::from_bits(words[HEAD + iteration % slots]));
@@ -342,8 +442,9 @@ impl Engine {
     }
 
     /// Runs all of a method that has no residual before its first iteration.
-    fn whole(
+    async fn whole(
         &self,
+        waiting: Waiting,
         a: &DeviceMatrix,
         vectors: &[RawSlice<'_>],
         mut progress: impl FnMut(usize, f64),
@@ -351,10 +452,11 @@ impl Engine {
         let mut history = Vec::new();
         let first = SolverState { outcome: None, ..SolverState::of(&[], self.n) };
         self.submit(|rec| self.record_start(rec, a, vectors))?;
-        let last = self.run(a, vectors, first, |iteration, residual| {
+        let each = |iteration: usize, residual: f32| {
             history.push(f64::from(residual));
             progress(iteration, f64::from(residual));
-        })?;
+        };
+        let last = self.run(waiting, a, vectors, first, each).await?;
         let outcome = last.outcome.unwrap_or(Outcome::Limit);
         let residual = history.last().copied().unwrap_or(0.0);
         Ok((last.clone(), Solution { outcome, iterations: last.iterations, residual, history }))

@@ -167,7 +167,8 @@ pub(super) fn profile(
         wgpu::DeviceType::Other => DeviceClass::Unknown,
     };
     DeviceProfile {
-        name: info.name.clone(),
+        // Browsers may hide it.
+        name: if info.name.is_empty() { "an adapter without a name".into() } else { info.name.clone() },
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
         backend: info.backend.to_string(),
         class,
@@ -230,7 +231,8 @@ impl Gpu {
     /// Returns all adapters of this machine that can run compute shaders, best first, those of OpenGL last.
     ///
     /// Lists are made once in a process. Opening a device by [`Gpu::new`] or [`Gpu::request`] does not need this
-    /// list, and opens OpenGL only if no other adapter fits.
+    /// list, and opens OpenGL only if no other adapter fits. A browser has no such list.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn adapters() -> Vec<DeviceProfile> {
         drivers::all().iter().map(profile_of).collect()
     }
@@ -239,6 +241,7 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of [`Gpu::request`] that concern the choice of an adapter.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn find_adapter(options: &GpuOptions) -> Result<DeviceProfile> {
         drivers::find(options).map(|adapter| profile_of(&adapter))
     }
@@ -261,18 +264,24 @@ impl Gpu {
     /// # Errors
     /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if the machine has no adapter, or none that the variables allow;
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn new() -> Result<Self> {
         pollster::block_on(Self::request(GpuOptions::default()))
     }
 
     /// Opens an adapter by name, backend or index, with all the features and limits that it has.
     ///
+    /// In a browser, with the feature `webgpu`, it opens the adapter that the page is offered.
+    ///
     /// # Errors
     /// [`NoAdapter`](crate::ErrorKind::NoAdapter) if no adapter fits (the text lists those of this machine);
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if `WGPU_BACKEND` names no backend;
     /// [`Validation`](crate::ErrorKind::Validation) if the driver refuses to open it.
     pub async fn request(options: GpuOptions) -> Result<Self> {
+        #[cfg(not(target_arch = "wasm32"))]
         let adapter = &drivers::find(&options)?;
+        #[cfg(target_arch = "wasm32")]
+        let adapter = &drivers::find(&options).await?;
         let info = adapter.get_info();
         let mut desc = Self::device_descriptor(adapter);
         let mut shapes = adapter.cooperative_matrix_properties();

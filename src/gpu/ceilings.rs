@@ -1,22 +1,22 @@
 //! Measures copy bandwidth and multiply-add rate with two small kernels.
 
-use super::{Gpu, RawSlice};
+use super::{Gpu, RawSlice, Waiting};
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{Ceilings, Program, probe};
 
-pub(super) fn measure(gpu: &Gpu) -> Result<Ceilings> {
+pub(super) async fn measure(gpu: &Gpu, waiting: Waiting) -> Result<Ceilings> {
     let copy = probe::copy(gpu.profile());
     let fma = probe::fma(gpu.profile());
     let (bytes, flop) = (copy.cost.bytes, fma.cost.flop);
     Ok(Ceilings {
-        copy_bytes_per_second: bytes / run(gpu, copy)?,
-        fma_flop_per_second: flop / run(gpu, fma)?,
+        copy_bytes_per_second: bytes / run(gpu, copy, waiting).await?,
+        fma_flop_per_second: flop / run(gpu, fma, waiting).await?,
     })
 }
 
 /// Seconds of the fastest run on fresh buffers: a ceiling is the speed without disturbance.
-fn run(gpu: &Gpu, program: Program) -> Result<f64> {
+async fn run(gpu: &Gpu, program: Program, waiting: Waiting) -> Result<f64> {
     let memory = program.operands.iter().map(|o| gpu.allocate(o.bytes())).collect::<Result<Vec<_>>>()?;
     // The contents do not matter.
     memory.iter().for_each(|memory| memory.written.set());
@@ -28,5 +28,5 @@ fn run(gpu: &Gpu, program: Program) -> Result<f64> {
         .map(|(memory, (dtype, len))| RawSlice { gpu, memory, dtype, offset: 0, len, whole_words: true })
         .collect();
     let runs = if gpu.profile().is_cpu() { 9 } else { 15 };
-    Ok(gpu.measure(runs, |rec| executable.record(rec, &operands))?.min())
+    Ok(gpu.measure_by(waiting, runs, |rec| executable.record(rec, &operands)).await?.min())
 }

@@ -6,7 +6,10 @@ use futures_intrusive::channel::shared::OneshotSender;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+#[cfg(not(target_arch = "wasm32"))]
+use std::time::Duration;
+#[cfg(not(target_arch = "wasm32"))]
+use web_time::Instant;
 
 /// Tells a pending readback whether its buffer was mapped.
 pub(super) type Notice = Arc<OneshotSender<bool>>;
@@ -21,10 +24,11 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// Sets wgpu's callback only on devices that we opened, because it would replace the caller's.
+    /// Sets wgpu's callback only on devices that we opened, because it would replace the caller's. In a browser it
+    /// replaces none.
     pub(super) fn new(device: &wgpu::Device, opened_by_us: bool) -> Self {
         let health = Self::default();
-        if opened_by_us {
+        if opened_by_us || cfg!(target_arch = "wasm32") {
             let seen = health.clone();
             device.set_device_lost_callback(move |reason, text| seen.mark(&format!("{reason:?} {text}")));
         }
@@ -85,16 +89,41 @@ impl Gpu {
             [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
                 .map(|filter| device.push_error_scope(filter));
         let result = create();
+        self.end_scopes(doing, scopes)?;
+        self.probe()?;
+        Ok(result)
+    }
+
+    /// Closes error scopes and returns the first error.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn end_scopes(&self, doing: &str, scopes: [wgpu::ErrorScopeGuard; 3]) -> Result<()> {
         let mut failure = None;
         for scope in scopes.into_iter().rev() {
             // Ready at once outside of browsers.
             failure = pollster::block_on(scope.pop()).or(failure);
         }
-        self.probe()?;
-        failure.map_or(Ok(result), |error| Err(from_wgpu_error(doing, &error)))
+        failure.map_or(Ok(()), |error| Err(from_wgpu_error(doing, &error)))
+    }
+
+    /// Closes error scopes. The next asynchronous call returns the first error.
+    #[cfg(target_arch = "wasm32")]
+    fn end_scopes(&self, doing: &str, scopes: [wgpu::ErrorScopeGuard; 3]) -> Result<()> {
+        for scope in scopes.into_iter().rev() {
+            self.inner.deferred.add(doing, scope.pop());
+        }
+        Ok(())
+    }
+
+    /// Waits until the browser has answered for all calls so far, and returns their first error. Elsewhere each call
+    /// has returned its own.
+    pub(super) async fn settled(&self) -> Result<()> {
+        #[cfg(target_arch = "wasm32")]
+        self.inner.deferred.settled().await?;
+        Ok(())
     }
 
     /// The one place that waits for the device.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<()> {
         self.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None })
     }
@@ -120,10 +149,11 @@ impl Gpu {
         }
     }
 
-    /// Waits until all submitted work is done.
+    /// Waits until all submitted work is done. A browser has only [`wait_async`](Self::wait_async).
     ///
     /// # Errors
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn wait(&self) -> Result<()> {
         self.wait_for(None)
     }
@@ -133,6 +163,7 @@ impl Gpu {
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout), after which the work goes on and can be waited for again;
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
         // wgpu's own wait panics if another thread collects the work just when the time is up.
         let Some(end) = Instant::now().checked_add(timeout) else { return self.wait() };
@@ -159,11 +190,21 @@ impl Gpu {
         }
     }
 
+    /// Checks that the device still works. The browser tells of each loss, soon after it.
+    ///
+    /// # Errors
+    /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    #[cfg(target_arch = "wasm32")]
+    pub fn probe(&self) -> Result<()> {
+        self.alive()
+    }
+
     /// Checks that the device still works, in half a microsecond. Finds the loss of a caller's device, whose
     /// callback belongs to the caller, and of a destroyed one.
     ///
     /// # Errors
     /// [`DeviceLost`](crate::ErrorKind::DeviceLost).
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn probe(&self) -> Result<()> {
         self.alive()?;
         // A lost device reports no errors, so one that accepts an invalid buffer may be lost.

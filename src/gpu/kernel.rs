@@ -1,7 +1,7 @@
 //! A user's own WGSL: validated, reflected, and run with all runtime checks.
 
 use super::executable::ParamsBuffer;
-use super::pipeline_cache::CachedPipeline;
+use super::pipeline_cache::{CachedPipeline, shader_source};
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::{check_written, described};
 use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};
@@ -14,7 +14,7 @@ use crate::shader::{BindingKind, Interface, Spec, Target, expand_text};
 use crate::shape::{index_u32, round_up};
 use naga::valid::Capabilities;
 use std::sync::Arc;
-use std::time::Instant;
+use web_time::Instant;
 
 /// A compute kernel that you wrote in WGSL. [`Gpu::kernel`] compiles it.
 ///
@@ -97,7 +97,8 @@ impl Gpu {
         module
             .check_without(missing)
             .map_err(|e| e.context(&format!("{} cannot run this", self.profile().name)))?;
-        let pipeline = self.compile(&format!("{name}:{entry}"), &module, entry, false, begin)?;
+        let source = shader_source(&module, |target| expand_text(name, text, &Spec::new(), target))?;
+        let pipeline = self.compile(&format!("{name}:{entry}"), &module, source, entry, false, begin)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }
 }

@@ -1,8 +1,11 @@
 //! Devices that the caller owns, and the one [`Gpu`] of each device.
 
-use super::{Gpu, GpuInner, GpuOptions, adapter, drivers, lock};
+#[cfg(not(target_arch = "wasm32"))]
+use super::drivers;
+use super::{Gpu, GpuInner, GpuOptions, adapter, lock};
 use crate::error::{Result, err};
 use crate::program::{DeviceProfile, OpenedBy};
+#[cfg(not(target_arch = "wasm32"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -44,8 +47,15 @@ fn find(device: &wgpu::Device) -> (Option<Gpu>, u64) {
     (all.into_iter().find(|gpu| is_same_device(&gpu.inner.device, device)), added)
 }
 
+/// Whether both are one device. In a browser wgpu gives each a number of its own.
+#[cfg(target_arch = "wasm32")]
+fn is_same_device(known: &wgpu::Device, device: &wgpu::Device) -> bool {
+    known == device
+}
+
 /// Whether both are one device. wgpu compares ids, which devices of two instances may share. An error of a device,
 /// however, reaches only the error scopes of that device.
+#[cfg(not(target_arch = "wasm32"))]
 fn is_same_device(known: &wgpu::Device, device: &wgpu::Device) -> bool {
     if known != device {
         return false;
@@ -173,7 +183,10 @@ impl Gpu {
 /// Describes a device of the caller.
 fn callers_profile(device: &wgpu::Device) -> Result<DeviceProfile> {
     let (info, features) = (device.adapter_info(), device.features());
+    #[cfg(target_arch = "wasm32")]
+    let shapes = Vec::new();
     // Only an adapter knows the shapes, and a device does not give its adapter.
+    #[cfg(not(target_arch = "wasm32"))]
     let shapes = if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
         drivers::cooperative_shapes(&info)
     } else {

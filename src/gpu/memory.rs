@@ -53,6 +53,36 @@ const POOLED: &str = "pooled";
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     ledger: Mutex<Ledger>,
+    #[cfg(target_arch = "wasm32")]
+    unowned: Mutex<Unowned>,
+}
+
+/// Buffers that nobody owns any more. A browser frees them late, when it collects garbage, so they are destroyed; but
+/// not before all recorded work is submitted, which may use them.
+#[cfg(target_arch = "wasm32")]
+#[derive(Debug, Default)]
+struct Unowned {
+    /// Encoders with recorded work that is not submitted.
+    open: usize,
+    buffers: Vec<wgpu::Buffer>,
+}
+
+/// Work that is recorded and not submitted: see [`Meter::recording`].
+#[cfg(target_arch = "wasm32")]
+#[derive(Debug)]
+pub(super) struct Recording {
+    meter: Arc<Meter>,
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let mut unowned = lock(&self.meter.unowned);
+        unowned.open -= 1;
+        let done = if unowned.open == 0 { std::mem::take(&mut unowned.buffers) } else { Vec::new() };
+        drop(unowned);
+        done.iter().for_each(wgpu::Buffer::destroy);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +124,8 @@ pub(super) struct Charge {
     label: Mutex<Arc<str>>,
     bytes: u64,
     buffer: u64,
+    #[cfg(target_arch = "wasm32")]
+    owned: Option<wgpu::Buffer>,
 }
 
 /// A number that tells the buffers of one device apart, without keeping them alive.
@@ -116,16 +148,37 @@ impl Meter {
         label: &str,
         bytes: u64,
     ) -> Arc<Charge> {
-        self.charge(label, bytes, identity(buffer))
+        let charge = self.charge(label, bytes, identity(buffer));
+        #[cfg(target_arch = "wasm32")]
+        let charge = {
+            let mut charge = charge;
+            charge.owned = Some(buffer.clone());
+            charge
+        };
+        Arc::new(charge)
     }
 
-    fn charge(self: &Arc<Self>, label: &str, bytes: u64, buffer: u64) -> Arc<Charge> {
+    /// Keeps the buffers that work uses from being destroyed, until the result is dropped.
+    #[cfg(target_arch = "wasm32")]
+    pub(super) fn recording(self: &Arc<Self>) -> Recording {
+        lock(&self.unowned).open += 1;
+        Recording { meter: self.clone() }
+    }
+
+    fn charge(self: &Arc<Self>, label: &str, bytes: u64, buffer: u64) -> Charge {
         let mut ledger = lock(&self.ledger);
         ledger.all += bytes;
         ledger.peak = ledger.peak.max(ledger.all);
         ledger.ours.insert(buffer);
         let label = Mutex::new(ledger.add(label, bytes));
-        Arc::new(Charge { meter: self.clone(), label, bytes, buffer })
+        Charge {
+            meter: self.clone(),
+            label,
+            bytes,
+            buffer,
+            #[cfg(target_arch = "wasm32")]
+            owned: None,
+        }
     }
 }
 
@@ -152,6 +205,17 @@ impl Drop for Charge {
         ledger.take(&lock(&self.label), self.bytes);
         ledger.all -= self.bytes;
         ledger.ours.remove(&self.buffer);
+        #[cfg(target_arch = "wasm32")]
+        if let Some(buffer) = self.owned.take() {
+            drop(ledger);
+            let mut unowned = lock(&self.meter.unowned);
+            if unowned.open > 0 {
+                unowned.buffers.push(buffer);
+            } else {
+                drop(unowned);
+                buffer.destroy();
+            }
+        }
     }
 }
 

@@ -12,6 +12,12 @@
 mod adapter;
 mod buffer;
 mod ceilings;
+#[cfg(any(target_arch = "wasm32", test))]
+mod deferred;
+#[cfg(not(target_arch = "wasm32"))]
+mod drivers;
+#[cfg(target_arch = "wasm32")]
+#[path = "drivers/web.rs"]
 mod drivers;
 mod executable;
 mod faults;
@@ -28,9 +34,11 @@ mod raw_slice;
 mod recorder;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod shared;
+#[cfg(not(target_arch = "wasm32"))]
 mod stream;
 mod timer;
 mod transfer;
+mod waiting;
 
 pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
@@ -46,10 +54,12 @@ pub use recorder::{Encoder, Recorder};
 pub(crate) use shared::SharedTimeline;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub use shared::{DeviceIdentity, ExportedMemory};
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) use stream::{Port, ReadView, Set, Ticket, WriteView};
 #[cfg(feature = "shard")]
 pub(crate) use transfer::Moving;
 pub use transfer::Readback;
+pub(crate) use waiting::Waiting;
 
 pub use crate::program::{Clock, Measurement, Timing};
 #[cfg(feature = "disk-cache")]
@@ -100,9 +110,12 @@ struct GpuInner {
     groups: executable::GroupRegistry,
     scratch: Mutex<Vec<Option<pool::Raw>>>,
     ceilings: OnceLock<Ceilings>,
+    #[cfg(not(target_arch = "wasm32"))]
     poller: transfer::Poller,
+    #[cfg(target_arch = "wasm32")]
+    deferred: deferred::Deferred,
     /// When a measurement last ended: until then the device was busy.
-    measured: Mutex<Option<std::time::Instant>>,
+    measured: Mutex<Option<web_time::Instant>>,
 }
 
 impl fmt::Debug for Gpu {
@@ -165,7 +178,10 @@ impl Gpu {
                 groups: Default::default(),
                 scratch: Default::default(),
                 ceilings: OnceLock::new(),
+                #[cfg(not(target_arch = "wasm32"))]
                 poller: Default::default(),
+                #[cfg(target_arch = "wasm32")]
+                deferred: Default::default(),
                 measured: Default::default(),
             }),
         }
@@ -191,12 +207,34 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of running two small kernels: out of memory, device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn ceilings(&self) -> Result<Ceilings> {
+        Waiting::block(|waiting| self.ceilings_by(waiting))
+    }
+
+    /// As [`ceilings`](Self::ceilings), without blocking the thread. In a browser, reports have ceilings once this was
+    /// called.
+    ///
+    /// # Errors
+    /// Those of running two small kernels: out of memory, device lost.
+    pub async fn ceilings_async(&self) -> Result<Ceilings> {
+        self.ceilings_by(Waiting::Yielding).await
+    }
+
+    async fn ceilings_by(&self, waiting: Waiting) -> Result<Ceilings> {
         if let Some(c) = self.inner.ceilings.get() {
             return Ok(*c);
         }
-        let measured = ceilings::measure(self)?;
+        let measured = ceilings::measure(self, waiting).await?;
         Ok(*self.inner.ceilings.get_or_init(|| measured))
+    }
+
+    /// The ceilings for a report: measured now if they are not known, except in a browser, which cannot wait.
+    pub(crate) fn reported_ceilings(&self) -> Option<Ceilings> {
+        #[cfg(not(target_arch = "wasm32"))]
+        return self.ceilings().ok();
+        #[cfg(target_arch = "wasm32")]
+        return self.inner.ceilings.get().copied();
     }
 
     /// The files of this device.

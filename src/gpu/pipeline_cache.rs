@@ -4,13 +4,16 @@ use super::once::Once;
 use super::{Gpu, lock, unique};
 use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
-use crate::shader::{BindingKind, Interface, Module, Target};
+use crate::shader::{BindingKind, Expanded, Interface, Module, Target};
+#[cfg(not(target_arch = "wasm32"))]
+use futures_intrusive::channel::shared::oneshot_channel;
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(not(target_arch = "wasm32"))]
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use web_time::Instant;
 
 /// A compiled entry point with its interface.
 #[derive(Debug)]
@@ -36,6 +39,24 @@ pub(super) struct PipelineCache {
     places: Mutex<HashMap<Kernel, PipelinePlace>>,
 }
 
+/// The text for wgpu: the module that is parsed and validated already.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn shader_source(
+    module: &Module,
+    _: impl FnOnce(Target) -> Result<Expanded>,
+) -> Result<wgpu::ShaderSource<'static>> {
+    Ok(wgpu::ShaderSource::Naga(std::borrow::Cow::Owned(module.naga.clone())))
+}
+
+/// The text for the browser's compiler.
+#[cfg(target_arch = "wasm32")]
+pub(super) fn shader_source(
+    _: &Module,
+    expand: impl FnOnce(Target) -> Result<Expanded>,
+) -> Result<wgpu::ShaderSource<'static>> {
+    Ok(wgpu::ShaderSource::Wgsl(expand(Target::Tint)?.text().to_owned().into()))
+}
+
 impl Gpu {
     pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<Arc<CachedPipeline>> {
         let place = {
@@ -49,7 +70,8 @@ impl Gpu {
             let begin = Instant::now();
             let module = kernel.expand(Target::Naga)?.validate()?;
             let trusted = kernel.trusted && module.users_are_contained() && !self.inner.options.checked;
-            Ok(Arc::new(self.compile(&kernel.label(), &module, kernel.entry, trusted, begin)?))
+            let source = shader_source(&module, |target| kernel.expand(target))?;
+            Ok(Arc::new(self.compile(&kernel.label(), &module, source, kernel.entry, trusted, begin)?))
         })
     }
 
@@ -59,6 +81,7 @@ impl Gpu {
         &self,
         label: &str,
         module: &Module,
+        source: wgpu::ShaderSource<'static>,
         entry: &str,
         trusted: bool,
         begin: Instant,
@@ -67,10 +90,7 @@ impl Gpu {
         self.check_limits(label, &interface)?;
         let key = format!("{label} {trusted} {:032x}", module.text_hash());
         let device = &self.inner.device;
-        let source = || wgpu::ShaderModuleDescriptor {
-            label: Some(label),
-            source: wgpu::ShaderSource::Naga(std::borrow::Cow::Owned(module.naga.clone())),
-        };
+        let source = wgpu::ShaderModuleDescriptor { label: Some(label), source };
         let entries: Vec<_> = interface
             .bindings
             .iter()
@@ -98,9 +118,9 @@ impl Gpu {
                 // checked, have no endless loop, and run in the tests with checks as well. Users' fragments have no
                 // index and no loop, and cannot change the meaning of a name that ours use
                 // (`Module::users_are_contained`).
-                unsafe { device.create_shader_module_trusted(source(), checks) }
+                unsafe { device.create_shader_module_trusted(source, checks) }
             } else {
-                device.create_shader_module(source())
+                device.create_shader_module(source)
             };
             let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: Some(label),
@@ -212,14 +232,47 @@ impl Gpu {
     ///
     /// # Errors
     /// The first failure, after trying all kernels.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn warm_up<P: Borrow<Program>>(&self, programs: impl IntoIterator<Item = P>) -> Result<()> {
-        self.probe()?;
-        let mut kernels: Vec<Kernel> = Vec::new();
-        let mut seen = HashSet::new();
-        for program in programs {
-            let new = program.borrow().kernels.iter().filter(|kernel| seen.insert((*kernel).clone()));
-            kernels.extend(new.cloned());
+        self.compile_all(&distinct(programs))
+    }
+
+    /// As [`warm_up`](Self::warm_up), without blocking the thread. In a browser, which compiles in a process of its
+    /// own, the page stays responsive: it only prepares the text of one kernel at a time.
+    ///
+    /// # Errors
+    /// As [`warm_up`](Self::warm_up).
+    pub async fn warm_up_async<P: Borrow<Program>>(
+        &self,
+        programs: impl IntoIterator<Item = P>,
+    ) -> Result<()> {
+        let kernels = distinct(programs);
+        #[cfg(target_arch = "wasm32")]
+        {
+            let mut first = Ok(());
+            for kernel in &kernels {
+                first = first.and(self.pipeline(kernel).map(drop)).and(self.settled().await);
+            }
+            first
         }
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            let (gpu, (sender, done)) = (self.clone(), oneshot_channel());
+            let compile = move || {
+                // The receiver is gone if the future was dropped.
+                let _ = sender.send(gpu.compile_all(&kernels));
+            };
+            let spawned = std::thread::Builder::new().name("tilework warm-up".into()).spawn(compile);
+            spawned.map_err(|e| err!(OutOfMemory, "warm_up_async: no thread could start: {e}"))?;
+            let stopped = || Err(err!(Shader, "warm_up_async: a shader compiler panicked"));
+            done.receive().await.unwrap_or_else(stopped)
+        }
+    }
+
+    /// Compiles kernels on all cores.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn compile_all(&self, kernels: &[Kernel]) -> Result<()> {
+        self.probe()?;
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(kernels.len().max(1));
         let next = AtomicUsize::new(0);
         // Some kernels take far longer than others, so each thread takes the next one when it is done.
@@ -238,4 +291,15 @@ impl Gpu {
         results.sort_by_key(|(i, _)| *i);
         results.into_iter().try_for_each(|(_, result)| result)
     }
+}
+
+/// The kernels of these programs, each once.
+fn distinct<P: Borrow<Program>>(programs: impl IntoIterator<Item = P>) -> Vec<Kernel> {
+    let mut kernels: Vec<Kernel> = Vec::new();
+    let mut seen = HashSet::new();
+    for program in programs {
+        let new = program.borrow().kernels.iter().filter(|kernel| seen.insert((*kernel).clone()));
+        kernels.extend(new.cloned());
+    }
+    kernels
 }

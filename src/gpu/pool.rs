@@ -205,6 +205,7 @@ impl Gpu {
             }
             None => match self.create_raw(BUFFER, size, self.usage(size), false) {
                 // Memory of the pool, of staging, or still in use by the GPU may suffice.
+                #[cfg(not(target_arch = "wasm32"))]
                 Err(e) if e.kind() == ErrorKind::OutOfMemory => {
                     self.wait()?;
                     self.trim();

@@ -1,12 +1,12 @@
 //! The time of each op and each dispatch of a recording.
 
-use super::{Clock, Gpu, Recorder, recorder::PassStamps};
+use super::{Clock, Gpu, Recorder, Waiting, recorder::PassStamps};
 use crate::analysis::Roofline;
 use crate::error::Result;
-use crate::program::{Ceilings, Cost};
+use crate::program::{Ceilings, Cost, quoted};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
-use std::time::Instant;
+use web_time::Instant;
 
 /// The time of each op and each dispatch of a recording, from [`Gpu::profile_work`].
 ///
@@ -173,6 +173,7 @@ impl Profiler {
     }
 
     /// Submits the op that has ended, and times it by the host's clock.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn run(&mut self, gpu: &Gpu, encoder: wgpu::CommandEncoder) -> Result<()> {
         let (Some(zero), Some(op)) = (self.wall, self.ops.last_mut()) else { return Ok(()) };
         let start = Instant::now();
@@ -236,8 +237,9 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of `record`; out of memory; device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn profile_work(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<Profile> {
-        let ceilings = self.ceilings().ok();
+        let ceilings = self.reported_ceilings();
         let stamped = self.profile().features.timestamps;
         // Keeps earlier work out of the first op's time.
         self.wait()?;
@@ -251,7 +253,7 @@ impl Gpu {
                 let used = |i: usize| (2 * profiler.given - i * of_set).min(of_set) as u32;
                 let sets = &profiler.sets[..(2 * profiler.given).div_ceil(of_set)];
                 let sets: Vec<_> = sets.iter().enumerate().map(|(i, set)| (set.clone(), used(i))).collect();
-                let ticks = self.submit_stamped(encoder, &sets)?;
+                let ticks = Waiting::block(|waiting| self.submit_stamped(waiting, encoder, &sets))?;
                 profiler.timed(&ticks, self.tick_seconds())
             }
             Some(PassStamps::Ops(profiler)) => profiler.ops,
@@ -349,24 +351,6 @@ fn rates(cost: Option<Cost>, seconds: f64, percent: Option<f64>) -> Vec<String> 
     let all = numbers.chain(rates.into_iter().flatten()).chain(percent);
     // JSON has no infinity.
     all.filter(|(_, x)| x.is_finite()).map(|(name, x)| format!(r#""{name}":{x}"#)).collect()
-}
-
-/// A text as a JSON string.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if u32::from(c) < 0x20 => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// Workgroups along x, y and z.

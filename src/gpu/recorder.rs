@@ -45,7 +45,27 @@ impl Encoder for &mut wgpu::CommandEncoder {
 
 /// Memory that must not be reused before the work is submitted. The caller's encoder shares it, because it may be
 /// submitted long after its recorder is gone.
-pub(super) type KeptMemory = Arc<Mutex<Vec<Arc<Memory>>>>;
+pub(super) type KeptMemory = Arc<KeptOperands>;
+
+/// See [`KeptMemory`].
+#[derive(Debug)]
+pub(super) struct KeptOperands {
+    memory: Mutex<Vec<Arc<Memory>>>,
+    /// Parameters, scratch and constants are not in the list, and are destroyed when nobody has them.
+    #[cfg(target_arch = "wasm32")]
+    _recording: super::memory::Recording,
+}
+
+impl KeptOperands {
+    #[cfg_attr(not(target_arch = "wasm32"), allow(unused_variables, reason = "one form for all systems"))]
+    fn new(gpu: &Gpu) -> KeptMemory {
+        Arc::new(Self {
+            memory: Mutex::default(),
+            #[cfg(target_arch = "wasm32")]
+            _recording: gpu.inner.meter.recording(),
+        })
+    }
+}
 
 /// Timestamps on the passes of a recorder.
 #[derive(Debug)]
@@ -185,7 +205,7 @@ impl Gpu {
             pass: None,
             encoder,
             gpu: self.clone(),
-            keep: KeptMemory::default(),
+            keep: KeptOperands::new(self),
             bound: SetInPass::default(),
             recent: RecentSets::default(),
             clock,
@@ -243,7 +263,7 @@ impl<E: Encoder> Recorder<E> {
     }
 
     pub(super) fn keep<'m>(&mut self, memory: impl Iterator<Item = &'m Arc<Memory>>) {
-        let mut keep = lock(&self.keep);
+        let mut keep = lock(&self.keep.memory);
         for memory in memory {
             // Most programs use the same few buffers again and again.
             if !keep.iter().rev().take(4).any(|kept| Arc::ptr_eq(kept, memory)) {
@@ -321,6 +341,7 @@ impl<E: Encoder> Recorder<E> {
             self.pass();
             self.end_pass();
         }
+        #[cfg(not(target_arch = "wasm32"))]
         if let Some(PassStamps::Ops(profiler)) = &mut self.clock
             && profiler.is_wall()
         {

@@ -1,10 +1,12 @@
 //! Timing on the device, by timestamps around passes.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::Timing;
 use super::recorder::PassStamps;
-use super::{Clock, Gpu, Measurement, Recorder, Timing};
+use super::{Clock, Gpu, Measurement, Recorder, Slice, Waiting};
 use crate::error::Result;
 use crate::program::{batch, warm_up};
-use std::time::Instant;
+use web_time::Instant;
 
 /// Gives each run of a recorder a pair of timestamps: at the start of its first pass and at the end of its last.
 #[derive(Debug)]
@@ -55,9 +57,11 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of `record`; device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn time(&self, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<Timing> {
         let mut record = Some(record);
-        let m = self.passes(1, &mut |rec| record.take().map_or(Ok(()), |r| r(rec)))?;
+        let mut once = |rec: &mut Recorder| record.take().map_or(Ok(()), |r| r(rec));
+        let m = Waiting::block(|waiting| self.passes(waiting, 1, &mut once))?;
         Ok(Timing { seconds: m.seconds.iter().sum(), clock: m.clock })
     }
 
@@ -67,46 +71,78 @@ impl Gpu {
     ///
     /// # Errors
     /// Those of `record`; device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn measure(
         &self,
+        runs: usize,
+        record: impl FnMut(&mut Recorder) -> Result<()>,
+    ) -> Result<Measurement> {
+        Waiting::block(|waiting| self.measure_by(waiting, runs, record))
+    }
+
+    /// As [`measure`](Self::measure), without blocking the thread.
+    ///
+    /// Browsers round timestamps, Chrome to about 0.1 ms: record enough repetitions in each run.
+    ///
+    /// # Errors
+    /// Those of `record`; device lost.
+    pub async fn measure_async(
+        &self,
+        runs: usize,
+        record: impl FnMut(&mut Recorder) -> Result<()>,
+    ) -> Result<Measurement> {
+        self.measure_by(Waiting::Yielding, runs, record).await
+    }
+
+    pub(super) async fn measure_by(
+        &self,
+        waiting: Waiting,
         runs: usize,
         mut record: impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         let runs = runs.clamp(1, MAX_RUNS as usize);
         let start = Instant::now();
-        let mut repeat = |times: usize| -> Result<()> {
-            let mut rec = self.recorder();
-            for _ in 0..times {
-                record(&mut rec)?;
-                rec.end_run();
-            }
-            rec.submit()?;
-            self.wait()
-        };
-        repeat(1)?;
+        self.repeat(waiting, 1, &mut record).await?;
         // Software drivers have no clocks to raise.
         if !self.profile().is_cpu() {
             let warm_up = warm_up(*super::lock(&self.inner.measured), start);
             let mut times = 1;
             while start.elapsed() < warm_up {
                 let begin = Instant::now();
-                repeat(times)?;
+                self.repeat(waiting, times, &mut record).await?;
                 times = batch(begin.elapsed(), times);
             }
         }
-        let measured = self.passes(runs, &mut record);
+        let measured = self.passes(waiting, runs, &mut record).await;
         *super::lock(&self.inner.measured) = Some(Instant::now());
         measured
     }
 
-    /// Records `runs` runs into one submission and times each.
-    fn passes(
+    /// Submits `times` runs at once and waits for them.
+    async fn repeat(
         &self,
+        waiting: Waiting,
+        times: usize,
+        record: &mut impl FnMut(&mut Recorder) -> Result<()>,
+    ) -> Result<()> {
+        let mut rec = self.recorder();
+        for _ in 0..times {
+            record(&mut rec)?;
+            rec.end_run();
+        }
+        rec.submit()?;
+        self.wait_by(waiting).await
+    }
+
+    /// Records `runs` runs into one submission and times each.
+    async fn passes(
+        &self,
+        waiting: Waiting,
         runs: usize,
-        record: &mut dyn FnMut(&mut Recorder) -> Result<()>,
+        record: &mut impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         if !self.profile().features.timestamps {
-            return self.passes_by_wall_clock(runs, record);
+            return self.passes_by_wall_clock(waiting, runs, record).await;
         }
         let capacity = 2 * runs as u32;
         let queries = self.timestamps(capacity)?;
@@ -125,7 +161,7 @@ impl Gpu {
         if used == 0 {
             return Ok(Measurement { seconds: vec![0.0; runs], clock: Clock::Device });
         }
-        let ticks = self.submit_stamped(encoder, &[(queries, used)])?;
+        let ticks = self.submit_stamped(waiting, encoder, &[(queries, used)]).await?;
         drop(keep);
         let period = self.tick_seconds();
         let mut seconds: Vec<f64> =
@@ -150,8 +186,9 @@ impl Gpu {
 
     /// Submits the work and returns the first timestamps of each query set, as many as its number says, in ticks.
     /// All sets but the last use a multiple of 32 timestamps, as WebGPU requires for the offset.
-    pub(super) fn submit_stamped(
+    pub(super) async fn submit_stamped(
         &self,
+        waiting: Waiting,
         mut encoder: wgpu::CommandEncoder,
         sets: &[(wgpu::QuerySet, u32)],
     ) -> Result<Vec<u64>> {
@@ -174,23 +211,25 @@ impl Gpu {
             }
             self.inner.queue.submit([encoder.finish()]);
         })?;
-        let words = self.wrap::<u32>(resolved)?.read()?;
+        let resolved = self.wrap::<u32>(resolved)?;
+        let words = Slice::from(&resolved).read_by(waiting).await?;
         Ok(words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect())
     }
 
-    fn passes_by_wall_clock(
+    async fn passes_by_wall_clock(
         &self,
+        waiting: Waiting,
         runs: usize,
-        record: &mut dyn FnMut(&mut Recorder) -> Result<()>,
+        record: &mut impl FnMut(&mut Recorder) -> Result<()>,
     ) -> Result<Measurement> {
         let mut seconds = Vec::with_capacity(runs);
         for _ in 0..runs {
             let mut rec = self.recorder();
             record(&mut rec)?;
-            self.wait()?;
+            self.wait_by(waiting).await?;
             let start = Instant::now();
             rec.submit()?;
-            self.wait()?;
+            self.wait_by(waiting).await?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         seconds.sort_by(f64::total_cmp);

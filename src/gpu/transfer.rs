@@ -3,14 +3,17 @@
 use super::buffer::StoredElements;
 use super::fence::Notice;
 use super::pool::{Direction, Raw};
-use super::{Buffer, Gpu, Slice, lock};
+use super::{Buffer, Gpu, Slice, Waiting, lock};
 use crate::element::Element;
 use crate::error::{Result, err, with_room};
 use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
+#[cfg(not(target_arch = "wasm32"))]
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::{Arc, Weak};
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::{Condvar, Mutex};
 
 /// Maximum of bytes in one staging buffer; longer transfers take several.
 const CHUNK: u64 = 32 << 20;
@@ -55,11 +58,12 @@ impl<T: Element> Buffer<T> {
     ///
     /// # Errors
     /// [`Buffer`](crate::ErrorKind::Buffer) if the wgpu buffer lacks `COPY_SRC`; out of memory; device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self) -> Result<Vec<T>> {
         Slice::from(self).read()
     }
 
-    /// As [`read`](Self::read), without blocking the thread.
+    /// As [`read`](Self::read), without blocking the thread: the only way in a browser.
     ///
     /// The first poll of the future submits the copy. The future resolves when the data has arrived or the device
     /// is lost. Any executor works: a helper thread of the `Gpu` drives the device meanwhile.
@@ -100,13 +104,9 @@ impl<T: Element> Slice<'_, T> {
     ///
     /// # Errors
     /// As [`Buffer::read`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self) -> Result<Vec<T>> {
-        let gpu = &self.buffer.gpu;
-        let mut out: Vec<T> = with_room("read", self.len)?;
-        for part in self.parts()? {
-            Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?.wait(&mut out)?;
-        }
-        Ok(out)
+        Waiting::block(|waiting| self.read_by(waiting))
     }
 
     /// Submits the copy to the host and returns at once. Work submitted later does not delay it, unlike
@@ -138,15 +138,15 @@ impl<T: Element> Slice<'_, T> {
     /// # Errors
     /// As [`Buffer::read`].
     pub async fn read_async(&self) -> Result<Vec<T>> {
+        self.read_by(Waiting::Yielding).await
+    }
+
+    /// Waits for submitted work and copies the elements to the host.
+    pub(crate) async fn read_by(&self, waiting: Waiting) -> Result<Vec<T>> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = with_room("read", self.len)?;
         for part in self.parts()? {
-            let pending = Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?;
-            if !gpu.inner.poller.drive(gpu, &pending.submission) {
-                gpu.wait_for(Some(pending.submission.clone()))?;
-            }
-            pending.mapped.receive().await;
-            pending.finish(&mut out)?;
+            Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?.wait_by(waiting, &mut out).await?;
         }
         Ok(out)
     }
@@ -176,7 +176,22 @@ fn check_usage(op: &str, buffer: &StoredElements, needed: wgpu::BufferUsages) ->
 }
 
 impl Gpu {
+    /// Copies `bytes` (padded to whole words) to `offset` of `target` through the browser's staging.
+    #[cfg(target_arch = "wasm32")]
+    fn send(&self, bytes: &[u8], target: &wgpu::Buffer, offset: u64) -> Result<()> {
+        let (words, rest) = bytes.split_at(bytes.len() / 4 * 4);
+        self.scoped("uploading", || {
+            self.inner.queue.write_buffer(target, offset, words);
+            if !rest.is_empty() {
+                let mut word = [0; 4];
+                word[..rest.len()].copy_from_slice(rest);
+                self.inner.queue.write_buffer(target, offset + words.len() as u64, &word);
+            }
+        })
+    }
+
     /// Copies `bytes` (padded to whole words) to `offset` of `target` through a staging buffer.
+    #[cfg(not(target_arch = "wasm32"))]
     fn send(&self, bytes: &[u8], target: &wgpu::Buffer, offset: u64) -> Result<()> {
         let size = (bytes.len() as u64).next_multiple_of(4);
         if *lock(&self.inner.staging.in_flight) > self.inner.staging.kept() {
@@ -201,6 +216,7 @@ impl Gpu {
     }
 
     /// Maps an upload buffer again after the GPU has read it, and puts it into the pool.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn recycle_upload(&self, raw: Raw) {
         *lock(&self.inner.staging.in_flight) += raw.size;
         let home: Weak<_> = Arc::downgrade(&self.inner);
@@ -247,8 +263,16 @@ impl Pending {
     }
 
     /// Waits for the copy and appends the data.
-    fn wait<T: Element>(self, out: &mut Vec<T>) -> Result<()> {
-        self.gpu.wait_for(Some(self.submission.clone()))?;
+    async fn wait_by<T: Element>(self, waiting: Waiting, out: &mut Vec<T>) -> Result<()> {
+        match waiting {
+            #[cfg(not(target_arch = "wasm32"))]
+            Waiting::Blocking => self.gpu.wait_for(Some(self.submission.clone()))?,
+            Waiting::Yielding => {
+                drive(&self.gpu, &self.submission)?;
+                self.mapped.receive().await;
+                self.gpu.settled().await?;
+            }
+        }
         self.finish(out)
     }
 
@@ -295,10 +319,23 @@ impl<T: Element> Readback<T> {
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if the host has no room for the elements; device lost.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn wait(self) -> Result<Vec<T>> {
+        Waiting::block(|waiting| self.wait_by(waiting))
+    }
+
+    /// As [`wait`](Self::wait), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub async fn wait_async(self) -> Result<Vec<T>> {
+        self.wait_by(Waiting::Yielding).await
+    }
+
+    pub(crate) async fn wait_by(self, waiting: Waiting) -> Result<Vec<T>> {
         let mut out = with_room("read", self.len)?;
         for part in self.parts {
-            part.wait(&mut out)?;
+            part.wait_by(waiting, &mut out).await?;
         }
         Ok(out)
     }
@@ -397,12 +434,26 @@ impl Drop for Moving {
     }
 }
 
+/// Makes the callbacks of `submission` run when it is done. A browser runs them by itself.
+#[cfg(target_arch = "wasm32")]
+pub(super) fn drive(_: &Gpu, _: &wgpu::SubmissionIndex) -> Result<()> {
+    Ok(())
+}
+
+/// Makes the callbacks of `submission` run when it is done: by the poller, or now if no thread can start.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn drive(gpu: &Gpu, submission: &wgpu::SubmissionIndex) -> Result<()> {
+    if gpu.inner.poller.drive(gpu, submission) { Ok(()) } else { gpu.wait_for(Some(submission.clone())) }
+}
+
 /// Drives the device from a thread of its own while a readback is awaited.
+#[cfg(not(target_arch = "wasm32"))]
 #[derive(Debug, Default)]
 pub(super) struct Poller {
     shared: Arc<(Mutex<PollerState>, Condvar)>,
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 #[derive(Debug, Default)]
 struct PollerState {
     /// Awaited submissions, oldest first.
@@ -411,6 +462,7 @@ struct PollerState {
     closed: bool,
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 impl Drop for Poller {
     fn drop(&mut self) {
         lock(&self.shared.0).closed = true;
@@ -418,6 +470,7 @@ impl Drop for Poller {
     }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 impl Poller {
     /// Runs the callbacks of `submission` as soon as it is done. Returns false if no thread can start; the caller
     /// must then wait itself.
@@ -436,6 +489,7 @@ impl Poller {
     }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 fn run_poller(shared: &(Mutex<PollerState>, Condvar), home: &Weak<super::GpuInner>) {
     loop {
         let mut state = lock(&shared.0);

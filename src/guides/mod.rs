@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`coming_from_cuda`] | find the op for a function of CUB, Thrust, cuBLAS or cuRAND |
 //! | [`own_device`] | use tilework on a wgpu device that your program owns |
+//! | [`browser`] | run ops in a page, from Rust or JavaScript |
 //! | [`own_kernel`] | write a WGSL kernel and build it from the library's fragments |
 //! | [`precision`] | choose between speed, accuracy and the same bits in every run |
 //! | [`device_counts`] | launch work on a count that only the device knows |
@@ -17,6 +18,8 @@
 //!
 //! [`architecture`](crate::architecture) explains how the crate itself is built.
 
+#[doc = include_str!("browser.md")]
+pub mod browser {}
 #[doc = include_str!("coming_from_cuda.md")]
 pub mod coming_from_cuda {}
 #[doc = include_str!("cuda.md")]

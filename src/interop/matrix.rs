@@ -4,7 +4,7 @@ use super::host::{HostDense, Order, Stored};
 use super::pack::Packer;
 use crate::element::Element;
 use crate::error::{Result, err, with_room};
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::gpu::{Buffer, Gpu, Slice, Waiting};
 use crate::shape::elements;
 
 /// How an upload copied a matrix: see [`interop`](super).
@@ -120,8 +120,18 @@ impl<T: Element> DenseMatrix<T> {
 
     /// Reads the matrix back, after all submitted work. If `M` uses the other [`Order`], the host rearranges the
     /// elements. Fails like [`Buffer::read`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn read_as<M: FromDense<T>>(&self) -> Result<M> {
-        let values = self.buffer.read()?;
+        Waiting::block(|waiting| self.read_as_by(waiting))
+    }
+
+    /// As [`read_as`](Self::read_as), without blocking the thread. Fails like [`Buffer::read_async`].
+    pub async fn read_as_async<M: FromDense<T>>(&self) -> Result<M> {
+        self.read_as_by(Waiting::Yielding).await
+    }
+
+    async fn read_as_by<M: FromDense<T>>(&self, waiting: Waiting) -> Result<M> {
+        let values = Slice::from(&self.buffer).read_by(waiting).await?;
         let [lines, len] = self.order.lines(self.shape);
         let gap = self.leading_dimension - len;
         let values = if gap == 0 || lines <= 1 || len == 0 {

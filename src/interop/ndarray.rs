@@ -127,6 +127,7 @@ impl<T: Element> Buffer<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape) if the shape has another number of elements; as [`read`](Self::read).
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn read_ndarray<D: IntoDimension>(&self, shape: D) -> Result<Array<T, D::Dim>> {
         let shape = shape.into_dimension();
         if shape.size_checked() != Some(self.len()) {

@@ -159,7 +159,7 @@ impl Report {
     /// Reports on a program made ready by [`Gpu::prepare`]: as [`Plan::report`].
     pub fn of(executable: &Executable) -> Self {
         let (program, profile) = (executable.program(), executable.gpu().profile());
-        let ceilings = executable.gpu().ceilings().ok();
+        let ceilings = executable.gpu().reported_ceilings();
         let dispatches = program.dispatches.iter().map(|d| {
             let grid = match d.grid {
                 crate::program::Grid::Direct([x, y, z]) => format!("{x} x {y} x {z}"),

@@ -1,6 +1,7 @@
 //! Times of work on a device.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use web_time::Instant;
 
 /// The clock behind a measured time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

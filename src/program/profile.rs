@@ -128,7 +128,7 @@ pub struct Quirks {
 
 impl Quirks {
     /// Returns the quirks of a class of devices on a backend. All software drivers get the quirks of Mesa's. On
-    /// backends other than Vulkan, nobody has shown how components are stored.
+    /// backends other than Vulkan, nobody has shown how components are stored; in browsers, how workgroups wait.
     pub fn of(class: DeviceClass, backend: &str) -> Self {
         let software = class == DeviceClass::Cpu;
         Self {
@@ -136,8 +136,8 @@ impl Quirks {
             serial_workgroups: software,
             few_cores: software,
             slow_compiler: software,
-            unordered_workgroups: software,
-            waiting_starves: software,
+            unordered_workgroups: software || backend == "webgpu",
+            waiting_starves: software || backend == "webgpu",
             exp_drops_nan: software,
             stores_whole_vectors: backend != "vulkan",
         }

@@ -134,6 +134,46 @@ fn examples_check_output_paths_before_they_start() {
     }
 }
 
+/// `op --emit` writes a program and its kernels for JavaScript, or nothing.
+#[test]
+fn op_emits_programs() {
+    let folder = Folder::new("emit");
+    let matrix = folder.file("a.mtx", super::solve::springs(5).as_bytes());
+    // 100 u32.
+    let header = "{'descr': '<u4', 'fortran_order': False, 'shape': (100,), }";
+    let mut keys = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    keys.extend(format!("{header:<117}\n").bytes().chain([0; 400]));
+    let keys = folder.file("keys.npy", &keys);
+    let to = folder.0.join("sort");
+    let [matrix, keys, to] = [&matrix, &keys, &to].map(|path| path.to_str().unwrap());
+    for (_, path) in examples().iter().filter(|(name, _)| name == "op") {
+        let line = ["sort", keys, "--emit", to];
+        let (code, err) = run(path, &[&line[..], &["--descending"]].concat(), Stdio::null());
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        let program: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(Path::new(to).join("program.json")).unwrap()).unwrap();
+        assert_eq!(program["operands"][1]["length"], 100);
+        assert_eq!(program["features"], serde_json::json!([]), "WebGPU's defaults");
+        for kernel in program["kernels"].as_array().unwrap() {
+            let text = fs::read_to_string(Path::new(to).join(kernel["file"].as_str().unwrap())).unwrap();
+            assert!(text.contains(&format!("fn {}(", kernel["entry"].as_str().unwrap())), "{text}");
+        }
+        for (args, text) in [
+            (&["sort", keys, "-o", keys, "--emit", to][..], "leave it out"),
+            (&["sort", keys, "--variant", "onesweep", "--emit", to], "subgroup"),
+            (&["sort", keys, "--backend", "cuda", "--emit", to], "programs of WebGPU"),
+            (&["conjugate-gradient", matrix, keys, "--emit", to], "programs of WebGPU"),
+            (&["sort", keys, "--emit", keys], "keys.npy"),
+        ] {
+            let (code, err) = run(path, args, Stdio::null());
+            assert!(
+                code == Some(2) && err.lines().count() == 1 && err.contains(text),
+                "{args:?}: {code:?}, {err}"
+            );
+        }
+    }
+}
+
 /// Ops that the host drives are reported, timed and rejected like every op.
 #[test]
 fn op_reports_a_conversion_like_any_op() {

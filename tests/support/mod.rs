@@ -1,5 +1,6 @@
 //! Shared by tests: devices, coverage, random data, comparison.
 
+pub(crate) mod by_name;
 pub(crate) mod coverage;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
@@ -9,6 +10,7 @@ mod recording;
 
 pub(crate) use crate::examples::common::Random;
 use half::f16;
+use std::fs::File;
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tilework::gpu::{AdapterFilter, Tuning};
@@ -121,7 +123,10 @@ fn open_devices() -> Vec<Device> {
             let gpu = Gpu::request(options.clone());
             let gpu = pollster::block_on(gpu).expect("an adapter that is listed opens");
             let label = format!("{} ({}, {way})", profile.name, profile.backend);
-            recording::begin(gpu.profile(), way);
+            if let Some(path) = std::env::var_os("TILEWORK_RECORDING") {
+                let open = || File::create(path).expect("TILEWORK_RECORDING can be written");
+                recording::begin(|| Box::new(open()), gpu.profile(), way);
+            }
             devices.push(Device { gpu, label, main: devices.is_empty(), options });
         }
     }

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tilework::program::DeviceProfile;
@@ -11,7 +10,7 @@ use tilework::program::DeviceProfile;
 struct Recording {
     /// The device's name in the library's log messages.
     device: String,
-    lines: Mutex<(File, HashSet<String>)>,
+    lines: Mutex<(Box<dyn Write + Send>, HashSet<String>)>,
 }
 
 impl log::Log for Recording {
@@ -41,16 +40,14 @@ impl log::Log for Recording {
     fn flush(&self) {}
 }
 
-/// Starts to record the variants that run, into the file that TILEWORK_RECORDING names: once per process, so on the
-/// first device that tests open.
-pub(super) fn begin(profile: &DeviceProfile, way: &str) {
+/// Starts to record the variants that run on this device: once per process, so on the first device that tests open.
+pub(super) fn begin(open: impl FnOnce() -> Box<dyn Write + Send>, profile: &DeviceProfile, way: &str) {
     static RECORDING: OnceLock<Recording> = OnceLock::new();
-    let Some(path) = std::env::var_os("TILEWORK_RECORDING") else { return };
     let recording = RECORDING.get_or_init(|| {
-        let mut file = File::create(path).expect("TILEWORK_RECORDING can be written");
-        writeln!(file, "{}", about(profile, way)).expect("the recording is written");
+        let mut out = open();
+        writeln!(out, "{}", about(profile, way)).expect("the recording is written");
         let device = format!(" on {} ({})", profile.name, profile.backend);
-        Recording { device, lines: Mutex::new((file, HashSet::new())) }
+        Recording { device, lines: Mutex::new((out, HashSet::new())) }
     });
     if log::set_logger(recording).is_ok() {
         log::set_max_level(log::LevelFilter::Trace);

@@ -2,7 +2,7 @@
 
 use super::{DeviceList, DeviceMatrix, allocated};
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Gpu, RawSlice, Slice};
+use crate::gpu::{Buffer, Gpu, RawSlice, Slice, Waiting};
 use crate::plan::Plannable;
 use crate::program::Program;
 use crate::sparse::{
@@ -33,7 +33,25 @@ impl Gpu {
     /// # Errors
     /// As [`Spconvert`]; [`TooLarge`](crate::ErrorKind::TooLarge) if the padded arrays exceed a binding or
     /// 32-bit indices, with their size.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn convert_matrix(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
+        Waiting::block(|waiting| self.convert_by(waiting, matrix, to))
+    }
+
+    /// As [`convert_matrix`](Self::convert_matrix), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`convert_matrix`](Self::convert_matrix).
+    pub async fn convert_matrix_async(&self, matrix: &DeviceMatrix, to: Target) -> Result<DeviceMatrix> {
+        self.convert_by(Waiting::Yielding, matrix, to).await
+    }
+
+    pub(in crate::api) async fn convert_by(
+        &self,
+        waiting: Waiting,
+        matrix: &DeviceMatrix,
+        to: Target,
+    ) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         let fill =
             |format| self.filled(matrix, &Spconvert::new(from, MatrixLayout { format, ..from }), Vec::new());
@@ -47,24 +65,25 @@ impl Gpu {
             let mut made = fill(format)?;
             let pointed = format != (Format::Coo { sorted: true }) && from.format != format;
             if let (true, Some(DeviceList::Indices(ptrs))) = (pointed, made.lists.first()) {
-                made.layout.longest = self.longest(ptrs)?;
+                made.layout.longest = self.longest(waiting, ptrs).await?;
             }
             return Ok(made);
         }
         if from.format != Format::Csr {
-            return self.convert_matrix(&self.convert_matrix(matrix, Target::Csr)?, to);
+            let csr = Box::pin(self.convert_by(waiting, matrix, Target::Csr)).await?;
+            return Box::pin(self.convert_by(waiting, &csr, to)).await;
         }
         match to {
             Target::Ell => fill(Format::Ell { width: from.longest }),
             Target::Hybrid { width } => {
                 let width = match width {
                     Some(width) => width,
-                    None => self.analyse_matrix(matrix)?.hybrid_width,
+                    None => self.analyse_by(waiting, matrix).await?.hybrid_width,
                 };
-                let list = self.rest(matrix, width)?;
+                let list = self.rest(waiting, matrix, width).await?;
                 fill(Format::Hybrid { width, list, sorted: true })
             }
-            Target::Sell { slice, window } => self.to_sell(matrix, slice, window),
+            Target::Sell { slice, window } => self.to_sell(waiting, matrix, slice, window).await,
             Target::Jds => fill(Format::Jds),
             Target::Csc => fill(Format::Csc),
             Target::Csr => fill(Format::Csr),
@@ -92,7 +111,20 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::convert_matrix`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn transpose_matrix(&self, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
+        Waiting::block(|waiting| self.transpose_by(waiting, matrix))
+    }
+
+    /// As [`transpose_matrix`](Self::transpose_matrix), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`transpose_matrix`](Self::transpose_matrix).
+    pub async fn transpose_matrix_async(&self, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
+        self.transpose_by(Waiting::Yielding, matrix).await
+    }
+
+    async fn transpose_by(&self, waiting: Waiting, matrix: DeviceMatrix) -> Result<DeviceMatrix> {
         let turned = |matrix: DeviceMatrix, format| {
             let MatrixLayout { rows, cols, .. } = matrix.layout;
             let layout = MatrixLayout { rows: cols, cols: rows, format, ..matrix.layout };
@@ -104,10 +136,10 @@ impl Gpu {
             Format::Coo { .. } => {
                 let mut matrix = turned(matrix, Format::Coo { sorted: false });
                 matrix.lists.swap(0, 1);
-                matrix.layout.longest = self.convert_matrix(&matrix, Target::Csr)?.layout.longest;
+                matrix.layout.longest = self.convert_by(waiting, &matrix, Target::Csr).await?.layout.longest;
                 Ok(matrix)
             }
-            _ => Ok(turned(self.convert_matrix(&matrix, Target::Csr)?, Format::Csc)),
+            _ => Ok(turned(self.convert_by(waiting, &matrix, Target::Csr).await?, Format::Csc)),
         }
     }
 
@@ -130,13 +162,27 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::convert_matrix`]; [`Unsupported`](crate::ErrorKind::Unsupported) for values of f16.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn sum_duplicates(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
+        Waiting::block(|waiting| self.sum_by(waiting, matrix))
+    }
+
+    /// As [`sum_duplicates`](Self::sum_duplicates), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`sum_duplicates`](Self::sum_duplicates).
+    pub async fn sum_duplicates_async(&self, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
+        self.sum_by(Waiting::Yielding, matrix).await
+    }
+
+    async fn sum_by(&self, waiting: Waiting, matrix: &DeviceMatrix) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         if from.entries == 0 {
-            return self.convert_matrix(matrix, Target::Csr);
+            return self.convert_by(waiting, matrix, Target::Csr).await;
         }
         if !matches!(from.format, Format::Csr | Format::Coo { .. }) {
-            return self.sum_duplicates(&self.convert_matrix(matrix, Target::Csr)?);
+            let csr = self.convert_by(waiting, matrix, Target::Csr).await?;
+            return Box::pin(self.sum_by(waiting, &csr)).await;
         }
         let program = find_runs(&from, &self.planning_profile())?;
         let made = (program.operands.iter().skip(matrix.lists.len()))
@@ -151,7 +197,7 @@ impl Gpu {
         else {
             return Err(err!(Shape, "spconvert: the arrays are missing"));
         };
-        let sizes = sizes.read()?;
+        let sizes = Slice::from(&sizes).read_by(waiting).await?;
         let (runs, longest) = (sizes[0] as usize, sizes[1] as usize);
         let idxs = DeviceList::Indices(self.alloc(runs)?);
         let values = DeviceList::Values(self.alloc(runs)?);
@@ -159,7 +205,7 @@ impl Gpu {
         let operands = [&starts, &keys, &sorted, &idxs, &values].map(DeviceList::slice);
         self.run_program(program, &operands)?;
         let longest = match &ptrs {
-            DeviceList::Indices(ptrs) => self.longest(ptrs)?,
+            DeviceList::Indices(ptrs) => self.longest(waiting, ptrs).await?,
             _ => 0,
         };
         let layout = MatrixLayout { entries: runs, longest, format: Format::Csr, ..from };
@@ -184,18 +230,33 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::convert_matrix`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn analyse_matrix(&self, matrix: &DeviceMatrix) -> Result<Statistics> {
+        Waiting::block(|waiting| self.analyse_by(waiting, matrix))
+    }
+
+    /// As [`analyse_matrix`](Self::analyse_matrix), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`analyse_matrix`](Self::analyse_matrix).
+    pub async fn analyse_matrix_async(&self, matrix: &DeviceMatrix) -> Result<Statistics> {
+        self.analyse_by(Waiting::Yielding, matrix).await
+    }
+
+    async fn analyse_by(&self, waiting: Waiting, matrix: &DeviceMatrix) -> Result<Statistics> {
         let layout = matrix.layout;
         if layout.format != Format::Csr {
-            return self.analyse_matrix(&self.convert_matrix(matrix, Target::Csr)?);
+            let csr = Box::pin(self.convert_by(waiting, matrix, Target::Csr)).await?;
+            return Box::pin(self.analyse_by(waiting, &csr)).await;
         }
         let measures = self.alloc::<u32>(MEASURES)?;
         let mut operands = matrix.slices()?;
         operands.truncate(2);
         operands.push(Slice::from(&measures).untyped());
         self.run_program(measure(&layout, &self.planning_profile())?, &operands)?;
-        let statistics = Measured::new(&measures.read()?).statistics(&layout);
-        let hybrid_list = self.rest(matrix, statistics.hybrid_width)?;
+        let measured = Slice::from(&measures).read_by(waiting).await?;
+        let statistics = Measured::new(&measured).statistics(&layout);
+        let hybrid_list = self.rest(waiting, matrix, statistics.hybrid_width).await?;
         Ok(Statistics { hybrid_list, ..statistics })
     }
 
@@ -220,17 +281,31 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::convert_matrix`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn suit_matrix(&self, matrix: &DeviceMatrix) -> Result<(DeviceMatrix, Statistics)> {
+        Waiting::block(|waiting| self.suit_by(waiting, matrix))
+    }
+
+    /// As [`suit_matrix`](Self::suit_matrix), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`suit_matrix`](Self::suit_matrix).
+    pub async fn suit_matrix_async(&self, matrix: &DeviceMatrix) -> Result<(DeviceMatrix, Statistics)> {
+        self.suit_by(Waiting::Yielding, matrix).await
+    }
+
+    async fn suit_by(&self, waiting: Waiting, matrix: &DeviceMatrix) -> Result<(DeviceMatrix, Statistics)> {
         if matrix.layout.format != Format::Csr {
-            return self.suit_matrix(&self.convert_matrix(matrix, Target::Csr)?);
+            let csr = self.convert_by(waiting, matrix, Target::Csr).await?;
+            return Box::pin(self.suit_by(waiting, &csr)).await;
         }
-        let statistics = self.analyse_matrix(matrix)?;
+        let statistics = self.analyse_by(waiting, matrix).await?;
         let suited = match Target::named(statistics.format(self.profile()).0) {
             Some(Target::Hybrid { .. }) => Target::Hybrid { width: Some(statistics.hybrid_width) },
             Some(target) => target,
             None => Target::Csr,
         };
-        Ok((self.convert_matrix(matrix, suited)?, statistics))
+        Ok((self.convert_by(waiting, matrix, suited).await?, statistics))
     }
 
     /// Runs a program of the library once.
@@ -260,15 +335,15 @@ impl Gpu {
     }
 
     /// The length of the longest segment between pointers.
-    fn longest(&self, ptrs: &Buffer<u32>) -> Result<usize> {
+    async fn longest(&self, waiting: Waiting, ptrs: &Buffer<u32>) -> Result<usize> {
         let measures = self.alloc::<u32>(MEASURES)?;
         let program = measure_longest(ptrs.len().saturating_sub(1), &self.planning_profile())?;
         self.run_program(program, &[Slice::from(ptrs).untyped(), Slice::from(&measures).untyped()])?;
-        Ok(Measured::new(&measures.slice(..1)?.read()?).longest())
+        Ok(Measured::new(&measures.slice(..1)?.read_by(waiting).await?).longest())
     }
 
     /// The number of entries that do not fit into `width` slots of their rows.
-    fn rest(&self, matrix: &DeviceMatrix, width: usize) -> Result<usize> {
+    async fn rest(&self, waiting: Waiting, matrix: &DeviceMatrix, width: usize) -> Result<usize> {
         let MatrixLayout { rows, longest, .. } = matrix.layout;
         if longest <= width {
             return Ok(0);
@@ -277,10 +352,16 @@ impl Gpu {
         let program = point_at_rest(rows, width, &self.planning_profile())?;
         let operands = [matrix.slices()?[0], Slice::from(&ptrs).untyped()];
         self.run_program(program, &operands)?;
-        Ok(ptrs.slice(rows..)?.read()?.first().map_or(0, |&list| list as usize))
+        Ok(ptrs.slice(rows..)?.read_by(waiting).await?.first().map_or(0, |&list| list as usize))
     }
 
-    fn to_sell(&self, matrix: &DeviceMatrix, slice: usize, window: usize) -> Result<DeviceMatrix> {
+    async fn to_sell(
+        &self,
+        waiting: Waiting,
+        matrix: &DeviceMatrix,
+        slice: usize,
+        window: usize,
+    ) -> Result<DeviceMatrix> {
         let from = matrix.layout;
         let program = order_slices(&from, slice, window, &self.planning_profile())?;
         let width = self.alloc::<u32>(1)?;
@@ -291,7 +372,7 @@ impl Gpu {
         operands.extend(lists.iter().map(DeviceList::slice));
         operands.push(Slice::from(&width).untyped());
         self.run_program(program, &operands)?;
-        let width = width.read()?.first().map_or(0, |&width| width as usize);
+        let width = Slice::from(&width).read_by(waiting).await?.first().map_or(0, |&width| width as usize);
         let places = width.saturating_mul(slice);
         let to = MatrixLayout { format: Format::Sell { slice, places }, ..from };
         self.filled(matrix, &Spconvert::new(from, to).ordered(), lists)

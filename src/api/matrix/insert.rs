@@ -2,7 +2,7 @@
 
 use super::{DeviceList, DeviceMatrix, allocated};
 use crate::error::{Result, err};
-use crate::gpu::{Gpu, Slice};
+use crate::gpu::{Gpu, Slice, Waiting};
 use crate::program::Operand;
 use crate::sparse::{Format, MatrixLayout, Spinsert};
 
@@ -50,7 +50,25 @@ impl Gpu {
     ///   slots, or values of another type than `new`.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge): more entries than a buffer or binding holds. The matrix is
     ///   unchanged.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn insert_entries(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
+        Waiting::block(|waiting| self.insert_by(waiting, matrix, new))
+    }
+
+    /// As [`insert_entries`](Self::insert_entries), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`insert_entries`](Self::insert_entries).
+    pub async fn insert_entries_async(&self, matrix: &mut DeviceMatrix, new: &DeviceMatrix) -> Result<()> {
+        self.insert_by(Waiting::Yielding, matrix, new).await
+    }
+
+    pub(in crate::api) async fn insert_by(
+        &self,
+        waiting: Waiting,
+        matrix: &mut DeviceMatrix,
+        new: &DeviceMatrix,
+    ) -> Result<()> {
         let (to, from) = (matrix.layout, new.layout);
         let coordinates = matches!(from.format, Format::Coo { .. });
         if !coordinates || (from.rows, from.cols) != (to.rows, to.cols) {
@@ -91,7 +109,10 @@ impl Gpu {
         operands.extend(new.slices()?);
         operands.push(Slice::from(&missing).untyped());
         self.run_program(program, &operands)?;
-        let lacking = if coordinates { 0 } else { missing.read()?.first().copied().unwrap_or(0) };
+        let lacking = match coordinates {
+            true => 0,
+            false => Slice::from(&missing).read_by(waiting).await?.first().copied().unwrap_or(0),
+        };
         if lacking > 0 {
             return Err(err!(
                 InvalidArgument,

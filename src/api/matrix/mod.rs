@@ -5,7 +5,7 @@ mod insert;
 
 use crate::element::DType;
 use crate::error::{Result, err, with_room};
-use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Recorder, Slice};
+use crate::gpu::{Buffer, Encoder, Executable, Gpu, RawSlice, Recorder, Slice, Waiting};
 use crate::plan::Plan;
 use crate::primitives::Max;
 use crate::program::{Operand, Program, With};
@@ -258,14 +258,31 @@ impl DeviceMatrix {
     ///
     /// # Errors
     /// As [`Buffer::read`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self) -> Result<HostMatrix> {
+        Waiting::block(|waiting| self.read_by(waiting))
+    }
+
+    /// As [`read`](Self::read), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_async(&self) -> Result<HostMatrix> {
+        self.read_by(Waiting::Yielding).await
+    }
+
+    pub(in crate::api) async fn read_by(&self, waiting: Waiting) -> Result<HostMatrix> {
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for list in &self.lists {
             match list {
-                DeviceList::Indices(buffer) => indices.push(buffer.slice(..self.used(buffer.len()))?.read()?),
-                DeviceList::Values(buffer) => values.push(buffer.slice(..self.used(buffer.len()))?.read()?),
+                DeviceList::Indices(buffer) => {
+                    indices.push(buffer.slice(..self.used(buffer.len()))?.read_by(waiting).await?);
+                }
+                DeviceList::Values(buffer) => {
+                    values.push(buffer.slice(..self.used(buffer.len()))?.read_by(waiting).await?);
+                }
                 DeviceList::Halves(buffer) => {
-                    let halves = buffer.slice(..self.used(buffer.len()))?.read()?;
+                    let halves = buffer.slice(..self.used(buffer.len()))?.read_by(waiting).await?;
                     let mut floats = with_room("read", halves.len())?;
                     floats.extend(halves.into_iter().map(f16::to_f32));
                     values.push(floats);
@@ -378,18 +395,45 @@ impl Gpu {
     /// # Errors
     /// [`Shape`](crate::ErrorKind::Shape): lists of different lengths, or an index out of range. As
     /// [`Gpu::convert_matrix`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn matrix_of_entries(
         &self,
-        [rows, cols]: [usize; 2],
+        extents: [usize; 2],
         row_idxs: &Buffer<u32>,
         col_idxs: &Buffer<u32>,
         values: impl Into<DeviceList>,
     ) -> Result<DeviceMatrix> {
-        let values = values.into();
+        Waiting::block(|waiting| self.entries_by(waiting, extents, row_idxs, col_idxs, values.into()))
+    }
+
+    /// As [`matrix_of_entries`](Self::matrix_of_entries), without blocking the thread.
+    ///
+    /// # Errors
+    /// As [`matrix_of_entries`](Self::matrix_of_entries).
+    pub async fn matrix_of_entries_async(
+        &self,
+        extents: [usize; 2],
+        row_idxs: &Buffer<u32>,
+        col_idxs: &Buffer<u32>,
+        values: impl Into<DeviceList>,
+    ) -> Result<DeviceMatrix> {
+        self.entries_by(Waiting::Yielding, extents, row_idxs, col_idxs, values.into()).await
+    }
+
+    async fn entries_by(
+        &self,
+        waiting: Waiting,
+        [rows, cols]: [usize; 2],
+        row_idxs: &Buffer<u32>,
+        col_idxs: &Buffer<u32>,
+        values: DeviceList,
+    ) -> Result<DeviceMatrix> {
         let (entries, format) = (row_idxs.len(), Format::Coo { sorted: false });
         for (name, extent, list) in [("row", rows, row_idxs), ("column", cols, col_idxs)] {
-            let largest =
-                if list.is_empty() { None } else { self.reduce(list, Max)?.read()?.first().copied() };
+            let largest = match list.is_empty() {
+                true => None,
+                false => Slice::from(&self.reduce(list, Max)?).read_by(waiting).await?.first().copied(),
+            };
             if let Some(largest) = largest.filter(|&index| index as usize >= extent) {
                 return Err(err!(
                     Shape,
@@ -401,7 +445,7 @@ impl Gpu {
         let lists = [row_idxs.clone().into(), col_idxs.clone().into(), values];
         let mut matrix = DeviceMatrix::from_lists(layout, lists)?;
         if entries > 0 {
-            matrix.layout.longest = self.convert_matrix(&matrix, Target::Csr)?.layout.longest;
+            matrix.layout.longest = self.convert_by(waiting, &matrix, Target::Csr).await?.layout.longest;
         }
         Ok(matrix)
     }

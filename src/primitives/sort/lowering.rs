@@ -108,6 +108,9 @@ impl<'a> SortLowering<'a> {
         let (variant, decision) =
             choose(op, &desc.variant, RadixSort::variants(), profile, || match &sweeps {
                 Ok(()) if profile.quirks.serial_workgroups => ("counting", "faster on processors".into()),
+                Ok(()) if profile.quirks.waiting_starves => {
+                    ("counting", "nobody has measured how workgroups wait here".into())
+                }
                 Ok(()) => ("onesweep", "reads and writes once a pass".into()),
                 Err(_) if !profile.features.subgroups => {
                     ("counting", "the device has no subgroup operations".into())
