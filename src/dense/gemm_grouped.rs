@@ -204,7 +204,7 @@ pub(super) const INFO: Operation = Operation {
         Input::new("b", "(sum of k n)"),
         Input::optional("c", "(sum of m n)"),
     ],
-    outputs: &[("c", "(sum of m n)")],
+    outputs: &[("c", "(len)")],
     types: &[DType::F32],
     options: &[SHAPES, Setting::number("alpha", "1"), Setting::number("beta", "0")],
     make: Some(make),
@@ -242,6 +242,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let settings = asked.settings();
     let op = op.alpha(settings.number("alpha")?).beta(settings.number("beta")?);
     let lens = op.packed()?.1;
+    asked.set("len", &lens[2..]);
     let (a, [len]) = asked.array("a")?;
     asked.check_type(&a)?;
     if len != lens[0] {
