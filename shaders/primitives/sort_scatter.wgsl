@@ -12,9 +12,6 @@
 @group(0) @binding(5) var<storage, read_write> values_out: array<u32>;
 
 fn position_of(at: u32) -> u32 { return params.first + at; }
-#if COUNTED
-@group(0) @binding(6) var<storage, read> count: array<u32>;
-#endif
 #else
 @group(0) @binding(5) var<storage, read> values_in: array<u32>;
 @group(0) @binding(6) var<storage, read_write> values_out: array<u32>;
