@@ -201,12 +201,12 @@ impl StoredPass<'_, '_> {
             for (own, walked, to) in [(Q, K, scores), (DY, V, slopes)] {
                 let product = GemmBatched::new(heads, rows, len, d).trans_b().ldc(pitch);
                 let product = product.strides(of_queries, of_keys, of_scores);
-                self.product(product, [place(own), place(walked), to])?;
+                self.product(&product, [place(own), place(walked), to])?;
             }
             self.weights(step, heads);
         }
         let product = GemmBatched::new(heads, rows, d, len).lda(pitch);
-        self.product(product.strides(of_scores, of_keys, of_queries), [slopes, place(K), place(DQ)])?;
+        self.product(&product.strides(of_scores, of_keys, of_queries), [slopes, place(K), place(DQ)])?;
         if len == 0 {
             return Ok(());
         }
@@ -218,20 +218,20 @@ impl StoredPass<'_, '_> {
             let product = |heads| GemmBatched::new(heads, len, d, rows).trans_a().lda(pitch).beta(beta);
             if group == 1 {
                 let product = product(heads).strides(of_scores, of_queries, of_keys);
-                self.product(product, [by, place(walked), place(to)])?;
+                self.product(&product, [by, place(walked), place(to)])?;
                 continue;
             }
             // One after the other, since heads that share keys add to the same gradients.
             for head in 0..group {
                 let operands = [at(by, head, of_scores), at(place(walked), head, of_queries), place(to)];
-                self.product(product(1), operands)?;
+                self.product(&product(1), operands)?;
             }
         }
         Ok(())
     }
 
-    fn product(&mut self, product: GemmBatched, operands: [(Resource, u64); 3]) -> Result<()> {
-        let product = Op::<f32>::lower(&product, self.of.profile)?;
+    fn product(&mut self, product: &GemmBatched, operands: [(Resource, u64); 3]) -> Result<()> {
+        let product = Op::<f32>::lower(product, self.of.profile)?;
         self.program.append_at(product, &operands, &mut self.shared);
         Ok(())
     }

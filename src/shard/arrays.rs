@@ -7,7 +7,7 @@ use crate::error::{Result, err, make_room};
 use crate::gpu::{Buffer, Slice};
 use crate::plan::Plannable;
 use crate::primitives::{Reduce, Reducer, Scan, TopK};
-use crate::program::Op;
+use crate::program::{Op, When};
 
 impl<L: Transport> Rank<L> {
     /// Reduces a sharded array to one value, which all ranks get: [`Reduce`].
@@ -148,12 +148,11 @@ impl<L: Transport> Rank<L> {
         let own: Vec<T> = if n == 0 { Vec::new() } else { gpu.reduce::<T, O>(shard, op.clone())?.read()? };
         let (totals, begins) = self.all_gather(&own)?;
         let before = &totals[..begins[self.index()]];
-        let planned =
-            |n| if exclusive { Scan::new(op.clone(), n).exclusive() } else { Scan::new(op.clone(), n) };
+        let planned = |op: O, n| Scan::new(op, n).when(exclusive, Scan::exclusive);
         let output = self.alloc(n)?;
         let mut rec = gpu.recorder();
         if n == 0 || before.is_empty() {
-            planned(n).plan::<T>(gpu)?.record(&mut rec, shard, &output)?;
+            planned(op, n).plan::<T>(gpu)?.record(&mut rec, shard, &output)?;
             rec.submit()?;
             return Ok(output);
         }
@@ -161,7 +160,7 @@ impl<L: Transport> Rank<L> {
         let (longer, scanned) = (gpu.alloc::<T>(n + 1)?, gpu.alloc::<T>(n + 1)?);
         longer.slice(..1)?.write(&[carry])?;
         rec.copy(shard, longer.slice(1..)?)?;
-        planned(n + 1).plan::<T>(gpu)?.record(&mut rec, &longer, &scanned)?;
+        planned(op, n + 1).plan::<T>(gpu)?.record(&mut rec, &longer, &scanned)?;
         rec.copy(scanned.slice(1..)?, &output)?;
         rec.submit()?;
         Ok(output)

@@ -250,7 +250,7 @@ impl Combine {
         match T::DTYPE {
             DType::F32 => each::<T, f32>(into, from, float),
             DType::F16 => {
-                each::<T, half::f16>(into, from, |a, b| half::f16::from_f32(float(a.to_f32(), b.to_f32())))
+                each::<T, half::f16>(into, from, |a, b| half::f16::from_f32(float(a.to_f32(), b.to_f32())));
             }
             DType::I32 => integers!(i32),
             DType::U32 => integers!(u32),
