@@ -13,7 +13,7 @@ use std::time::Duration;
 const STAGING: u64 = 2 << 30;
 
 /// The contents of a message.
-enum Body {
+enum MessageBody {
     /// In host memory that goes back to the group.
     Host(Vec<u8>),
     /// In staging memory of the sender's device.
@@ -22,7 +22,7 @@ enum Body {
 
 struct Message {
     header: Header,
-    body: Body,
+    body: MessageBody,
 }
 
 /// Host memory of messages that were received.
@@ -123,14 +123,14 @@ impl Transport for Local {
         memory.clear();
         make_room("shard: a message", &mut memory, bytes.len())?;
         memory.extend_from_slice(bytes);
-        self.post(to, Message { header: *header, body: Body::Host(memory) })
+        self.post(to, Message { header: *header, body: MessageBody::Host(memory) })
     }
 
     fn receive(&self, from: usize, take: &mut dyn FnMut(&Header, &[u8]) -> Result<()>) -> Result<()> {
         let Message { header, body } = self.next(from)?;
         let memory = match body {
-            Body::Host(memory) => memory,
-            Body::Device(moving) => {
+            MessageBody::Host(memory) => memory,
+            MessageBody::Device(moving) => {
                 let mut memory = self.spare();
                 memory.clear();
                 make_room("shard: a message", &mut memory, moving.bytes() as usize)?;
@@ -151,7 +151,7 @@ impl Transport for Local {
             let moving = Arc::new(slice.start_move()?);
             let header = Header { elements: slice.len(), ..*header };
             for &to in to {
-                self.post(to, Message { header, body: Body::Device(moving.clone()) })?;
+                self.post(to, Message { header, body: MessageBody::Device(moving.clone()) })?;
             }
         }
         Ok(())
@@ -162,11 +162,11 @@ impl Transport for Local {
             let expected = Header { elements: slice.len(), ..*header };
             let Message { header: arrived, body } = self.next(*from)?;
             match body {
-                Body::Device(moving) => {
+                MessageBody::Device(moving) => {
                     expected.check(self.rank, *from, &arrived, moving.bytes() as usize)?;
                     moving.write_to(slice)?;
                 }
-                Body::Host(memory) => {
+                MessageBody::Host(memory) => {
                     expected.check(self.rank, *from, &arrived, memory.len())?;
                     slice.write(
                         &memory
