@@ -194,7 +194,7 @@ pub(super) fn chart(families: &[Family]) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#57606a\">Vulkan unless \u{201c}by CUDA\u{201d}; \
-         peers: CUB, cuBLAS, cuSPARSE, PyTorch (cuDNN)</text>",
+         peers: CUB, Thrust, cuBLAS, cuSPARSE, cuRAND, PyTorch (cuDNN)</text>",
         WIDTH - 16.0,
         bottom + 38.0
     );
