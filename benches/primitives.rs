@@ -468,8 +468,8 @@ fn sort(bench: &mut Bench) -> Result<()> {
     bench.op_as::<u32>(&op, ("auto", ""), format!("pairs {n} random, 16 bytes"), &operands)?;
     drop((keys_out, values_out));
     let narrow = RadixSort::new(n);
-    sort_keys(bench, &narrow, "auto", "random u8", &keys.bitcast::<u8>()?, n)?;
-    sort_keys(bench, &narrow, "auto", "random f16", &keys.bitcast::<f16>()?, n)?;
+    sort_keys(bench, &narrow, "auto", "random u8", &random(&gpu, n, |b| b as u8)?, n)?;
+    sort_keys(bench, &narrow, "auto", "random f16", &random(&gpu, n, half)?, n)?;
     drop(keys);
     let floats = random(&gpu, largest, centred)?;
     sort_keys(bench, &RadixSort::new(largest), "auto", "random", &floats, largest)?;

@@ -1,6 +1,6 @@
 //! Loops over all ops: declarations are consistent, every variant matches the reference, and no request by name panics.
 
-use crate::support::by_name::{Numbers, call, cases, complaint, programs, shapes, wanted};
+use crate::support::by_name::{Numbers, call, cases, complaint, programs, wanted};
 use crate::support::coverage::{self, sample};
 use crate::support::{Random, devices};
 use std::collections::BTreeMap;
@@ -159,6 +159,7 @@ fn every_variant_takes_a_length_from_the_device() {
 #[cfg(feature = "cuda")]
 #[test]
 fn every_op_on_cuda_matches_reference() {
+    use crate::support::by_name::shapes;
     use tilework::cuda::CudaProfile;
     let cuda = crate::support::cuda::cuda();
     let mut found = Vec::new();

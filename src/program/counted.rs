@@ -83,7 +83,7 @@ pub(crate) fn launch_for(program: &mut Program, length: Binding, covered: &[(usi
     program.dispatches.rotate_right(groups.len());
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "primitives"))]
 mod tests {
     use super::*;
     use crate::element::Element;
