@@ -83,7 +83,8 @@ pub(crate) fn launch_for(program: &mut Program, length: Binding, covered: &[(usi
     program.dispatches.rotate_right(groups.len());
 }
 
-#[cfg(all(test, feature = "primitives"))]
+#[cfg(test)]
+#[cfg(feature = "primitives")]
 mod tests {
     use super::*;
     use crate::element::Element;
