@@ -166,7 +166,8 @@ impl GemmGrouped {
             return Ok(program);
         }
         let bytes = 4 * table.len() as u64;
-        let what = format_args!("a list of {} products", self.shapes.len());
+        let products = self.shapes.len();
+        let what = format_args!("a list of {products} products");
         profile.check_scratch(name, what, bytes, "multiply fewer pairs at a time")?;
         let products = (table.len() / 8) as u32;
         let table = program.constant(bytemuck::cast_slice(&table).to_vec());
