@@ -33,14 +33,14 @@ use crate::program::{Access, Op, Operand, Program};
 type Given<'a> = (&'static str, RawSlice<'a>);
 
 /// A planned op and the operands that the caller passed.
-struct Call<'a> {
+struct OneLineCall<'a> {
     executable: Executable,
     given: Vec<Given<'a>>,
 }
 
 impl Gpu {
     /// Plans an op for the caller's operands.
-    fn call<'a, T: Element, D: Op<T>>(&self, op: &D, given: &[Given<'a>]) -> Result<Call<'a>> {
+    fn call<'a, T: Element, D: Op<T>>(&self, op: &D, given: &[Given<'a>]) -> Result<OneLineCall<'a>> {
         self.call_program(self.lower::<T, _>(op)?, given)
     }
 
@@ -50,7 +50,7 @@ impl Gpu {
         width: usize,
         op: impl FnOnce(usize) -> D,
         given: &[Given<'a>],
-    ) -> Result<Call<'a>> {
+    ) -> Result<OneLineCall<'a>> {
         let len = given.first().map_or(0, |(_, slice)| slice.len());
         // An incomplete row counts, so that an op never gets 0 rows of a non-empty operand.
         let rows = if width == 0 { 0 } else { len.div_ceil(width) };
@@ -65,7 +65,7 @@ impl Gpu {
         self.call_program(program, given)
     }
 
-    fn call_program<'a>(&self, program: Program, given: &[Given<'a>]) -> Result<Call<'a>> {
+    fn call_program<'a>(&self, program: Program, given: &[Given<'a>]) -> Result<OneLineCall<'a>> {
         for operand in &program.operands {
             match given.iter().find(|(name, _)| *name == operand.name) {
                 Some((_, slice)) => check(program.op, operand, slice)?,
@@ -73,7 +73,7 @@ impl Gpu {
                 None => return Err(not_taken(program.op, operand.name)),
             }
         }
-        Ok(Call { executable: self.prepare_lowered(program)?, given: given.to_vec() })
+        Ok(OneLineCall { executable: self.prepare_lowered(program)?, given: given.to_vec() })
     }
 }
 
@@ -102,7 +102,7 @@ fn not_taken(op: &str, name: &str) -> crate::Error {
     )
 }
 
-impl Call<'_> {
+impl OneLineCall<'_> {
     /// Allocates an output.
     fn alloc<U: Element>(&self, name: &'static str) -> Result<Buffer<U>> {
         let Program { op, operands, .. } = self.executable.program();
