@@ -57,8 +57,8 @@ pub struct ShardedMatrix {
     whole: usize,
     /// The place on the device of each row.
     places: Vec<u32>,
-    inner: Part,
-    outer: Part,
+    inner: ShardPart,
+    outer: ShardPart,
     /// For each rank, the elements that it gets: their range in `sent`.
     sends: Vec<Range<usize>>,
     /// For each rank, the elements that come: their range behind the rows.
@@ -70,14 +70,14 @@ pub struct ShardedMatrix {
 
 /// Some rows of a shard, one after another.
 #[derive(Debug)]
-struct Part {
+struct ShardPart {
     rows: Range<usize>,
     columns: usize,
     matrix: DeviceMatrix,
     product: Plan<Spmv, f32>,
 }
 
-impl Part {
+impl ShardPart {
     fn new(gpu: &Gpu, rows: Range<usize>, matrix: &Csr) -> Result<Self> {
         let matrix_there = gpu.upload_matrix(matrix)?;
         let product = Spmv::new(matrix_there.layout()).deterministic().plan::<f32>(gpu)?;
@@ -127,7 +127,7 @@ impl<L: Transport> Rank<L> {
             })
             .collect();
         let (asked, asked_by) = self.all_to_all(&needed, &counts)?;
-        let order = Order::new(OP, rows, &mine)?;
+        let order = ShardOrder::new(OP, rows, &mine)?;
         let sent: Vec<u32> = asked.iter().map(|&c| order.places[c as usize - mine.start]).collect();
         let (inner, outer) = order.split(OP, rows, &mine, &needed)?;
         let gather = if sent.is_empty() {
@@ -138,8 +138,8 @@ impl<L: Transport> Rank<L> {
         Ok(ShardedMatrix {
             rows: rows.rows,
             whole,
-            inner: Part::new(gpu, 0..order.inner, &inner)?,
-            outer: Part::new(gpu, order.inner..rows.rows, &outer)?,
+            inner: ShardPart::new(gpu, 0..order.inner, &inner)?,
+            outer: ShardPart::new(gpu, order.inner..rows.rows, &outer)?,
             places: order.places,
             sends: super::rank::ranges(OP, &asked_by)?,
             receives: super::rank::ranges(OP, &counts)?,
@@ -276,14 +276,14 @@ fn foreign(op: &str, rows: &Csr, mine: &Range<usize>) -> Result<Vec<u32>> {
 }
 
 /// The order of rows on the device.
-struct Order {
+struct ShardOrder {
     /// The place of each row.
     places: Vec<u32>,
     /// Rows that need nothing of other ranks, and begin those that may.
     inner: usize,
 }
 
-impl Order {
+impl ShardOrder {
     fn new(op: &str, rows: &Csr, mine: &Range<usize>) -> Result<Self> {
         let mut outside = with_room(op, rows.rows)?;
         for row in rows.row_ptrs.windows(2) {

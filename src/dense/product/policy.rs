@@ -105,7 +105,7 @@ pub(crate) fn rows_of(variant: &str, profile: &DeviceProfile) -> Vec<String> {
 
 /// A way to compute a product, and how long it takes.
 #[derive(Clone, Copy)]
-pub(super) struct Prediction {
+pub(super) struct ProductPrediction {
     pub(super) division: Division,
     /// Slices of k.
     pub(super) slices: usize,
@@ -114,7 +114,7 @@ pub(super) struct Prediction {
 
 /// The fastest row and slices of a variant, among rows that the device holds and that gave no wrong results there. A
 /// forced row comes first.
-pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> Prediction {
+pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> ProductPrediction {
     let choices = &job.profile.choices;
     let table = match (variant, job.product.precision) {
         ("coop", Precision::Split) => COOP_SPLIT,
@@ -136,10 +136,10 @@ pub(super) fn fastest(variant: &str, job: &ProductJob<'_>) -> Prediction {
 }
 
 /// The number of slices with which a division is predicted to be the fastest.
-pub(super) fn sliced(variant: &str, division: &Division, job: &ProductJob<'_>) -> Prediction {
+pub(super) fn sliced(variant: &str, division: &Division, job: &ProductJob<'_>) -> ProductPrediction {
     let Product { batch, m, n, k, slices, batched, .. } = *job.product;
     let rates = Rates::of(job.profile);
-    let of = |slices: usize| Prediction {
+    let of = |slices: usize| ProductPrediction {
         division: *division,
         slices,
         seconds: predict::seconds(&rates, &work(variant, job), division, slices),
@@ -320,7 +320,7 @@ mod tests {
     use crate::program::When;
 
     /// The fastest way of a variant for a product of f32.
-    fn of(variant: &str, product: &Product, profile: &DeviceProfile) -> Prediction {
+    fn of(variant: &str, product: &Product, profile: &DeviceProfile) -> ProductPrediction {
         let layouts = product.layouts("test").unwrap();
         let types = ProductTypes::all(DType::F32);
         fastest(variant, &ProductJob { product, name: "test", layouts, types, profile })
@@ -375,7 +375,7 @@ mod tests {
         let h100 = DeviceProfile::h100();
         for [m, n, k] in [[512, 512, 32768], [128, 8192, 8192], [64, 64, 2048], [4, 4096, 11008]] {
             let product = Product::new(m, n, k);
-            let Prediction { division, slices, .. } = of("split-k", &product, &h100);
+            let ProductPrediction { division, slices, .. } = of("split-k", &product, &h100);
             let workgroups = division.tiles(m, n) as usize * slices;
             assert!((50..=132 * ROUNDS).contains(&workgroups), "{m} x {n} x {k}: {workgroups}");
             assert!(k / slices >= MIN_SLICE, "{m} x {n} x {k}: {slices} slices");
