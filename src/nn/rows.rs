@@ -265,7 +265,7 @@ impl Rows {
         let work = RowsLowering { rows: self, dtype, extra: extra.len(), vectors, slack, profile };
         if is_whole {
             let params = work.params(1, n as u64);
-            work.each_chunk(&mut program, whole, Step::Whole, params, &[]);
+            work.each_chunk(&mut program, whole, RowStep::Whole, params, &[]);
         } else {
             work.in_parts(&mut program, &policy)?;
         }
@@ -314,7 +314,7 @@ pub(super) fn check_eps(op: &str, eps: f32) -> Result<()> {
 
 /// What a kernel does with a row or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RowStep {
     Whole,
     Statistics,
     Apply,
@@ -357,14 +357,14 @@ impl RowsLowering<'_> {
             .slot("normalizer", Fragment::Library(self.rows.fragment))
     }
 
-    fn kernel(&self, program: &mut Program, tile: RowTile, parts: u64, step: Step) -> usize {
+    fn kernel(&self, program: &mut Program, tile: RowTile, parts: u64, step: RowStep) -> usize {
         let spans = self.workgroup(tile.lanes) / tile.lanes;
         let n = self.rows.n as u64;
         let whole = self.vectors
             && n == parts * tile.elements()
             && (self.rows.rows as u64 * parts).is_multiple_of(spans)
             && self.chunks().count() == 1;
-        let applied = step != Step::Statistics;
+        let applied = step != RowStep::Statistics;
         let output = 2 + self.extra as u32;
         let mut spec = self
             .reduction(tile.lanes)
@@ -374,14 +374,14 @@ impl RowsLowering<'_> {
             .flag("VECTORS", self.vectors)
             .flag("WHOLE", whole)
             .flag("STATISTICS", !applied)
-            .flag("JOINED", step == Step::Apply);
+            .flag("JOINED", step == RowStep::Apply);
         if applied {
             spec = spec
                 .constant("OUTPUT", output)
                 .flag("SCALED", self.extra > 0)
                 .flag("SHIFTED", self.extra > 1);
         }
-        if step == Step::Apply {
+        if step == RowStep::Apply {
             // There is nothing to reduce.
             spec = spec.constant("JOINED_BINDING", output + 1).flag("SUBGROUPS", false).flag("ACROSS", false);
         }
@@ -401,7 +401,7 @@ impl RowsLowering<'_> {
         &self,
         program: &mut Program,
         tile: RowTile,
-        step: Step,
+        step: RowStep,
         params: RowsParams,
         more: &[Binding],
     ) {
@@ -411,7 +411,7 @@ impl RowsLowering<'_> {
         for chunk in self.chunks() {
             let part = |operand| chunk.of(Resource::Operand(operand), row_bytes);
             let mut bindings = vec![part(0)];
-            if step != Step::Statistics {
+            if step != RowStep::Statistics {
                 bindings.extend((1..=self.extra).map(|i| Binding::operand(i, &program.operands)));
                 bindings.push(part(self.extra + 1));
             }
@@ -437,12 +437,12 @@ impl RowsLowering<'_> {
         self.profile.check_scratch(self.rows.op, what, bytes, "use fewer rows at a time")?;
         let statistics = program.scratch(bytes);
         let joined = program.scratch(rows * 8);
-        self.each_chunk(program, tile, Step::Statistics, params, &[statistics]);
+        self.each_chunk(program, tile, RowStep::Statistics, params, &[statistics]);
         let lanes = self.workgroup(lanes);
         let join = Kernel::library("nn/rows_join", "rows_join", self.reduction(lanes));
         let join = program.kernel(join);
         program.dispatch(join, &params, vec![statistics, joined], Grid::fold(rows));
-        self.each_chunk(program, tile, Step::Apply, params, &[joined]);
+        self.each_chunk(program, tile, RowStep::Apply, params, &[joined]);
         Ok(())
     }
 }

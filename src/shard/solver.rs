@@ -68,7 +68,7 @@ impl ShardedCg {
 }
 
 /// The vectors of a solve, and the programs between messages.
-struct Work<'a, L: Transport> {
+struct ShardWork<'a, L: Transport> {
     rank: &'a Rank<L>,
     a: &'a ShardedMatrix,
     dots: Executable,
@@ -138,7 +138,7 @@ impl<L: Transport> Rank<L> {
         let (b, own) = (gpu.upload(&a.permute(b)?)?, gpu.upload(&a.permute(x)?)?);
         let (tolerance, limit) = (options.tolerance.to_bits(), options.iterations as u64);
         self.agree("sharded cg", &["the tolerance's bits", "iterations"], &[tolerance, limit])?;
-        let work = Work::new(self, a, options.check_every)?;
+        let work = ShardWork::new(self, a, options.check_every)?;
         let scale = work.norm_of(Slice::from(&b))?;
         if scale == 0.0 {
             x.fill(0.0);
@@ -179,7 +179,7 @@ impl<L: Transport> Rank<L> {
     }
 }
 
-impl<'a, L: Transport> Work<'a, L> {
+impl<'a, L: Transport> ShardWork<'a, L> {
     fn new(rank: &'a Rank<L>, a: &'a ShardedMatrix, check_every: usize) -> Result<Self> {
         let (gpu, n) = (rank.gpu(), a.rows());
         let profile = gpu.profile();
