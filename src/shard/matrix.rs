@@ -19,8 +19,8 @@ const ALIGNED: usize = 64;
 ///
 /// ```
 /// use tilework::shard::balanced_rows;
-/// // The first row has as many entries as all others.
-/// assert_eq!(balanced_rows(&[0, 6, 7, 8, 9, 10, 11, 12], 2), [0..1, 1..7]);
+/// // Seven rows with twelve entries, six of them in the first: 2 + 7 and 5 + 5.
+/// assert_eq!(balanced_rows(&[0, 6, 7, 8, 9, 10, 11, 12], 2), [0..2, 2..7]);
 /// ```
 pub fn balanced_rows(row_ptrs: &[u32], parts: usize) -> Vec<Range<usize>> {
     let rows = row_ptrs.len().saturating_sub(1);
