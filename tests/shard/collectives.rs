@@ -23,7 +23,8 @@ fn all_reduce_gives_all_ranks_the_same_bits() {
                 rank.all_reduce(&mut product, Combine::Prod)?;
                 Ok((all, product))
             });
-            let want = |i: usize, f: fn(f32, f32) -> f32| (0..p).map(|r| of(r)[i]).reduce(f).unwrap();
+            let given: Vec<_> = (0..p).map(of).collect();
+            let want = |i: usize, f: fn(f32, f32) -> f32| given.iter().map(|x| x[i]).reduce(f).unwrap();
             for (all, product) in results.unwrap() {
                 for i in 0..n {
                     let wanted = [want(i, |a, b| a + b), want(i, f32::min), want(i, f32::max)];
