@@ -66,7 +66,10 @@ fn programs(
     most: usize,
     seen: &mut BTreeSet<String>,
 ) -> Vec<Program> {
-    let mut all = match (op.samples)(profile, variant) {
+    // The simulator has no 64-bit integers.
+    let mut profile = profile.clone();
+    profile.features.int64 = false;
+    let mut all = match (op.samples)(&profile, variant) {
         Ok(all) => all,
         // Some are written for subgroups of one size.
         Err(e) if e.kind() == ErrorKind::Unsupported => return Vec::new(),
