@@ -25,6 +25,7 @@ mod ger;
 mod permute_axes;
 mod precision;
 mod product;
+mod rank_update;
 mod symm;
 mod syr2k;
 mod syrk;

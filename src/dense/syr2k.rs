@@ -1,14 +1,12 @@
 //! BLAS's syr2k: the products of two matrices with each other's transpose.
 
-use super::product::{Product, StoredTriangle};
-use super::syrk::KERNEL;
-use super::triangle::{LOWER, TRANS, UPPER, asked_upper};
-use crate::array::HostArray;
+use super::product::Product;
+use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Resource, Role, Setting, Variant, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall, Operand,
+    Operation, Program, Resource, Role, kernel_params, lowered_as, operands,
 };
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
@@ -59,20 +57,9 @@ use crate::shape::{elements, index_u32};
 /// `shaders/dense/syr2k.wgsl`, then as [`Syrk`](crate::Syrk).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Syr2k {
-    pub(crate) n: usize,
-    pub(crate) k: usize,
-    pub(crate) trans: bool,
-    pub(crate) upper: bool,
-    pub(crate) full: bool,
-    pub(crate) alpha: f32,
-    pub(crate) beta: f32,
-    lda: Option<usize>,
-    ldb: Option<usize>,
-    ldc: Option<usize>,
+    pub(crate) update: RankUpdate,
     variant: String,
 }
-
-const VARIANTS: &[Variant] = &[Variant::portable("tiles", "tiles of C outside of the triangle are skipped")];
 
 kernel_params! {
     struct Syr2kParams { rows: u32, columns: u32, lda: u32, ldb: u32, pitch: u32, second: u32 }
@@ -81,105 +68,34 @@ kernel_params! {
 impl Syr2k {
     /// Takes the side of C and the columns of A and B. `alpha` is 1, `beta` 0, and the lower triangle is written.
     pub fn new(n: usize, k: usize) -> Self {
-        Self {
-            n,
-            k,
-            trans: false,
-            upper: false,
-            full: false,
-            alpha: 1.0,
-            beta: 0.0,
-            lda: None,
-            ldb: None,
-            ldc: None,
-            variant: "auto".into(),
-        }
+        Self { update: RankUpdate::new(n, k), variant: "auto".into() }
     }
 
     /// Computes `A^T B + B^T A`, with A and B stored as k x n.
     #[must_use]
     pub fn trans(mut self) -> Self {
-        self.trans = true;
+        self.update.trans = true;
         self
     }
 
-    /// Writes the upper triangle; the lower one by default.
-    #[must_use]
-    pub fn upper(mut self) -> Self {
-        self.upper = true;
-        self
-    }
-
-    /// Writes both triangles, by the kernels of [`Gemm`](crate::Gemm).
-    #[must_use]
-    pub fn full(mut self) -> Self {
-        self.full = true;
-        self
-    }
-
-    /// Sets the factor of the products.
-    #[must_use]
-    pub fn alpha(mut self, alpha: f32) -> Self {
-        self.alpha = alpha;
-        self
-    }
-
-    /// Sets the factor of the old contents of C.
-    #[must_use]
-    pub fn beta(mut self, beta: f32) -> Self {
-        self.beta = beta;
-        self
-    }
-
-    /// Sets the elements from one stored row of `a` to the next; the row length by default.
-    #[must_use]
-    pub fn lda(mut self, lda: usize) -> Self {
-        self.lda = Some(lda);
-        self
-    }
+    rank_update_builders!();
 
     /// Sets the elements from one stored row of `b` to the next; the row length by default.
     #[must_use]
     pub fn ldb(mut self, ldb: usize) -> Self {
-        self.ldb = Some(ldb);
+        self.update.ldb = Some(ldb);
         self
-    }
-
-    /// Sets the elements from one row of `c` to the next; n by default.
-    #[must_use]
-    pub fn ldc(mut self, ldc: usize) -> Self {
-        self.ldc = Some(ldc);
-        self
-    }
-
-    crate::program::variants!(variant);
-
-    /// The extents of A and B as they are stored.
-    pub(crate) fn stored(&self) -> [usize; 2] {
-        if self.trans { [self.k, self.n] } else { [self.n, self.k] }
     }
 
     /// The elements from one stored row of A to the next, and of B.
     pub(crate) fn pitches(&self) -> [usize; 2] {
-        let row = self.stored()[1];
-        [self.lda, self.ldb].map(|ld| ld.unwrap_or(row))
+        let row = self.update.stored()[1];
+        [self.update.lda, self.update.ldb].map(|ld| ld.unwrap_or(row))
     }
 
     /// The product of A and B side by side, and B and A so.
     pub(crate) fn product(&self) -> Product {
-        let product = Product {
-            alpha: self.alpha,
-            beta: self.beta,
-            trans_a: self.trans,
-            trans_b: !self.trans,
-            ldc: self.ldc,
-            ..Product::new(self.n, self.n, self.k.saturating_mul(2))
-        };
-        if self.full {
-            return product;
-        }
-        let triangle = if self.upper { StoredTriangle::Upper } else { StoredTriangle::Lower };
-        Product { triangle: Some(triangle), kernel: Some(KERNEL), variant: "double".into(), ..product }
+        self.update.product(self.update.k.saturating_mul(2), [None; 2])
     }
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -187,7 +103,7 @@ impl Syr2k {
         let mut program = Program::of_only_variant(name, &self.variant, VARIANTS, profile)?;
         let multiplied = self.product().lower(dtype, profile).map_err(|e| e.context(name))?;
         let [left, _, c] = &multiplied.operands[..] else { return Ok(program) };
-        let ([rows, columns], pitches) = (self.stored(), self.pitches());
+        let ([rows, columns], pitches) = (self.update.stored(), self.pitches());
         for (pitch, what) in pitches.into_iter().zip(["lda", "ldb"]) {
             if pitch < columns {
                 return Err(err!(
@@ -203,10 +119,7 @@ impl Syr2k {
         let operand = |name, len| Operand { name, dtype, len, access: Access::Read };
         program.operands = vec![operand("a", len(pitches[0])?), operand("b", len(pitches[1])?), c.clone()];
         profile.check_bindings(name, &program.operands, "multiply blocks of rows")?;
-        let [n, k] = [self.n, self.k].map(|x| x as f64);
-        let written = if self.full { n * n } else { n * (n + 1.0) / 2.0 };
-        let passes = if self.beta == 0.0 { 1.0 } else { 2.0 };
-        program.cost = Cost { flop: 4.0 * written * k, bytes: 4.0 * (2.0 * n * k + passes * written) };
+        program.cost = self.update.cost(2, self.update.k.saturating_mul(2));
         let what = format_args!("two copies of {rows} x {columns} elements, twice");
         profile.check_scratch(name, what, left.bytes(), "multiply blocks of rows")?;
         let [left, right] = [0, 1].map(|_| left.bytes()).map(|bytes| program.scratch(bytes.max(4)));
@@ -218,8 +131,8 @@ impl Syr2k {
                 columns: index("columns", columns)?,
                 lda: index("lda", pitches[0])?,
                 ldb: index("ldb", pitches[1])?,
-                pitch: index("columns", if self.trans { columns } else { 2 * columns })?,
-                second: index("elements", if self.trans { rows * columns } else { columns })?,
+                pitch: index("columns", if self.update.trans { columns } else { 2 * columns })?,
+                second: index("elements", if self.update.trans { rows * columns } else { columns })?,
             };
             let kernel = program.kernel(Kernel::of_file("dense/syr2k", Spec::new()));
             let grid = Grid::fold((rows as u64 * columns as u64).div_ceil(256));
@@ -248,7 +161,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("c", "(n, n)")],
     types: &[DType::F32],
-    options: &[Setting::number("alpha", "1"), Setting::number("beta", "0"), LOWER, UPPER, TRANS],
+    options: OPTIONS,
     make: Some(make),
     variants: Syr2k::variants,
     samples,
@@ -258,23 +171,10 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let (a, [rows, columns]) = asked.array("a")?;
-    asked.check_type(&a)?;
-    let b = asked.like("b", &[rows, columns])?;
-    let settings = asked.settings();
-    let trans = settings.has(TRANS.name);
-    let [n, k] = if trans { [columns, rows] } else { [rows, columns] };
-    let c = if asked.has_more() { asked.like("c", &[n, n])? } else { HostArray::zeros(&[n, n], DType::F32)? };
-    let upper = asked_upper(asked.name(), settings)?;
-    let op = Syr2k {
-        trans,
-        upper,
-        full: !upper && !settings.has(LOWER.name),
-        alpha: settings.number("alpha")?,
-        beta: settings.number("beta")?,
-        variant: asked.variant().to_owned(),
-        ..Syr2k::new(n, k)
-    };
+    let (update, a) = RankUpdate::asked(asked)?;
+    let b = asked.like("b", &update.stored())?;
+    let c = update.asked_c(asked)?;
+    let op = Syr2k { update, variant: asked.variant().to_owned() };
     Ok(OpCall::new::<f32>(op, vec![Role::Given(a), Role::Given(b), Role::Updated(c)]))
 }
 

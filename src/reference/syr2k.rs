@@ -17,7 +17,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 
 /// The rows of a factor, one after another.
 fn rows<'a>(op: &Syr2k, x: &'a [f32], pitch: usize) -> Result<Vec<&'a [f32]>> {
-    let [rows, columns] = op.stored();
+    let [rows, columns] = op.update.stored();
     let row = |i: usize| {
         let begin = i * pitch;
         x.get(begin..begin + columns).ok_or_else(|| err!(Shape, "reference syr2k: a factor is too short"))
@@ -29,7 +29,7 @@ fn rows<'a>(op: &Syr2k, x: &'a [f32], pitch: usize) -> Result<Vec<&'a [f32]>> {
 fn sides(op: &Syr2k, a: &[f32], b: &[f32]) -> Result<[Vec<f32>; 2]> {
     let [lda, ldb] = op.pitches();
     let (a, b) = (rows(op, a, lda)?, rows(op, b, ldb)?);
-    let join = |first: &[&[f32]], second: &[&[f32]]| match op.trans {
+    let join = |first: &[&[f32]], second: &[&[f32]]| match op.update.trans {
         true => [first.concat(), second.concat()].concat(),
         false => first.iter().zip(second).flat_map(|(x, y)| [*x, *y].concat()).collect(),
     };
@@ -43,7 +43,9 @@ fn sides(op: &Syr2k, a: &[f32], b: &[f32]) -> Result<[Vec<f32>; 2]> {
 pub fn syr2k(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let [left, right] = sides(op, a, b)?;
     let product = gemm(&Gemm { product: op.product() }, &left, &right, None, c)?;
-    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &product, |i| c[i].into()))
+    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| {
+        c[i].into()
+    }))
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
@@ -53,7 +55,7 @@ pub fn syr2k(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
 pub fn syr2k_bound(op: &Syr2k, a: &[f32], b: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let [left, right] = sides(op, a, b)?;
     let bound = gemm_bound(&Gemm { product: op.product() }, &left, &right, None, c)?;
-    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &bound, |_| 0.0))
+    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &bound, |_| 0.0))
 }
 
 #[cfg(test)]

@@ -36,7 +36,9 @@ pub(super) fn triangle(
 /// [`Shape`](crate::ErrorKind::Shape): an operand is too short.
 pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let product = gemm(&Gemm { product: op.product() }, a, a, None, c)?;
-    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &product, |i| c[i].into()))
+    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &product, |i| {
+        c[i].into()
+    }))
 }
 
 /// Returns the error bound of each element, computed in f32: 0 outside of the triangle.
@@ -45,7 +47,7 @@ pub fn syrk(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
 /// As [`syrk`].
 pub fn syrk_bound(op: &Syrk, a: &[f32], c: &[f32]) -> Result<Vec<f64>> {
     let bound = gemm_bound(&Gemm { product: op.product() }, a, a, None, c)?;
-    Ok(triangle(op.product().layout_c().ld, op.n, [op.full, op.upper], &bound, |_| 0.0))
+    Ok(triangle(op.product().layout_c().ld, op.update.n, [op.update.full, op.update.upper], &bound, |_| 0.0))
 }
 
 #[cfg(test)]
