@@ -1,7 +1,8 @@
 //! What [`Syrk`](super::Syrk) and [`Syr2k`](super::Syr2k) have in common: an update of a symmetric matrix by factors of a
 //! few columns.
 
-use super::product::{Product, StoredTriangle, WalkedKernel};
+use super::product::{Product, StoredTriangle};
+use super::syrk::SKIPPING_TILES;
 use super::triangle::{LOWER, TRANS, UPPER, asked_upper};
 use crate::array::HostArray;
 use crate::element::DType;
@@ -33,9 +34,6 @@ pub(super) const VARIANTS: &[Variant] =
 
 pub(super) const OPTIONS: &[Setting] =
     &[Setting::number("alpha", "1"), Setting::number("beta", "0"), LOWER, UPPER, TRANS];
-
-/// A product of matrices in memory that skips tiles.
-const SKIPPING_TILES: WalkedKernel = WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
 
 impl RankUpdate {
     pub(super) fn new(n: usize, k: usize) -> Self {

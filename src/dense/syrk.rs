@@ -1,6 +1,6 @@
 //! BLAS's syrk: the product of a matrix and its transpose.
 
-use super::product::Product;
+use super::product::{Product, WalkedKernel};
 use super::rank_update::{OPTIONS, RankUpdate, VARIANTS, rank_update_builders};
 use crate::element::{DType, Element};
 use crate::error::Result;
@@ -57,6 +57,10 @@ pub struct Syrk {
     pub(crate) update: RankUpdate,
     variant: String,
 }
+
+/// A product of matrices in memory that skips tiles.
+pub(super) const SKIPPING_TILES: WalkedKernel =
+    WalkedKernel { kernel: ["dense/syrk", "syrk"], a: false, b: false };
 
 impl Syrk {
     /// Takes the side of C and the number of products in each sum. `alpha` is 1, `beta` 0, and the lower triangle is
