@@ -3,6 +3,8 @@
 mod support;
 
 use half::f16;
+#[cfg(feature = "cuda")]
+use support::random_on_cuda;
 use support::{Bench, Case, centred, half, random};
 use tilework::dense::{ProductTile, ThreadTile};
 use tilework::prelude::*;
@@ -149,6 +151,28 @@ fn gemm_int8(bench: &mut Bench) -> Result<()> {
         let (size, cost) = (format!("{side}x{side}x{side} scaled"), plan.program().cost);
         let case = Case { op: "gemm-int8", variant: "auto", dtype: "i8-f16", size, cost };
         bench.device(&case, |rec| plan.with_scales(&scale, &scale).record(rec, &factors.a, &factors.b, &c));
+    }
+    #[cfg(feature = "cuda")]
+    int8_on_cuda(bench)?;
+    Ok(())
+}
+
+/// Tensor cores on CUDA: every variant.
+#[cfg(feature = "cuda")]
+fn int8_on_cuda(bench: &mut Bench) -> Result<()> {
+    let Some(cuda) = bench.cuda.clone() else { return Ok(()) };
+    let stream = cuda.stream()?;
+    for side in bench.scale(vec![512, 1024, 2048, 4096, 8192], vec![256]) {
+        let elements = side * side;
+        let [a, b] = [0, 1].map(|_| random_on_cuda(&cuda, elements, |bits| bits as i8));
+        let (a, b, c) = (a?, b?, cuda.alloc::<i32>(elements)?);
+        for variant in GemmInt8::cuda_variants().iter().filter(|v| cuda.profile().runs(v.arch)) {
+            let op = GemmInt8::new(side, side, side).trans_b().variant(variant.name);
+            let plan = op.plan::<i32>(&cuda)?;
+            let (size, cost) = (format!("{side}x{side}x{side}"), plan.program().cost);
+            let case = Case { op: "gemm-int8", variant: variant.name, dtype: "i8", size, cost };
+            bench.stream(&case, &stream, |stream| plan.run(stream, &a, &b, &c));
+        }
     }
     Ok(())
 }

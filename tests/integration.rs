@@ -37,6 +37,7 @@ mod cuda {
     mod attention;
     mod conv;
     mod gemm;
+    mod gemm_int8;
     #[cfg(target_os = "linux")]
     mod interop;
     mod kernels;

@@ -24,6 +24,13 @@ struct Epilogue {
     // Points to the first element for the tile's columns or rows.
     const Element *bias;
 
+    // Moves to a tile that begins at this row and column.
+    __device__ __forceinline__ void move(int row, int col) {
+#if BIAS
+        bias += BIAS == 1 ? col : row;
+#endif
+    }
+
     __device__ __forceinline__ Element element(int row, int col, float sum, const Element &before) const {
         float value = alpha * sum;
 #if READ_C

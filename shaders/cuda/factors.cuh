@@ -1,11 +1,12 @@
 // Factor types of a product. On tensor cores: f16, bf16 (FACTOR_BF16), or f32 rounded to tf32, ties away from 0
-// (FACTOR_TF32). By fused multiply-adds: plain f32 (FACTOR_F32). With SPLIT each f32 becomes two tf32, and three of
+// (FACTOR_TF32), or signed bytes with sums of i32 (FACTOR_S8). By fused multiply-adds: plain f32 (FACTOR_F32). With SPLIT each f32 becomes two tf32, and three of
 // their four products are summed; each step of k is summed apart and added in f32, since tensor cores truncate
 // additions to a long sum (H. Ootomo and R. Yokota 2022). Blocks are 16 x BLOCK_K of A and BLOCK_K x 16 of B, in the
 // stored order of shared memory, multiplied by WMMA or (MMA) by the mma instructions of sm_80.
 #pragma once
 
 #include "cuda/numbers.cuh"
+#include "cuda/sums.cuh"
 
 #if FACTOR_BF16
 typedef Bf16 Factor;
@@ -16,6 +17,9 @@ typedef float Factor;
 #elif FACTOR_F32
 typedef float Factor;
 #define BLOCK_K 2
+#elif FACTOR_S8
+typedef signed char Factor;
+#define BLOCK_K 32
 #else
 typedef F16 Factor;
 #define BLOCK_K 16
@@ -28,6 +32,9 @@ typedef F16 Factor;
 #elif FACTOR_F32
 #define PAD_A 4
 #define PAD_B 4
+#elif FACTOR_S8
+#define PAD_A 16
+#define PAD_B 16
 #else
 #define PAD_A 8
 #define PAD_B 8

@@ -2,6 +2,8 @@
 // products. In PTX, so that no header is needed.
 #pragma once
 
+#include "cuda/sums.cuh"
+
 // A tensor map encoded by the driver; a __grid_constant__ parameter.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
@@ -88,9 +90,9 @@ template <int PENDING> __device__ __forceinline__ void products_wait() {
 }
 
 // Keeps the compiler from moving uses of sums across a fence or wait.
-template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
+template <int COUNT> __device__ __forceinline__ void pin(Sum (&d)[COUNT]) {
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) asm volatile("" : "+f"(d[i])::"memory");
+    for (int i = 0; i < COUNT; i++) asm volatile("" : "+" SUM_REGISTER(d[i])::"memory");
 }
 
 // Operand numbers of an asm statement, ten at a time.
@@ -101,8 +103,10 @@ template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #define NUMBERS_128                                                                                                    \
     NUMBERS_20 NUMBERS(2) NUMBERS(3) NUMBERS(4) NUMBERS(5) NUMBERS(6) NUMBERS(7) NUMBERS(8) NUMBERS(9) NUMBERS(10)     \
     NUMBERS(11) "%120,%121,%122,%123,%124,%125,%126,%127"
+#define SUM_OF(x) "+" SUM_REGISTER(x)
 #define SUMS_8(d, i)                                                                                                   \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+    SUM_OF(d[i]), SUM_OF(d[i + 1]), SUM_OF(d[i + 2]), SUM_OF(d[i + 3]), SUM_OF(d[i + 4]), SUM_OF(d[i + 5]),            \
+        SUM_OF(d[i + 6]), SUM_OF(d[i + 7])
 #define SUMS_32_FROM(d, i) SUMS_8(d, i), SUMS_8(d, i + 8), SUMS_8(d, i + 16), SUMS_8(d, i + 24)
 #define SUMS_32(d) SUMS_32_FROM(d, 0)
 #define SUMS_64(d) SUMS_32(d), SUMS_32_FROM(d, 32)
@@ -125,12 +129,19 @@ template <int COUNT> __device__ __forceinline__ void pin(float (&d)[COUNT]) {
 #define AFTER_128_1 "%129"
 #define AFTER_128_2 "%130"
 
+// The signs of both factors, which products of bytes do not take.
+#if FACTOR_S8
+#define SIGNS ""
+#else
+#define SIGNS ", 1, 1"
+#endif
+
 // d = a b, or d += a b if `add`: 64 rows, two columns for each sum, both factors in shared memory. `shape` names
 // columns, inner extent and types; `majors` is ", 1, 0" if the inner extent of A is not innermost in memory.
 #define PRODUCT(sums, shape, majors, d, a, b, add)                                                                     \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, " AFTER_##sums(2) ", 0;\n"                                    \
                  "wgmma.mma_async.sync.aligned." shape " {" NUMBERS_##sums "}, " AFTER_##sums(0) ", " AFTER_##sums(1)  \
-                 ", adds, 1, 1" majors ";\n}"                                                                          \
+                 ", adds" SIGNS majors ";\n}"                                                                          \
                  : SUMS_##sums(d) : "l"(a), "l"(b), "r"((int)(add)))
 
 // d += a b with 64 x 16 elements of A in registers, four words for each thread.

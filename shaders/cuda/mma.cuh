@@ -1,13 +1,15 @@
 // 16 x 16 blocks of sums by two 16 x 8 mma instructions of sm_80; ldmatrix loads registers if the order in shared
-// memory allows. Same interface as wmma.cuh, with half the instructions for tf32.
+// memory allows. Same interface as wmma.cuh, with half the instructions for tf32. Lines of bytes run along k.
 #pragma once
+
+#include "cuda/sums.cuh"
 
 struct Block {
     unsigned x[4];
 };
 
 struct Sums {
-    float x[8];
+    Sum x[8];
 };
 
 #define LDMATRIX(TURN)                                                                                     \
@@ -60,6 +62,8 @@ __device__ __forceinline__ void fetch_b(Block &block, unsigned from, int pitch) 
 
 #if FACTOR_TF32
 #define MMA_SHAPE "m16n8k8.row.col.f32.tf32.tf32.f32"
+#elif FACTOR_S8
+#define MMA_SHAPE "m16n8k32.row.col.s32.s8.s8.s32"
 #elif FACTOR_BF16
 #define MMA_SHAPE "m16n8k16.row.col.f32.bf16.bf16.f32"
 #else
@@ -70,17 +74,20 @@ __device__ __forceinline__ void multiply(Sums &d, const Block &a, const Block &b
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         asm("mma.sync.aligned." MMA_SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(d.x[4 * i]), "+f"(d.x[4 * i + 1]), "+f"(d.x[4 * i + 2]), "+f"(d.x[4 * i + 3])
+            : "+" SUM_REGISTER(d.x[4 * i]), "+" SUM_REGISTER(d.x[4 * i + 1]), "+" SUM_REGISTER(d.x[4 * i + 2]),
+              "+" SUM_REGISTER(d.x[4 * i + 3])
             : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.x[2 * i]), "r"(b.x[2 * i + 1]));
     }
 }
 
-// Stores rows of 16 sums, `pitch` floats apart in shared memory.
+// Stores rows of 16 sums, `pitch` of them apart in shared memory.
 __device__ __forceinline__ void store_sums(unsigned to, int pitch, const Sums &d) {
     const int row = threadIdx.x % 32 / 4, col = threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const unsigned at = to + ((row + i % 2 * 8) * pitch + col + i / 2 * 8) * (int)sizeof(float);
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(d.x[2 * i]), "f"(d.x[2 * i + 1]) : "memory");
+        const unsigned at = to + ((row + i % 2 * 8) * pitch + col + i / 2 * 8) * (int)sizeof(Sum);
+        asm volatile("st.shared.v2." SUM_TYPE " [%0], {%1, %2};" ::"r"(at), SUM_REGISTER(d.x[2 * i]),
+                     SUM_REGISTER(d.x[2 * i + 1])
+                     : "memory");
     }
 }

@@ -25,7 +25,7 @@ constexpr int BYTES_B = LINES_B * PITCH_B * sizeof(Factor);
 constexpr int BYTES_STAGE = BYTES_A + BYTES_B;
 // Where a warp turns its sums into 16 lines.
 constexpr int PITCH_END = PART_N + 8;
-constexpr int BYTES_END = 16 * PITCH_END * sizeof(float);
+constexpr int BYTES_END = 16 * PITCH_END * sizeof(Sum);
 
 static_assert(TILE_K % (2 * BLOCK_K) == 0 && PART_M % 16 == 0 && PART_N % 16 == 0, "whole blocks");
 static_assert(THREADS / 32 * BYTES_END <= STAGES * BYTES_STAGE, "the end fits where the tiles were");
@@ -156,13 +156,13 @@ __device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, b
     const int lane = threadIdx.x % 32;
     const int first_row = warp / WARPS_N * PART_M;
     const int first_col = warp % WARPS_N * PART_N;
-    const float *strip = reinterpret_cast<const float *>(shared_memory + warp * BYTES_END);
+    const Sum *strip = reinterpret_cast<const Sum *>(shared_memory + warp * BYTES_END);
     const unsigned to = shared_address() + warp * BYTES_END;
 #pragma unroll
     for (int i = 0; i < BLOCKS_M; i++) {
 #pragma unroll
         for (int j = 0; j < BLOCKS_N; j++) {
-            store_sums(to + j * 16 * (int)sizeof(float), PITCH_END, sums.blocks[i][j]);
+            store_sums(to + j * 16 * (int)sizeof(Sum), PITCH_END, sums.blocks[i][j]);
         }
         __syncwarp();
         const int row = first_row + i * 16;
@@ -172,9 +172,9 @@ __device__ __forceinline__ void end_tile(const SumsOfWarp &sums, int m, int n, b
                 const int line = at / PART_N, col = at % PART_N;
                 const int left = n - first_col - col;
                 if (row + line < m && left > 0) {
-                    const float *four = strip + line * PITCH_END + col;
+                    const Sum *four = strip + line * PITCH_END + col;
                     if (left >= 4) {
-                        result.four(row + line, first_col + col, *reinterpret_cast<const float4 *>(four));
+                        result.four(row + line, first_col + col, *reinterpret_cast<const Sum4 *>(four));
                     } else {
 #pragma unroll 1
                         for (int x = 0; x < left; x++) {

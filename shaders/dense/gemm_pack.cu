@@ -6,6 +6,8 @@
 
 #if FACTOR_TF32
 typedef float Factor;
+#elif FACTOR_S8
+typedef unsigned char Factor;
 #else
 typedef unsigned short Factor;
 #endif

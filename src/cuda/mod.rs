@@ -65,6 +65,8 @@ pub fn samples(profile: &CudaProfile) -> Result<Vec<CudaProgram>> {
         conv::samples,
         #[cfg(feature = "dense")]
         dense::samples,
+        #[cfg(all(feature = "dense", feature = "quantize"))]
+        dense::int8_samples,
         elementwise::samples,
         probe::samples,
         #[cfg(feature = "primitives")]

@@ -13,6 +13,8 @@ use crate::error::{Result, err};
 #[cfg(feature = "primitives")]
 use crate::primitives::{Max, Min, Prod, Scan, Sum};
 use crate::program::OpCall;
+#[cfg(feature = "quantize")]
+use crate::quantize::GemmInt8;
 use half::f16;
 
 /// Lowers the call if its op is `D` and its element type `T`.
@@ -36,6 +38,8 @@ const ALL: &[LowerForm] = all! {
     Gemm: f32, f16;
     #[cfg(feature = "dense")]
     GemmBatched: f32, f16;
+    #[cfg(feature = "quantize")]
+    GemmInt8: i32, f32, f16;
     #[cfg(feature = "attention")]
     Attention: f16;
     #[cfg(feature = "conv")]

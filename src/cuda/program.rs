@@ -213,6 +213,15 @@ pub enum ArgMemory {
     Scratch(usize),
 }
 
+impl From<ArgMemory> for Arg {
+    fn from(of: ArgMemory) -> Self {
+        match of {
+            ArgMemory::Operand(i) => Self::Operand(i),
+            ArgMemory::Scratch(i) => Self::Scratch(i),
+        }
+    }
+}
+
 /// The layout of a tile in shared memory. A permuted one lets threads read a column without bank conflicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Swizzle {

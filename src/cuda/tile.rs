@@ -17,6 +17,8 @@ pub(super) enum TileFactor {
     Split,
     /// Plain f32, by fused multiply-adds.
     Single,
+    /// Signed bytes, summed in i32.
+    Bytes,
 }
 
 impl TileFactor {
@@ -53,6 +55,7 @@ impl TileFactor {
             TileFactor::Tf32 | TileFactor::Split => {
                 ("tf32 on tensor cores needs sm_80", "use Precision::Strict")
             }
+            TileFactor::Bytes => ("products of bytes need sm_80", "plan it on a `Gpu`"),
         };
         let (major, minor) = profile.compute;
         Err(err!(Unsupported, "{name}: {what}; {} is sm_{major}{minor}; {remedy}", profile.name))
@@ -62,6 +65,7 @@ impl TileFactor {
         match self {
             TileFactor::F16 | TileFactor::Bf16 => 2,
             TileFactor::Tf32 | TileFactor::Split | TileFactor::Single => 4,
+            TileFactor::Bytes => 1,
         }
     }
 
@@ -77,6 +81,7 @@ impl TileFactor {
             TileFactor::Tf32 => kernel.define("FACTOR_TF32", 1),
             TileFactor::Split => kernel.define("FACTOR_TF32", 1).define("SPLIT", 1),
             TileFactor::Single => kernel.define("FACTOR_F32", 1),
+            TileFactor::Bytes => kernel.define("FACTOR_S8", 1),
         }
     }
 
@@ -86,6 +91,7 @@ impl TileFactor {
             TileFactor::F16 | TileFactor::Bf16 => 16,
             TileFactor::Tf32 | TileFactor::Split => 8,
             TileFactor::Single => 2,
+            TileFactor::Bytes => 32,
         }
     }
 
@@ -95,6 +101,7 @@ impl TileFactor {
             TileFactor::F16 | TileFactor::Bf16 => 8,
             TileFactor::Tf32 | TileFactor::Split if !along_k => 8,
             TileFactor::Tf32 | TileFactor::Split | TileFactor::Single => 4,
+            TileFactor::Bytes => 16,
         }
     }
 }
@@ -244,6 +251,7 @@ impl TileEnd {
         let kernel = match self.result {
             DType::F16 => kernel.define("RESULT_F16", 1),
             DType::Bf16 => kernel.define("RESULT_BF16", 1),
+            DType::I32 => kernel.define("RESULT_I32", 1),
             _ => kernel,
         };
         let activation = Activation::ALL.iter().position(|a| *a == self.activation).unwrap_or(0);
@@ -319,6 +327,15 @@ const STRICT: &[TileRow] = &[
     row([32, 32, 16], [1, 2], 4, 4, [15.0, 0.4], "not measured"),
 ];
 
+/// Signed bytes, in tiles of as many bytes as [`HALVES`].
+const BYTES: &[TileRow] = &[
+    row([128, 256, 128], [2, 4], 3, 1, [830.0, 1.0], "not measured"),
+    row([128, 128, 128], [2, 2], 3, 2, [624.0, 0.84], "not measured"),
+    row([64, 128, 128], [2, 2], 3, 2, [436.0, 0.72], "not measured"),
+    row([64, 64, 128], [2, 2], 3, 3, [336.0, 0.54], "not measured"),
+    row([32, 32, 128], [1, 2], 3, 4, [120.0, 0.3], "not measured"),
+];
+
 fn rows(factor: TileFactor, profile: &CudaProfile) -> &'static [TileRow] {
     match factor {
         _ if !profile.runs(Arch::Sm80) => TURING,
@@ -326,6 +343,7 @@ fn rows(factor: TileFactor, profile: &CudaProfile) -> &'static [TileRow] {
         TileFactor::Tf32 => SINGLES,
         TileFactor::Split => SPLIT,
         TileFactor::Single => STRICT,
+        TileFactor::Bytes => BYTES,
     }
 }
 

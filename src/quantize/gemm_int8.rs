@@ -72,7 +72,8 @@ use half::f16;
 ///
 /// # Algorithm
 /// The kernels of [`Gemm`](crate::Gemm) with words of four bytes for elements: `shaders/dense/gemm_naive.wgsl`,
-/// `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with `shaders/quantize/gemm_int8_end.wgsl`.
+/// `gemm_tiled.wgsl`, `gemm_register.wgsl` and `gemm_double.wgsl`, with `shaders/quantize/gemm_int8_end.wgsl`. CUDA
+/// multiplies bytes on tensor cores: `shaders/quantize/gemm_int8_mma.cu` and `gemm_int8_wgmma.cu`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GemmInt8 {
     pub(crate) m: usize,
@@ -82,9 +83,9 @@ pub struct GemmInt8 {
     scaled: bool,
     bias: bool,
     activation: Activation,
-    tile: Option<[u32; 3]>,
-    thread: Option<[u32; 2]>,
-    variant: String,
+    pub(crate) tile: Option<[u32; 3]>,
+    pub(crate) thread: Option<[u32; 2]>,
+    pub(crate) variant: String,
 }
 
 const VARIANTS: &[Variant] = &[
@@ -133,11 +134,11 @@ const TINY: usize = 1 << 15;
 
 /// The result made from sums.
 #[derive(Debug, Clone, Copy)]
-struct Int8End {
-    result: DType,
-    scaled: bool,
-    bias: bool,
-    activation: Activation,
+pub(crate) struct Int8End {
+    pub(crate) result: DType,
+    pub(crate) scaled: bool,
+    pub(crate) bias: bool,
+    pub(crate) activation: Activation,
 }
 
 /// A factor as kernels read it.
@@ -228,8 +229,12 @@ impl GemmInt8 {
 
     crate::program::variants!(variant);
 
+    pub(crate) fn op(&self) -> &'static str {
+        INFO.name
+    }
+
     /// The op and its shape, for texts.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("gemm-int8 {} x {} x {}", self.m, self.n, self.k)
     }
 
@@ -249,6 +254,39 @@ impl GemmInt8 {
                 profile.lacks()
             ));
         }
+        let operands = self.operands(end)?;
+        profile.check_bindings(&name, &operands, "compute blocks of C in separate calls")?;
+        let (variant, mut decision) =
+            choose(self.op(), &self.variant, VARIANTS, profile, || self.policy(profile))?;
+        // Without products there is nothing to tile: factors have not even one vec4.
+        let variant = if k == 0 { &VARIANTS[0] } else { variant };
+        let way = match variant.name {
+            "naive" => Int8Way::Naive,
+            "tiled" => Int8Way::Tiled,
+            name => Int8Way::Register { double: name == "double" },
+        };
+        let division = self.division(way, variant.name, profile)?;
+        let Division { tile, thread: [rows, columns], .. } = division;
+        if way != Int8Way::Naive {
+            decision.because(format_args!(
+                "tile {} x {} x {} by {rows} x {columns}",
+                tile.m,
+                tile.n,
+                4 * tile.k
+            ));
+        }
+        let mut program = Program::new(self.op(), decision);
+        program.cost = Cost::of(2.0 * m as f64 * n as f64 * k as f64, &operands);
+        program.operands = operands;
+        if m > 0 && n > 0 {
+            self.product(&mut program, way, division, end, profile)?;
+        }
+        Ok(program)
+    }
+
+    /// The operands: a, b, the scales and the bias if there are any, and c.
+    pub(crate) fn operands(&self, end: Int8End) -> Result<Vec<Operand>> {
+        let (name, [m, n, k]) = (self.name(), [self.m, self.n, self.k]);
         if k > MAX_K {
             return Err(err!(
                 TooLarge,
@@ -269,33 +307,7 @@ impl GemmInt8 {
         }
         let len = elements(&name, "c", &[m, n])?;
         operands.push(Operand { name: "c", dtype: end.result, len, access: Access::Write });
-        profile.check_bindings(&name, &operands, "compute blocks of C in separate calls")?;
-        let (variant, mut decision) =
-            choose("gemm-int8", &self.variant, VARIANTS, profile, || self.policy(profile))?;
-        // Without products there is nothing to tile: factors have not even one vec4.
-        let variant = if k == 0 { &VARIANTS[0] } else { variant };
-        let way = match variant.name {
-            "naive" => Int8Way::Naive,
-            "tiled" => Int8Way::Tiled,
-            name => Int8Way::Register { double: name == "double" },
-        };
-        let division = self.division(way, variant.name, profile)?;
-        let Division { tile, thread: [rows, columns], .. } = division;
-        if way != Int8Way::Naive {
-            decision.because(format_args!(
-                "tile {} x {} x {} by {rows} x {columns}",
-                tile.m,
-                tile.n,
-                4 * tile.k
-            ));
-        }
-        let mut program = Program::new("gemm-int8", decision);
-        program.cost = Cost::of(2.0 * m as f64 * n as f64 * k as f64, &operands);
-        program.operands = operands;
-        if m > 0 && n > 0 {
-            self.product(&mut program, way, division, end, profile)?;
-        }
-        Ok(program)
+        Ok(operands)
     }
 
     /// Chooses a variant and says why.
@@ -501,7 +513,7 @@ impl GemmInt8 {
 }
 
 operands! {
-    impl[T: Element,] GemmInt8, T {
+    impl[T: Element,] GemmInt8, T [cuda] {
         fn record(a: i8, b: i8, c: T);
         /// The scales of the rows of A and of the columns of B.
         optional with_scales(a_scale: f32, b_scale: f32);
@@ -512,7 +524,7 @@ operands! {
 
 impl GemmInt8 {
     /// The epilogue of a product whose C is of this type: the sums themselves, or scaled.
-    fn end(&self, result: DType) -> Result<Int8End> {
+    pub(crate) fn end(&self, result: DType) -> Result<Int8End> {
         let Self { scaled, bias, activation, .. } = *self;
         let name = self.name();
         if scaled != result.is_float() {

@@ -18,6 +18,8 @@ pub use cast::Cast;
 pub use codes::{Code, Scales};
 pub use dequantize::Dequantize;
 pub use gemm_int8::GemmInt8;
+#[cfg(feature = "cuda")]
+pub(crate) use gemm_int8::Int8End;
 pub use quantize::Quantize;
 
 use crate::program::Operation;

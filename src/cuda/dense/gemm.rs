@@ -7,7 +7,7 @@
 use super::wgmma;
 use crate::cuda::tile::{self, TileEnd, TileFactor, TileLines, Tiling, suits};
 use crate::cuda::variant::choose;
-use crate::cuda::{Arch, Arg, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
+use crate::cuda::{Arch, Arg, ArgMemory, CudaOp, CudaProfile, CudaProgram, CudaVariant, Launch};
 use crate::dense::{Activation, BatchLayout, Gemm, GemmBatched, Precision, Product, ProductTypes};
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -30,16 +30,43 @@ pub(super) struct CudaProduct<'a> {
     /// The layouts of a, b and c.
     pub(super) layouts: [BatchLayout; 3],
     pub(super) types: ProductTypes,
+    /// Where a and b are.
+    pub(super) memory: [ArgMemory; 2],
+}
+
+/// What follows the sums of a product.
+pub(super) struct ProductEnd {
+    /// The kernel: file and entry point.
+    pub(super) kernel: [&'static str; 2],
+    pub(super) end: TileEnd,
+    pub(super) bias: Arg,
+    pub(super) c: Arg,
+    /// The last arguments.
+    pub(super) last: [Arg; 2],
 }
 
 impl CudaProduct<'_> {
-    /// Returns the factor of the sums.
-    pub(super) fn alpha(&self) -> f32 {
-        if self.product.has_product() { self.product.alpha } else { 0.0 }
+    /// Returns the epilogue of a product of numbers.
+    fn end(&self, kernel: [&'static str; 2]) -> ProductEnd {
+        let product = self.product;
+        let bias = usize::from(product.bias);
+        let alpha = if product.has_product() { product.alpha } else { 0.0 };
+        ProductEnd {
+            kernel,
+            end: TileEnd {
+                result: self.types.result,
+                bias: self.bias_kind(),
+                read_c: product.beta != 0.0,
+                activation: product.activation,
+            },
+            bias: if product.bias { Arg::Operand(2) } else { Arg::Null },
+            c: Arg::Operand(2 + bias),
+            last: [Arg::F32(alpha), Arg::F32(product.beta)],
+        }
     }
 
     /// Returns 0 for no bias, 1 for one per column, 2 for one per row.
-    pub(super) fn bias_kind(&self) -> u32 {
+    fn bias_kind(&self) -> u32 {
         match (self.product.bias, self.product.row_bias) {
             (false, _) => 0,
             (true, false) => 1,
@@ -61,15 +88,9 @@ impl CudaProduct<'_> {
         TileLines { along_k, unit: unit as u32, partial }
     }
 
-    fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
-        let (name, product) = (&self.name, self.product);
-        let Product { m, n, k, .. } = *product;
-        if product.scalars {
-            return Err(err!(
-                Unsupported,
-                "{name}: CUDA's kernels take alpha and beta from the plan; leave out `with_scalars`"
-            ));
-        }
+    /// Checks that kernels can count the extents.
+    pub(super) fn check_extents(&self) -> Result<()> {
+        let (name, &Product { m, n, k, .. }) = (&self.name, self.product);
         for (extent, value) in [("m", m), ("n", n), ("k", k)] {
             if value > i32::MAX as usize - 1024 {
                 return Err(err!(
@@ -79,6 +100,18 @@ impl CudaProduct<'_> {
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn lower(&self, profile: &CudaProfile) -> Result<CudaProgram> {
+        let (name, product) = (&self.name, self.product);
+        if product.scalars {
+            return Err(err!(
+                Unsupported,
+                "{name}: CUDA's kernels take alpha and beta from the plan; leave out `with_scalars`"
+            ));
+        }
+        self.check_extents()?;
         let operands = product.operands(name, self.layouts, self.types)?;
         let factor = TileFactor::of(name, self.types.factors, product.precision)?;
         factor.check(name, profile)?;
@@ -90,10 +123,10 @@ impl CudaProduct<'_> {
         match factor {
             TileFactor::Tf32 => decision.because("A and B are rounded to tf32"),
             TileFactor::Split => decision.because("each element of A and B is split into two tf32"),
-            TileFactor::F16 | TileFactor::Bf16 | TileFactor::Single => {}
+            TileFactor::F16 | TileFactor::Bf16 | TileFactor::Single | TileFactor::Bytes => {}
         }
         if !product.has_product() {
-            let zero = if k == 0 { "k" } else { "alpha" };
+            let zero = if product.k == 0 { "k" } else { "alpha" };
             decision.because(format_args!("{zero} is 0, so A and B are not read"));
         }
         let mut program = CudaProgram::new(product.op(), decision);
@@ -101,8 +134,14 @@ impl CudaProduct<'_> {
         program.operands = operands;
         if product.batch > 0 && self.layouts[2].span > 0 {
             match variant.name {
-                "wgmma" => wgmma::lower(self, &mut program, factor, profile)?,
-                _ => self.tiles(&mut program, factor, profile)?,
+                "wgmma" => {
+                    let end = self.end(["dense/gemm_wgmma", "gemm_wgmma"]);
+                    wgmma::lower(self, &mut program, factor, end, profile)?;
+                }
+                _ => {
+                    let end = self.end(["dense/gemm_wmma", "gemm_wmma"]);
+                    self.tiles(&mut program, factor, end, profile)?;
+                }
             }
         }
         Ok(program)
@@ -139,7 +178,14 @@ impl CudaProduct<'_> {
         Err(err!(InvalidArgument, "{name}: {wrong}"))
     }
 
-    fn tiles(&self, program: &mut CudaProgram, factor: TileFactor, profile: &CudaProfile) -> Result<()> {
+    /// Adds the launches of tiles.
+    pub(super) fn tiles(
+        &self,
+        program: &mut CudaProgram,
+        factor: TileFactor,
+        end: ProductEnd,
+        profile: &CudaProfile,
+    ) -> Result<()> {
         let product = self.product;
         let (a, b) = (self.lines(0, factor), self.lines(1, factor));
         let (tiling, chosen) = self.tiling(factor, a, b, profile)?;
@@ -149,14 +195,9 @@ impl CudaProduct<'_> {
                 program.decision.because(format_args!("{what} is copied in chunks of {unit} bytes"));
             }
         }
-        let kernel = tile::kernel(&self.name, program.variant(), factor, "dense/gemm_wmma", "gemm_wmma")?;
-        let end = TileEnd {
-            result: self.types.result,
-            bias: self.bias_kind(),
-            read_c: product.beta != 0.0,
-            activation: product.activation,
-        };
-        let kernel = program.kernel(end.define(tiling.define(kernel, factor, a, b)));
+        let [source, entry] = end.kernel;
+        let kernel = tile::kernel(&self.name, program.variant(), factor, source, entry)?;
+        let kernel = program.kernel(end.end.define(tiling.define(kernel, factor, a, b)));
 
         let tiles = tiling.blocks(product.m, product.n);
         let blocks = tiles
@@ -167,11 +208,9 @@ impl CudaProduct<'_> {
             let extents = [product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32));
             let lds = self.layouts.map(|layout| Arg::U64(layout.at.ld as u64));
             let strides = self.layouts.map(|layout| Arg::U64(layout.stride as u64));
-            let mut args = vec![Arg::Operand(0), Arg::Operand(1)];
-            args.push(if product.bias { Arg::Operand(2) } else { Arg::Null });
-            args.extend([Arg::Operand(2 + usize::from(product.bias)), Arg::U64(first)]);
-            args.extend(extents.into_iter().chain(lds).chain(strides));
-            args.extend([Arg::F32(self.alpha()), Arg::F32(product.beta)]);
+            let [from_a, from_b] = self.memory.map(Arg::from);
+            let mut args = vec![from_a, from_b, end.bias.clone(), end.c.clone(), Arg::U64(first)];
+            args.extend(extents.into_iter().chain(lds).chain(strides).chain(end.last.clone()));
             let grid = [(blocks - first).min(max) as u32, 1, 1];
             let shared = tiling.shared(factor, a, b);
             program.launches.push(Launch { shared, ..Launch::new(kernel, grid, tiling.threads(), args) });
@@ -183,7 +222,8 @@ impl CudaProduct<'_> {
 fn lower(product: &Product, types: ProductTypes, profile: &CudaProfile) -> Result<CudaProgram> {
     let name = product.name();
     let layouts = product.layouts(&name)?;
-    CudaProduct { name, product, layouts, types }.lower(profile)
+    let memory = [0, 1].map(ArgMemory::Operand);
+    CudaProduct { name, product, layouts, types, memory }.lower(profile)
 }
 
 macro_rules! op {

@@ -1,6 +1,10 @@
 //! Lowerings of dense linear algebra for CUDA.
 
 mod gemm;
+#[cfg(feature = "quantize")]
+mod gemm_int8;
 mod wgmma;
 
 pub(super) use gemm::samples;
+#[cfg(feature = "quantize")]
+pub(super) use gemm_int8::samples as int8_samples;

@@ -3,8 +3,8 @@
 //! The copy engine requires rows of whole 16-byte chunks, and tf32 requires the inner extent innermost. Other factors,
 //! and split ones, are first copied to scratch (`gemm_pack.cu`).
 
-use super::gemm::CudaProduct;
-use crate::cuda::tile::{self, TileEnd, TileFactor};
+use super::gemm::{CudaProduct, ProductEnd};
+use crate::cuda::tile::{self, TileFactor};
 use crate::cuda::{
     Arch, Arg, ArgMemory, CudaKernel, CudaProfile, CudaProgram, CudaVariant, Launch, Swizzle, TensorMap,
 };
@@ -84,7 +84,7 @@ pub(super) fn suits(of: &CudaProduct<'_>, factor: TileFactor, profile: &CudaProf
 }
 
 /// Returns why it cannot run, if so.
-fn refused(of: &CudaProduct<'_>) -> Option<String> {
+pub(super) fn refused(of: &CudaProduct<'_>) -> Option<String> {
     let product = of.product;
     let tiles = product.m.div_ceil(128).saturating_mul(product.n.div_ceil(128)).saturating_mul(product.batch);
     if tiles > i32::MAX as usize {
@@ -103,6 +103,7 @@ pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
+    end: ProductEnd,
     profile: &CudaProfile,
 ) -> Result<()> {
     if of.product.tile.is_some() {
@@ -136,21 +137,15 @@ pub(super) fn lower(
         })
     };
 
-    let bias = of.bias_kind();
-    let end = TileEnd {
-        result: of.types.result,
-        bias,
-        read_c: product.beta != 0.0,
-        activation: product.activation,
-    };
-    let kernel = tile::kernel(&of.name, VARIANT.name, factor, "dense/gemm_wgmma", "gemm_wgmma")?;
+    let [source, entry] = end.kernel;
+    let kernel = tile::kernel(&of.name, VARIANT.name, factor, source, entry)?;
     let kernel = factor.define(CudaKernel { arch: Arch::Sm90a, ..kernel });
     let kernel = kernel
         .define("TILE_N", form.tile_n)
         .define("STAGES", form.stages)
         .define("A_MAJOR", u32::from(a.major))
         .define("B_MAJOR", u32::from(b.major));
-    let kernel = program.kernel(end.define(kernel));
+    let kernel = program.kernel(end.end.define(kernel));
 
     let tiles = (product.m as u64).div_ceil(u64::from(TILE_M))
         * (product.n as u64).div_ceil(u64::from(form.tile_n))
@@ -159,12 +154,11 @@ pub(super) fn lower(
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
-    args.push(if product.bias { Arg::Operand(2) } else { Arg::Null });
-    args.push(Arg::Operand(2 + usize::from(product.bias)));
+    args.extend([end.bias, end.c]);
     args.extend([a.each, b.each, product.batch as u32].map(Arg::U32));
     args.extend([product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32)));
     args.extend([Arg::U64(of.layouts[2].at.ld as u64), Arg::U64(of.layouts[2].stride as u64)]);
-    args.extend([Arg::F32(of.alpha()), Arg::F32(product.beta)]);
+    args.extend(end.last);
     let shared = form.shared(factor);
     program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
     Ok(())
@@ -194,22 +188,11 @@ fn fetch(
             [64, WgmmaTiling::tile_k(factor), 1]
         };
         let strides = [at.ld * size, (if products == 1 { at.ld * outer } else { stride }) * size];
-        let map = boxes(ArgMemory::Operand(which), dtype, rounds, [inner, outer, products], strides, side);
+        let map = boxes(of.memory[which], dtype, rounds, [inner, outer, products], strides, side);
         return Fetch { maps: [map.clone(), map], major: !lines.along_k, each: u32::from(products > 1) };
     }
 
-    let ld = k.next_multiple_of(16 / size);
-    // Overlapping products may exceed the memory.
-    let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
-    let copy = program.scratch(bytes);
-    let low = if factor == TileFactor::Split { program.scratch(bytes) } else { copy };
-    let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
-    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(!lines.along_k)));
-    let mut args = vec![Arg::Operand(which), Arg::Scratch(copy), Arg::Scratch(low)];
-    args.extend([rows, k].map(|x| Arg::U32(x as u32)));
-    args.extend([at.ld, stride, ld].map(|x| Arg::U64(x as u64)));
-    let grid = [k.div_ceil(PACKED), rows.div_ceil(PACKED), products].map(|x| x as u32);
-    program.launches.push(Launch::new(kernel, grid, 256, args));
+    let Packed { copy, low, ld } = pack(of, program, factor, which, rows);
     let why = match factor {
         TileFactor::Split => "is split",
         _ if lines.along_k || size == 2 => "is copied into rows of whole 16-byte chunks",
@@ -228,6 +211,41 @@ fn fetch(
         )
     });
     Fetch { maps, major: false, each: u32::from(products > 1) }
+}
+
+/// A factor copied to scratch.
+pub(super) struct Packed {
+    pub(super) copy: usize,
+    /// Its low part, if it is split.
+    low: usize,
+    /// Elements from one row of op(A), or column of op(B), to the next.
+    pub(super) ld: usize,
+}
+
+/// Copies a factor into rows of whole 16-byte chunks along k.
+pub(super) fn pack(
+    of: &CudaProduct<'_>,
+    program: &mut CudaProgram,
+    factor: TileFactor,
+    which: usize,
+    rows: usize,
+) -> Packed {
+    let BatchLayout { at, stride, .. } = of.layouts[which];
+    let (k, size, lines) = (of.product.inner(), factor.size(), of.lines(which, factor));
+    let products = if stride == 0 { 1 } else { of.product.batch };
+    let ld = k.next_multiple_of(16 / size);
+    // Overlapping products may exceed the memory.
+    let bytes = [products, rows, ld * size].iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
+    let copy = program.scratch(bytes);
+    let low = if factor == TileFactor::Split { program.scratch(bytes) } else { copy };
+    let kernel = factor.define(CudaKernel::new("dense/gemm_pack", "gemm_pack", factor.arch()));
+    let kernel = program.kernel(kernel.define("TRANSPOSE", u32::from(!lines.along_k)));
+    let mut args = vec![Arg::from(of.memory[which]), Arg::Scratch(copy), Arg::Scratch(low)];
+    args.extend([rows, k].map(|x| Arg::U32(x as u32)));
+    args.extend([at.ld, stride, ld].map(|x| Arg::U64(x as u64)));
+    let grid = [k.div_ceil(PACKED), rows.div_ceil(PACKED), products].map(|x| x as u32);
+    program.launches.push(Launch::new(kernel, grid, 256, args));
+    Packed { copy, low, ld }
 }
 
 fn boxes(
