@@ -221,3 +221,4 @@ mod sparse {
     mod spmv;
 }
 mod support;
+mod versions;
