@@ -54,7 +54,7 @@ impl TileFactor {
                 ("tf32 on tensor cores needs sm_80", "use Precision::Strict")
             }
         };
-        let (major, minor) = profile.compute;
+        let [major, minor] = profile.compute;
         Err(err!(Unsupported, "{name}: {what}; {} is sm_{major}{minor}; {remedy}", profile.name))
     }
 
