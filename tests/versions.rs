@@ -1,4 +1,4 @@
-//! wgpu's major version: `Cargo.toml` states it once, and every other file that names it agrees.
+//! wgpu's major version: `Cargo.toml` states it, and every other file that names it agrees.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> Vec<&'a str> {
 /// The major version of wgpu that `Cargo.toml` asks for.
 fn major() -> &'static str {
     let found = between(MANIFEST, "\nwgpu = { version = \"", "\"");
-    assert_eq!(found.len(), 1, "Cargo.toml asks for wgpu once");
+    assert!(found.iter().all(|other| *other == found[0]), "Cargo.toml asks for wgpu {found:?}");
     found[0]
 }
 
