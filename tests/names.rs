@@ -119,7 +119,7 @@ fn every_op_shows_in_its_first_20_lines_how_to_run_it() {
                 let begin = of.iter().position(|line| *line == "/// ```").unwrap_or(of.len());
                 assert!(begin < 20, "{}: {name} has no example in its first 20 lines", file.display());
                 let example = of[begin + 1..].split(|line| *line == "/// ```").next().unwrap().join("\n");
-                let runs = ["record", ".run(", ".solve(", "insert_entries("]
+                let runs = [".record(", ".record_", ".run(", ".solve(", "insert_entries("]
                     .iter()
                     .any(|call| example.contains(call));
                 assert!(example.contains("Gpu::new()") && runs, "{name}: the example does not run it");
