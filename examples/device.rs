@@ -104,8 +104,8 @@ fn describe_cuda(
     let mut rows = vec![
         ("CUDA device", format!("{ordinal}: {}", p.name)),
         ("  PCI address", p.pci_bus_id.clone()),
-        ("  driver supports CUDA", format!("{}.{}", p.driver.0, p.driver.1)),
-        ("  compute capability", format!("{}.{}", p.compute.0, p.compute.1)),
+        ("  driver supports CUDA", format!("{}.{}", p.driver[0], p.driver[1])),
+        ("  compute capability", format!("{}.{}", p.compute[0], p.compute[1])),
         ("  multiprocessors", p.multiprocessors.to_string()),
         ("memory", bytes(p.total_memory)),
         ("  L2 cache", bytes(p.l2_bytes)),

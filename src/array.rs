@@ -5,7 +5,7 @@ use crate::error::{Result, err};
 use half::f16;
 use std::borrow::Cow;
 
-/// Elements of one of the types that files and command lines have.
+/// The elements of a [`HostArray`], of any type that a file or the command line can hold.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostData {
     /// 32-bit floats.

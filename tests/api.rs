@@ -152,8 +152,8 @@ fn layers_match_references() {
     assert_eq!(got.read().unwrap(), reference::gather(width, &x, &indices));
     let (op, tables) = (Rope::new([1, 5, 2, 10]), (random::<f32>(gpu, 10), random::<f32>(gpu, 10)));
     let ((cos, dc), (sin, ds)) = tables;
-    let bound = reference::rope_bound(&op, &x, (&cos, &sin), None);
-    close(gpu.rope(&op, &dx, &dc, &ds), &reference::rope(&op, &x, (&cos, &sin), None), &bound);
+    let bound = reference::rope_bound(&op, &x, [&cos, &sin], None);
+    close(gpu.rope(&op, &dx, &dc, &ds), &reference::rope(&op, &x, [&cos, &sin], None), &bound);
 
     let labels = [0u32, 24, 7, 8];
     let (want, mean, _) = reference::cross_entropy(width, &x, &labels);

@@ -2,7 +2,7 @@
 
 use crate::support::by_name::{Numbers, call, cases, complaint, programs, wanted};
 use crate::support::coverage::{self, sample};
-use crate::support::{Random, devices};
+use crate::support::{Device, Random, devices, devices_of_every_way};
 use std::collections::BTreeMap;
 use tilework::program::{Ask, DeviceProfile, OpCall, Operation, Settings};
 use tilework::{DType, ErrorKind, Gpu, HostArray, reference};
@@ -75,9 +75,13 @@ fn run_on(gpu: &Gpu, call: OpCall) -> tilework::Result<Vec<HostArray>> {
 
 #[test]
 fn every_variant_matches_reference_by_name() {
-    let Some(device) = devices().first() else { return };
+    // Types and shapes on the main device; the example also with runtime checks.
+    let main = |d: &Device| d.main && coverage::all();
+    let all = devices_of_every_way().iter().filter(|d| d.main || d.checks());
     let mut failures = Vec::new();
-    for case in programs().flat_map(|op| cases(op, coverage::all())) {
+    for (device, case) in
+        all.flat_map(|d| programs().flat_map(|op| cases(op, main(d))).map(move |case| (d, case)))
+    {
         match case.call() {
             // The op or this variant rejects it, for which there is no reference.
             Ok(call) if call.lower(device.gpu.profile()).is_err() => {
@@ -85,7 +89,7 @@ fn every_variant_matches_reference_by_name() {
             }
             Ok(call) => {
                 let why = wrong(case.op, call, |call| run_on(&device.gpu, call));
-                failures.extend(why.map(|why| format!("{case}: {why}")));
+                failures.extend(why.map(|why| format!("{case} on {}: {why}", device.label)));
             }
             Err(e) => assert!(!case.example, "{case}: {e}"),
         }
@@ -117,7 +121,7 @@ fn every_variant_takes_a_length_from_the_device() {
     let mut failures = Vec::new();
     let with_length = || programs().filter(|op| op.options.iter().any(|option| option.name == "length"));
     for device in devices() {
-        let lengths: &[usize] = if device.main { &[5, 300, 4097, 70_001] } else { &[4097] };
+        let lengths: &[usize] = if device.main { sample(&[70_001, 300, 5, 4097], 2) } else { &[4097] };
         for op in with_length() {
             let has = |name: &str| op.options.iter().any(|option| option.name == name);
             // More than one workgroup puts in order, more bins than fit one, and a second operator.
@@ -127,21 +131,23 @@ fn every_variant_takes_a_length_from_the_device() {
                 Some("op") => &[None, Some(("op", "max"))],
                 _ => &[None],
             };
-            for variant in std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name)) {
+            let variants = std::iter::once("auto").chain((op.variants)().iter().map(|v| v.name));
+            for (place, variant) in variants.enumerate() {
                 let mut ran = 0;
-                for (&option, &n) in
-                    options.iter().flat_map(|option| lengths.iter().map(move |n| (option, n)))
-                {
+                let runs =
+                    options.iter().flat_map(|option| lengths.iter().enumerate().map(move |n| (option, n)));
+                for (&option, (i, &n)) in runs {
                     for &length in sample(&[n / 2, u32::MAX as usize, 0, 1, n - 1, n, n + 1], 3) {
-                        let dtype = op.types[(n + length) % op.types.len()];
+                        // Each type compiles other kernels: a variant meets one, in the complete run one a length.
+                        let turn = place + if coverage::all() { i } else { 0 };
+                        let mut types = (0..op.types.len()).map(|t| op.types[(turn + t) % op.types.len()]);
+                        // The op or this variant rejects the others.
+                        let accepted = types.find_map(|dtype| {
+                            let call = counted_call(op, [n, length], (option, variant), dtype).ok()?;
+                            call.lower(device.gpu.profile()).is_ok().then_some((call, dtype))
+                        });
+                        let Some((call, dtype)) = accepted else { continue };
                         let case = format!("{} {option:?} by {variant}: {length} of {n}, {dtype}", op.name);
-                        // The op or this variant rejects it.
-                        let Ok(call) = counted_call(op, [n, length], (option, variant), dtype) else {
-                            continue;
-                        };
-                        if call.lower(device.gpu.profile()).is_err() {
-                            continue;
-                        }
                         ran += 1;
                         let why = wrong(op, call, |call| run_on(&device.gpu, call));
                         failures.extend(why.map(|why| format!("{case} on {}: {why}", device.label)));

@@ -222,3 +222,4 @@ mod sparse {
     mod spmv;
 }
 mod support;
+mod versions;

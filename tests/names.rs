@@ -89,3 +89,42 @@ fn the_prelude_repeats_the_root_without_errors_reports_and_training() {
     root.retain(|name| !left_out.contains(name) && !name.contains("Backward"));
     assert_eq!(repeated(LIB, "    pub use crate::"), root);
 }
+
+/// The documentation of an op lists its errors, and begins with an example that runs it. A method of the device runs
+/// solvers and `Spinsert`.
+#[test]
+fn every_op_shows_in_its_first_20_lines_how_to_run_it() {
+    let mut found = 0;
+    for family in FAMILIES {
+        let folder = format!("{}/src/{family}", env!("CARGO_MANIFEST_DIR"));
+        for file in
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
+        {
+            let text = fs::read_to_string(&file).unwrap();
+            let mut docs: Vec<&str> = Vec::new();
+            for line in text.lines() {
+                if line.starts_with("///") {
+                    docs.push(line);
+                    continue;
+                }
+                if line.starts_with("#[") {
+                    continue;
+                }
+                let of = std::mem::take(&mut docs);
+                let Some(name) = line.strip_prefix("pub struct ") else { continue };
+                if !of.contains(&"/// # Errors") {
+                    continue;
+                }
+                found += 1;
+                let begin = of.iter().position(|line| *line == "/// ```").unwrap_or(of.len());
+                assert!(begin < 20, "{}: {name} has no example in its first 20 lines", file.display());
+                let example = of[begin + 1..].split(|line| *line == "/// ```").next().unwrap().join("\n");
+                let runs = [".record(", ".record_", ".run(", ".solve(", "insert_entries("]
+                    .iter()
+                    .any(|call| example.contains(call));
+                assert!(example.contains("Gpu::new()") && runs, "{name}: the example does not run it");
+            }
+        }
+    }
+    assert!(found > 80, "{found}");
+}

@@ -18,7 +18,7 @@ mod soak;
 mod sparse;
 
 use crate::support::coverage::{all, cases};
-use crate::support::{Device, devices};
+use crate::support::{Device, devices_of_every_way};
 use draw::{Choices, Draw};
 use guarded::{Case, Outcome};
 use proptest::prelude::{Just, Strategy, any};
@@ -35,7 +35,7 @@ fn setting<T: FromStr>(name: &str, default: T) -> T {
 
 /// The compared devices run every case, the others a quarter of them.
 fn runs_on(device: &Device, spec: usize) -> bool {
-    device.main || device.label.ends_with("checked)") || spec % 4 == 1
+    device.main || device.checks() || spec % 4 == 1
 }
 
 /// Whether each device flushes subnormal numbers to 0, which changes operands.
@@ -46,19 +46,19 @@ fn flushes() -> &'static [bool] {
         device.gpu.axpy(1.0, &x, &y).unwrap();
         y.read().unwrap() == [0.0]
     };
-    FLUSHES.get_or_init(|| devices().iter().map(of).collect())
+    FLUSHES.get_or_init(|| devices_of_every_way().iter().map(of).collect())
 }
 
 /// Draws cases of an op and runs them. Returns what is wrong.
 fn check(info: &'static Operation) -> Option<String> {
     let op = info.name;
-    let devices: Vec<Device> = devices().iter().map(Device::again).collect();
+    let devices: Vec<Device> = devices_of_every_way().iter().map(Device::again).collect();
     if devices.is_empty() {
         return None;
     }
     let (cases, seed) = (setting("TILEWORK_CASES", cases(200) as u32), setting("TILEWORK_SEED", 1u64));
     // Kernels compile slowly, so options come from a few sets; shapes and contents do not.
-    let specs = (cases as usize / 16).max(if all() { 5 } else { 3 });
+    let specs = (cases as usize / 16).max(if all() { 5 } else { 2 });
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     bytes.iter_mut().skip(8).zip(op.bytes()).for_each(|(to, from)| *to = from);
@@ -79,7 +79,7 @@ fn check(info: &'static Operation) -> Option<String> {
                 continue;
             }
             let fail = |why: String| TestCaseError::fail(format!("{}: {}: {why}", device.label, case.what));
-            let checked = device.label.ends_with(", checked)");
+            let checked = device.checks();
             let Some(outcome) = case.run(&device.gpu, checked).map_err(fail)? else {
                 refused.set(refused.get() + u32::from(device.main));
                 continue;

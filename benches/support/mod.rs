@@ -182,7 +182,7 @@ impl Bench {
         mut work: impl FnMut(&CudaStream) -> Result<()>,
     ) {
         let profile = stream.gpu().profile();
-        let (major, minor) = profile.driver;
+        let [major, minor] = profile.driver;
         let on = On {
             backend: profile.id(),
             adapter: profile.name.clone(),

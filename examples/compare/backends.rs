@@ -118,7 +118,7 @@ fn cuda_devices() -> Vec<Found> {
         return missing("the driver finds no device".into());
     }
     let each = |(ordinal, profile): (usize, tilework::cuda::CudaProfile)| {
-        let about = format!("{}, CUDA {}.{}", profile.name, profile.driver.0, profile.driver.1);
+        let about = format!("{}, CUDA {}.{}", profile.name, profile.driver[0], profile.driver[1]);
         ["cuda", "cublas"].map(|kind| Found {
             name: profile.id().replacen("cuda", kind, 1),
             about: about.clone(),
@@ -165,7 +165,7 @@ impl Found {
                 let gpu = gpu.map_err(|e| e.to_string())?;
                 let profile = gpu.profile();
                 let (adapter, driver) =
-                    (profile.name.clone(), format!("CUDA {}.{}", profile.driver.0, profile.driver.1));
+                    (profile.name.clone(), format!("CUDA {}.{}", profile.driver[0], profile.driver[1]));
                 let world = if vendor {
                     World::Cublas(Cublas::open(gpu)?)
                 } else {

@@ -3,7 +3,7 @@
 use super::common::levels::canvas::{self, Canvas, Colour, Map, mix};
 use super::points::Point;
 use super::tree::Tree;
-use tilework::reference::quadtree_square;
+use tilework::reference::{TreeSquare, quadtree_square};
 
 /// From black over purple to light yellow, perceptually uniform also in print and for most colour-blind readers (S. van
 /// der Walt and N. Smith, 2015). The polynomials are M. Zucker's.
@@ -64,7 +64,7 @@ pub(crate) fn picture(tree: &Tree, points: &[Point], size: usize) -> Canvas {
 
 /// Returns the light that points throw on each pixel. The more points, the weaker each.
 fn light(points: &[Point], size: usize, (margin, extent): (f64, f64)) -> Vec<f32> {
-    let (low, side) = quadtree_square(points);
+    let TreeSquare { low, side } = quadtree_square(points);
     let mut lit = vec![0.0; size * size];
     let shine = (0.025 * (size * size) as f32 / points.len().max(1) as f32).clamp(0.04, 1.3);
     // A few points are drawn as discs.

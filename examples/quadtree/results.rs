@@ -8,7 +8,7 @@ use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use tilework::io::write_aside;
-use tilework::reference::quadtree_square;
+use tilework::reference::{TreeSquare, quadtree_square};
 
 /// Columns of the array: a cell's level, column and row in its level, first point, number of points, and first child,
 /// -1 if none.
@@ -44,7 +44,7 @@ fn write_npy(out: &mut impl Write, tree: &Tree) -> std::io::Result<()> {
 
 fn write_json(out: &mut impl Write, tree: &Tree, points: &[Point]) -> std::io::Result<()> {
     let cells: Vec<_> = rows(tree).collect();
-    let (low, side) = quadtree_square(points);
+    let TreeSquare { low, side } = quadtree_square(points);
     let square = json!({ "low": low, "side": side });
     let all = json!({ "square": square, "columns": COLUMNS, "cells": cells, "order": tree.order });
     Ok(serde_json::to_writer(out, &all)?)

@@ -73,9 +73,9 @@ use half::f16;
 /// `naive` computes a row of a gradient with each workgroup. `flash` keeps tiles of scores in registers; it takes heads
 /// and values of up to 256 elements. `coop` does the same on cooperative matrices, for f16 and up to 128 elements.
 /// `stored` keeps scores in scratch and multiplies by [`GemmBatched`](crate::GemmBatched), for f32 and up to 16,384
-/// keys. `auto`, the default, takes `coop` where it can, then `stored` on a discrete card, then `flash`. Heads and values of different sizes, or of a size that
-/// is not a multiple of 16 for `coop`, of 4 for `flash` and `stored`, or of 2 for `naive` and f16, are copied to padded rows in
-/// scratch and back.
+/// keys. `auto`, the default, takes `coop` where it can, then `stored` on a discrete card, then `flash`. Heads and
+/// values of different sizes, or of a size that is not a multiple of 16 for `coop`, of 4 for `flash` and `stored`, or
+/// of 2 for `naive` and f16, are copied to padded rows in scratch and back.
 ///
 /// # Errors
 /// - [`Shape`](crate::ErrorKind::Shape): a size of 0, heads that are not a multiple of kv heads.

@@ -107,7 +107,7 @@ impl Attention {
         if profile.runs(Arch::Sm90a) && self.head_size <= WIDEST {
             ("wgmma", "warpgroup products are the fastest on Hopper".into())
         } else {
-            ("mma", format!("heads of {} on sm_{}{}", self.head_size, profile.compute.0, profile.compute.1))
+            ("mma", format!("heads of {} on sm_{}{}", self.head_size, profile.compute[0], profile.compute[1]))
         }
     }
 

@@ -246,10 +246,10 @@ fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile>
         name: text(&|to, len| unsafe { sys::cuDeviceGetName(to, len, device) })?,
         // SAFETY: as above.
         pci_bus_id: text(&|to, len| unsafe { sys::cuDeviceGetPCIBusId(to, len, device) })?.to_lowercase(),
-        compute: (
+        compute: [
             attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-        ),
+        ],
         multiprocessors: attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         shared_per_block_optin: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
         shared_per_multiprocessor: attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
@@ -266,7 +266,7 @@ fn describe_device(device: sys::CUdevice, version: c_int) -> Result<CudaProfile>
         copy_engines: attribute(A::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT)?,
         cooperative_launch: attribute(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
         uuid: uuid.bytes.map(|b| b as u8),
-        driver: (version as u32 / 1000, version as u32 % 1000 / 10),
+        driver: [version as u32 / 1000, version as u32 % 1000 / 10],
     })
 }
 

@@ -12,7 +12,7 @@ pub struct CudaProfile {
     /// Name reported by the driver.
     pub name: String,
     /// Compute capability: major, minor.
-    pub compute: (u32, u32),
+    pub compute: [u32; 2],
     /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
     /// Bytes of shared memory that a block can use after opting in.
@@ -48,11 +48,11 @@ pub struct CudaProfile {
     /// The driver's UUID of the device, the same in Vulkan; zero in profiles written by hand.
     pub uuid: [u8; 16],
     /// Newest CUDA version that the driver supports: major, minor.
-    pub driver: (u32, u32),
+    pub driver: [u32; 2],
 }
 
 impl CudaProfile {
-    fn written(name: &str, compute: (u32, u32), multiprocessors: u32, shared: u32, total_gib: u64) -> Self {
+    fn written(name: &str, compute: [u32; 2], multiprocessors: u32, shared: u32, total_gib: u64) -> Self {
         Self {
             name: name.into(),
             compute,
@@ -73,7 +73,7 @@ impl CudaProfile {
             cooperative_launch: true,
             pci_bus_id: String::new(),
             uuid: [0; 16],
-            driver: (13, 0),
+            driver: [13, 0],
         }
     }
 
@@ -89,7 +89,7 @@ impl CudaProfile {
             l2_bytes: 50 << 20,
             clock_khz: 1_980_000,
             memory_clock_khz: 2_619_000,
-            ..Self::written("NVIDIA H100 80GB HBM3", (9, 0), 132, 227 << 10, 80)
+            ..Self::written("NVIDIA H100 80GB HBM3", [9, 0], 132, 227 << 10, 80)
         }
     }
 
@@ -97,10 +97,10 @@ impl CudaProfile {
     /// take the rest from the next lower of these.
     pub fn sm(compute: u32) -> Self {
         match compute {
-            90.. => Self { compute: (compute / 10, compute % 10), ..Self::h100() },
+            90.. => Self { compute: [compute / 10, compute % 10], ..Self::h100() },
             80.. => Self {
-                compute: (compute / 10, compute % 10),
-                ..Self::written("NVIDIA A100-SXM4-40GB", (8, 0), 108, 163 << 10, 40)
+                compute: [compute / 10, compute % 10],
+                ..Self::written("NVIDIA A100-SXM4-40GB", [8, 0], 108, 163 << 10, 40)
             },
             _ => Self {
                 max_threads_per_multiprocessor: 1024,
@@ -111,8 +111,8 @@ impl CudaProfile {
                 clock_khz: 1_590_000,
                 memory_clock_khz: 5_001_000,
                 memory_bus_bits: 256,
-                compute: (compute / 10, compute % 10),
-                ..Self::written("Tesla T4", (7, 5), 40, 64 << 10, 16)
+                compute: [compute / 10, compute % 10],
+                ..Self::written("Tesla T4", [7, 5], 40, 64 << 10, 16)
             },
         }
     }
@@ -136,8 +136,8 @@ impl CudaProfile {
     /// Returns the target to compile for, as NVRTC names it.
     pub fn target(&self) -> String {
         // `sm_90` lacks the warpgroup instructions. Code for `sm_90a` runs on nothing else.
-        let suffix = if self.compute == (9, 0) { "a" } else { "" };
-        format!("sm_{}{}{suffix}", self.compute.0, self.compute.1)
+        let suffix = if self.compute == [9, 0] { "a" } else { "" };
+        format!("sm_{}{}{suffix}", self.compute[0], self.compute[1])
     }
 }
 
@@ -154,11 +154,11 @@ pub enum Arch {
 
 impl Arch {
     /// Returns whether a device of this compute capability runs such kernels.
-    pub fn runs_on(self, compute: (u32, u32)) -> bool {
+    pub fn runs_on(self, compute: [u32; 2]) -> bool {
         match self {
-            Arch::Sm75 => compute >= (7, 5),
-            Arch::Sm80 => compute >= (8, 0),
-            Arch::Sm90a => compute == (9, 0),
+            Arch::Sm75 => compute >= [7, 5],
+            Arch::Sm80 => compute >= [8, 0],
+            Arch::Sm90a => compute == [9, 0],
         }
     }
 }
@@ -408,8 +408,8 @@ impl CudaProgram {
                 "{label} needs {:?}; {} is sm_{}{}; use another variant",
                 kernel.arch,
                 profile.name,
-                profile.compute.0,
-                profile.compute.1
+                profile.compute[0],
+                profile.compute[1]
             ));
         }
         let Launch { grid, cluster, block, shared, cooperative, .. } = launch;
@@ -444,7 +444,7 @@ impl CudaProgram {
                  the grid"
             ));
         }
-        if blocks > 1 && profile.compute < (9, 0) {
+        if blocks > 1 && profile.compute < [9, 0] {
             return Err(err!(
                 Unsupported,
                 "{label} uses clusters, which {} lacks; use another variant",

@@ -57,7 +57,7 @@ impl TileFactor {
             }
             TileFactor::Bytes => ("products of bytes need sm_80", "plan it on a `Gpu`"),
         };
-        let (major, minor) = profile.compute;
+        let [major, minor] = profile.compute;
         Err(err!(Unsupported, "{name}: {what}; {} is sm_{major}{minor}; {remedy}", profile.name))
     }
 

@@ -34,8 +34,8 @@ pub(super) fn choose(
             "{op}: the variant `{name}` needs {:?}; {} is sm_{}{}; use `auto`",
             variant.arch,
             profile.name,
-            profile.compute.0,
-            profile.compute.1
+            profile.compute[0],
+            profile.compute[1]
         ));
     }
     let decision =

@@ -10,8 +10,8 @@ use crate::program::{
 use crate::shader::Spec;
 use crate::shape::{elements, index_u32};
 
-/// Multiplies pairs of matrices of different shapes in one dispatch: `C[g] = alpha A[g] B[g] + beta C[g]`, where `A[g]` is
-/// m x k, `B[g]` k x n and `C[g]` m x n, with extents of its own for each `g`.
+/// Multiplies pairs of matrices of different shapes in one dispatch: `C[g] = alpha A[g] B[g] + beta C[g]`, where `A[g]`
+/// is m x k, `B[g]` k x n and `C[g]` m x n, with extents of its own for each `g`.
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -48,8 +48,8 @@ use crate::shape::{elements, index_u32};
 /// One, `tiles`.
 ///
 /// # Errors
-/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the list of products above the largest binding, 2^32 tiles,
-///   or a k whose loop the device would end.
+/// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand or the list of products above the largest binding, 2^32
+///   tiles, or a k whose loop the device would end.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm

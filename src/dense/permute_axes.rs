@@ -42,13 +42,13 @@ use half::f16;
 /// No flop. Every element is read once and written once. One dispatch, no scratch.
 ///
 /// # Variants
-/// `naive`, `tiled`. Axes that stay together count as one. `tiled` moves tiles through workgroup memory where another
-/// axis becomes the last; batches of matrices are those of [`Transpose`]. `auto` (the default) takes it, but `naive` on
-/// processors and where the last axis stays: rows are then copied by 16 or 4 bytes.
+/// `naive`, `tiled`. Neighbouring axes that stay in order count as one. `tiled` moves tiles through workgroup memory
+/// where another axis becomes the last; a batch of matrices runs as [`Transpose`]. `auto` (the default) takes
+/// `naive` on processors and where the last axis stays last, since it then copies rows by 16 or 4 bytes; else `tiled`.
 ///
 /// # Errors
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `axes` that are no order of all axes, no axes or more than
-///   6, an unknown variant.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): `axes` that are not a permutation of all axes, no axes or
+///   more than 6, an unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest binding.
 ///
 /// # Algorithm

@@ -41,8 +41,8 @@ use std::sync::Arc;
 /// # Types and order
 /// Keys of u32, i32 and f32; ascending, or [`descending`](MergeSort::descending). Equal keys keep their order.
 /// Without [`less`](MergeSort::less) the order is that of [`RadixSort`](crate::RadixSort). `less` must be a strict weak
-/// ordering: false for equal keys, and transitive, also in what it calls equal. `a < b` is none if keys of f32 are
-/// NaN. With another function the output is some permutation of the keys.
+/// ordering: false for equal keys, and transitive, also in what it calls equal. `a < b` is not one if keys of f32 may
+/// be NaN. If `less` is not one, the output is some permutation of the keys.
 ///
 /// # Precision and determinism
 /// Keys and values are moved, never computed with. The same input gives the same bits in every run, and on every device

@@ -53,8 +53,8 @@ pub struct ArgMax;
 ///
 /// The text defines `fn op_identity() -> T` and `fn op_combine(a: T, b: T) -> T`, where `T` is `f32` (also for f16
 /// elements), `i32` or `u32`. The operator need not commute. The text is validated when the op is planned. It runs
-/// at full speed if it declares nothing else and has no loop, no index but literals and no variables of module
-/// scope; otherwise the kernel runs with all runtime checks.
+/// at full speed if it declares nothing else, has no loop, and indexes by literals only; otherwise the kernel runs with
+/// all runtime checks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CustomOp {
     wgsl: Arc<str>,

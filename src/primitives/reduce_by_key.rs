@@ -68,7 +68,8 @@ use std::marker::PhantomData;
 /// # Cost
 /// About `2 n` operations. `lookback` reads every key and value once, in two dispatches. `hierarchical` takes
 /// three: it reads keys twice, and the values of the last run of each tile once more. One dispatch if one tile
-/// holds everything. A length from the device takes one more dispatch. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
+/// holds everything. A length from the device takes one more dispatch. Scratch: two words for each tile of 512 to 8192
+/// elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum

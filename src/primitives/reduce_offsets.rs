@@ -32,8 +32,8 @@ use crate::shape::{elements, index_u32};
 /// ```
 ///
 /// # Shapes
-/// `input` has `n` elements, `results` one for each segment, `offsets` (u32) one more. Segments may have any length, and
-/// `n` may be 0. An empty segment gives the identity of the operator: 0, 1, for a minimum the largest number, for a
+/// `input` has `n` elements, `results` one for each segment, `offsets` (u32) one more. Segments may have any length,
+/// and `n` may be 0. An empty segment gives the identity of the operator: 0, 1, for a minimum the largest number, for a
 /// position `u32::MAX`. `results` must be another wgpu buffer than the others.
 ///
 /// Offsets above `n` count as `n`. A segment whose end is not above its begin is empty, so offsets may decrease, and
@@ -41,8 +41,8 @@ use crate::shape::{elements, index_u32};
 ///
 /// # Types, precision and determinism
 /// Elements of f32, i32 and u32; any associative operator, in order, also over a state, whose elements and results may
-/// have several numbers. Integers are exact modulo 2^32; sums and products of floats are rounded at each step of a tree.
-/// The same device gives the same bits in every run. NaN and infinities stay within their segment.
+/// have several numbers. Integers are exact modulo 2^32; sums and products of floats are rounded at each step of a
+/// tree. The same device gives the same bits in every run. NaN and infinities stay within their segment.
 /// [`ArgMin`](crate::ArgMin) and [`ArgMax`](crate::ArgMax) give positions in `input`, of u32:
 ///
 /// ```

@@ -59,7 +59,8 @@ use crate::program::{
 /// # Cost
 /// About `2 n` operations. `lookback` reads every value and flag once, in two dispatches. `hierarchical` takes
 /// three: it reads flags twice, and the values of the last segment of each tile once more. One dispatch if one tile
-/// holds everything. A length from the device takes one more dispatch. Scratch: two words for each tile of 512 to 8192 elements, four for `lookback`; more for a state.
+/// holds everything. A length from the device takes one more dispatch. Scratch: two words for each tile of 512 to 8192
+/// elements, four for `lookback`; more for a state.
 ///
 /// # Variants
 /// `hierarchical` and `lookback`; `auto` (the default) takes `lookback` for fewer than 2^18 values if no sum

@@ -69,10 +69,10 @@ use std::ops::Range;
 /// processors.
 ///
 /// # Errors
-/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, a variant that the device cannot run, or values
-///   of several words in place or with a length from the device.
-/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an unknown
-///   variant.
+/// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, a variant that the device cannot run, or
+///   values of several words in place or with a length from the device.
+/// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an
+///   unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, for `onesweep`, the largest
 ///   binding.
 ///

@@ -32,8 +32,8 @@ pub(super) use lowering::{PlaceParams, kth_number, word_parts};
 ///
 /// # Shapes
 /// `input` has `n` elements; `values` and `indices` (u32) have `k`, from 1 to `n`. The outputs must be other wgpu
-/// buffers than the input and each other. With [`counted`](TopK::counted) an operand `length` of one u32 holds the number
-/// of elements, at most `n`.
+/// buffers than the input and each other. With [`counted`](TopK::counted) an operand `length` of one u32 holds the
+/// number of elements, at most `n`.
 ///
 /// # Types and order
 /// f32, i32 and u32; largest first, or [`smallest`](TopK::smallest) first. The order is that of

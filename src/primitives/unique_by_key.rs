@@ -34,7 +34,8 @@ use std::marker::PhantomData;
 /// # Shapes
 /// `keys`, `values` and the outputs have `n` elements each, and `count` has one `u32`, the number of runs. Elements of
 /// outputs behind the runs are not written. Operands must not share a buffer. `n` may be 0. Sorted keys give each key
-/// once. With [`counted`](UniqueByKey::counted) an operand `length` of one u32 holds the number of elements, at most `n`.
+/// once. With [`counted`](UniqueByKey::counted) an operand `length` of one u32 holds the number of elements, at most
+/// `n`.
 ///
 /// # Types
 /// Keys of f32, f16, i32 and u32; values of u32, or of f32 and i32 by [`with_values`](UniqueByKey::with_values).

@@ -40,8 +40,8 @@ use crate::shape::index_u32;
 /// [`Histogram::with_edges`] for f32: an element outside, or NaN, does not count.
 ///
 /// # Precision and determinism
-/// Numbers are compared with the edges exactly. Sums are rounded as those of [`ReduceOffsets`]: the same device gives the
-/// same bits in every run.
+/// Numbers are compared with the edges exactly. Sums are rounded as those of [`ReduceOffsets`]: the same device gives
+/// the same bits in every run.
 ///
 /// # Cost
 /// A sort of the weights by bin, one pass for each 8 bits of the number of bins, then one read of each weight. Scratch:

@@ -71,7 +71,7 @@ fn rounded_bound<T: Number>(
     bound.iter().zip(sizes).map(|(bound, size)| 4.0 * bound + size.to_f64() / 1000.0 + small).collect()
 }
 
-/// The optional inputs of an attention.
+/// The optional inputs of [`attention`]. Set those whose option the [`Attention`] has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AttentionInputs<'a> {
     /// The pages of each sequence.

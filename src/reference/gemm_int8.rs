@@ -10,14 +10,14 @@ use crate::quantize::GemmInt8;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (op, shape) = (descriptor::<GemmInt8>(call)?, output_shape(call, 0));
-    let factors = (input(call, 0)?, input(call, 1)?);
+    let factors = [input(call, 0)?, input(call, 1)?];
     let (Some(a), Some(b)) = (named(call, "a-scale")?, named(call, "b-scale")?) else {
-        return Ok(vec![Wanted::exact(&shape, gemm_int8(op, factors.0, factors.1))?]);
+        return Ok(vec![Wanted::exact(&shape, gemm_int8(op, factors[0], factors[1]))?]);
     };
     let bias = named(call, "bias")?;
-    let want = gemm_int8_scaled(op, factors, (a, b), bias);
+    let want = gemm_int8_scaled(op, factors, [a, b], bias);
     let want: Vec<f32> = want.into_iter().map(f32::from_f64).collect();
-    let bound = gemm_int8_bound::<f32>(op, factors, (a, b), bias);
+    let bound = gemm_int8_bound::<f32>(op, factors, [a, b], bias);
     Ok(vec![Wanted::near(&shape, want, bound)?])
 }
 
@@ -33,19 +33,19 @@ pub fn gemm_int8(op: &GemmInt8, a: &[i8], b: &[i8]) -> Vec<i32> {
 /// column of C.
 pub fn gemm_int8_scaled(
     op: &GemmInt8,
-    (a, b): (&[i8], &[i8]),
-    (a_scale, b_scale): (&[f32], &[f32]),
+    [a, b]: [&[i8]; 2],
+    [a_scale, b_scale]: [&[f32]; 2],
     bias: Option<&[f32]>,
 ) -> Vec<f64> {
-    each(op, (a, b), (a_scale, b_scale), bias).map(|(x, _)| activate(op.activates(), x)).collect()
+    each(op, [a, b], [a_scale, b_scale], bias).map(|(x, _)| activate(op.activates(), x)).collect()
 }
 
 /// Bounds the difference from [`gemm_int8_scaled`] of each element of `c` after `op` ran: it rounds the sum, the
 /// product of the scales, that times the sum, and the sum with the bias. Subnormal numbers may be 0.
 pub fn gemm_int8_bound<R: Number>(
     op: &GemmInt8,
-    (a, b): (&[i8], &[i8]),
-    (a_scale, b_scale): (&[f32], &[f32]),
+    [a, b]: [&[i8]; 2],
+    [a_scale, b_scale]: [&[f32]; 2],
     bias: Option<&[f32]>,
 ) -> Vec<f64> {
     let (slope, own) = activation_errors(op.activates());
@@ -55,14 +55,14 @@ pub fn gemm_int8_bound<R: Number>(
         let want = R::from_f64(y);
         spread(want, y, error) + (want.to_f64() - y).abs()
     };
-    each(op, (a, b), (a_scale, b_scale), bias).map(bound).collect()
+    each(op, [a, b], [a_scale, b_scale], bias).map(bound).collect()
 }
 
 /// Each element before the activation, and the sum of the magnitudes of its terms.
 fn each<'a>(
     op: &'a GemmInt8,
-    (a, b): (&[i8], &[i8]),
-    (a_scale, b_scale): (&'a [f32], &'a [f32]),
+    [a, b]: [&[i8]; 2],
+    [a_scale, b_scale]: [&'a [f32]; 2],
     bias: Option<&'a [f32]>,
 ) -> impl Iterator<Item = (f64, f64)> {
     let gemm = op;
@@ -87,10 +87,10 @@ mod tests {
         assert_eq!(gemm_int8(&op, &a, &b), [-9, 22, 43, -14]);
         assert_eq!(gemm_int8(&op.clone().trans_b(), &a, &b), [-7, 23, 39, -11]);
         let layer = op.scaled().activation(Activation::Relu);
-        let scales = (&[0.5, 2.0][..], &[1.0, 0.25][..]);
-        let got = gemm_int8_scaled(&layer, (&a, &b), scales, Some(&[5.0, -1.0]));
+        let scales = [&[0.5, 2.0][..], &[1.0, 0.25]];
+        let got = gemm_int8_scaled(&layer, [&a, &b], scales, Some(&[5.0, -1.0]));
         assert_eq!(got, [0.5, 1.75, 91.0, 0.0]);
-        let bound = gemm_int8_bound::<f32>(&layer, (&a, &b), scales, None);
+        let bound = gemm_int8_bound::<f32>(&layer, [&a, &b], scales, None);
         assert!(bound.iter().all(|x| (1e-9..1e-3).contains(x)), "{bound:?}");
         assert_eq!(gemm_int8(&GemmInt8::new(1, 1, 0), &[], &[]), [0]);
     }

@@ -346,7 +346,7 @@ pub use pool_backward_weights::{pool_backward_weights, pool_backward_weights_bou
 #[cfg(feature = "sparse")]
 pub use power::{page_rank, power_iteration};
 #[cfg(feature = "primitives")]
-pub use quadtree::{quadtree, quadtree_square};
+pub use quadtree::{TreeSquare, quadtree, quadtree_square};
 #[cfg(feature = "quantize")]
 pub use quantize::{code, quantize, quantize_by};
 #[cfg(feature = "primitives")]

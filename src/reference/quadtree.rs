@@ -8,12 +8,22 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let settings = settings(call)?;
     let points: Vec<[f32; 2]> = input::<f32>(call, 0)?.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
     let given = settings.has("square").then(|| settings.numbers("square", "X,Y,SIDE")).transpose()?;
-    let square = given.map_or_else(|| quadtree_square(&points), |[x, y, side]| ([x, y], side));
+    let square =
+        given.map_or_else(|| quadtree_square(&points), |[x, y, side]| TreeSquare { low: [x, y], side });
     let limit = settings.maybe("limit")?.unwrap_or(usize::MAX);
     let (nodes, order) = quadtree(&points, square, option(call, "capacity")?, option(call, "depth")?, limit);
     let order = settings.has("order").then(|| Wanted::exact(&[points.len()], order));
     let nodes = Wanted::exact(&[nodes.len(), 6], nodes.concat())?;
     std::iter::once(Ok(nodes)).chain(order).collect::<Result<_, Error>>()
+}
+
+/// The square that a quadtree divides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TreeSquare {
+    /// Its lower left corner.
+    pub low: [f32; 2],
+    /// The length of a side.
+    pub side: f32,
 }
 
 /// Whether a point belongs to a node.
@@ -23,22 +33,22 @@ fn has_place(point: &[f32; 2]) -> bool {
 }
 
 /// Returns the smallest square around the points that have a place, with its lower left corner at their least
-/// coordinates: the corner and the side.
-pub fn quadtree_square(points: &[[f32; 2]]) -> ([f32; 2], f32) {
+/// coordinates.
+pub fn quadtree_square(points: &[[f32; 2]]) -> TreeSquare {
     let inside = || points.iter().filter(|point| has_place(point));
     if inside().next().is_none() {
-        return ([0.0; 2], 1.0);
+        return TreeSquare { low: [0.0; 2], side: 1.0 };
     }
     let low = [0, 1].map(|axis: usize| inside().fold(f32::INFINITY, |low, p| low.min(p[axis])));
     let high = [0, 1].map(|axis: usize| inside().fold(f32::NEG_INFINITY, |high, p| high.max(p[axis])));
     let side = (high[0] - low[0]).max(high[1] - low[1]);
-    (low, if side < 2f32.powi(-100) { 1.0 } else { side })
+    TreeSquare { low, side: if side < 2f32.powi(-100) { 1.0 } else { side } }
 }
 
 /// Returns the nodes of a tree, at most `limit`, and the order of the points.
 pub fn quadtree(
     points: &[[f32; 2]],
-    (low, side): ([f32; 2], f32),
+    TreeSquare { low, side }: TreeSquare,
     capacity: u32,
     depth: u32,
     limit: usize,
@@ -94,7 +104,7 @@ mod tests {
         // One point in each lower quarter, none in the upper left one, and three in the upper right one.
         let points = [[0.0, 0.0], [1.0, 1.0], [0.6, 0.2], [0.8, 0.8], [0.55, 0.95]];
         let square = quadtree_square(&points);
-        assert_eq!(square, ([0.0; 2], 1.0));
+        assert_eq!(square, TreeSquare { low: [0.0; 2], side: 1.0 });
         let (nodes, order) = quadtree(&points, square, 1, 16, usize::MAX);
         assert_eq!(nodes.len(), 1 + 4 + 4 + 4);
         assert_eq!(nodes[0], [1, 0, 5, 0, 0, 0]);
@@ -110,7 +120,7 @@ mod tests {
     fn points_without_a_place_come_last() {
         let points = [[f32::NAN, 0.0], [3.0, 1.0], [f32::INFINITY, 0.0], [2.0, 2f32.powi(126)], [2.0, 0.0]];
         let square = quadtree_square(&points);
-        assert_eq!(square, ([2.0, 0.0], 1.0));
+        assert_eq!(square, TreeSquare { low: [2.0, 0.0], side: 1.0 });
         assert_eq!(quadtree(&points, square, 4, 16, 1), (vec![[NONE, 0, 2, 0, 0, 0]], vec![4, 1, 0, 2, 3]));
         assert_eq!(quadtree(&[], quadtree_square(&[]), 4, 16, 1).0, [[NONE, 0, 0, 0, 0, 0]]);
         // Equal points: a chain of nodes, and one leaf.

@@ -33,8 +33,9 @@ fn segments<'a, T: Number>(
     })
 }
 
-/// Combines the elements of each segment; an empty one gives the identity, `u32::MAX` for a position. Positions are those
-/// in `input`. Floats are in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for [`reduce`].
+/// Combines the elements of each segment; an empty one gives the identity, `u32::MAX` for a position. Positions are
+/// those in `input`. Floats are in `f64` and not rounded, integers exactly and wrapped to 32 bits. `None` as for
+/// [`reduce`].
 pub fn reduce_offsets<T: Number>(op: &Operator, input: &[T], offsets: &[u32]) -> Option<Vec<f64>> {
     let each = numbers_of(op, DType::F32).0;
     let is_position = matches!(op, Operator::ArgMin | Operator::ArgMax);

@@ -9,7 +9,7 @@ use crate::program::OpCall;
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    let (op, tables) = (descriptor::<Rope>(call)?, (input(call, 1)?, input(call, 2)?));
+    let (op, tables) = (descriptor::<Rope>(call)?, [input(call, 1)?, input(call, 2)?]);
     let positions = optional_input(call, 3)?;
     by_input!(call, 0, [f32, f16], T => {
         let x = input::<T>(call, 0)?;
@@ -19,32 +19,27 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Computes `output`; `positions`, if given, has one for each token of all sequences.
-pub fn rope<T: Number>(
-    op: &Rope,
-    x: &[T],
-    (cos, sin): (&[f32], &[f32]),
-    positions: Option<&[u32]>,
-) -> Vec<T> {
-    each(op, x, (cos, sin), positions).map(|(y, _)| T::from_f64(y)).collect()
+pub fn rope<T: Number>(op: &Rope, x: &[T], [cos, sin]: [&[f32]; 2], positions: Option<&[u32]>) -> Vec<T> {
+    each(op, x, [cos, sin], positions).map(|(y, _)| T::from_f64(y)).collect()
 }
 
 /// Bounds the error of each element: two products and their sum are rounded, and subnormal numbers may be flushed to 0.
 pub fn rope_bound<T: Number>(
     op: &Rope,
     x: &[T],
-    (cos, sin): (&[f32], &[f32]),
+    [cos, sin]: [&[f32]; 2],
     positions: Option<&[u32]>,
 ) -> Vec<f64> {
     let bound =
         |(y, size): (f64, f64)| spread(T::from_f64(y), y, 3.0 * 2f64.powi(-23) * size + 2f64.powi(-125));
-    each(op, x, (cos, sin), positions).map(bound).collect()
+    each(op, x, [cos, sin], positions).map(bound).collect()
 }
 
 /// Returns each element, and the sum of the magnitudes of its terms.
 fn each<'a, T: Number>(
     op: &'a Rope,
     x: &'a [T],
-    (cos, sin): (&'a [f32], &'a [f32]),
+    [cos, sin]: [&'a [f32]; 2],
     positions: Option<&'a [u32]>,
 ) -> impl Iterator<Item = (f64, f64)> + 'a {
     x.iter().enumerate().map(move |(at, x_at)| {
@@ -67,7 +62,7 @@ mod tests {
     #[test]
     fn a_right_angle_swaps_pairs() {
         let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
-        let tables = (&[0.0, 1.0][..], &[1.0, 0.0][..]);
+        let tables = [&[0.0, 1.0][..], &[1.0, 0.0]];
         // The first pair by a right angle, the second by 0; the last element has no pair.
         let op = Rope::new([1, 1, 1, 5]).rotary(4);
         assert_eq!(rope(&op, &x, tables, None), [-3.0, 2.0, 1.0, 4.0, 5.0]);
@@ -78,7 +73,7 @@ mod tests {
     fn tokens_use_their_rows_of_the_tables() {
         // Two heads, two tokens, size two. The second position is beyond the tables and uses the last row.
         let x = [1.0f32, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
-        let tables = (&[1.0, 0.0][..], &[0.0, 1.0][..]);
+        let tables = [&[1.0, 0.0][..], &[0.0, 1.0]];
         let op = Rope::new([1, 2, 2, 2]);
         let want = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0];
         assert_eq!(rope(&op, &x, tables, None), want);

@@ -14,7 +14,8 @@ use std::ops::Range;
 /// Bytes at which every device can bind a slice.
 const ALIGNED: usize = 256;
 
-/// Returns the grid of `p` ranks that holds blocks of a matrix: as square as possible, at least as many rows as columns.
+/// Returns the grid of `p` ranks that holds blocks of a matrix: as square as possible, at least as many rows as
+/// columns.
 ///
 /// ```
 /// use tilework::shard::grid;
@@ -27,8 +28,8 @@ pub fn grid(p: usize) -> [usize; 2] {
 }
 
 /// The blocks of `C = A B` on a [`grid`] of ranks, A m x k, B k x n: rank `i * columns + j` of the grid holds block
-/// (i, j) of each matrix, row-major. Rows of A, B and C are cut into as many parts as the grid has rows, columns into as
-/// many as it has columns.
+/// (i, j) of each matrix, row-major. Rows of A, B and C are cut into as many parts as the grid has rows, columns into
+/// as many as it has columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks {
     m: usize,
@@ -93,8 +94,9 @@ fn elements([rows, columns]: &Block) -> usize {
 }
 
 impl<L: Transport> Rank<L> {
-    /// Multiplies matrices whose [`Blocks`] the ranks hold, `C = A B`, and returns this rank's block of C. `a` and `b` are
-    /// its blocks. Allocate them by [`alloc`](Self::alloc) or [`upload`](Self::upload), so that the link reaches them.
+    /// Multiplies matrices whose [`Blocks`] the ranks hold, `C = A B`, and returns this rank's block of C. `a` and `b`
+    /// are its blocks. Allocate them by [`alloc`](Self::alloc) or [`upload`](Self::upload), so that the link reaches
+    /// them.
     ///
     /// A rank multiplies the blocks that it holds while those of other ranks are under way.
     ///

@@ -24,7 +24,7 @@ impl Link {
     pub const NDR: Self = Self { latency: 5e-6, bandwidth: 45e9 };
 }
 
-/// The count and the predicted time of some messages.
+/// Messages that a [`Model`] counted, and the time that it predicts for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     /// Messages of all ranks.

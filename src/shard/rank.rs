@@ -44,7 +44,7 @@ pub struct Rank<T: Transport> {
     traffic: Cell<Traffic>,
 }
 
-/// A started exchange of device slices; [`Rank::finish`] ends it.
+/// An exchange of device slices that [`Rank::begin`] started; [`Rank::finish`] ends it.
 #[derive(Debug)]
 #[must_use = "the slices are filled once `Rank::finish` has ended the exchange"]
 pub struct Started<'a, T: Element> {

@@ -1,5 +1,5 @@
-//! Collective calls as plain data: the messages of each rank, in order. A [`Rank`](super::Rank) runs a schedule on data,
-//! a [`Model`](super::Model) counts its messages and predicts its time.
+//! Collective calls as plain data: the messages of each rank, in order. A [`Rank`](super::Rank) runs a schedule on
+//! data, a [`Model`](super::Model) counts its messages and predicts its time.
 
 use std::ops::Range;
 

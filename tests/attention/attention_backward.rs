@@ -80,8 +80,8 @@ fn matches_reference_for_every_kind() {
 fn further_shapes_match_reference_on_the_first_device() {
     let Some(device) = devices().first() else { return };
     compare_all::<f32>(device, [1, 1, 1, 1, 1, 8], |op| op);
-    compare_all::<f16>(device, [1, 1, 1, 40, 34, 128], |op| op.causal());
     if all() {
+        compare_all::<f16>(device, [1, 1, 1, 40, 34, 128], |op| op.causal());
         compare_all::<f32>(device, [3, 1, 1, 200, 3, 16], |op| op.causal().window(2));
         compare_all::<f32>(device, [1, 3, 3, 65, 129, 96], |op| op.causal());
         compare_all::<f32>(device, [1, 1, 1, 18, 20, 256], |op| op.window(1));

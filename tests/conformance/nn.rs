@@ -422,6 +422,6 @@ pub(super) fn rotary_embedding(call: &Call) -> Result<Array, Stop> {
         }
     };
     rec.submit()?;
-    let bound = rope_bound(&op, &input, (&cos, &sin), positions.as_deref());
+    let bound = rope_bound(&op, &input, [&cos, &sin], positions.as_deref());
     Ok(Array { dims: x.dims.clone(), values: numbers(&dy.read()?), bound })
 }

@@ -133,7 +133,7 @@ fn every_variant_matches_reference_in_every_shape_and_transpose() {
                 let gap = [Some(0), Some(3), Some(4), None][(i + j) % 4];
                 let shape = Shape { batch, m, n, k, trans, gap };
                 check_in::<f32>(device, names(m, n), &shape.op(), &shape.random(i as u64));
-                if device.gpu.profile().features.f16 && j < 2 {
+                if device.gpu.profile().features.f16 && j < 2 && turn(i / 2, 2) {
                     check_in::<f16>(device, names(m, n), &shape.op(), &shape.random(i as u64));
                 }
             }

@@ -41,8 +41,8 @@ where
         let mut got = output.read().unwrap();
         let what = format!("{}: {} {op:?}", device.label, T::DTYPE);
         assert_eq!(got.split_off(x.len()), [T::from_f64(7.0); 3], "{what}");
-        let want = rope(&op, &x, (&cos, &sin), positions);
-        let bound = rope_bound(&op, &x, (&cos, &sin), positions);
+        let want = rope(&op, &x, [&cos, &sin], positions);
+        let bound = rope_bound(&op, &x, [&cos, &sin], positions);
         assert_close(&what, &numbers(&got), &numbers(&want), &bound);
     }
 }

@@ -5,7 +5,7 @@ use crate::support::coverage::sample;
 use crate::support::{Random, devices, gpu};
 use tilework::prelude::*;
 use tilework::program::{DeviceProfile, Op};
-use tilework::reference::{quadtree, quadtree_square};
+use tilework::reference::{TreeSquare, quadtree, quadtree_square};
 use tilework::{ErrorKind, Result};
 
 /// The nodes and the order that a device makes.
@@ -85,7 +85,7 @@ fn awkward_points_have_documented_places() {
         let points = [[-5.0, 0.5], [0.1, 0.2], [3.0, 3.0], [0.9, 0.1]];
         for side in [1.0, 0.75, 2f32.powi(-100), big] {
             let op = Quadtree::new(4).capacity(1).square([0.0; 2], side);
-            let want = quadtree(&points, ([0.0; 2], side), 1, 16, usize::MAX);
+            let want = quadtree(&points, TreeSquare { low: [0.0; 2], side }, 1, 16, usize::MAX);
             assert_eq!(build(&device.gpu, op, &points).unwrap(), want, "{}: side {side}", device.label);
         }
     }
@@ -99,7 +99,7 @@ fn random_sides_scale_as_on_the_processor() {
         let side = f32::from_bits((((27 + random.next() % 200) << 23) | (random.next() % (1 << 23))) as u32);
         let points: Vec<_> = (0..64).map(|_| [random.unit() as f32 * side, side]).collect();
         let op = Quadtree::new(64).capacity(1).square([0.0; 2], side);
-        let want = quadtree(&points, ([0.0; 2], side), 1, 16, usize::MAX);
+        let want = quadtree(&points, TreeSquare { low: [0.0; 2], side }, 1, 16, usize::MAX);
         assert_eq!(build(gpu, op, &points).unwrap(), want, "side {side:?}");
     }
 }

@@ -85,8 +85,8 @@ pub(super) fn gemm_int8(draw: &mut Draw) -> Case {
         let of_a = draw.numbers::<f32>(m);
         let of_b: Vec<f32> = draw.numbers::<f32>(n).iter().map(|x| 0.002 * x).collect();
         let bias = draw.option(&[false, true]).then(|| draw.numbers::<f32>(n));
-        let want = reference::gemm_int8_scaled(&op, (a, b), (&of_a, &of_b), bias.as_deref());
-        let bound = reference::gemm_int8_bound::<T>(&op, (a, b), (&of_a, &of_b), bias.as_deref());
+        let want = reference::gemm_int8_scaled(&op, [a, b], [&of_a, &of_b], bias.as_deref());
+        let bound = reference::gemm_int8_bound::<T>(&op, [a, b], [&of_a, &of_b], bias.as_deref());
         match bias {
             Some(bias) => {
                 let case = Case::new::<T>(op.with_bias()).given(a).given(b).given(&of_a).given(&of_b);

@@ -94,8 +94,8 @@ where
             plan.with_scales(&das, &dbs).with_bias(&dbias).record(&mut rec, &da, &db, &c).unwrap();
         }
         rec.submit().unwrap();
-        let want = gemm_int8_scaled(op, (&a, &b), (&a_scale, &b_scale), shift);
-        let bound = gemm_int8_bound::<T>(op, (&a, &b), (&a_scale, &b_scale), shift);
+        let want = gemm_int8_scaled(op, [&a, &b], [&a_scale, &b_scale], shift);
+        let bound = gemm_int8_bound::<T>(op, [&a, &b], [&a_scale, &b_scale], shift);
         let what = format!("{}: {} {op:?}", device.label, T::DTYPE);
         assert_close(&what, &numbers(&c.read().unwrap()), &want, &bound);
     }

@@ -84,8 +84,12 @@ fn every_variant_matches_the_device() {
         return;
     }
     let mut ran = BTreeSet::new();
-    for op in tilework::operations().filter(|op| !op.solver) {
-        for variant in sample((op.variants)(), 1).iter().filter(|v| v.requires.missing(profile).is_none()) {
+    for (i, op) in tilework::operations().filter(|op| !op.solver).enumerate() {
+        // The default run compares an op in three: other tests compare each op with its reference in both places.
+        for variant in sample((op.variants)(), usize::from(i % 3 == 0))
+            .iter()
+            .filter(|v| v.requires.missing(profile).is_none())
+        {
             let mut all = match (op.samples)(profile, variant.name) {
                 Ok(all) => all,
                 Err(e) if e.kind() == ErrorKind::Unsupported => continue,
@@ -122,7 +126,7 @@ fn every_variant_matches_the_device() {
             ran.insert(what);
         }
     }
-    assert!(ran.len() > if coverage::all() { 100 } else { 40 }, "{ran:?}");
+    assert!(ran.len() > if coverage::all() { 100 } else { 20 }, "{ran:?}");
 }
 
 /// Expressions of WGSL, each with a result of one word.

@@ -28,6 +28,11 @@ pub(crate) struct Device {
 }
 
 impl Device {
+    /// Whether kernels have runtime checks.
+    pub(crate) fn checks(&self) -> bool {
+        self.options.checked
+    }
+
     /// The bound of a product of `T`: four times as wide where cooperative matrices, which truncate sums, may compute
     /// it.
     pub(crate) fn product_bound<T: Element>(&self, bound: Vec<f64>) -> Vec<f64> {
@@ -55,12 +60,20 @@ pub(crate) fn as_card(gpu: &Gpu) -> DeviceProfile {
 
 /// The devices that tests run on: each adapter whose name or driver contains TILEWORK_ADAPTER (any, if unset).
 ///
-/// The first adapter is opened with kernels unchecked and, in the complete run, also with kernels checked and as the
-/// portable floor: WebGPU's default limits and no optional features. TILEWORK_ONE_WAY=NAME opens it only that way.
+/// The first adapter is opened with kernels unchecked and, in the complete run, also as the portable floor: WebGPU's
+/// default limits and no optional features. TILEWORK_ONE_WAY=NAME opens it only that way.
 /// TILEWORK_RECORDING=FILE records the variants that run (see `tests/matrix.rs`).
 ///
 /// Without an adapter the list is empty and a line says so; with REQUIRE_GPU=1 that is a failure.
 pub(crate) fn devices() -> &'static [Device] {
+    let all = devices_of_every_way();
+    let checked_too = all.len() > 1 && all.last().is_some_and(Device::checks);
+    &all[..all.len() - usize::from(checked_too)]
+}
+
+/// [`devices`] and last, in the complete run, the first adapter with runtime checks in its kernels, which compile
+/// slowly: each variant, and random cases of each op, run there too.
+pub(crate) fn devices_of_every_way() -> &'static [Device] {
     static SETS: [OnceLock<Vec<Device>>; 2] = [const { OnceLock::new() }; 2];
     let first = SETS[0].get_or_init(open_devices);
     // Software drivers compile on the one thread of a device's queue, so that tests of one device use one core: tests
@@ -96,7 +109,7 @@ impl Drop for DeviceSet {
 fn open_devices() -> Vec<Device> {
     let wanted = std::env::var("TILEWORK_ADAPTER").unwrap_or_default().to_lowercase();
     let fits = |p: &DeviceProfile| format!("{} {}", p.name, p.driver).to_lowercase().contains(&wanted);
-    let mut devices = Vec::new();
+    let (mut devices, mut last) = (Vec::new(), None);
     // wgpu panics if another thread holds OpenGL's only context for six seconds, as a software driver does while
     // it compiles: OpenGL runs only if requested (one test at a time), or if there is nothing else.
     let all = Gpu::adapters();
@@ -106,7 +119,7 @@ fn open_devices() -> Vec<Device> {
         if !coverage::all() && !devices.is_empty() {
             break;
         }
-        let ways = [("unchecked", false, false), ("checked", true, false), ("WebGPU defaults", false, true)];
+        let ways = [("unchecked", false, false), ("WebGPU defaults", false, true), ("checked", true, false)];
         let one_way = std::env::var("TILEWORK_ONE_WAY").ok();
         let every_way = coverage::all() && devices.is_empty() && one_way.is_none();
         let asked = one_way.and_then(|name| ways.iter().position(|(way, ..)| *way == name));
@@ -127,9 +140,15 @@ fn open_devices() -> Vec<Device> {
                 let open = || File::create(path).expect("TILEWORK_RECORDING can be written");
                 recording::begin(|| Box::new(open()), gpu.profile(), way);
             }
-            devices.push(Device { gpu, label, main: devices.is_empty(), options });
+            let device = Device { gpu, label, main: devices.is_empty(), options };
+            if checked && every_way {
+                last = Some(device);
+            } else {
+                devices.push(device);
+            }
         }
     }
+    devices.extend(last);
     if devices.is_empty() {
         assert!(
             std::env::var_os("REQUIRE_GPU").is_none(),

@@ -361,7 +361,7 @@ mod tests {
         assert!(kind == ErrorKind::Unsupported && text.contains("sm_75"), "{text}");
         let (kind, text) = refusal::<f16>(&gemm.clone().precision(Precision::Split), &h100);
         assert!(kind == ErrorKind::InvalidArgument && text.contains("use Precision::Tensor"), "{text}");
-        let volta = CudaProfile { compute: (7, 0), ..t4.clone() };
+        let volta = CudaProfile { compute: [7, 0], ..t4.clone() };
         let (kind, text) = refusal::<f16>(&gemm, &volta);
         assert!(
             kind == ErrorKind::Unsupported && text.contains("need sm_75") && text.contains("sm_70"),

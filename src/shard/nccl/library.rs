@@ -58,7 +58,8 @@ unsafe fn function<F: Copy>(loaded: &Loaded, name: &CStr) -> Result<F> {
 impl Library {
     /// Loads the file that `TILEWORK_NCCL` names, one in the folder that it names, or the one that the system finds.
     pub(super) fn find() -> Result<Self> {
-        // NCCL would otherwise let one device read the buffers of another, which see only memory of CUDA's own that way.
+        // NCCL would otherwise let one device read the buffers of another, which see only memory of CUDA's own that
+        // way.
         if std::env::var_os(DIRECT).is_none() {
             return Err(err!(
                 Unsupported,
