@@ -48,11 +48,12 @@ pub fn quadtree_square(points: &[[f32; 2]]) -> TreeSquare {
 /// Returns the nodes of a tree, at most `limit`, and the order of the points.
 pub fn quadtree(
     points: &[[f32; 2]],
-    TreeSquare { low, side }: TreeSquare,
+    square: TreeSquare,
     capacity: u32,
     depth: u32,
     limit: usize,
 ) -> (Vec<[u32; 6]>, Vec<u32>) {
+    let TreeSquare { low, side } = square;
     let scale = 65536.0 / side;
     // Column or row of the finest level.
     let place = |x: f32, low: f32| ((x - low).clamp(0.0, side) * scale).floor().min(65535.0) as u32;
