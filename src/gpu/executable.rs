@@ -54,6 +54,7 @@ impl Gpu {
     /// itself or its shaders; [`TooLarge`](crate::ErrorKind::TooLarge) for a binding or a grid above the device's
     /// limits; out of memory; device lost.
     pub fn prepare(&self, mut program: Program) -> Result<Executable> {
+        check_users();
         for kernel in &mut program.kernels {
             kernel.trusted = false;
         }

@@ -197,6 +197,11 @@ impl Kernel {
         }
     }
 
+    /// What compiling the kernel needs to know of its text.
+    pub(crate) fn facts(&self) -> Result<TextFacts> {
+        shader::facts(&self.expand(Target::Naga)?, self.entry)
+    }
+
     /// Returns `family/file:entry`, for labels and reports.
     pub fn label(&self) -> String {
         match &self.source {
