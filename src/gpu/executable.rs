@@ -16,7 +16,7 @@ use super::{Gpu, RawSlice, Slice, unique};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{Access, Executor, Grid, Operand, Program, Resource, Sink};
-use crate::shader::{BindingKind, Interface};
+use crate::shader::{BindingKind, Interface, check_users};
 use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! A user's own WGSL: validated, reflected, and run with all runtime checks.
 
 use super::executable::ParamsBuffer;
-use super::pipeline_cache::{CachedPipeline, shader_source};
+use super::pipeline_cache::CachedPipeline;
+#[cfg(not(target_arch = "wasm32"))]
+use super::pipeline_cache::source_of;
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::{check_written, described};
 use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};

@@ -35,6 +35,10 @@ const WEBGPU = [
   '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader',
   '--enable-webgpu-developer-features', // the adapter's name
 ];
+/** With these a page can also draw: without them the browser ends with the first frame. */
+export const DRAWING = [
+  ...WEBGPU, '--enable-features=Vulkan', '--use-vulkan=swiftshader', '--use-angle=vulkan', '--ignore-gpu-blocklist',
+];
 
 /** The npm package playwright-core's Chromium, or the end of the program with code 3. */
 export async function chromium(args = WEBGPU, more = {}) {

@@ -9,7 +9,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { chromium, serve, stop } from './browser.mjs';
+import { DRAWING, chromium, serve, stop } from './browser.mjs';
 
 const options = { shots: { type: 'string' }, record: { type: 'string' }, quick: { type: 'boolean' } };
 let parsed;
@@ -40,7 +40,7 @@ const begin = Date.now();
   await browser.close();
 }
 
-const browser = await chromium();
+const browser = await chromium(DRAWING);
 const page = await browser.newPage({ viewport: { width: 1240, height: 900 } });
 page.on('pageerror', (e) => failures.push(`error in the page: ${e.message}`));
 page.on('console', (message) => {

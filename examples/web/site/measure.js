@@ -14,12 +14,20 @@ const SCALE = { gbps: [-3, 4], gflops: [-1, 5] };
 // A case that is expected to take longer for one run is left out unless asked for.
 const SLOW = 0.8;
 
-const short = (op, size) => ({
-  reduce: size.replace('sum ', ''), sort: size.match(/\d+/)?.[0], histogram: size.match(/\d+$/)?.[0],
-  spmv: `${size.split(' ')[0]} rows`, gemm: size.replaceAll('x', ' x '),
-  conv: size.split(' ')[0].replace(/^(\d+)x(\d+)x/, '$1 x $2 ch. x '),
-})[op] ?? size;
-const pretty = (text) => text.replace(/\d{5,}/g, (n) => Number(n).toLocaleString('en'));
+const plural = (n, what) => `${n} ${what}${n === '1' ? '' : 's'}`;
+/** A size as the page shows it. */
+function short(op, size) {
+  const n = size.match(/\d+/g) ?? [];
+  switch (op) {
+    case 'histogram': return n[1];
+    case 'gemm': return `${n[0]}³`;
+    case 'spmv': return plural(n[0], 'row');
+    case 'conv': return `${plural(n[0], 'image')}, ${n[1]} channels`;
+    case 'attention': return `${n[0] * n[1]} heads, ${plural(n[2], 'token')}`;
+    default: return n[0];
+  }
+}
+const pretty = (text) => text.replace(/\d{4,}/g, (n) => Number(n).toLocaleString('en'));
 const three = (x) => (x >= 100 ? Math.round(x).toLocaleString('en') : x.toPrecision(3));
 
 /** What one run of a case costs beside another of its op, by its numbers. */
@@ -34,7 +42,8 @@ function work(op, size) {
 function bar(kind, value, metric) {
   const track = document.createElement('div');
   track.className = 'track';
-  if (value === undefined) return track;
+  // Only this device keeps an empty place.
+  if (value === undefined) return kind === 'here' ? [track] : [];
   const [low, high] = SCALE[metric];
   const share = Math.min(1, Math.max(0.004, (Math.log10(value) - low) / (high - low)));
   const inside = share > 0.55;
@@ -46,7 +55,7 @@ function bar(kind, value, metric) {
   text.className = inside ? 'inside' : '';
   text.style[inside ? 'right' : 'left'] = inside ? `${100 * (1 - share)}%` : `${100 * share}%`;
   track.append(filled, text);
-  return track;
+  return [track];
 }
 
 export async function measure({ name, driver }) {
@@ -82,9 +91,9 @@ export async function measure({ name, driver }) {
     if (result) small.title = `${result.variant}, ${(result.seconds * 1e3).toPrecision(3)} ms, ${result.clock}`;
     row.querySelector('.size').replaceChildren(pretty(short(op, size)), small);
     row.querySelector('.bars').replaceChildren(
-      bar('here', result?.[metric], metric),
-      bar('h100', known('h100', cases[index])?.[metric], metric),
-      bar('software', known('software', cases[index])?.[metric], metric),
+      ...bar('here', result?.[metric], metric),
+      ...bar('h100', known('h100', cases[index])?.[metric], metric),
+      ...bar('software', known('software', cases[index])?.[metric], metric),
     );
   };
   for (const each of rows.values()) draw(each);

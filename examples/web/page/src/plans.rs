@@ -19,7 +19,7 @@ pub(crate) fn program(op: &str, extents: &[usize], number: f64) -> tilework::Res
     match op {
         "sort" => Op::<u32>::lower(&RadixSort::new(n).bits(0..number as u32).with_values(), &device),
         "histogram" => Op::<u8>::lower(&Histogram::new(n, number as usize), &device),
-        "grey" => Op::<u8>::lower(&Grey::new(image), &device),
+        "grey" => Op::<u8>::lower(&Grey::new([image[0], image[1], 3]), &device),
         "gaussian" => Op::<u8>::lower(&Gaussian::new(image, number).boundary(Boundary::Clamp), &device),
         "median" => Op::<u8>::lower(&Median::new(image, number as usize), &device),
         "sobel" => Op::<u8>::lower(&Sobel::new(image), &device),
