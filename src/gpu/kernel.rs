@@ -106,7 +106,8 @@ impl Gpu {
             let text = expand_text(name, text, &Spec::new(), Target::Tint)?;
             wgpu::ShaderSource::Wgsl(text.text().to_owned().into())
         };
-        let pipeline = self.compile(&format!("{name}:{entry}"), module.facts(entry)?, source, false, begin)?;
+        let pipeline =
+            self.compile(&format!("{name}:{entry}"), module.facts(entry)?, source, false, begin)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }
 }

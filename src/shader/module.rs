@@ -297,9 +297,10 @@ impl Module {
 
 /// Barriers of a function.
 #[derive(Debug, Clone, Copy, Default)]
-struct Barriers {
-    all: u32,
-    in_loops: u32,
+pub(super) struct Barriers {
+    pub(super) all: u32,
+    /// Those of them in loops.
+    pub(super) in_loops: u32,
 }
 
 impl Barriers {

@@ -202,7 +202,7 @@ impl Case {
                 let timed = timed(gpu, gpu.lower::<f32, _>(&op)?, |rec| plan.record(rec, &x, &y, &c)).await?;
                 let (got, row, mut outcome) = (c.read_async().await?, Gemm::new(1, n, n), Outcome::NOTHING);
                 for i in samples(n) {
-                    let (a, none) = (&a[i * n..(i + 1) * n], [0f32; 0]);
+                    let (a, none) = (&a[i * n..(i + 1) * n], vec![0f32; n]);
                     let exact = reference::gemm(&row, a, &b, None, &none)?;
                     let bounds = reference::gemm_bound(&row, a, &b, None, &none)?;
                     outcome = outcome.and(judged(&got[i * n..(i + 1) * n], &exact, |j| bounds[j]));

@@ -70,14 +70,17 @@ pub async fn run(index: usize) -> Result<Row, String> {
     row
 }
 
-/// Plans an op for a device with WebGPU's default limits, as `Program::emit` writes it. The answer is the program,
-/// then name and text of each shader. `number` is the op's option: see [`plans::program`].
+/// Plans an op for a device with WebGPU's default limits on the adapter that [`open`] opened, as `Program::emit` writes
+/// it. The answer is the program, then name and text of each shader. `number` is the op's option: see
+/// [`plans::program`].
 ///
 /// # Errors
 /// The text of the library's error.
 #[wasm_bindgen]
 pub fn plan(op: &str, extents: Vec<usize>, number: f64) -> Result<Vec<String>, String> {
-    let emitted = plans::program(op, &extents, number).and_then(|p| p.emit()).map_err(|e| e.to_string())?;
+    let class = GPU.with(|gpu| gpu.get().map(|gpu| gpu.profile().class)).ok_or("call open first")?;
+    let planned = plans::program(op, &extents, number, class);
+    let emitted = planned.and_then(|p| p.emit()).map_err(|e| e.to_string())?;
     let files = emitted.shaders.into_iter().flat_map(|(name, text)| [name, text]);
     Ok([emitted.json].into_iter().chain(files).collect())
 }

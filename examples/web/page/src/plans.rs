@@ -1,9 +1,9 @@
 //! Programs for the page's pictures.
 
 use tilework::prelude::*;
-use tilework::program::{DeviceProfile, Op, Program};
+use tilework::program::{DeviceClass, DeviceProfile, Op, Program, Quirks};
 
-/// Plans an op for WebGPU's default limits:
+/// Plans an op for WebGPU's default limits, on a device of this class:
 ///
 /// | op | extents | `number` |
 /// |---|---|---|
@@ -12,8 +12,9 @@ use tilework::program::{DeviceProfile, Op, Program};
 /// | `grey`, of three bytes a pixel; `sobel`, `equalize` of bytes | h, w | - |
 /// | `gaussian`, of bytes | h, w | sigma |
 /// | `median`, of bytes | h, w | size |
-pub(crate) fn program(op: &str, extents: &[usize], number: f64) -> tilework::Result<Program> {
-    let device = DeviceProfile::webgpu_defaults();
+pub(crate) fn program(op: &str, extents: &[usize], number: f64, class: DeviceClass) -> tilework::Result<Program> {
+    let quirks = Quirks::of(class, "webgpu");
+    let device = DeviceProfile { class, quirks, ..DeviceProfile::webgpu_defaults() };
     let n = extents.first().copied().unwrap_or_default();
     let image = [n, extents.get(1).copied().unwrap_or_default()];
     match op {
