@@ -36,6 +36,7 @@ tests! {
     a_lost_device_is_reported,
     a_buffer_of_another_device_is_refused,
     an_invalid_shader_is_refused,
+    text_of_users_is_checked_at_once,
     an_error_of_the_browser_comes_with_the_next_read,
     too_much_memory_is_an_error,
 }
@@ -268,6 +269,22 @@ async fn an_invalid_shader_is_refused(gpu: &Gpu) -> tilework::Result<()> {
     let sort = Op::<u32>::lower(&RadixSort::new(100).variant("onesweep"), gpu.profile());
     refused(sort, ErrorKind::Unsupported, "subgroup");
     Ok(())
+}
+
+async fn text_of_users_is_checked_at_once(gpu: &Gpu) -> tilework::Result<()> {
+    // Ops leave the library's text to the browser, but not such as this.
+    let double = Map::new(MapFn::custom("fn map(x: T) -> T { return 2 * x; }"), 3);
+    let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.alloc::<f32>(3)?);
+    let mut rec = gpu.recorder();
+    double.plan::<f32>(gpu)?.record(&mut rec, &x, &y)?;
+    rec.submit()?;
+    assert_eq!(y.read_async().await?, [2.0, 4.0, 6.0]);
+    let wrong = Map::new(MapFn::custom("fn map(x: T) -> T { return 2 * z; }"), 3);
+    refused(wrong.plan::<f32>(gpu), ErrorKind::Shader, "z");
+    let op =
+        CustomOp::new("fn op_identity() -> T { return T(0); }\nfn op_combine(a: T, b: T) -> T { return c; }");
+    refused(Reduce::new(op, 3).plan::<f32>(gpu), ErrorKind::Shader, "c");
+    gpu.wait_async().await
 }
 
 async fn an_error_of_the_browser_comes_with_the_next_read(gpu: &Gpu) -> tilework::Result<()> {

@@ -185,7 +185,8 @@ impl Case {
                 keys.sort_unstable();
                 let sorted = y.read_async().await?;
                 let at = keys.iter().zip(&sorted).position(|(a, b)| a != b);
-                let wrong = at.map_or(String::new(), |i| format!("key {i} is {}, expected {}", sorted[i], keys[i]));
+                let wrong =
+                    at.map_or(String::new(), |i| format!("key {i} is {}, expected {}", sorted[i], keys[i]));
                 Ok(timed.row(Outcome { compared: n, wrong }))
             }
             Count(n) => {
@@ -193,8 +194,10 @@ impl Case {
                 let op = Histogram::new(n, BINS);
                 let (x, counts) = (gpu.upload(&values)?, gpu.alloc::<u32>(BINS)?);
                 let plan = op.plan::<u32>(gpu)?;
-                let timed = timed(gpu, gpu.lower::<u32, _>(&op)?, |rec| plan.record(rec, &x, &counts)).await?;
-                let exact: Vec<f64> = reference::histogram(&op, &values)?.into_iter().map(f64::from).collect();
+                let timed =
+                    timed(gpu, gpu.lower::<u32, _>(&op)?, |rec| plan.record(rec, &x, &counts)).await?;
+                let exact: Vec<f64> =
+                    reference::histogram(&op, &values)?.into_iter().map(f64::from).collect();
                 Ok(timed.row(judged(&counts.read_async().await?, &exact, |_| 0.0)))
             }
             Product(n) => {
@@ -233,8 +236,10 @@ impl Case {
                 let one = Conv2d::new([1, channels, side, side], 1, [3, 3]).pad([1, 1]);
                 let (got, mut outcome) = (y.read_async().await?, Outcome::NOTHING);
                 for (n, m) in samples(images).zip(samples(channels)) {
-                    let (x, w) = (&values[n * image..(n + 1) * image], &weights[m * filter..(m + 1) * filter]);
-                    let exact: Vec<f64> = reference::conv(&one, x, w, None)?.into_iter().map(f64::from).collect();
+                    let (x, w) =
+                        (&values[n * image..(n + 1) * image], &weights[m * filter..(m + 1) * filter]);
+                    let exact: Vec<f64> =
+                        reference::conv(&one, x, w, None)?.into_iter().map(f64::from).collect();
                     let bounds = reference::conv_bound(&one, x, w, None)?;
                     let first = (n * channels + m) * side * side;
                     outcome = outcome.and(judged(&got[first..first + side * side], &exact, |i| bounds[i]));
@@ -254,7 +259,8 @@ impl Case {
                 let (got, mut outcome) = (output.read_async().await?, Outcome::NOTHING);
                 for (h, i) in samples(batch * heads).zip(samples(n)) {
                     let at = h * head + i * HEAD;
-                    let (q, k, v) = (&q[at..at + HEAD], &k[h * head..(h + 1) * head], &v[h * head..(h + 1) * head]);
+                    let (q, k, v) =
+                        (&q[at..at + HEAD], &k[h * head..(h + 1) * head], &v[h * head..(h + 1) * head]);
                     let none = AttentionInputs::default();
                     let exact = reference::attention(&one, q, k, v, none).into_iter().map(f64::from);
                     let bounds = reference::attention_bound(&one, q, k, v, none);

@@ -12,7 +12,12 @@ use tilework::program::{DeviceClass, DeviceProfile, Op, Program, Quirks};
 /// | `grey`, of three bytes a pixel; `sobel`, `equalize` of bytes | h, w | - |
 /// | `gaussian`, of bytes | h, w | sigma |
 /// | `median`, of bytes | h, w | size |
-pub(crate) fn program(op: &str, extents: &[usize], number: f64, class: DeviceClass) -> tilework::Result<Program> {
+pub(crate) fn program(
+    op: &str,
+    extents: &[usize],
+    number: f64,
+    class: DeviceClass,
+) -> tilework::Result<Program> {
     let quirks = Quirks::of(class, "webgpu");
     let device = DeviceProfile { class, quirks, ..DeviceProfile::webgpu_defaults() };
     let n = extents.first().copied().unwrap_or_default();
