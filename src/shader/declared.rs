@@ -339,7 +339,10 @@ impl<'t> Declarations<'t> {
                     blocks.pop();
                     continue;
                 }
-                "workgroupBarrier" | "storageBarrier" | "textureBarrier" => Barriers { all: 1, in_loops: 0 },
+                // One of a subgroup does not wait for the workgroup.
+                word if word.ends_with("Barrier") => {
+                    Barriers { all: u32::from(word != "subgroupBarrier"), in_loops: 0 }
+                }
                 // One before it reads, and one after.
                 "workgroupUniformLoad" => Barriers { all: 2, in_loops: 0 },
                 other if called && other != name => self.reach(other, reached),
