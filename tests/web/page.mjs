@@ -116,7 +116,10 @@ if (shots) {
 }
 
 // A lost device: a sentence, and the measurements go on, which have a device of their own.
-await page.evaluate(() => pictures.device.destroy());
+await page.evaluate(() => {
+  pictures.device.destroy();
+  return pictures.device.lost.then(() => {});
+});
 await page.selectOption('#filter', 'median');
 // Not by frames: without a device there may be none.
 const seen = () => document.getElementById('seen').textContent.includes('the device is lost');
