@@ -308,12 +308,14 @@ export class Ops {
     variant = 'auto',
   ): Promise<Prepared<Names>> {
     const { limits, features } = this.device;
-    const info = (this.device as { adapterInfo?: { subgroupMinSize?: number; subgroupMaxSize?: number } }).adapterInfo;
+    type Info = { subgroupMinSize?: number; subgroupMaxSize?: number; isFallbackAdapter?: boolean };
+    const info = (this.device as { adapterInfo?: Info }).adapterInfo;
     const request = JSON.stringify({
       op, inputs, options, variant,
       features: [...features],
       limits: Object.fromEntries(LIMITS.map((name) => [name, limits[name]])),
       subgroupSizes: [info?.subgroupMinSize || 4, info?.subgroupMaxSize || 128],
+      fallback: Boolean(info?.isFallbackAdapter),
     });
     const make = async () => {
       let answer: string;

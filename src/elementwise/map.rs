@@ -135,7 +135,7 @@ impl MapFn {
             Self::Tanh => spec.flag("TANH", true),
             Self::Gelu => spec.flag("GELU", true),
             Self::Sign => spec.flag("SIGN", true),
-            Self::Custom(text) => spec.slot("function", Fragment::User(text.clone())),
+            Self::Custom(text) => spec.slot("function", Fragment::of_user(text)),
         }
     }
 }

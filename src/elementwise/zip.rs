@@ -95,7 +95,7 @@ impl ZipFn {
             Self::Div => spec.flag("DIV", true),
             Self::Min => spec.flag("MIN", true),
             Self::Max => spec.flag("MAX", true),
-            Self::Custom(text) => spec.slot("function", Fragment::User(text.clone())),
+            Self::Custom(text) => spec.slot("function", Fragment::of_user(text)),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::{Gpu, RawSlice, Slice, unique};
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::{Access, Executor, Grid, Operand, Program, Resource, Sink};
-use crate::shader::{BindingKind, Interface};
+use crate::shader::{BindingKind, Interface, check_users};
 use crate::shape::round_up;
 use bind_groups::{GroupSet, Groups};
 use std::sync::Arc;
@@ -54,6 +54,7 @@ impl Gpu {
     /// itself or its shaders; [`TooLarge`](crate::ErrorKind::TooLarge) for a binding or a grid above the device's
     /// limits; out of memory; device lost.
     pub fn prepare(&self, mut program: Program) -> Result<Executable> {
+        check_users();
         for kernel in &mut program.kernels {
             kernel.trusted = false;
         }

@@ -1,7 +1,9 @@
 //! A user's own WGSL: validated, reflected, and run with all runtime checks.
 
 use super::executable::ParamsBuffer;
-use super::pipeline_cache::{CachedPipeline, shader_source};
+use super::pipeline_cache::CachedPipeline;
+#[cfg(not(target_arch = "wasm32"))]
+use super::pipeline_cache::source_of;
 use super::profile::{DispatchProfile, OpProfile};
 use super::raw_slice::{check_written, described};
 use super::recorder::{Encoder, OpenPass, Recorder, SetInPass};
@@ -97,8 +99,15 @@ impl Gpu {
         module
             .check_without(missing)
             .map_err(|e| e.context(&format!("{} cannot run this", self.profile().name)))?;
-        let source = shader_source(&module, |target| expand_text(name, text, &Spec::new(), target))?;
-        let pipeline = self.compile(&format!("{name}:{entry}"), &module, source, entry, false, begin)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        let source = source_of(&module);
+        #[cfg(target_arch = "wasm32")]
+        let source = {
+            let text = expand_text(name, text, &Spec::new(), Target::Tint)?;
+            wgpu::ShaderSource::Wgsl(text.text().to_owned().into())
+        };
+        let pipeline =
+            self.compile(&format!("{name}:{entry}"), module.facts(entry)?, source, false, begin)?;
         Ok(OwnKernel { gpu: self.clone(), name: format!("{name}:{entry}"), pipeline })
     }
 }

@@ -4,7 +4,9 @@ use super::once::Once;
 use super::{Gpu, lock, unique};
 use crate::error::{Result, err};
 use crate::program::{Kernel, Program};
-use crate::shader::{BindingKind, Expanded, Interface, Module, Target};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::shader::Module;
+use crate::shader::{BindingKind, Interface, Target, TextFacts};
 #[cfg(not(target_arch = "wasm32"))]
 use futures_intrusive::channel::shared::oneshot_channel;
 use std::borrow::Borrow;
@@ -41,20 +43,22 @@ pub(super) struct PipelineCache {
 
 /// The text for wgpu: the module that is parsed and validated already.
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn shader_source(
-    module: &Module,
-    _: impl FnOnce(Target) -> Result<Expanded>,
-) -> Result<wgpu::ShaderSource<'static>> {
-    Ok(wgpu::ShaderSource::Naga(std::borrow::Cow::Owned(module.naga.clone())))
+pub(super) fn source_of(module: &Module) -> wgpu::ShaderSource<'static> {
+    wgpu::ShaderSource::Naga(std::borrow::Cow::Owned(module.naga.clone()))
 }
 
-/// The text for the browser's compiler.
+/// What is known of a kernel, and its text for wgpu.
+#[cfg(not(target_arch = "wasm32"))]
+fn read(kernel: &Kernel) -> Result<(TextFacts, wgpu::ShaderSource<'static>)> {
+    let module = kernel.expand(Target::Naga)?.validate()?;
+    Ok((module.facts(kernel.entry)?, source_of(&module)))
+}
+
+/// What is known of a kernel, and its text for the browser's compiler.
 #[cfg(target_arch = "wasm32")]
-pub(super) fn shader_source(
-    _: &Module,
-    expand: impl FnOnce(Target) -> Result<Expanded>,
-) -> Result<wgpu::ShaderSource<'static>> {
-    Ok(wgpu::ShaderSource::Wgsl(expand(Target::Tint)?.text().to_owned().into()))
+fn read(kernel: &Kernel) -> Result<(TextFacts, wgpu::ShaderSource<'static>)> {
+    let text = kernel.expand(Target::Tint)?.text().to_owned();
+    Ok((kernel.facts()?, wgpu::ShaderSource::Wgsl(text.into())))
 }
 
 impl Gpu {
@@ -68,10 +72,9 @@ impl Gpu {
         };
         place.get_or_make(|| {
             let begin = Instant::now();
-            let module = kernel.expand(Target::Naga)?.validate()?;
-            let trusted = kernel.trusted && module.users_are_contained() && !self.inner.options.checked;
-            let source = shader_source(&module, |target| kernel.expand(target))?;
-            Ok(Arc::new(self.compile(&kernel.label(), &module, source, kernel.entry, trusted, begin)?))
+            let (facts, source) = read(kernel)?;
+            let trusted = kernel.trusted && facts.users_are_contained && !self.inner.options.checked;
+            Ok(Arc::new(self.compile(&kernel.label(), facts, source, trusted, begin)?))
         })
     }
 
@@ -80,15 +83,14 @@ impl Gpu {
     pub(super) fn compile(
         &self,
         label: &str,
-        module: &Module,
+        facts: TextFacts,
         source: wgpu::ShaderSource<'static>,
-        entry: &str,
         trusted: bool,
         begin: Instant,
     ) -> Result<CachedPipeline> {
-        let interface = module.interface(entry)?;
+        let TextFacts { interface, hash, has_users, .. } = facts;
         self.check_limits(label, &interface)?;
-        let key = format!("{label} {trusted} {:032x}", module.text_hash());
+        let key = format!("{label} {trusted} {hash:032x}");
         let device = &self.inner.device;
         let source = wgpu::ShaderModuleDescriptor { label: Some(label), source };
         let entries: Vec<_> = interface
@@ -112,7 +114,7 @@ impl Gpu {
         let build = || {
             let shader = if trusted {
                 let mut checks = wgpu::ShaderRuntimeChecks::unchecked();
-                checks.int_div_checks = module.has_users();
+                checks.int_div_checks = has_users;
                 // SAFETY: only kernels of this crate are trusted (`Gpu::prepare` and `program::lower` clear
                 // `Kernel::trusted` for programs and ops of users). They bound every index by sizes that the plan
                 // checked, have no endless loop, and run in the tests with checks as well. Users' fragments have no
@@ -136,7 +138,7 @@ impl Gpu {
                 label: Some(label),
                 layout: Some(&pipeline_layout),
                 module: &shader,
-                entry_point: Some(entry),
+                entry_point: Some(&interface.entry),
                 compilation_options: wgpu::PipelineCompilationOptions {
                     zero_initialize_workgroup_memory: !trusted,
                     ..Default::default()

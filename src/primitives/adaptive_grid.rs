@@ -263,7 +263,7 @@ impl AdaptiveGrid {
         let mut levels = Levels::new(program, bound[inputs + 2], &rooms, most as u32);
         let mut spec = Spec::new();
         if let GridField::Function(text) = &self.field {
-            spec = spec.slot("field", Fragment::User(text.clone()));
+            spec = spec.slot("field", Fragment::of_user(text));
         }
         let params = |level| MeasureParams { level: first + level, depth, threshold, width, height };
         let mut bindings = vec![bound[inputs], bound[inputs + 1], levels.flags, levels.numbers];

@@ -200,7 +200,7 @@ impl Compaction<'_> {
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),
             Keep::Where(Predicate::Custom(text)) => spec
                 .slot("keep", Fragment::Library("primitives/keep_where"))
-                .slot("predicate", Fragment::User(text.clone())),
+                .slot("predicate", Fragment::of_user(text)),
         };
         let spec = limited(spec, self.counted, inputs);
         let tiles = (n as u64).div_ceil(u64::from(workgroup_size * items));

@@ -118,7 +118,7 @@ impl MergeSort {
         let spec = Spec::new().slot("element", element_fragment(dtype)).flag("CUSTOM", true);
         let spec = spec.flag("DESCENDING", self.descending);
         Ok(match &self.less {
-            Some(less) => spec.slot("less", Fragment::User(less.clone())).flag("CHECKED", true),
+            Some(less) => spec.slot("less", Fragment::of_user(less)).flag("CHECKED", true),
             None => spec,
         })
     }

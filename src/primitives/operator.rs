@@ -6,7 +6,7 @@ use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{Asked, Role, Setting, element_fragment};
-use crate::shader::{Fragment, Spec};
+use crate::shader::{Fragment, Spec, check_users};
 use half::f16;
 use std::sync::Arc;
 
@@ -64,6 +64,7 @@ pub struct CustomOp {
 impl CustomOp {
     /// Creates an operator whose operands keep their order.
     pub fn new(wgsl: &str) -> Self {
+        check_users();
         Self { wgsl: wgsl.into(), commutative: false }
     }
 

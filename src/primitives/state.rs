@@ -4,7 +4,7 @@ use super::operator::{Accumulator, Operator, Reducer};
 use crate::element::DType;
 use crate::error::{Result, err};
 use crate::program::element_fragment;
-use crate::shader::{Fragment, Spec, state_text};
+use crate::shader::{Fragment, Spec, check_users, state_text};
 use half::f16;
 use std::sync::Arc;
 
@@ -166,6 +166,7 @@ pub struct StateOp {
 impl StateOp {
     /// Creates an operator whose operands keep their order.
     pub fn new(wgsl: &str) -> Self {
+        check_users();
         Self { wgsl: wgsl.into(), commutative: false }
     }
 

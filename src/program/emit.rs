@@ -100,7 +100,7 @@ impl Program {
         let (mut shaders, mut kernels) = (Vec::new(), Vec::new());
         let mut features = Vec::new();
         for (i, kernel) in self.kernels.iter().enumerate() {
-            let interface = kernel.expand(Target::Naga)?.validate()?.interface(kernel.entry)?;
+            let interface = kernel.facts()?.interface;
             let text = kernel.expand(Target::Tint)?.text().to_owned();
             for (enable, feature) in [("enable f16;", "shader-f16"), ("enable subgroups;", "subgroups")] {
                 if text.lines().any(|line| line.trim() == enable) && !features.contains(&feature) {

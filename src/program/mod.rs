@@ -59,7 +59,7 @@ pub(crate) use written::{Use, Written, check_read};
 
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
-use crate::shader::{Expanded, Fragment, Spec, Target, expand, expand_text};
+use crate::shader::{self, Expanded, Fragment, Spec, Target, TextFacts, expand, expand_text};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -195,6 +195,11 @@ impl Kernel {
             Source::Library(name) => expand(name, &self.spec, target),
             Source::Text { name, text } => expand_text(name, text, &self.spec, target),
         }
+    }
+
+    /// What compiling the kernel needs to know of its text.
+    pub(crate) fn facts(&self) -> Result<TextFacts> {
+        shader::facts(&self.expand(Target::Naga)?, self.entry)
     }
 
     /// Returns `family/file:entry`, for labels and reports.
@@ -591,6 +596,7 @@ pub(crate) use sealed::Ours;
 pub(crate) fn lower<T: Element, D: Op<T>>(op: &D, profile: &DeviceProfile) -> Result<Program> {
     let mut program = op.lower(profile)?;
     if !op.is_proven(Ours) {
+        shader::check_users();
         program.kernels.iter_mut().for_each(|kernel| kernel.trusted = false);
     }
     Ok(program)

@@ -17,6 +17,8 @@
 mod blame;
 mod chain;
 mod contained;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod declared;
 mod depth;
 mod expand;
 mod formula;
@@ -25,10 +27,11 @@ mod library;
 mod module;
 mod spec;
 mod state;
+mod users;
 
 pub use expand::{Expanded, Target, expand, expand_text};
 pub use library::{names, source};
 pub(crate) use module::MAX_THREAD_WORDS;
 pub use module::{BindingInfo, BindingKind, Interface, Member, Module};
 pub use spec::{Constant, Fragment, Spec};
-pub(crate) use state::state_text;
+pub(crate) use users::{TextFacts, check_users, facts, state_text};

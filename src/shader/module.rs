@@ -2,6 +2,7 @@
 
 use super::expand::Expanded;
 use super::lexical::without_comments;
+use super::users::TextFacts;
 use super::{chain, contained, depth};
 use crate::error::{Result, err};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
@@ -193,14 +194,14 @@ impl Module {
         checked.map_err(|e| err!(Unsupported, "{}: {}", self.name, with_causes(e.as_inner()))).map(drop)
     }
 
-    /// A hash of the text.
-    pub(crate) fn text_hash(&self) -> u128 {
-        self.text_hash
-    }
-
-    /// Whether the module contains users' fragments.
-    pub(crate) fn has_users(&self) -> bool {
-        self.has_users
+    /// What compiling an entry point needs to know.
+    pub(crate) fn facts(&self, entry: &str) -> Result<TextFacts> {
+        Ok(TextFacts {
+            interface: self.interface(entry)?,
+            hash: self.text_hash,
+            has_users: self.has_users,
+            users_are_contained: self.users_are_contained,
+        })
     }
 
     /// Returns whether users' fragments only compute, so that the kernel runs without runtime checks. True without
@@ -296,9 +297,10 @@ impl Module {
 
 /// Barriers of a function.
 #[derive(Debug, Clone, Copy, Default)]
-struct Barriers {
-    all: u32,
-    in_loops: u32,
+pub(super) struct Barriers {
+    pub(super) all: u32,
+    /// Those of them in loops.
+    pub(super) in_loops: u32,
 }
 
 impl Barriers {

@@ -1,5 +1,6 @@
 //! The values that specialise a shader: declared constants, aliases, flags and import slots.
 
+use super::users::check_users;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +12,14 @@ pub enum Fragment {
     /// A user's WGSL. The whole kernel runs with runtime checks unless it declares only the functions of the slot,
     /// and these only compute.
     User(Arc<str>),
+}
+
+impl Fragment {
+    /// Makes a fragment of a user's text.
+    pub(crate) fn of_user(text: &Arc<str>) -> Self {
+        check_users();
+        Self::User(text.clone())
+    }
 }
 
 /// Values that replace declarations of a shader.

@@ -19,7 +19,7 @@ pub(crate) struct StateText {
 }
 
 /// Reads the declarations of a text for elements of f32, i32 or u32.
-pub(crate) fn state_text(text: &str, element: &str) -> Result<StateText> {
+pub(super) fn state_text(text: &str, element: &str) -> Result<StateText> {
     let whole = format!("{text}\n#import element/{element}");
     let expanded = expand_text(FILE, &whole, &Spec::new(), Target::Naga)?;
     StateReader { module: &expanded.validate()?.naga, expanded: &expanded, element }.read()

@@ -13,6 +13,10 @@ use std::fmt::Write;
 use std::hash::Hash;
 use xxhash_rust::xxh3::Xxh3Default;
 
+/// Whether measurements can have denied or preferred a variant. Not in a page without the feature `tune`, whose module
+/// then does without the catalogue.
+const LEARNS: bool = cfg!(any(feature = "tune", not(target_arch = "wasm32")));
+
 /// A descriptor of an op for some element type.
 pub(super) type LowerOn<'a> = dyn Fn(&DeviceProfile) -> Result<Program> + 'a;
 
@@ -59,7 +63,7 @@ pub(super) fn forced(profile: &DeviceProfile, op: &str, choice: Choice) -> Devic
 /// Lowers for a device on which some variants are denied.
 pub(super) fn lower_allowed(profile: &DeviceProfile, lower: &LowerOn<'_>) -> Result<Program> {
     let first = lower(profile);
-    if first.is_ok() || profile.choices.denied.is_empty() {
+    if !LEARNS || first.is_ok() || profile.choices.denied.is_empty() {
         return first;
     }
     // The variant next to a denied one may not take every shape. Another may.
@@ -118,7 +122,7 @@ pub(crate) fn lower_on(gpu: &Gpu, lower: &LowerOn<'_>) -> Result<Program> {
 }
 
 fn is_tunable(gpu: &Gpu, program: &Program) -> bool {
-    gpu.tuning() != Tuning::Off && !program.dispatches.is_empty() && is_auto(program)
+    LEARNS && gpu.tuning() != Tuning::Off && !program.dispatches.is_empty() && is_auto(program)
 }
 
 /// The winner's program, if it still fits.

@@ -8,13 +8,11 @@
 //   --package FOLDER also checks the JavaScript of .ci/npm
 // TILEWORK_PLAYWRIGHT is the folder whose node_modules holds the npm package `playwright-core`; CHROMIUM the browser.
 // Exit code: 0 all passed, 1 a test failed, 2 wrong use, 3 no browser.
-import { createServer } from 'node:http';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { chromium, serve, stop } from './browser.mjs';
 
-const stop = (code, text) => { console.error(`web: ${text}`); process.exit(code); };
 let parsed;
 try {
   const options = {
@@ -33,36 +31,8 @@ if (!folder || !(part >= 1)) {
 // A test that takes longer has hung.
 const PATIENCE = all ? 1_800_000 : 300_000;
 
-const types = { html: 'text/html', js: 'text/javascript', mjs: 'text/javascript', wasm: 'application/wasm' };
-const folders = [folder, import.meta.dirname, ...(packed ? [packed] : [])];
-const server = createServer((request, response) => {
-  const name = request.url === '/' ? 'index.html' : request.url.slice(1);
-  try {
-    if (!/^[\w.]+$/.test(name)) throw new Error(`no file ${name}`);
-    const path = folders.map((folder) => join(folder, name)).find(existsSync) ?? join(folder, name);
-    const body = name === 'index.html' ? '<!doctype html><title>tilework</title>' : readFileSync(path);
-    response.writeHead(200, { 'content-type': types[name.split('.').pop()] ?? 'text/plain' }).end(body);
-  } catch (e) {
-    response.writeHead(404).end(e.message);
-  }
-});
-await new Promise((done) => server.listen(0, '127.0.0.1', done));
-const address = `http://127.0.0.1:${server.address().port}/`;
-
-let browser;
-try {
-  const home = process.env.TILEWORK_PLAYWRIGHT ?? '.';
-  const { chromium } = createRequire(resolve(home, 'x.js'))('playwright-core');
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: [
-      '--no-sandbox', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader',
-      '--enable-webgpu-developer-features', // the adapter's name
-    ],
-  });
-} catch (e) {
-  stop(3, `no browser: ${e.message}`);
-}
+const { address, close } = await serve([folder, import.meta.dirname, ...(packed ? [packed] : [])]);
+const browser = await chromium();
 
 // A page with its own device. After a panic it is of no more use.
 let page, failed, said;
@@ -104,14 +74,34 @@ const pages = {
     await other.close();
     return said.includes('this browser offers no WebGPU') ? '' : said;
   },
+  // As when the user turns to another window for long: the page is out of sight, and its timers and promises stop while
+  // the device works on. Headless Chromium freezes no page by itself, so the debugger stops its scripts.
   'page::hidden_while_it_works': async () => {
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('Emulation.setFocusEmulationEnabled', { enabled: false });
+    const { windowId } = await devtools.send('Browser.getWindowForTarget');
+    const window = (windowState) => devtools.send('Browser.setWindowBounds', { windowId, bounds: { windowState } });
+    await window('minimized');
+    await page.evaluate(() => {
+      let last = performance.now();
+      globalThis.stood = 0; // the longest time in which a timer of 10 ms did not come
+      globalThis.ticks = setInterval(() => {
+        stood = Math.max(stood, performance.now() - last);
+        last = performance.now();
+      }, 10);
+    });
     const answer = page.evaluate(() => web.run('runtime::trains_a_network', false).then(() => '', (why) => why));
-    const other = await browser.newPage();
-    await other.bringToFront();
+    await devtools.send('Debugger.enable');
+    await devtools.send('Debugger.pause');
+    await new Promise((done) => setTimeout(done, 1000));
+    await devtools.send('Debugger.resume').catch(() => {}); // nothing ran that could be stopped: found below
+    await devtools.send('Debugger.disable');
+    await window('normal');
     const said = await answer;
-    await other.close();
-    await page.bringToFront();
-    return said;
+    const stood = await page.evaluate(() => new Promise((done) => {
+      setTimeout(() => { clearInterval(ticks); done(stood); }, 30);
+    }));
+    return said || (stood > 600 ? '' : `the page was not stopped: its timer came within ${stood} ms`);
   },
 };
 if (packed) {
@@ -172,7 +162,7 @@ for (const name of names) {
 }
 const adapter = JSON.parse(about.split('\n')[0]).name;
 await browser.close();
-server.close();
+close();
 const seconds = Math.round((Date.now() - begin) / 1000);
 const right = `${names.length - wrong} of ${names.length} tests pass, ${compared} cases`;
 console.log(`web: ${right}, on ${adapter} in Chromium, in ${seconds} s`);

@@ -30,12 +30,14 @@ tests! {
     uses_the_pages_own_device,
     solves_and_ranks,
     converts_matrices,
+    runs_variants_that_no_example_reaches,
     trains_a_network,
     frees_dropped_buffers,
     a_dropped_readback_harms_nothing,
     a_lost_device_is_reported,
     a_buffer_of_another_device_is_refused,
     an_invalid_shader_is_refused,
+    text_of_users_is_checked_at_once,
     an_error_of_the_browser_comes_with_the_next_read,
     too_much_memory_is_an_error,
 }
@@ -175,6 +177,71 @@ async fn converts_matrices(gpu: &Gpu) -> tilework::Result<()> {
     Ok(())
 }
 
+async fn runs_variants_that_no_example_reaches(gpu: &Gpu) -> tilework::Result<()> {
+    use tilework::reference;
+    use tilework::sparse::Coo;
+    let near = |got: &[f32], exact: &[f64]| {
+        got.len() == exact.len() && got.iter().zip(exact).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-4)
+    };
+    let image: Vec<f32> = (0..512).map(|i| (i * i % 7) as f32).collect();
+    let (x, y) = (gpu.upload(&image[..256])?, gpu.alloc::<f32>(256)?);
+    let (volume, z) = (gpu.upload(&image)?, gpu.alloc::<f32>(512)?);
+    let smooth = Filter2d::new([16, 16], [3, 3], &[1.0, 2.0, 1.0, 2.0, 4.0, 2.0, 1.0, 2.0, 1.0]);
+    let (boxes, soft) = (Filter3d::new([8, 8, 8], [3, 3, 3], &[1.0; 27]), Gaussian::new([16, 16], 1.0).radius(2));
+    let once = |record: &dyn Fn(&mut Recorder) -> tilework::Result<()>| {
+        let mut rec = gpu.recorder();
+        record(&mut rec)?;
+        rec.submit()
+    };
+    let plan = smooth.clone().variant("separable").plan::<f32>(gpu)?;
+    once(&|rec| plan.record(rec, &x, &y))?;
+    assert!(near(&y.read_async().await?, &reference::filter2d(&smooth, &image[..256])));
+    let plan = boxes.clone().variant("separable").plan::<f32>(gpu)?;
+    once(&|rec| plan.record(rec, &volume, &z))?;
+    assert!(near(&z.read_async().await?, &reference::filter3d(&boxes, &image)));
+    let plan = soft.clone().variant("register").plan::<f32>(gpu)?;
+    once(&|rec| plan.record(rec, &x, &y))?;
+    assert!(near(&y.read_async().await?, &reference::gaussian(&soft, &image[..256])));
+
+    // Eigenvalues 3 and 1.
+    let csr = Csr {
+        rows: 2,
+        cols: 2,
+        row_ptrs: vec![0, 2, 4],
+        col_idxs: vec![0, 1, 0, 1],
+        values: vec![2.0, 1.0, 1.0, 2.0],
+    };
+    let (a, x) = (gpu.upload_matrix(&csr)?, gpu.upload(&[1.0f32, 0.0])?);
+    let (value, _) =
+        gpu.power_iteration(&PowerIteration::new(a.layout()))?.run_async(&a, &x, |_, _| ()).await?;
+    assert!((value - 3.0).abs() < 1e-4, "{value}");
+    let links = Csr {
+        rows: 3,
+        cols: 3,
+        row_ptrs: vec![0, 2, 3, 4],
+        col_idxs: vec![1, 2, 2, 0],
+        values: vec![1.0; 4],
+    };
+    let (t, ranks) = (gpu.upload_matrix(&links.transitions()?)?, gpu.alloc::<f32>(3)?);
+    gpu.page_rank(&PageRank::new(t.layout()))?.run_async(&t, None, &ranks, |_, _| ()).await?;
+    let exact = reference::page_rank(&links.transitions()?, 0.85, None, 200)?;
+    assert!(near(&ranks.read_async().await?, &exact));
+
+    // Row 0 has a free slot.
+    let short = Csr {
+        rows: 2,
+        cols: 2,
+        row_ptrs: vec![0, 1, 3],
+        col_idxs: vec![0, 0, 1],
+        values: vec![1.0, 2.0, 4.0],
+    };
+    let new = Coo { rows: 2, cols: 2, row_idxs: vec![0], col_idxs: vec![1], values: vec![3.0] };
+    let (mut ell, new) = (gpu.upload_matrix(&short.to_ell()?)?, gpu.upload_matrix(&new)?);
+    gpu.insert_entries_async(&mut ell, &new).await?;
+    assert_eq!(ell.read_async().await?.to_csr()?.values, [1.0, 3.0, 2.0, 4.0]);
+    Ok(())
+}
+
 async fn trains_a_network(gpu: &Gpu) -> tilework::Result<()> {
     use tilework::nn::{Adam, Sequential};
     let net = Sequential::new([2, 1, 1]).linear(8).activation(Activation::Relu).linear(2);
@@ -268,6 +335,22 @@ async fn an_invalid_shader_is_refused(gpu: &Gpu) -> tilework::Result<()> {
     let sort = Op::<u32>::lower(&RadixSort::new(100).variant("onesweep"), gpu.profile());
     refused(sort, ErrorKind::Unsupported, "subgroup");
     Ok(())
+}
+
+async fn text_of_users_is_checked_at_once(gpu: &Gpu) -> tilework::Result<()> {
+    // Ops leave the library's text to the browser, but not such as this.
+    let double = Map::new(MapFn::custom("fn map(x: T) -> T { return 2 * x; }"), 3);
+    let (x, y) = (gpu.upload(&[1.0f32, 2.0, 3.0])?, gpu.alloc::<f32>(3)?);
+    let mut rec = gpu.recorder();
+    double.plan::<f32>(gpu)?.record(&mut rec, &x, &y)?;
+    rec.submit()?;
+    assert_eq!(y.read_async().await?, [2.0, 4.0, 6.0]);
+    let wrong = Map::new(MapFn::custom("fn map(x: T) -> T { return 2 * z; }"), 3);
+    refused(wrong.plan::<f32>(gpu), ErrorKind::Shader, "z");
+    let op =
+        CustomOp::new("fn op_identity() -> T { return T(0); }\nfn op_combine(a: T, b: T) -> T { return c; }");
+    refused(Reduce::new(op, 3).plan::<f32>(gpu), ErrorKind::Shader, "c");
+    gpu.wait_async().await
 }
 
 async fn an_error_of_the_browser_comes_with_the_next_read(gpu: &Gpu) -> tilework::Result<()> {

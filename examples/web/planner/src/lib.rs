@@ -1,7 +1,7 @@
 //! Plans ops for JavaScript: a request by names becomes a program, which `executor.ts` runs. It opens no device.
 
 use serde_json::{Map, Value, json};
-use tilework::program::{Ask, DeviceProfile, Emitted, Settings};
+use tilework::program::{Ask, DeviceClass, DeviceProfile, Emitted, Quirks, Settings};
 use tilework::{DType, HostArray, operations};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -9,10 +9,12 @@ use wasm_bindgen::prelude::wasm_bindgen;
 ///
 /// ```json
 /// { "op": "sort", "inputs": [{ "shape": [1000], "type": "u32" }], "options": { "values": true }, "variant": "auto",
-///   "limits": { "maxStorageBufferBindingSize": 134217728 }, "features": ["subgroups"], "subgroupSizes": [4, 64] }
+///   "limits": { "maxStorageBufferBindingSize": 134217728 }, "features": ["subgroups"], "subgroupSizes": [4, 64],
+///   "fallback": false }
 /// ```
 ///
-/// Options are those of the example `op`; `true` gives a flag. Limits that are not given are WebGPU's defaults. The
+/// Options are those of the example `op`; `true` gives a flag. Limits that are not given are WebGPU's defaults.
+/// `fallback` says that the adapter is a processor, for which other variants and tiles are faster. The
 /// answer is `{"program": PROGRAM, "files": {NAME: TEXT}}`, as `Program::emit` writes them.
 ///
 /// # Errors
@@ -67,6 +69,9 @@ fn dtype(name: &Value) -> Option<DType> {
 /// The device of a request.
 fn profile(request: &Value) -> DeviceProfile {
     let mut profile = DeviceProfile { name: "the page's device".into(), ..DeviceProfile::webgpu_defaults() };
+    if request["fallback"] == true {
+        (profile.class, profile.quirks) = (DeviceClass::Cpu, Quirks::of(DeviceClass::Cpu, "webgpu"));
+    }
     let has = |name: &str| request["features"].as_array().is_some_and(|all| all.contains(&json!(name)));
     (profile.features.f16, profile.features.subgroups) = (has("shader-f16"), has("subgroups"));
     let size = |i: usize| request["subgroupSizes"][i].as_u64().map(|size| size as u32);
