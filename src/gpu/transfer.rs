@@ -11,9 +11,12 @@ use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 #[cfg(not(target_arch = "wasm32"))]
 use std::sync::{Condvar, Mutex};
+#[cfg(not(target_arch = "wasm32"))]
+use std::time::{Duration, Instant};
 
 /// Maximum of bytes in one staging buffer; longer transfers take several.
 const CHUNK: u64 = 32 << 20;
@@ -96,6 +99,20 @@ impl<T: Element> Slice<'_, T> {
         for (i, chunk) in bytes.chunks(CHUNK as usize).enumerate() {
             gpu.send(chunk, &self.buffer.memory.raw.buffer, start + i as u64 * CHUNK)?;
         }
+        self.buffer.memory.written.set();
+        Ok(())
+    }
+
+    /// As [`write`](Self::write) of a few elements, which travel with the next submission: one submission less.
+    #[cfg(feature = "shard")]
+    pub(crate) fn write_with_next(&self, data: &[T]) -> Result<()> {
+        let gpu = &self.buffer.gpu;
+        let (start, _) = self.copy_range().ok_or_else(|| word_error("write", self))?;
+        if data.len() != self.len || !(data.len() * T::DTYPE.size()).is_multiple_of(4) {
+            return Err(err!(Shape, "write: {} elements given for a slice of {}", data.len(), self.len));
+        }
+        let raw = &self.buffer.memory.raw.buffer;
+        gpu.scoped("uploading", || gpu.inner.queue.write_buffer(raw, start, bytemuck::cast_slice(data)))?;
         self.buffer.memory.written.set();
         Ok(())
     }
@@ -240,6 +257,8 @@ struct Pending {
     submission: wgpu::SubmissionIndex,
     /// Resolves when the buffer is mapped, or never will be.
     mapped: OneshotReceiver<bool>,
+    /// Whether that is so.
+    settled: Arc<AtomicBool>,
 }
 
 impl Pending {
@@ -249,6 +268,8 @@ impl Pending {
         let (sender, mapped) = oneshot_channel();
         let notice: Notice = Arc::new(sender);
         gpu.inner.health.watch(&notice);
+        let settled = Arc::new(AtomicBool::new(false));
+        let seen = settled.clone();
         let submission = gpu.scoped("reading back", || {
             let mut encoder = gpu.inner.device.create_command_encoder(&Default::default());
             encoder.copy_buffer_to_buffer(source, offset, &raw.buffer, 0, size);
@@ -256,17 +277,18 @@ impl Pending {
             raw.buffer.slice(..size).map_async(wgpu::MapMode::Read, move |result| {
                 // The receiver may know already that the device is lost.
                 let _ = notice.send(result.is_ok());
+                seen.store(true, Ordering::Release);
             });
             submission
         })?;
-        Ok(Self { gpu: gpu.clone(), raw, bytes, submission, mapped })
+        Ok(Self { gpu: gpu.clone(), raw, bytes, submission, mapped, settled })
     }
 
     /// Waits for the copy and appends the data.
     async fn wait_by<T: Element>(self, waiting: Waiting, out: &mut Vec<T>) -> Result<()> {
         match waiting {
             #[cfg(not(target_arch = "wasm32"))]
-            Waiting::Blocking => self.gpu.wait_for(Some(self.submission.clone()))?,
+            Waiting::Blocking => self.block()?,
             Waiting::Yielding => {
                 drive(&self.gpu, &self.submission)?;
                 self.mapped.receive().await;
@@ -274,6 +296,23 @@ impl Pending {
             }
         }
         self.finish(out)
+    }
+
+    /// Waits for the copy by blocking the thread.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn block(&self) -> Result<()> {
+        /// How long a thread stays awake for a readback.
+        const AWAKE: Duration = Duration::from_millis(1);
+        if self.gpu.inner.staging.is_eager() {
+            let end = Instant::now() + AWAKE;
+            while !self.settled.load(Ordering::Acquire) && Instant::now() < end {
+                self.gpu.poll_once()?;
+            }
+            if self.settled.load(Ordering::Acquire) {
+                return self.gpu.probe();
+            }
+        }
+        self.gpu.wait_for(Some(self.submission.clone()))
     }
 
     /// The data. The buffer must be mapped.
@@ -377,7 +416,7 @@ impl Moving {
     fn piece(&self, i: usize, each: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
         let part = lock(&self.parts[i]);
         let Some(pending) = part.as_ref() else { return Ok(()) };
-        pending.gpu.wait_for(Some(pending.submission.clone()))?;
+        pending.block()?;
         let view = pending.gpu.scoped("moving", || pending.view())??;
         each(&view[..pending.bytes as usize])
     }

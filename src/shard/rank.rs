@@ -4,7 +4,7 @@ use super::schedule::{self, Step, part};
 use super::transport::{Call, Combine, Exchange, Header, Transport};
 use crate::element::Element;
 use crate::error::{Result, err, filled, make_room, with_room};
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::gpu::{Buffer, Gpu, Readback, Slice};
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
@@ -327,26 +327,11 @@ impl<L: Transport> Rank<L> {
         Ok(())
     }
 
-    /// As [`all_reduce_slice`](Self::all_reduce_slice), of few elements. Returns them if they passed through the host.
-    pub(super) fn all_reduce_few<T: Element>(
-        &self,
-        buffer: &Buffer<T>,
-        how: Combine,
-    ) -> Result<Option<Vec<T>>> {
-        let slice = Slice::from(buffer);
-        let header = self.header::<T>(Call::AllReduce(how), slice.len());
-        let start = Instant::now();
-        if self.size() > 1 && self.transport.all_reduce(&header, &slice, how)? {
-            self.add(1, slice.len() * T::DTYPE.size(), start);
-            return Ok(None);
-        }
-        let mut data = slice.read()?;
-        if self.size() > 1 {
-            let steps = schedule::all_reduce(self.index(), self.size(), data.len(), T::DTYPE.size());
-            self.execute(&header, &steps, None, &mut data, how)?;
-            slice.write(&data)?;
-        }
-        Ok(Some(data))
+    /// Combines few elements that are on their way to the host.
+    pub(super) fn all_reduce_few<T: Element>(&self, few: Readback<T>, how: Combine) -> Result<Vec<T>> {
+        let mut data = few.wait()?;
+        self.all_reduce(&mut data, how)?;
+        Ok(data)
     }
 
     /// Combines device slices of all ranks in place, as [`all_reduce`](Self::all_reduce): by the link itself if it can,

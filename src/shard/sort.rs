@@ -7,12 +7,19 @@ use crate::element::Element;
 use crate::error::{Result, err, make_room};
 use crate::gpu::{Buffer, Slice};
 use crate::plan::Plannable;
-use crate::primitives::{Gather, Merge, RadixSort};
+use crate::primitives::{Gather, Merge, RadixSort, merge};
 use crate::program::{Op, When};
 use crate::stream::SortKey;
+use std::ops::Range;
 
 /// Samples of each rank, if shards are equally long.
-const SAMPLES: usize = 4096;
+const SAMPLES: usize = 16_384;
+
+/// Bytes of a rank's result that are worth a piece of their own: an exchange has some latency.
+const PIECE_BYTES: usize = 32 << 20;
+
+/// The maximum number of pieces in which a result travels.
+const MAX_PIECES: usize = 8;
 
 /// A place in the sorted array of all ranks: elements are ordered by key, then by rank, then by their place there. Equal
 /// keys can therefore be split.
@@ -44,7 +51,8 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Cost
     /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks, and a merge of the runs in
-    /// `log2(ranks)` passes. Memory: three times the shard, and the scratch of the sort.
+    /// `log2(ranks)` passes. Long shards travel in up to 8 pieces, and a piece is merged while the next is under way.
+    /// Memory: three times the shard, and the scratch of the sort.
     ///
     /// # Errors
     /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](crate::ErrorKind::TooLarge) asks for more ranks.
@@ -67,12 +75,13 @@ impl<L: Transport> Rank<L> {
         if self.size() == 1 {
             return Ok(sorted);
         }
-        let cuts = self.cuts(&sorted, descending)?;
-        self.exchange_runs(sorted, &cuts, descending)
+        let (cuts, pieces) = self.cuts(&sorted, descending)?;
+        self.exchange_runs(&sorted, &cuts, pieces, descending)
     }
 
-    /// Returns where this rank's sorted shard is cut: rank `j` gets the elements from cut `j` to cut `j + 1`.
-    fn cuts<T: SortKey>(&self, sorted: &Buffer<T>, descending: bool) -> Result<Vec<usize>>
+    /// Returns where this rank's sorted shard is cut, and the number of pieces for each rank: piece `k` for rank `j` has
+    /// the elements between cuts `j * pieces + k` and the next.
+    fn cuts<T: SortKey>(&self, sorted: &Buffer<T>, descending: bool) -> Result<(Vec<usize>, usize)>
     where
         Gather: Op<T>,
     {
@@ -89,6 +98,7 @@ impl<L: Transport> Rank<L> {
         }
         let total = lens.chunks_exact(2).try_fold(0u64, |sum, c| sum.checked_add(c[0]));
         let total = total.ok_or_else(|| err!(TooLarge, "sharded sort: more keys than 2^64"))? as usize;
+        let pieces = (total / size / (PIECE_BYTES / T::DTYPE.size())).clamp(1, MAX_PIECES);
         // Each sample stands for itself and the elements before it.
         let stride = total.div_ceil(size * SAMPLES).max(1);
         let samples = self.every(sorted, stride)?;
@@ -99,36 +109,36 @@ impl<L: Transport> Rank<L> {
             let keys = all[begins[rank]..begins[rank + 1]].iter().enumerate();
             places.extend(keys.map(|(i, key)| Place { key: order(*key), rank, at: (i + 1) * stride - 1 }));
         }
-        places.sort_unstable();
-        // For each cut, the part of the shard that holds it.
-        let mut wanted = Vec::new();
-        for j in 1..size {
-            let splitter = match part(total, size, j).start / stride {
+        // A stable sort finds the runs of the ranks.
+        places.sort();
+        let splitters: Vec<Option<Place>> = (1..size * pieces)
+            .map(|cut| match part(total, size * pieces, cut).start / stride {
                 0 => None,
                 before => places.get(before - 1).copied(),
-            };
-            let before = |key: u64, at: usize| splitter.is_some_and(|s| Place { key, rank: own, at } <= s);
-            let known = samples.iter().enumerate();
-            let first =
-                known.take_while(|(i, key)| before(order(**key), (i + 1) * stride - 1)).count() * stride;
-            let last = n.min(first + stride);
-            let unknown = splitter.is_some() && stride > 1 && first < last;
-            let reading = unknown.then(|| sorted.slice(first..last)?.start_read()).transpose()?;
-            wanted.push((splitter, first, reading));
+            })
+            .collect();
+        // For each cut, the elements before the last sample that is surely before it, and the window that holds it.
+        let mut windows = Vec::new();
+        for splitter in &splitters {
+            let place = |i: usize| Place { key: order(samples[i]), rank: own, at: (i + 1) * stride - 1 };
+            let before = splitter.map_or(0, |s| first_that_is_not(samples.len(), |i| place(i) <= s));
+            let first = before * stride;
+            // An element that is its own sample is known.
+            let len = if splitter.is_some() && stride > 1 { n.min(first + stride) - first } else { 0 };
+            windows.push(first..first + len);
         }
+        let keys = self.windows(sorted, &windows)?;
+        let mut rest = &keys[..];
         let mut cuts = vec![0];
-        for (splitter, first, reading) in wanted {
-            let keys = reading.map_or_else(|| Ok(Vec::new()), crate::gpu::Readback::wait)?;
-            let before = |(i, key): (usize, &T)| {
-                splitter.is_some_and(|s| Place { key: order(*key), rank: own, at: first + i } <= s)
-            };
-            let within = keys.iter().enumerate().take_while(|&k| before(k)).count();
-            // An element that is its own sample.
-            let cut = if stride == 1 { first } else { first + within };
-            cuts.push(cut);
+        for (splitter, window) in splitters.iter().zip(windows) {
+            let (keys, others) = rest.split_at(window.len());
+            rest = others;
+            let place = |i: usize| Place { key: order(keys[i]), rank: own, at: window.start + i };
+            let within = splitter.map_or(0, |s| first_that_is_not(keys.len(), |i| place(i) <= s));
+            cuts.push(window.start + within);
         }
         cuts.push(n);
-        Ok(cuts)
+        Ok((cuts, pieces))
     }
 
     /// Reads every `stride`-th element, the last of each run of that length.
@@ -149,41 +159,100 @@ impl<L: Transport> Rank<L> {
         samples.read()
     }
 
-    /// Sends each rank its run, and merges the runs that come.
+    /// Reads ranges of a shard, one after another, at once.
+    fn windows<T: Element>(&self, sorted: &Buffer<T>, windows: &[Range<usize>]) -> Result<Vec<T>> {
+        let len = windows.iter().map(Range::len).sum();
+        let (all, mut rec) = (self.gpu().alloc::<T>(len)?, self.gpu().recorder());
+        let mut begin = 0;
+        for window in windows {
+            rec.copy(sorted.slice(window.clone())?, all.slice(begin..begin + window.len())?)?;
+            begin += window.len();
+        }
+        rec.submit()?;
+        all.read()
+    }
+
+    /// Sends each rank its runs, and merges those that come, piece after piece.
     fn exchange_runs<T: Element>(
         &self,
-        sorted: Buffer<T>,
+        sorted: &Buffer<T>,
         cuts: &[usize],
+        pieces: usize,
         descending: bool,
     ) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
     {
-        let (gpu, own) = (self.gpu(), self.index());
-        let counts: Vec<usize> = cuts.windows(2).map(|w| w[1] - w[0]).collect();
-        let taken = self.exchange_counts(&counts)?;
-        let mut runs = Vec::new();
-        for (rank, count) in taken.iter().enumerate() {
-            runs.push(if rank == own { gpu.alloc::<T>(*count)? } else { self.alloc::<T>(*count)? });
+        let (gpu, own, size) = (self.gpu(), self.index(), self.size());
+        let counts: Vec<u64> = cuts.windows(2).map(|w| (w[1] - w[0]) as u64).collect();
+        let all = self.gather_equal(&counts)?;
+        // For each rank, where its pieces for this one begin in memory, and where the last ends.
+        let mut places = Vec::new();
+        for from in 0..size {
+            let begin = if from == own { cuts[own * pieces] } else { 0 };
+            let theirs = &all[(from * size + own) * pieces..][..pieces];
+            let ends = theirs.iter().scan(begin, |end, count| {
+                *end += *count as usize;
+                Some(*end)
+            });
+            places.push(std::iter::once(begin).chain(ends).collect::<Vec<_>>());
         }
-        let mut exchange = Exchange::default();
-        for s in 1..self.size() {
-            let (to, from) = ((own + s) % self.size(), (own + self.size() - s) % self.size());
-            if counts[to] > 0 {
-                exchange.sends.push((vec![to], sorted.slice(cuts[to]..cuts[to + 1])?));
+        let incoming = (0..size).map(|from| match from == own {
+            true => Ok(sorted.clone()),
+            false => self.alloc::<T>(places[from][pieces]),
+        });
+        let incoming = incoming.collect::<Result<Vec<_>>>()?;
+        let mut started = Vec::new();
+        for piece in 0..pieces {
+            let mut exchange = Exchange::default();
+            for s in 1..size {
+                let (to, from) = ((own + s) % size, (own + size - s) % size);
+                let sent = cuts[to * pieces + piece]..cuts[to * pieces + piece + 1];
+                if !sent.is_empty() {
+                    exchange.sends.push((vec![to], sorted.slice(sent)?));
+                }
+                let taken = places[from][piece]..places[from][piece + 1];
+                if !taken.is_empty() {
+                    exchange.receives.push((from, incoming[from].slice(taken)?));
+                }
             }
-            if taken[from] > 0 {
-                exchange.receives.push((from, Slice::from(&runs[from])));
-            }
+            started.push(self.begin(exchange)?);
         }
-        let started = self.begin(exchange)?;
+        let output = gpu.alloc::<T>(places.iter().map(|p| p[pieces] - p[0]).sum())?;
+        let mut begin = 0;
+        for (piece, started) in started.into_iter().enumerate() {
+            let runs: Vec<SortedRun<T>> = incoming
+                .iter()
+                .zip(&places)
+                .map(|(buffer, at)| SortedRun { buffer: buffer.clone(), range: at[piece]..at[piece + 1] })
+                .filter(|run| !run.range.is_empty())
+                .collect();
+            let len = runs.iter().map(|run| run.range.len()).sum::<usize>();
+            self.finish(started)?;
+            self.merge_runs(runs, &output, begin, descending)?;
+            begin += len;
+        }
+        Ok(output)
+    }
+
+    /// Merges runs into `output` from `begin` on. Neighbours merge, so that equal keys keep their order.
+    fn merge_runs<T: Element>(
+        &self,
+        mut runs: Vec<SortedRun<T>>,
+        output: &Buffer<T>,
+        begin: usize,
+        descending: bool,
+    ) -> Result<()> {
+        let gpu = self.gpu();
         let mut rec = gpu.recorder();
-        rec.copy(sorted.slice(cuts[own]..cuts[own + 1])?, &runs[own])?;
-        rec.submit()?;
-        self.finish(started)?;
-        drop(sorted);
-        // Neighbours merge, so that equal keys keep their order.
+        if let [run] = &runs[..] {
+            rec.copy(
+                run.buffer.slice(run.range.clone())?,
+                output.slice(begin..begin + run.range.len())?,
+            )?;
+        }
         while runs.len() > 1 {
+            let last = runs.len() == 2;
             let mut merged = Vec::new();
             let mut rest = runs.into_iter();
             while let Some(a) = rest.next() {
@@ -191,20 +260,34 @@ impl<L: Transport> Rank<L> {
                     merged.push(a);
                     break;
                 };
-                if a.is_empty() || b.is_empty() {
-                    merged.push(if a.is_empty() { b } else { a });
-                    continue;
-                }
-                let output = gpu.alloc::<T>(a.len() + b.len())?;
-                let merge =
-                    Merge::new(a.len(), b.len()).when(descending, Merge::descending).plan::<T>(gpu)?;
-                let mut rec = gpu.recorder();
-                merge.record(&mut rec, &a, &b, &output)?;
-                rec.submit()?;
-                merged.push(output);
+                let len = a.range.len() + b.range.len();
+                let (buffer, at) =
+                    if last { (output.clone(), begin) } else { (gpu.alloc::<T>(len)?, 0) };
+                let lens = [a.buffer.len(), b.buffer.len(), buffer.len()];
+                let program =
+                    merge::part(T::DTYPE, lens, [&a.range, &b.range], at, descending, gpu.profile())?;
+                let operands = [&a.buffer, &b.buffer, &buffer].map(|x| Slice::from(x).untyped());
+                gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
+                merged.push(SortedRun { buffer, range: at..at + len });
             }
             runs = merged;
         }
-        runs.pop().ok_or_else(|| err!(Shape, "sharded sort: no runs"))
+        rec.submit()
     }
+}
+
+/// Sorted keys in a range of a buffer.
+struct SortedRun<T: Element> {
+    buffer: Buffer<T>,
+    range: Range<usize>,
+}
+
+/// The first of `n` numbers for which a predicate does not hold that holds for all before it; else `n`.
+fn first_that_is_not(n: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
 }
