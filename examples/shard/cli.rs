@@ -25,7 +25,8 @@ usage: shard reduce|sort|gemm|solve|train ...
     --batch N          images of all devices together (4096; 64 on a software driver)
 
   --ranks N,...        numbers of devices (1, 2, 4, ... and all); above the number of devices they share
-  --link NAME          local: through the host's memory; nccl: by NCCL, with the feature `nccl` (local)
+  --link NAME          local: through the host's memory; nccl: by NCCL, with the feature `nccl`; mpi: between the
+                       processes that mpirun started, with the feature `mpi` (local)
   --repeat N           runs of each, of which the median counts (5)
   --adapter SUBSTRING  only devices with this backend, or this in their name or driver
   --timeout SECONDS    how long a rank waits for another (60)
@@ -37,10 +38,28 @@ backend of the best.
 struct Options {
     job: Asked,
     ranks: Vec<usize>,
-    nccl: bool,
+    link: AskedLink,
     repeat: usize,
     adapter: Option<String>,
     timeout: u64,
+}
+
+/// The link between ranks.
+#[derive(Clone, Copy, PartialEq)]
+enum AskedLink {
+    Local,
+    Nccl,
+    Mpi,
+}
+
+impl AskedLink {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Nccl => "nccl",
+            Self::Mpi => "mpi",
+        }
+    }
 }
 
 /// What to do; sizes that are not given depend on the device.
@@ -66,7 +85,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let mut options = Options {
         job: Asked::Reduce { bytes: None },
         ranks: Vec::new(),
-        nccl: false,
+        link: AskedLink::Local,
         repeat: 5,
         adapter: None,
         timeout: 60,
@@ -86,13 +105,11 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 })?;
             }
             Long("link") => {
-                options.nccl = match args.value()?.string()?.as_str() {
-                    "local" => false,
-                    "nccl" => true,
-                    other => {
-                        return Err(Failure::bad_input(format!("--link {other}: there are local and nccl")));
-                    }
-                };
+                let name = args.value()?.string()?;
+                let links = [AskedLink::Local, AskedLink::Nccl, AskedLink::Mpi];
+                options.link = links.into_iter().find(|link| link.name() == name).ok_or_else(|| {
+                    Failure::bad_input(format!("--link {name}: there are local, nccl and mpi"))
+                })?;
             }
             Long("repeat") => options.repeat = args.number(1..=1000)?,
             Long("adapter") => options.adapter = Some(args.value()?.string()?),
@@ -189,10 +206,9 @@ fn devices(name: Option<&str>) -> Result<Vec<Gpu>, Failure> {
         .collect()
 }
 
-fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
-    let gpus = devices(options.adapter.as_deref())?;
-    let software = gpus[0].profile().is_cpu();
-    let job = match &options.job {
+/// The job, with sizes for the device where none are given.
+fn job(asked: &Asked, software: bool) -> Result<Job, Failure> {
+    Ok(match asked {
         Asked::Reduce { bytes } => Job::Reduce {
             elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize,
         },
@@ -207,7 +223,17 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
             Job::Poisson { side: grid.unwrap_or(if software { 16 } else { 200 }), iterations: *iterations }
         }
         Asked::Train { batch } => Job::Train { batch: batch.unwrap_or(if software { 64 } else { 4096 }) },
-    };
+    })
+}
+
+fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    if options.link == AskedLink::Mpi {
+        return as_process(options, out);
+    }
+    let gpus = devices(options.adapter.as_deref())?;
+    let software = gpus[0].profile().is_cpu();
+    let job = job(&options.job, software)?;
+
     for (i, gpu) in gpus.iter().enumerate() {
         say(out, &format!("device {i}: {} ({})\n", gpu.profile().name, gpu.profile().backend))?;
     }
@@ -230,7 +256,7 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
         rows.push(Row::new(p, &measured));
         say(out, &format!("{}\n", job.note(p, &measured)))?;
     }
-    say(out, &table(&job, if options.nccl { "nccl" } else { "local" }, &rows))?;
+    say(out, &table(&job, options.link.name(), &rows))?;
     say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
     Ok(if right { 0 } else { 1 })
 }
@@ -238,11 +264,48 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 /// Runs a job on a group of devices.
 fn on(options: &Options, job: &Job, group: &[Gpu]) -> Result<Vec<Measured>, Failure> {
     let timeout = Duration::from_secs(options.timeout);
-    if options.nccl {
+    if options.link == AskedLink::Nccl {
         #[cfg(all(feature = "nccl", target_os = "linux"))]
         return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.repeat))?);
         #[cfg(not(all(feature = "nccl", target_os = "linux")))]
         return Err(Failure::bad_input("--link nccl: this program was built without the feature `nccl`"));
     }
     Ok(shard::run(group, timeout, |rank| measure(job, rank, options.repeat))?)
+}
+
+/// Runs a job as one of the processes that mpirun started. The first prints.
+#[cfg(feature = "mpi")]
+fn as_process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let mpi = shard::Mpi::new(Duration::from_secs(options.timeout))?;
+    let gpus = devices(options.adapter.as_deref())?;
+    let gpu = &gpus[mpi.place_on_machine() % gpus.len()];
+    let job = job(&options.job, gpu.profile().is_cpu())?;
+    let rank = shard::Rank::new(mpi, gpu);
+    let mine = measure(&job, &rank, options.repeat)?;
+    let (first, p) = (rank.index() == 0, rank.size());
+    let words = [mine.work.to_bits(), mine.bytes, u64::from(mine.right)];
+    let (all, _) = rank.all_gather(&words)?;
+    let measured: Vec<Measured> = all
+        .chunks_exact(3)
+        .map(|words| Measured {
+            work: f64::from_bits(words[0]),
+            bytes: words[1],
+            right: words[2] == 1,
+            note: mine.note.clone(),
+            ..mine
+        })
+        .collect();
+    let right = measured.iter().all(|m| m.right);
+    if first {
+        say(out, &format!("device of rank 0: {} ({})\n", gpu.profile().name, gpu.profile().backend))?;
+        say(out, &format!("{}\n", job.note(p, &measured)))?;
+        say(out, &table(&job, "mpi", &[Row::new(p, &measured)]))?;
+        say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
+    }
+    Ok(if right { 0 } else { 1 })
+}
+
+#[cfg(not(feature = "mpi"))]
+fn as_process(_: &Options, _: &mut dyn Write) -> Result<u8, Failure> {
+    Err(Failure::bad_input("--link mpi: this program was built without the feature `mpi`, which needs MPI's compiler"))
 }

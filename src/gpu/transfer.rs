@@ -146,7 +146,7 @@ impl<T: Element> Slice<'_, T> {
     pub fn start_read(&self) -> Result<Readback<T>> {
         let raw = &self.buffer.memory.raw.buffer;
         let start = |part| Pending::start(&self.buffer.gpu, raw, part);
-        let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
+        let parts = self.parts(CHUNK)?.into_iter().map(start).collect::<Result<_>>()?;
         Ok(Readback { parts, len: self.len, element: PhantomData })
     }
 
@@ -162,14 +162,14 @@ impl<T: Element> Slice<'_, T> {
     pub(crate) async fn read_by(&self, waiting: Waiting) -> Result<Vec<T>> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = with_room("read", self.len)?;
-        for part in self.parts()? {
+        for part in self.parts(CHUNK)? {
             Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?.wait_by(waiting, &mut out).await?;
         }
         Ok(out)
     }
 
-    /// The slice in pieces for one staging buffer each: byte offset and size.
-    fn parts(&self) -> Result<Vec<(u64, u64)>> {
+    /// The slice in pieces of at most `chunk` bytes for one staging buffer each: byte offset and size.
+    fn parts(&self, chunk: u64) -> Result<Vec<(u64, u64)>> {
         self.buffer.gpu.probe()?;
         if self.len == 0 {
             return Ok(Vec::new());
@@ -180,7 +180,7 @@ impl<T: Element> Slice<'_, T> {
             return Err(word_error("read", self));
         }
         let bytes = (self.len * T::DTYPE.size()) as u64;
-        Ok((0..bytes.div_ceil(CHUNK)).map(|i| (start + i * CHUNK, CHUNK.min(bytes - i * CHUNK))).collect())
+        Ok((0..bytes.div_ceil(chunk)).map(|i| (start + i * chunk, chunk.min(bytes - i * chunk))).collect())
     }
 }
 
@@ -388,6 +388,12 @@ pub(crate) struct Moving {
     bytes: u64,
 }
 
+/// Bytes of a piece on its way to another device.
+#[cfg(feature = "shard")]
+fn move_chunk() -> u64 {
+    crate::shard::knob("TW_MOVE", 8 << 20) as u64
+}
+
 #[cfg(feature = "shard")]
 impl<T: Element> Slice<'_, T> {
     /// Submits the copy to staging buffers and returns at once. Any number of devices can then take the elements,
@@ -395,7 +401,7 @@ impl<T: Element> Slice<'_, T> {
     pub(crate) fn start_move(&self) -> Result<Moving> {
         let raw = &self.buffer.memory.raw.buffer;
         let start = |part| Ok(Mutex::new(Some(Pending::start(&self.buffer.gpu, raw, part)?)));
-        let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
+        let parts = self.parts(move_chunk())?.into_iter().map(start).collect::<Result<_>>()?;
         Ok(Moving { parts, bytes: (self.len * T::DTYPE.size()) as u64 })
     }
 }
@@ -424,8 +430,8 @@ impl Moving {
     /// Waits for the elements and writes them over a slice of another device, before work that is submitted later there.
     pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
         /// Threads that copy pieces: one does not reach the rate of a card's link.
-        const COPIERS: usize = 4;
-        let each = CHUNK as usize / T::DTYPE.size();
+        const COPIERS: usize = 8;
+        let each = move_chunk() as usize / T::DTYPE.size();
         let write = |i: usize| {
             self.piece(i, |bytes| {
                 let begin = i * each;
@@ -435,7 +441,7 @@ impl Moving {
         };
         let write_from =
             |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
-        let copiers = self.parts.len().min(COPIERS);
+        let copiers = self.parts.len().min(crate::shard::knob("TW_COPIERS", COPIERS));
         if copiers < 2 {
             return write_from(0, 1);
         }

@@ -40,9 +40,12 @@ mod gemm;
 mod local;
 mod matrix;
 mod model;
+#[cfg(feature = "mpi")]
+mod mpi;
 #[cfg(all(feature = "nccl", target_os = "linux"))]
 mod nccl;
 mod rank;
+mod ring;
 pub mod schedule;
 mod solver;
 mod sort;
@@ -53,6 +56,8 @@ pub use gemm::{Block, Blocks, grid};
 pub use local::{Local, run, run_each};
 pub use matrix::{ShardedMatrix, balanced_rows};
 pub use model::{Counted, Link, Model, Prediction, count};
+#[cfg(feature = "mpi")]
+pub use mpi::{Mpi, run_mpi};
 #[cfg(all(feature = "nccl", target_os = "linux"))]
 pub use nccl::{Nccl, run_nccl};
 pub use rank::{Rank, Started, Traffic};
@@ -60,3 +65,13 @@ pub use schedule::part;
 pub use solver::ShardedCg;
 pub use training::Trainer;
 pub use transport::{Call, Combine, Exchange, Header, Transport};
+
+/// TEMPORARY: a number from the environment, for measurements.
+pub(crate) fn knob(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+pub(crate) fn trace(rank: usize, start: std::time::Instant, what: &str) {
+    if knob("TW_TRACE", 0) > 0 && rank == 0 {
+        eprintln!("TRACE {what} {:.0} us", start.elapsed().as_secs_f64() * 1e6);
+    }
+}

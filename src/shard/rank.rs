@@ -356,6 +356,9 @@ impl<L: Transport> Rank<L> {
             self.add(1, bytes, start);
             return Ok(());
         }
+        if self.reduce_on_devices(slice, how)? {
+            return Ok(());
+        }
         let pieces: Vec<_> = (0..slice.len().div_ceil(PIECE))
             .map(|i| slice.slice(i * PIECE..slice.len().min((i + 1) * PIECE)))
             .collect::<Result<_>>()?;

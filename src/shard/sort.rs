@@ -75,7 +75,13 @@ impl<L: Transport> Rank<L> {
         if self.size() == 1 {
             return Ok(sorted);
         }
+        let start = std::time::Instant::now();
+        if super::knob("TW_TRACE", 0) > 1 {
+            self.wait()?;
+        }
+        super::trace(self.index(), start, "sort waited");
         let (cuts, pieces) = self.cuts(&sorted, descending)?;
+        super::trace(self.index(), start, "sort cuts");
         self.exchange_runs(&sorted, &cuts, pieces, descending)
     }
 
@@ -98,10 +104,12 @@ impl<L: Transport> Rank<L> {
         }
         let total = lens.chunks_exact(2).try_fold(0u64, |sum, c| sum.checked_add(c[0]));
         let total = total.ok_or_else(|| err!(TooLarge, "sharded sort: more keys than 2^64"))? as usize;
-        let pieces = (total / size / (PIECE_BYTES / T::DTYPE.size())).clamp(1, MAX_PIECES);
+        let pieces = (total / size / (PIECE_BYTES / T::DTYPE.size())).clamp(1, super::knob("TW_PIECES", MAX_PIECES));
         // Each sample stands for itself and the elements before it.
         let stride = total.div_ceil(size * SAMPLES).max(1);
+        let t = std::time::Instant::now();
         let samples = self.every(sorted, stride)?;
+        super::trace(own, t, "  samples read");
         let (all, begins) = self.all_gather(&samples)?;
         let mut places = Vec::new();
         make_room("sharded sort: samples", &mut places, all.len())?;
@@ -127,7 +135,9 @@ impl<L: Transport> Rank<L> {
             let len = if splitter.is_some() && stride > 1 { n.min(first + stride) - first } else { 0 };
             windows.push(first..first + len);
         }
+        super::trace(own, t, "  splitters chosen");
         let keys = self.windows(sorted, &windows)?;
+        super::trace(own, t, "  windows read");
         let mut rest = &keys[..];
         let mut cuts = vec![0];
         for (splitter, window) in splitters.iter().zip(windows) {
@@ -184,6 +194,7 @@ impl<L: Transport> Rank<L> {
         Merge: Op<T>,
     {
         let (gpu, own, size) = (self.gpu(), self.index(), self.size());
+        let t = std::time::Instant::now();
         let counts: Vec<u64> = cuts.windows(2).map(|w| (w[1] - w[0]) as u64).collect();
         let all = self.gather_equal(&counts)?;
         // For each rank, where its pieces for this one begin in memory, and where the last ends.
@@ -202,6 +213,7 @@ impl<L: Transport> Rank<L> {
             false => self.alloc::<T>(places[from][pieces]),
         });
         let incoming = incoming.collect::<Result<Vec<_>>>()?;
+        super::trace(own, t, "  counts known");
         let mut started = Vec::new();
         for piece in 0..pieces {
             let mut exchange = Exchange::default();
@@ -218,6 +230,7 @@ impl<L: Transport> Rank<L> {
             }
             started.push(self.begin(exchange)?);
         }
+        super::trace(own, t, "  all begun");
         let output = gpu.alloc::<T>(places.iter().map(|p| p[pieces] - p[0]).sum())?;
         let mut begin = 0;
         for (piece, started) in started.into_iter().enumerate() {
@@ -229,7 +242,15 @@ impl<L: Transport> Rank<L> {
                 .collect();
             let len = runs.iter().map(|run| run.range.len()).sum::<usize>();
             self.finish(started)?;
+            if super::knob("TW_TRACE", 0) > 1 {
+                self.wait()?;
+            }
+            super::trace(own, t, "  piece finished");
             self.merge_runs(runs, &output, begin, descending)?;
+            if super::knob("TW_TRACE", 0) > 1 {
+                self.wait()?;
+            }
+            super::trace(own, t, "  piece merged");
             begin += len;
         }
         Ok(output)
