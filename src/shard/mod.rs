@@ -44,11 +44,13 @@ mod model;
 mod mpi;
 #[cfg(all(feature = "nccl", target_os = "linux"))]
 mod nccl;
+mod partition;
 mod rank;
 mod ring;
 pub mod schedule;
 mod solver;
 mod sort;
+mod timeline;
 mod training;
 mod transport;
 
@@ -60,9 +62,11 @@ pub use model::{Counted, Link, Model, Prediction, count};
 pub use mpi::{Mpi, run_mpi};
 #[cfg(all(feature = "nccl", target_os = "linux"))]
 pub use nccl::{Nccl, run_nccl};
+pub use partition::{Partitioned, partitioned, read_partition};
 pub use rank::{Rank, Started, Traffic};
 pub use schedule::part;
 pub use solver::ShardedCg;
+pub use timeline::{Activity, Span};
 pub use training::Trainer;
 pub use transport::{Call, Combine, Exchange, Header, Transport};
 

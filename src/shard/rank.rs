@@ -1,6 +1,7 @@
 //! A rank: its device, its link to the others, and the calls that all ranks make together.
 
 use super::schedule::{self, Step, part};
+use super::timeline::WatchedLink;
 use super::transport::{Call, Combine, Exchange, Header, Transport};
 use crate::element::Element;
 use crate::error::{Result, err, filled, make_room, with_room};
@@ -42,6 +43,7 @@ pub struct Rank<T: Transport> {
     gpu: Gpu,
     calls: Cell<u64>,
     traffic: Cell<Traffic>,
+    watched: WatchedLink,
 }
 
 /// A started exchange of device slices; [`Rank::finish`] ends it.
@@ -50,12 +52,13 @@ pub struct Rank<T: Transport> {
 pub struct Started<'a, T: Element> {
     header: Header,
     exchange: Exchange<'a, T>,
+    begun: Instant,
 }
 
 impl<L: Transport> Rank<L> {
     /// Creates a rank that works on a device.
     pub fn new(transport: L, gpu: &Gpu) -> Self {
-        Self { transport, gpu: gpu.clone(), calls: Cell::new(0), traffic: Cell::default() }
+        Self { transport, gpu: gpu.clone(), calls: Cell::new(0), traffic: Cell::default(), watched: WatchedLink::default() }
     }
 
     /// Returns the number of this rank, from 0.
@@ -76,6 +79,10 @@ impl<L: Transport> Rank<L> {
     /// Returns the link.
     pub fn transport(&self) -> &L {
         &self.transport
+    }
+
+    pub(super) fn watched(&self) -> &WatchedLink {
+        &self.watched
     }
 
     /// Gives the link back.
@@ -165,7 +172,7 @@ impl<L: Transport> Rank<L> {
             }
         }
         self.add(messages, bytes, start);
-        Ok(())
+        self.note_link(start)
     }
 
     /// Waits until all ranks are here.
@@ -312,7 +319,7 @@ impl<L: Transport> Rank<L> {
         let messages = exchange.sends.iter().map(|(to, _)| to.len()).sum();
         let bytes = exchange.sends.iter().map(|(to, s)| to.len() * s.len() * T::DTYPE.size()).sum();
         self.add(messages, bytes, start);
-        Ok(Started { header, exchange })
+        Ok(Started { header, exchange, begun: start })
     }
 
     /// Ends an exchange: work submitted later sees the filled slices.
@@ -321,10 +328,10 @@ impl<L: Transport> Rank<L> {
     /// See [`Rank`].
     pub fn finish<T: Element>(&self, started: Started<'_, T>) -> Result<()> {
         let start = Instant::now();
-        let Started { header, exchange } = started;
+        let Started { header, exchange, begun } = started;
         self.transport.finish(&header, &exchange)?;
         self.add(0, 0, start);
-        Ok(())
+        self.note_link(begun)
     }
 
     /// Combines few elements that are on their way to the host.
@@ -354,7 +361,7 @@ impl<L: Transport> Rank<L> {
             // A ring sends each element twice, but for its own part.
             let bytes = 2 * slice.len() * T::DTYPE.size() / self.size() * (self.size() - 1);
             self.add(1, bytes, start);
-            return Ok(());
+            return self.note_link(start);
         }
         if self.reduce_on_devices(slice, how)? {
             return Ok(());

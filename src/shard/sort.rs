@@ -172,6 +172,9 @@ impl<L: Transport> Rank<L> {
     /// Reads ranges of a shard, one after another, at once.
     fn windows<T: Element>(&self, sorted: &Buffer<T>, windows: &[Range<usize>]) -> Result<Vec<T>> {
         let len = windows.iter().map(Range::len).sum();
+        if len == 0 {
+            return Ok(Vec::new());
+        }
         let (all, mut rec) = (self.gpu().alloc::<T>(len)?, self.gpu().recorder());
         let mut begin = 0;
         for window in windows {
