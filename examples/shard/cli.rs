@@ -176,7 +176,12 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
             if partition.is_some() && (operand.is_none() || options.ranks.len() != 1) {
                 return Err(Failure::bad_input("--partition needs a matrix, and one number of --ranks"));
             }
-            Asked::Solve { file: operand.map(PathBuf::from), partition, grid, iterations: iterations.unwrap_or(200) }
+            Asked::Solve {
+                file: operand.map(PathBuf::from),
+                partition,
+                grid,
+                iterations: iterations.unwrap_or(200),
+            }
         }
         _ => {
             return Err(Failure::bad_input(
@@ -375,5 +380,7 @@ fn gathered_spans(rank: &shard::Rank<shard::Mpi>, spans: &[Span]) -> Result<Vec<
 
 #[cfg(not(feature = "mpi"))]
 fn as_process(_: &Options, _: &mut dyn Write) -> Result<u8, Failure> {
-    Err(Failure::bad_input("--link mpi: this program was built without the feature `mpi`, which needs MPI's compiler"))
+    Err(Failure::bad_input(
+        "--link mpi: this program was built without the feature `mpi`, which needs MPI's compiler",
+    ))
 }

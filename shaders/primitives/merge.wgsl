@@ -2,12 +2,12 @@
 // merge_diagonals: one thread bisects for the begin of one tile.
 // merge_tiles: one workgroup merges a tile.
 // With COUNTED the device knows the length of b; the first kernel writes that of the result.
-// With PART the inputs and the output begin inside of their operands.
+// With PART the inputs begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
 
 #if PART
-struct Params { a_len: u32, b_len: u32, tiles: u32, a_begin: u32, b_begin: u32, output_begin: u32 }
+struct Params { a_len: u32, b_len: u32, tiles: u32, a_begin: u32, b_begin: u32 }
 #else
 struct Params { a_len: u32, b_len: u32, tiles: u32 }
 #endif
@@ -18,11 +18,9 @@ struct Params { a_len: u32, b_len: u32, tiles: u32 }
 #if PART
 fn a_at(i: u32) -> u32 { return a[params.a_begin + i]; }
 fn b_at(j: u32) -> u32 { return b[params.b_begin + j]; }
-fn output_begin() -> u32 { return params.output_begin; }
 #else
 fn a_at(i: u32) -> u32 { return a[i]; }
 fn b_at(j: u32) -> u32 { return b[j]; }
-fn output_begin() -> u32 { return 0u; }
 #endif
 fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 
@@ -73,7 +71,7 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     exchange(merged.elements, lane);
 #for k in ITEMS
     if lane + {k}u * WORKGROUP_SIZE < count {
-        output[output_begin() + begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
+        output[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
     }
 #end
 #if VALUES

@@ -390,9 +390,7 @@ pub(crate) struct Moving {
 
 /// Bytes of a piece on its way to another device.
 #[cfg(feature = "shard")]
-fn move_chunk() -> u64 {
-    crate::shard::knob("TW_MOVE", 8 << 20) as u64
-}
+const MOVED: u64 = 8 << 20;
 
 #[cfg(feature = "shard")]
 impl<T: Element> Slice<'_, T> {
@@ -401,7 +399,7 @@ impl<T: Element> Slice<'_, T> {
     pub(crate) fn start_move(&self) -> Result<Moving> {
         let raw = &self.buffer.memory.raw.buffer;
         let start = |part| Ok(Mutex::new(Some(Pending::start(&self.buffer.gpu, raw, part)?)));
-        let parts = self.parts(move_chunk())?.into_iter().map(start).collect::<Result<_>>()?;
+        let parts = self.parts(MOVED)?.into_iter().map(start).collect::<Result<_>>()?;
         Ok(Moving { parts, bytes: (self.len * T::DTYPE.size()) as u64 })
     }
 }
@@ -431,7 +429,7 @@ impl Moving {
     pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
         /// Threads that copy pieces: one does not reach the rate of a card's link.
         const COPIERS: usize = 8;
-        let each = move_chunk() as usize / T::DTYPE.size();
+        let each = MOVED as usize / T::DTYPE.size();
         let write = |i: usize| {
             self.piece(i, |bytes| {
                 let begin = i * each;
@@ -441,7 +439,7 @@ impl Moving {
         };
         let write_from =
             |first: usize, step: usize| (first..self.parts.len()).step_by(step).try_for_each(write);
-        let copiers = self.parts.len().min(crate::shard::knob("TW_COPIERS", COPIERS));
+        let copiers = self.parts.len().min(COPIERS);
         if copiers < 2 {
             return write_from(0, 1);
         }

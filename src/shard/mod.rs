@@ -22,20 +22,24 @@
 //! | want | call |
 //! |---|---|
 //! | one value, counts, running totals, the largest of an array in shards | [`Rank::reduce`], [`histogram`](Rank::histogram), [`inclusive_scan`](Rank::inclusive_scan), [`top_k`](Rank::top_k) |
+//! | the same of a file that no device holds | [`Rank::reduce_file`], [`histogram_file`](Rank::histogram_file) |
 //! | a sorted array | [`Rank::sort`] |
 //! | a product of matrices in blocks | [`Rank::gemm`] with [`Blocks`] |
-//! | the solution of a sparse system | [`Rank::conjugate_gradient`], [`Rank::spmv`] with a [`ShardedMatrix`] |
+//! | the solution of a sparse system | [`Rank::conjugate_gradient`], [`Rank::spmv`] with a [`ShardedMatrix`]; rows by a list: [`partitioned`] |
 //! | a trained network | [`Rank::trainer`] |
+//! | when devices and links were busy | [`Rank::watch`] |
 //! | messages and sums of your own | [`Rank::begin`], [`Rank::all_reduce_slice`], [`Rank::all_gather`], ... |
 //! | the time on devices and links that are not here | [`Model`], [`Prediction`] |
 //!
 //! # Links
 //! [`Local`]: threads of one process. Data go from a device to mapped memory of the host, and from there to the other
-//! device, with one copy on the host.
+//! device, with one copy on the host. `Nccl` (feature `nccl`): between NVIDIA's cards, over NVLink. `Mpi` (feature `mpi`):
+//! between processes, on one machine or several.
 //!
 //! Collective calls are [schedules](schedule), plain data that each link runs and a [`Model`] counts.
 
 mod arrays;
+mod files;
 mod gemm;
 mod local;
 mod matrix;
@@ -69,13 +73,3 @@ pub use solver::ShardedCg;
 pub use timeline::{Activity, Span};
 pub use training::Trainer;
 pub use transport::{Call, Combine, Exchange, Header, Transport};
-
-/// TEMPORARY: a number from the environment, for measurements.
-pub(crate) fn knob(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-pub(crate) fn trace(rank: usize, start: std::time::Instant, what: &str) {
-    if knob("TW_TRACE", 0) > 0 && rank == 0 {
-        eprintln!("TRACE {what} {:.0} us", start.elapsed().as_secs_f64() * 1e6);
-    }
-}

@@ -21,7 +21,7 @@ const SHORT_BYTES: usize = 512 << 10;
 
 /// The slices of an exchange that are short, and the others.
 fn by_length<'a, T: Element>(exchange: &Exchange<'a, T>) -> (Exchange<'a, T>, Exchange<'a, T>) {
-    let is_short = |slice: &Slice<'_, T>| slice.len() * T::DTYPE.size() <= super::knob("TW_SHORT", SHORT_BYTES);
+    let is_short = |slice: &Slice<'_, T>| slice.len() * T::DTYPE.size() <= SHORT_BYTES;
     let (mut short, mut long) = (Exchange::default(), Exchange::default());
     for (to, slice) in &exchange.sends {
         let of = if is_short(slice) { &mut short } else { &mut long };

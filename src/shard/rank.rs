@@ -58,7 +58,13 @@ pub struct Started<'a, T: Element> {
 impl<L: Transport> Rank<L> {
     /// Creates a rank that works on a device.
     pub fn new(transport: L, gpu: &Gpu) -> Self {
-        Self { transport, gpu: gpu.clone(), calls: Cell::new(0), traffic: Cell::default(), watched: WatchedLink::default() }
+        Self {
+            transport,
+            gpu: gpu.clone(),
+            calls: Cell::new(0),
+            traffic: Cell::default(),
+            watched: WatchedLink::default(),
+        }
     }
 
     /// Returns the number of this rank, from 0.

@@ -1,6 +1,5 @@
 //! All-reduces of long device slices: along a ring, in chunks that travel while others are reduced on the devices.
 
-use super::knob;
 use super::rank::{Rank, Started};
 use super::schedule::part;
 use super::transport::{Combine, Exchange, Transport};
@@ -48,7 +47,7 @@ impl<L: Transport> Rank<L> {
             Combine::Min => ZipFn::Min,
             Combine::Max => ZipFn::Max,
         };
-        let chunks = bytes.div_ceil(self.size() * knob("TW_RING", CHUNK_BYTES));
+        let chunks = bytes.div_ceil(self.size() * CHUNK_BYTES);
         Ring { rank: self, slice, function, chunks }.run()?;
         Ok(true)
     }
@@ -85,14 +84,16 @@ impl<L: Transport, T: Element> Ring<'_, L, T> {
             let mut exchange = Exchange::default();
             let (send, receive) = match step {
                 RingStep::Reduce(s) => {
-                    let (sent, taking) = (self.chunk(own + size - s, chunk), self.chunk(own + 2 * size - s - 1, chunk));
+                    let (sent, taking) =
+                        (self.chunk(own + size - s, chunk), self.chunk(own + 2 * size - s - 1, chunk));
                     // Sums of the step before.
                     let sums = if s % 2 == 0 { odd } else { even };
                     let send = if s == 1 { self.slice.slice(sent)? } else { sums.slice(..sent.len())? };
                     (send, taken.slice(..taking.len())?)
                 }
                 RingStep::Gather(s) => {
-                    let (sent, taking) = (self.chunk(own + size + 1 - s, chunk), self.chunk(own + size - s, chunk));
+                    let (sent, taking) =
+                        (self.chunk(own + size + 1 - s, chunk), self.chunk(own + size - s, chunk));
                     (self.slice.slice(sent)?, self.slice.slice(taking)?)
                 }
             };

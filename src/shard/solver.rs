@@ -139,12 +139,8 @@ impl<L: Transport> Rank<L> {
             });
         }
         let relative = |square: f64| square.sqrt() / scale;
-        let mut solution = Solution {
-            outcome: Outcome::Limit,
-            iterations: 0,
-            residual: 0.0,
-            history: Vec::new(),
-        };
+        let mut solution =
+            Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
         let mut square = work.start(&b, &own)?;
         solution.residual = relative(square);
         solution.history.push(solution.residual);
@@ -264,14 +260,9 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         let mut before: Option<[f64; 2]> = None;
         loop {
             let coming = self.rank.start_halo(self.a, &self.r, rec)?;
-            let t = std::time::Instant::now();
             let sums = before.map(|_| self.start_sums()).transpose()?;
             self.rank.multiply_inner(self.a, &self.r, &self.w)?;
-            let it = solution.iterations;
-            let tr = |what: &str| if it % 64 == 63 { super::trace(self.rank.index(), t, what) };
-            tr("cg inner submitted");
             self.rank.finish(coming)?;
-            tr("cg halo there");
             if let Some(sums) = sums {
                 square = self.all_sums(sums)?[0];
                 solution.iterations += 1;
@@ -301,9 +292,7 @@ impl<'a, L: Transport> ShardWork<'a, L> {
             let mut rec_directions = gpu.recorder();
             self.record_directions(&mut rec_directions, x)?;
             rec_directions.submit()?;
-            tr("cg outer, directions submitted");
             let along = self.all_sums(sums)?[1];
-            tr("cg curvature known");
             let curvature = before.map_or(along, |[_, alpha]| along - beta * square / alpha);
             if !curvature.is_finite() {
                 return Ok(Outcome::NotFinite);

@@ -13,13 +13,7 @@ use crate::stream::SortKey;
 use std::ops::Range;
 
 /// Samples of each rank, if shards are equally long.
-const SAMPLES: usize = 16_384;
-
-/// Bytes of a rank's result that are worth a piece of their own: an exchange has some latency.
-const PIECE_BYTES: usize = 32 << 20;
-
-/// The maximum number of pieces in which a result travels.
-const MAX_PIECES: usize = 8;
+const SAMPLES: usize = 4096;
 
 /// A place in the sorted array of all ranks: elements are ordered by key, then by rank, then by their place there. Equal
 /// keys can therefore be split.
@@ -51,8 +45,7 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Cost
     /// A radix sort of the shard, an all-to-all of the keys that belong to other ranks, and a merge of the runs in
-    /// `log2(ranks)` passes. Long shards travel in up to 8 pieces, and a piece is merged while the next is under way.
-    /// Memory: three times the shard, and the scratch of the sort.
+    /// `log2(ranks)` passes. Memory: three times the shard, and the scratch of the sort.
     ///
     /// # Errors
     /// See [`Rank`]; those of [`RadixSort`], of which [`TooLarge`](crate::ErrorKind::TooLarge) asks for more ranks.
@@ -75,19 +68,12 @@ impl<L: Transport> Rank<L> {
         if self.size() == 1 {
             return Ok(sorted);
         }
-        let start = std::time::Instant::now();
-        if super::knob("TW_TRACE", 0) > 1 {
-            self.wait()?;
-        }
-        super::trace(self.index(), start, "sort waited");
-        let (cuts, pieces) = self.cuts(&sorted, descending)?;
-        super::trace(self.index(), start, "sort cuts");
-        self.exchange_runs(&sorted, &cuts, pieces, descending)
+        let cuts = self.cuts(&sorted, descending)?;
+        self.exchange_runs(&sorted, &cuts, descending)
     }
 
-    /// Returns where this rank's sorted shard is cut, and the number of pieces for each rank: piece `k` for rank `j` has
-    /// the elements between cuts `j * pieces + k` and the next.
-    fn cuts<T: SortKey>(&self, sorted: &Buffer<T>, descending: bool) -> Result<(Vec<usize>, usize)>
+    /// Returns where this rank's sorted shard is cut: rank `j` gets the elements from cut `j` to cut `j + 1`.
+    fn cuts<T: SortKey>(&self, sorted: &Buffer<T>, descending: bool) -> Result<Vec<usize>>
     where
         Gather: Op<T>,
     {
@@ -104,12 +90,9 @@ impl<L: Transport> Rank<L> {
         }
         let total = lens.chunks_exact(2).try_fold(0u64, |sum, c| sum.checked_add(c[0]));
         let total = total.ok_or_else(|| err!(TooLarge, "sharded sort: more keys than 2^64"))? as usize;
-        let pieces = (total / size / (PIECE_BYTES / T::DTYPE.size())).clamp(1, super::knob("TW_PIECES", MAX_PIECES));
         // Each sample stands for itself and the elements before it.
         let stride = total.div_ceil(size * SAMPLES).max(1);
-        let t = std::time::Instant::now();
         let samples = self.every(sorted, stride)?;
-        super::trace(own, t, "  samples read");
         let (all, begins) = self.all_gather(&samples)?;
         let mut places = Vec::new();
         make_room("sharded sort: samples", &mut places, all.len())?;
@@ -119,8 +102,8 @@ impl<L: Transport> Rank<L> {
         }
         // A stable sort finds the runs of the ranks.
         places.sort();
-        let splitters: Vec<Option<Place>> = (1..size * pieces)
-            .map(|cut| match part(total, size * pieces, cut).start / stride {
+        let splitters: Vec<Option<Place>> = (1..size)
+            .map(|cut| match part(total, size, cut).start / stride {
                 0 => None,
                 before => places.get(before - 1).copied(),
             })
@@ -135,9 +118,7 @@ impl<L: Transport> Rank<L> {
             let len = if splitter.is_some() && stride > 1 { n.min(first + stride) - first } else { 0 };
             windows.push(first..first + len);
         }
-        super::trace(own, t, "  splitters chosen");
         let keys = self.windows(sorted, &windows)?;
-        super::trace(own, t, "  windows read");
         let mut rest = &keys[..];
         let mut cuts = vec![0];
         for (splitter, window) in splitters.iter().zip(windows) {
@@ -148,7 +129,7 @@ impl<L: Transport> Rank<L> {
             cuts.push(window.start + within);
         }
         cuts.push(n);
-        Ok((cuts, pieces))
+        Ok(cuts)
     }
 
     /// Reads every `stride`-th element, the last of each run of that length.
@@ -185,98 +166,46 @@ impl<L: Transport> Rank<L> {
         all.read()
     }
 
-    /// Sends each rank its runs, and merges those that come, piece after piece.
+    /// Sends each rank its run, and merges the runs that come.
     fn exchange_runs<T: Element>(
         &self,
         sorted: &Buffer<T>,
         cuts: &[usize],
-        pieces: usize,
         descending: bool,
     ) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
     {
-        let (gpu, own, size) = (self.gpu(), self.index(), self.size());
-        let t = std::time::Instant::now();
-        let counts: Vec<u64> = cuts.windows(2).map(|w| (w[1] - w[0]) as u64).collect();
-        let all = self.gather_equal(&counts)?;
-        // For each rank, where its pieces for this one begin in memory, and where the last ends.
-        let mut places = Vec::new();
-        for from in 0..size {
-            let begin = if from == own { cuts[own * pieces] } else { 0 };
-            let theirs = &all[(from * size + own) * pieces..][..pieces];
-            let ends = theirs.iter().scan(begin, |end, count| {
-                *end += *count as usize;
-                Some(*end)
-            });
-            places.push(std::iter::once(begin).chain(ends).collect::<Vec<_>>());
-        }
-        let incoming = (0..size).map(|from| match from == own {
-            true => Ok(sorted.clone()),
-            false => self.alloc::<T>(places[from][pieces]),
+        let (own, size) = (self.index(), self.size());
+        let counts: Vec<usize> = cuts.windows(2).map(|w| w[1] - w[0]).collect();
+        let taken = self.exchange_counts(&counts)?;
+        let runs = taken.iter().enumerate().map(|(from, count)| match from == own {
+            // The shard's own run stays where it is.
+            true => Ok(SortedRun { buffer: sorted.clone(), range: cuts[own]..cuts[own + 1] }),
+            false => Ok(SortedRun { buffer: self.alloc::<T>(*count)?, range: 0..*count }),
         });
-        let incoming = incoming.collect::<Result<Vec<_>>>()?;
-        super::trace(own, t, "  counts known");
-        let mut started = Vec::new();
-        for piece in 0..pieces {
-            let mut exchange = Exchange::default();
-            for s in 1..size {
-                let (to, from) = ((own + s) % size, (own + size - s) % size);
-                let sent = cuts[to * pieces + piece]..cuts[to * pieces + piece + 1];
-                if !sent.is_empty() {
-                    exchange.sends.push((vec![to], sorted.slice(sent)?));
-                }
-                let taken = places[from][piece]..places[from][piece + 1];
-                if !taken.is_empty() {
-                    exchange.receives.push((from, incoming[from].slice(taken)?));
-                }
+        let runs = runs.collect::<Result<Vec<_>>>()?;
+        let mut exchange = Exchange::default();
+        for s in 1..size {
+            let (to, from) = ((own + s) % size, (own + size - s) % size);
+            if counts[to] > 0 {
+                exchange.sends.push((vec![to], sorted.slice(cuts[to]..cuts[to + 1])?));
             }
-            started.push(self.begin(exchange)?);
+            if taken[from] > 0 {
+                exchange.receives.push((from, Slice::from(&runs[from].buffer)));
+            }
         }
-        super::trace(own, t, "  all begun");
-        let output = gpu.alloc::<T>(places.iter().map(|p| p[pieces] - p[0]).sum())?;
-        let mut begin = 0;
-        for (piece, started) in started.into_iter().enumerate() {
-            let runs: Vec<SortedRun<T>> = incoming
-                .iter()
-                .zip(&places)
-                .map(|(buffer, at)| SortedRun { buffer: buffer.clone(), range: at[piece]..at[piece + 1] })
-                .filter(|run| !run.range.is_empty())
-                .collect();
-            let len = runs.iter().map(|run| run.range.len()).sum::<usize>();
-            self.finish(started)?;
-            if super::knob("TW_TRACE", 0) > 1 {
-                self.wait()?;
-            }
-            super::trace(own, t, "  piece finished");
-            self.merge_runs(runs, &output, begin, descending)?;
-            if super::knob("TW_TRACE", 0) > 1 {
-                self.wait()?;
-            }
-            super::trace(own, t, "  piece merged");
-            begin += len;
-        }
-        Ok(output)
+        let started = self.begin(exchange)?;
+        self.finish(started)?;
+        self.merge_runs(runs, descending)
     }
 
-    /// Merges runs into `output` from `begin` on. Neighbours merge, so that equal keys keep their order.
-    fn merge_runs<T: Element>(
-        &self,
-        mut runs: Vec<SortedRun<T>>,
-        output: &Buffer<T>,
-        begin: usize,
-        descending: bool,
-    ) -> Result<()> {
+    /// Merges runs. Neighbours merge, so that equal keys keep their order.
+    fn merge_runs<T: Element>(&self, mut runs: Vec<SortedRun<T>>, descending: bool) -> Result<Buffer<T>> {
         let gpu = self.gpu();
         let mut rec = gpu.recorder();
-        if let [run] = &runs[..] {
-            rec.copy(
-                run.buffer.slice(run.range.clone())?,
-                output.slice(begin..begin + run.range.len())?,
-            )?;
-        }
+        runs.retain(|run| !run.range.is_empty());
         while runs.len() > 1 {
-            let last = runs.len() == 2;
             let mut merged = Vec::new();
             let mut rest = runs.into_iter();
             while let Some(a) = rest.next() {
@@ -285,18 +214,25 @@ impl<L: Transport> Rank<L> {
                     break;
                 };
                 let len = a.range.len() + b.range.len();
-                let (buffer, at) =
-                    if last { (output.clone(), begin) } else { (gpu.alloc::<T>(len)?, 0) };
-                let lens = [a.buffer.len(), b.buffer.len(), buffer.len()];
-                let program =
-                    merge::part(T::DTYPE, lens, [&a.range, &b.range], at, descending, gpu.profile())?;
+                let buffer = gpu.alloc::<T>(len)?;
+                let lens = [a.buffer.len(), b.buffer.len(), len];
+                let ranges = [&a.range, &b.range];
+                let program = merge::part(T::DTYPE, lens, ranges, descending, gpu.profile())?;
                 let operands = [&a.buffer, &b.buffer, &buffer].map(|x| Slice::from(x).untyped());
                 gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
-                merged.push(SortedRun { buffer, range: at..at + len });
+                merged.push(SortedRun { buffer, range: 0..len });
             }
             runs = merged;
         }
-        rec.submit()
+        let Some(SortedRun { buffer, range }) = runs.pop() else { return gpu.alloc(0) };
+        if range.len() == buffer.len() {
+            rec.submit()?;
+            return Ok(buffer);
+        }
+        let whole = gpu.alloc::<T>(range.len())?;
+        rec.copy(buffer.slice(range)?, &whole)?;
+        rec.submit()?;
+        Ok(whole)
     }
 }
 

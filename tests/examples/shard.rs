@@ -65,7 +65,8 @@ fn shard_draws_timelines_and_takes_partitions() {
     assert!(drawn.matches("<rect").count() > 8, "{drawn}");
     PROGRAM.rejects(&["solve", path(&matrix), "--partition", "no such file", "--ranks", "2"], "no such file");
     let short = folder.file("short", b"1\n0\n");
-    PROGRAM.rejects(&["solve", path(&matrix), "--partition", path(&short), "--ranks", "2"], "one for each row");
+    PROGRAM
+        .rejects(&["solve", path(&matrix), "--partition", path(&short), "--ranks", "2"], "one for each row");
 }
 
 #[test]

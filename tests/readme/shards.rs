@@ -12,10 +12,12 @@ pub(super) fn table() -> String {
     files.retain(|path| path.to_string_lossy().ends_with("-shard.json"));
     files.sort();
     let all: Vec<Value> = files.iter().flat_map(|file| rows(file)).collect();
-    let mut table = "| work | link | one device | two | speed-up | devices |\n|---|---|---:|---:|---:|---|\n".to_owned();
+    let mut table =
+        "| work | link | one device | two | speed-up | devices |\n|---|---|---:|---:|---:|---|\n".to_owned();
     for row in all.iter().filter(|row| row["devices"] == 2) {
         let same = |other: &&Value| {
-            other["devices"] == 1 && ["size", "variant", "adapter", "date"].iter().all(|key| other[*key] == row[*key])
+            other["devices"] == 1
+                && ["size", "variant", "adapter", "date"].iter().all(|key| other[*key] == row[*key])
         };
         let (one, seconds) = (all.iter().find(same), number(row, "seconds"));
         let alone = one.map_or("-".to_owned(), |one| time(number(one, "seconds")));
