@@ -153,20 +153,41 @@ fn run<L: Transport>(rank: &Rank<L>, work: impl FnOnce() -> Result<()>) -> Resul
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Runs several times after a first run, which compiles and allocates: the seconds of each, the bytes sent in one, and
-/// the spans of one more.
-fn runs<L: Transport>(
-    rank: &Rank<L>,
-    runs: Runs,
-    mut work: impl FnMut() -> Result<()>,
-) -> Result<(Vec<f64>, u64, Vec<Span>)> {
+/// What several runs gave.
+struct Ran {
+    /// Seconds of each that counts.
+    seconds: Vec<f64>,
+    /// Bytes sent in one.
+    bytes: u64,
+    /// What this rank was busy with in one more.
+    spans: Vec<Span>,
+    /// All runs.
+    turns: usize,
+}
+
+/// Runs several times after a first run, which compiles and allocates, and others, in which a card raises its clock.
+fn runs<L: Transport>(rank: &Rank<L>, runs: Runs, mut work: impl FnMut() -> Result<()>) -> Result<Ran> {
+    /// Seconds for which a card is busy before runs count, and the maximum of runs for that.
+    const WARM: f64 = 0.5;
+    const MAX_WARM: usize = 50;
     run(rank, &mut work)?;
+    let mut turns = 1;
+    if !rank.gpu().profile().is_cpu() {
+        let mut took = [run(rank, &mut work)? as f32];
+        rank.all_reduce(&mut took, Combine::Max)?;
+        let warm = ((WARM / f64::from(took[0])) as usize).min(MAX_WARM);
+        for _ in 0..warm {
+            run(rank, &mut work)?;
+        }
+        turns += 1 + warm;
+    }
     let before = rank.traffic().bytes;
     let seconds = (0..runs.repeat).map(|_| run(rank, &mut work)).collect::<Result<Vec<_>>>()?;
     // Barriers send no bytes.
     let bytes = (rank.traffic().bytes - before) / runs.repeat.max(1) as u64;
+    turns += runs.repeat + usize::from(runs.watch);
     let spans = if runs.watch { rank.watch(work)?.1 } else { Vec::new() };
-    Ok((seconds, bytes, spans))
+    Ok(Ran { seconds, bytes, spans, turns })
 }
 
 /// Runs a job on this rank.
@@ -210,9 +231,10 @@ pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, how: Runs) -> Res
 
 fn reduce<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
     let data = rank.upload(&vec![1.0f32; n])?;
-    let (seconds, bytes, spans) = runs(rank, how, || rank.all_reduce_slice(&data, Combine::Sum))?;
+    let Ran { seconds, bytes, spans, turns } =
+        runs(rank, how, || rank.all_reduce_slice(&data, Combine::Sum))?;
     // A run multiplies by the number of ranks, exactly while that is a power of two.
-    let want = (0..=how.repeat + usize::from(how.watch)).fold(1f32, |x, _| x * rank.size() as f32);
+    let want = (0..turns).fold(1f32, |x, _| x * rank.size() as f32);
     let got = data.read()?;
     let right = got.iter().all(|x| (x - want).abs() <= 1e-4 * want || !want.is_finite());
     let work = 4.0 * n as f64 / rank.size() as f64;
@@ -231,7 +253,7 @@ fn sort<L: Transport>(rank: &Rank<L>, items: usize, how: Runs) -> Result<Done> {
     let mut totals = [sum(&keys), keys.len() as u64];
     drop(keys);
     let mut sorted = None;
-    let (seconds, bytes, spans) = runs(rank, how, || {
+    let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         sorted = None;
         sorted = Some(rank.sort(&shard, false)?);
         Ok(())
@@ -263,7 +285,7 @@ fn gemm<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
     let a = rank.upload(&block(1, blocks.a(rank.index())))?;
     let b = rank.upload(&block(2, blocks.b(rank.index())))?;
     let mut c = None;
-    let (seconds, bytes, spans) = runs(rank, how, || {
+    let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         c = None;
         c = Some(rank.gemm(&blocks, &a, &b)?);
         Ok(())
@@ -404,7 +426,7 @@ fn train<L: Transport>(rank: &Rank<L>, batch: usize, how: Runs) -> Result<Done> 
     let (x, target) = (rank.gpu().upload(&images)?, rank.gpu().upload(&labels)?);
     let mut losses = Vec::new();
     let how = Runs { repeat: how.repeat.max(3), ..how };
-    let (seconds, bytes, spans) = runs(rank, how, || {
+    let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         losses.push(trainer.step(&x, &target)?);
         Ok(())
     })?;
