@@ -118,7 +118,7 @@ struct GpuInner {
     deferred: deferred::Deferred,
     /// Submissions, while somebody watches.
     #[cfg(feature = "shard")]
-    watched: Mutex<Option<watch::Watched>>,
+    watched: Mutex<Vec<watch::Watched>>,
     /// When a measurement last ended: until then the device was busy.
     measured: Mutex<Option<web_time::Instant>>,
 }

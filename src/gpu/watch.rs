@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Seconds at which a submission was made and seen to be done.
 type Submission = (f64, f64);
 
-/// Submissions since watching began.
+/// Somebody who watches: submissions since then.
 #[derive(Debug)]
 pub(super) struct Watched {
     begin: Instant,
@@ -31,7 +31,7 @@ impl Gpu {
         /// How often the thread asks.
         const PAUSE: Duration = Duration::from_micros(20);
         let submissions = Arc::new(Mutex::new(Vec::new()));
-        *lock(&self.inner.watched) = Some(Watched { begin, submissions: submissions.clone() });
+        lock(&self.inner.watched).push(Watched { begin, submissions: submissions.clone() });
         let ended = Arc::new(AtomicBool::new(false));
         let (gpu, seen) = (self.clone(), ended.clone());
         let thread = std::thread::Builder::new().name("tilework watch".into()).spawn(move || {
@@ -39,19 +39,20 @@ impl Gpu {
                 std::thread::sleep(PAUSE);
             }
         });
-        let thread = thread.map_err(|e| err!(Io, "watching a device: {e}"))?;
-        Ok(Watch { gpu: self.clone(), ended, submissions, thread: Some(thread) })
+        // Dropped on failure, so that the list forgets it.
+        let mut watch = Watch { gpu: self.clone(), ended, submissions, thread: None };
+        watch.thread = Some(thread.map_err(|e| err!(Io, "watching a device: {e}"))?);
+        Ok(watch)
     }
 
-    /// Notes the submission that was just made, if the device is watched.
+    /// Notes the submission that was just made for all who watch.
     pub(super) fn note_submission(&self) {
-        let watched = lock(&self.inner.watched);
-        let Some(Watched { begin, submissions }) = &*watched else { return };
-        let (begin, submitted, list) = (*begin, begin.elapsed().as_secs_f64(), submissions.clone());
-        drop(watched);
-        self.inner.queue.on_submitted_work_done(move || {
-            lock(&list).push((submitted, begin.elapsed().as_secs_f64()));
-        });
+        for Watched { begin, submissions } in lock(&self.inner.watched).iter() {
+            let (begin, submitted, list) = (*begin, begin.elapsed().as_secs_f64(), submissions.clone());
+            self.inner.queue.on_submitted_work_done(move || {
+                lock(&list).push((submitted, begin.elapsed().as_secs_f64()));
+            });
+        }
     }
 
     /// Submits nothing, and calls `done` with the seconds since `begin` when all work before it is done.
@@ -81,7 +82,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        *lock(&self.gpu.inner.watched) = None;
+        lock(&self.gpu.inner.watched).retain(|w| !Arc::ptr_eq(&w.submissions, &self.submissions));
         self.ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             // It returns nothing.
