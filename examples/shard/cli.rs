@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tilework::gpu::AdapterFilter;
 use tilework::program::DeviceClass;
-use tilework::shard::Span;
+use tilework::shard::RankSpan;
 use tilework::{Gpu, GpuOptions, shard};
 
 const USAGE: &str = "\
@@ -300,7 +300,12 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 }
 
 /// Draws the spans of all ranks.
-fn draw(path: &std::path::Path, job: &Job, link: AskedLink, ranks: Vec<Vec<Span>>) -> Result<(), Failure> {
+fn draw(
+    path: &std::path::Path,
+    job: &Job,
+    link: AskedLink,
+    ranks: Vec<Vec<RankSpan>>,
+) -> Result<(), Failure> {
     let title = format!("{}, link: {}", job.describe(), link.name());
     save(path, &RankTimelines { title, ranks }).map_err(Failure::bad_input)
 }
@@ -363,14 +368,14 @@ fn as_process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
 
 /// The spans of all ranks, on all ranks.
 #[cfg(feature = "mpi")]
-fn gathered_spans(rank: &shard::Rank<shard::Mpi>, spans: &[Span]) -> Result<Vec<Vec<Span>>, Failure> {
+fn gathered_spans(rank: &shard::Rank<shard::Mpi>, spans: &[RankSpan]) -> Result<Vec<Vec<RankSpan>>, Failure> {
     use tilework::shard::Activity::{Device, Link};
     let words: Vec<u64> = spans
         .iter()
         .flat_map(|s| [u64::from(s.activity == Link), s.begin.to_bits(), s.end.to_bits()])
         .collect();
     let (all, begins) = rank.all_gather(&words)?;
-    let span = |w: &[u64]| Span {
+    let span = |w: &[u64]| RankSpan {
         activity: if w[0] == 1 { Link } else { Device },
         begin: f64::from_bits(w[1]),
         end: f64::from_bits(w[2]),

@@ -4,12 +4,12 @@ use super::common::pictures::{Picture, colour};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use tilework::shard::{Activity, Span};
+use tilework::shard::{Activity, RankSpan};
 
 /// The spans of all ranks in one run.
 pub(crate) struct RankTimelines {
     pub(crate) title: String,
-    pub(crate) ranks: Vec<Vec<Span>>,
+    pub(crate) ranks: Vec<Vec<RankSpan>>,
 }
 
 const LANES: [(Activity, &str); 2] = [(Activity::Device, "device"), (Activity::Link, "link")];

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tilework::nn::{Adam, PoolKind, Sequential};
 use tilework::prelude::*;
 use tilework::shard::{
-    Blocks, Combine, Exchange, Link, Prediction, Rank, ShardedCg, Span, Transport, balanced_rows, part,
+    Blocks, Combine, Exchange, Link, Prediction, Rank, RankSpan, ShardedCg, Transport, balanced_rows, part,
 };
 use tilework::sparse::Csr;
 use tilework::{Result, reference};
@@ -46,7 +46,7 @@ pub(crate) struct Measured {
     /// A sentence about the run.
     pub(crate) note: String,
     /// What this rank was busy with in a run of its own, if that was asked for.
-    pub(crate) spans: Vec<Span>,
+    pub(crate) spans: Vec<RankSpan>,
 }
 
 /// Work, correctness and a sentence about a run.
@@ -57,7 +57,7 @@ struct Done {
     /// Runs, each in seconds of this rank, and the bytes sent in one.
     seconds: Vec<f64>,
     bytes: u64,
-    spans: Vec<Span>,
+    spans: Vec<RankSpan>,
 }
 
 /// How a job is run.
@@ -160,7 +160,7 @@ struct Ran {
     /// Bytes sent in one.
     bytes: u64,
     /// What this rank was busy with in one more.
-    spans: Vec<Span>,
+    spans: Vec<RankSpan>,
     /// All runs.
     turns: usize,
 }

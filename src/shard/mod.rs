@@ -70,6 +70,6 @@ pub use partition::{Partitioned, partitioned, read_partition};
 pub use rank::{Rank, Started, Traffic};
 pub use schedule::part;
 pub use solver::ShardedCg;
-pub use timeline::{Activity, Span};
+pub use timeline::{Activity, RankSpan};
 pub use training::Trainer;
 pub use transport::{Call, Combine, Exchange, Header, Transport};

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What happened in a [`Span`].
+/// What happened in a [`RankSpan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// The device worked, or waited in its queue for elements of other ranks.
@@ -18,7 +18,7 @@ pub enum Activity {
 
 /// A time in which a rank was busy, in seconds since [`Rank::watch`] began.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Span {
+pub struct RankSpan {
     /// With what.
     pub activity: Activity,
     /// Start.
@@ -59,7 +59,7 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Errors
     /// Those of `work`, and of starting a thread.
-    pub fn watch<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<(R, Vec<Span>)> {
+    pub fn watch<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<(R, Vec<RankSpan>)> {
         self.wait()?;
         self.barrier()?;
         let begin = Instant::now();
@@ -70,8 +70,8 @@ impl<L: Transport> Rank<L> {
         *self.watched().borrow_mut() = None;
         let result = result?;
         self.wait()?;
-        let of = |activity| move |(begin, end)| Span { activity, begin, end };
-        let mut spans: Vec<Span> = device.end()?.into_iter().map(of(Activity::Device)).collect();
+        let of = |activity| move |(begin, end)| RankSpan { activity, begin, end };
+        let mut spans: Vec<RankSpan> = device.end()?.into_iter().map(of(Activity::Device)).collect();
         let link = std::mem::take(&mut *link.spans.lock().unwrap_or_else(PoisonError::into_inner));
         spans.extend(link.into_iter().map(of(Activity::Link)));
         spans.sort_by(|a, b| a.begin.total_cmp(&b.begin));
