@@ -23,7 +23,6 @@ impl<L: Transport> Rank<L> {
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use std::time::Duration;
     /// use tilework::{prelude::*, shard};
     ///
@@ -34,9 +33,7 @@ impl<L: Transport> Rank<L> {
     /// let sums = shard::run(&gpus, Duration::from_secs(10), |rank| rank.reduce_file::<u32, _, _>(&file, Sum));
     /// std::fs::remove_file(&file)?;
     /// assert_eq!(sums?, [5000, 5000]);
-    /// # Ok(()) }
-    /// # main().unwrap();
-    /// # Ok::<(), tilework::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
