@@ -153,6 +153,7 @@
 //! | `disk-cache` | compiled kernels and measured choices kept on disk |
 //! | `cuda` | the backend for NVIDIA's cards |
 //! | `nccl` | [`shard`] by NCCL between NVIDIA's cards, under Linux |
+//! | `mpi` | [`shard`] between processes, on one machine or several; its build needs MPI's compiler and libclang |
 //! | `ndarray`, `faer`, `nalgebra`, `nalgebra-sparse`, `sprs`, or all five: `interop` | [`interop`]: matrices of these crates |
 //!
 //! # Devices

@@ -3,6 +3,7 @@
 
 mod cards;
 mod families;
+mod shards;
 mod sweep;
 
 use serde_json::Value;
@@ -165,7 +166,12 @@ fn tables_match_measurements_and_variants() {
     let written = [
         (
             "README.md",
-            vec![("families", families::table(&families)), ("sweep", sweep::summary()), ("types", types())],
+            vec![
+                ("families", families::table(&families)),
+                ("sweep", sweep::summary()),
+                ("shards", shards::table()),
+                ("types", types()),
+            ],
         ),
         (
             "benches/RESULTS.md",

@@ -1,13 +1,16 @@
 //! The command line of `shard`.
 
+use super::common::pictures::{is_png, save};
 use super::common::{Args, Failure, answer, open_gpu_with, say};
+use super::picture::RankTimelines;
 use super::table::{Row, table};
-use super::work::{Job, Measured, measure};
+use super::work::{Job, Measured, Runs, measure};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use tilework::gpu::AdapterFilter;
 use tilework::program::DeviceClass;
+use tilework::shard::RankSpan;
 use tilework::{Gpu, GpuOptions, shard};
 
 const USAGE: &str = "\
@@ -21,12 +24,15 @@ usage: shard reduce|sort|gemm|solve|train ...
   solve [A.mtx]        conjugate gradients; without a matrix, the 7-point stencil of a 3-D Poisson problem
     --grid N           points along each side of that (200; 16 on a software driver)
     --max-iter N       iterations (200)
+    --partition FILE   the rank of each row of the matrix, a number a line, for one number of ranks
   train                data-parallel training of a small convolutional network on random images
     --batch N          images of all devices together (4096; 64 on a software driver)
 
   --ranks N,...        numbers of devices (1, 2, 4, ... and all); above the number of devices they share
-  --link NAME          local: through the host's memory; nccl: by NCCL, with the feature `nccl` (local)
+  --link NAME          local: through the host's memory; nccl: by NCCL, with the feature `nccl`; mpi: between the
+                       processes that mpirun started, with the feature `mpi` (local)
   --repeat N           runs of each, of which the median counts (5)
+  --timeline PICTURE   draw when devices and links were busy in one more run of the last row, as .svg or .png
   --adapter SUBSTRING  only devices with this backend, or this in their name or driver
   --timeout SECONDS    how long a rank waits for another (60)
 
@@ -37,10 +43,29 @@ backend of the best.
 struct Options {
     job: Asked,
     ranks: Vec<usize>,
-    nccl: bool,
+    link: AskedLink,
     repeat: usize,
+    timeline: Option<PathBuf>,
     adapter: Option<String>,
     timeout: u64,
+}
+
+/// The link between ranks.
+#[derive(Clone, Copy, PartialEq)]
+enum AskedLink {
+    Local,
+    Nccl,
+    Mpi,
+}
+
+impl AskedLink {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Nccl => "nccl",
+            Self::Mpi => "mpi",
+        }
+    }
 }
 
 /// What to do; sizes that are not given depend on the device.
@@ -48,7 +73,7 @@ enum Asked {
     Reduce { bytes: Option<u64> },
     Sort { items: Option<u64> },
     Gemm { n: Option<usize> },
-    Solve { file: Option<PathBuf>, grid: Option<usize>, iterations: usize },
+    Solve { file: Option<PathBuf>, partition: Option<PathBuf>, grid: Option<usize>, iterations: usize },
     Train { batch: Option<usize> },
 }
 
@@ -62,12 +87,14 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
     use lexopt::prelude::*;
     let mut args = Args::new(args, &[]);
     let mut words = Vec::new();
+    let mut partition = None;
     let (mut bytes, mut items, mut grid, mut batch, mut iterations) = (None, None, None, None, None);
     let mut options = Options {
         job: Asked::Reduce { bytes: None },
         ranks: Vec::new(),
-        nccl: false,
+        link: AskedLink::Local,
         repeat: 5,
+        timeline: None,
         adapter: None,
         timeout: 60,
     };
@@ -75,6 +102,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         match arg {
             Long("bytes") => bytes = Some(size("--bytes", &args.value()?.string()?)?),
             Long("items") => items = Some(size("--items", &args.value()?.string()?)?),
+            Long("partition") => partition = Some(PathBuf::from(args.value()?)),
             Long("grid") => grid = Some(args.number(1..=1290)?),
             Long("max-iter") => iterations = Some(args.number(1..=1_000_000)?),
             Long("batch") => batch = Some(args.number(1..=1 << 24)?),
@@ -86,15 +114,18 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 })?;
             }
             Long("link") => {
-                options.nccl = match args.value()?.string()?.as_str() {
-                    "local" => false,
-                    "nccl" => true,
-                    other => {
-                        return Err(Failure::bad_input(format!("--link {other}: there are local and nccl")));
-                    }
-                };
+                let name = args.value()?.string()?;
+                let links = [AskedLink::Local, AskedLink::Nccl, AskedLink::Mpi];
+                options.link = links.into_iter().find(|link| link.name() == name).ok_or_else(|| {
+                    Failure::bad_input(format!("--link {name}: there are local, nccl and mpi"))
+                })?;
             }
             Long("repeat") => options.repeat = args.number(1..=1000)?,
+            Long("timeline") => {
+                let path = PathBuf::from(args.value()?);
+                is_png(&path).map_err(Failure::bad_input)?;
+                options.timeline = Some(path);
+            }
             Long("adapter") => options.adapter = Some(args.value()?.string()?),
             Long("timeout") => options.timeout = args.number(1..=86_400)?,
             Short('h') | Long("help") => return Ok(None),
@@ -112,6 +143,7 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
         ("--bytes", bytes.is_some(), "reduce"),
         ("--items", items.is_some(), "sort"),
         ("--grid", grid.is_some(), "solve"),
+        ("--partition", partition.is_some(), "solve"),
         ("--max-iter", iterations.is_some(), "solve"),
         ("--batch", batch.is_some(), "train"),
     ];
@@ -141,7 +173,15 @@ fn parse(args: lexopt::Parser) -> Result<Option<Options>, Failure> {
                 let text = format!("a matrix, {}, and --grid; name one of both", file.display());
                 return Err(Failure::bad_input(text));
             }
-            Asked::Solve { file: operand.map(PathBuf::from), grid, iterations: iterations.unwrap_or(200) }
+            if partition.is_some() && (operand.is_none() || options.ranks.len() != 1) {
+                return Err(Failure::bad_input("--partition needs a matrix, and one number of --ranks"));
+            }
+            Asked::Solve {
+                file: operand.map(PathBuf::from),
+                partition,
+                grid,
+                iterations: iterations.unwrap_or(200),
+            }
         }
         _ => {
             return Err(Failure::bad_input(
@@ -189,10 +229,9 @@ fn devices(name: Option<&str>) -> Result<Vec<Gpu>, Failure> {
         .collect()
 }
 
-fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
-    let gpus = devices(options.adapter.as_deref())?;
-    let software = gpus[0].profile().is_cpu();
-    let job = match &options.job {
+/// The job, with sizes for the device where none are given.
+fn job(asked: &Asked, ranks: Option<usize>, software: bool) -> Result<Job, Failure> {
+    Ok(match asked {
         Asked::Reduce { bytes } => Job::Reduce {
             elements: (bytes.unwrap_or(if software { 4 << 20 } else { 1 << 30 }) / 4).max(1) as usize,
         },
@@ -200,14 +239,34 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
             Job::Sort { items: items.unwrap_or(if software { 1 << 16 } else { 1 << 28 }) as usize }
         }
         Asked::Gemm { n } => Job::Gemm { n: n.unwrap_or(if software { 256 } else { 8192 }) },
-        Asked::Solve { file: Some(file), iterations, .. } => {
-            Job::solve(super::common::matrices::read_square(file)?, *iterations)
+        Asked::Solve { file: Some(file), partition, iterations, .. } => {
+            let matrix = super::common::matrices::read_square(file)?;
+            match partition {
+                None => Job::solve(matrix, None, *iterations),
+                Some(list) => {
+                    let text = std::fs::read_to_string(list)
+                        .map_err(|e| Failure::bad_input(format!("{}: {e}", list.display())))?;
+                    let parts = shard::read_partition(&text)?;
+                    let cut = shard::partitioned(&matrix, &parts, ranks.unwrap_or(1))?;
+                    Job::solve(cut.matrix, Some(cut.rows), *iterations)
+                }
+            }
         }
         Asked::Solve { grid, iterations, .. } => {
             Job::Poisson { side: grid.unwrap_or(if software { 16 } else { 200 }), iterations: *iterations }
         }
         Asked::Train { batch } => Job::Train { batch: batch.unwrap_or(if software { 64 } else { 4096 }) },
-    };
+    })
+}
+
+fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    if options.link == AskedLink::Mpi {
+        return as_process(options, out);
+    }
+    let gpus = devices(options.adapter.as_deref())?;
+    let software = gpus[0].profile().is_cpu();
+    let job = job(&options.job, options.ranks.first().copied(), software)?;
+
     for (i, gpu) in gpus.iter().enumerate() {
         say(out, &format!("device {i}: {} ({})\n", gpu.profile().name, gpu.profile().backend))?;
     }
@@ -222,27 +281,111 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
             ranks.remove(0);
         }
     }
-    let (mut rows, mut right) = (Vec::new(), true);
+    let (mut rows, mut right, mut last) = (Vec::new(), true, Vec::new());
     for p in ranks {
         let group: Vec<Gpu> = (0..p).map(|i| gpus[i % gpus.len()].clone()).collect();
         let measured = on(options, &job, &group)?;
         right &= measured.iter().all(|m| m.right);
         rows.push(Row::new(p, &measured));
         say(out, &format!("{}\n", job.note(p, &measured)))?;
+        last = measured;
     }
-    say(out, &table(&job, if options.nccl { "nccl" } else { "local" }, &rows))?;
+    if let Some(path) = &options.timeline {
+        draw(path, &job, options.link, last.into_iter().map(|m| m.spans).collect())?;
+        say(out, &format!("wrote {}\n", path.display()))?;
+    }
+    say(out, &table(&job, options.link.name(), &rows))?;
     say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
     Ok(if right { 0 } else { 1 })
+}
+
+/// Draws the spans of all ranks.
+fn draw(
+    path: &std::path::Path,
+    job: &Job,
+    link: AskedLink,
+    ranks: Vec<Vec<RankSpan>>,
+) -> Result<(), Failure> {
+    let title = format!("{}, link: {}", job.describe(), link.name());
+    save(path, &RankTimelines { title, ranks }).map_err(Failure::bad_input)
+}
+
+impl Options {
+    fn runs(&self) -> Runs {
+        Runs { repeat: self.repeat, watch: self.timeline.is_some() }
+    }
 }
 
 /// Runs a job on a group of devices.
 fn on(options: &Options, job: &Job, group: &[Gpu]) -> Result<Vec<Measured>, Failure> {
     let timeout = Duration::from_secs(options.timeout);
-    if options.nccl {
+    if options.link == AskedLink::Nccl {
         #[cfg(all(feature = "nccl", target_os = "linux"))]
-        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.repeat))?);
+        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.runs()))?);
         #[cfg(not(all(feature = "nccl", target_os = "linux")))]
         return Err(Failure::bad_input("--link nccl: this program was built without the feature `nccl`"));
     }
-    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.repeat))?)
+    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.runs()))?)
+}
+
+/// Runs a job as one of the processes that mpirun started. The first prints.
+#[cfg(feature = "mpi")]
+fn as_process(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
+    let mpi = shard::Mpi::new(Duration::from_secs(options.timeout))?;
+    let gpus = devices(options.adapter.as_deref())?;
+    let gpu = &gpus[mpi.place_on_machine() % gpus.len()];
+    let job = job(&options.job, Some(shard::Transport::size(&mpi)), gpu.profile().is_cpu())?;
+    let rank = shard::Rank::new(mpi, gpu);
+    let mine = measure(&job, &rank, options.runs())?;
+    let (first, p) = (rank.index() == 0, rank.size());
+    let words = [mine.work.to_bits(), mine.bytes, u64::from(mine.right)];
+    let (all, _) = rank.all_gather(&words)?;
+    let measured: Vec<Measured> = all
+        .chunks_exact(3)
+        .map(|words| Measured {
+            work: f64::from_bits(words[0]),
+            bytes: words[1],
+            right: words[2] == 1,
+            note: mine.note.clone(),
+            spans: Vec::new(),
+            ..mine
+        })
+        .collect();
+    let all_spans = gathered_spans(&rank, &mine.spans)?;
+    let right = measured.iter().all(|m| m.right);
+    if first {
+        say(out, &format!("device of rank 0: {} ({})\n", gpu.profile().name, gpu.profile().backend))?;
+        say(out, &format!("{}\n", job.note(p, &measured)))?;
+        if let Some(path) = &options.timeline {
+            draw(path, &job, AskedLink::Mpi, all_spans)?;
+            say(out, &format!("wrote {}\n", path.display()))?;
+        }
+        say(out, &table(&job, "mpi", &[Row::new(p, &measured)]))?;
+        say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
+    }
+    Ok(if right { 0 } else { 1 })
+}
+
+/// The spans of all ranks, on all ranks.
+#[cfg(feature = "mpi")]
+fn gathered_spans(rank: &shard::Rank<shard::Mpi>, spans: &[RankSpan]) -> Result<Vec<Vec<RankSpan>>, Failure> {
+    use tilework::shard::Activity::{Device, Link};
+    let words: Vec<u64> = spans
+        .iter()
+        .flat_map(|s| [u64::from(s.activity == Link), s.begin.to_bits(), s.end.to_bits()])
+        .collect();
+    let (all, begins) = rank.all_gather(&words)?;
+    let span = |w: &[u64]| RankSpan {
+        activity: if w[0] == 1 { Link } else { Device },
+        begin: f64::from_bits(w[1]),
+        end: f64::from_bits(w[2]),
+    };
+    Ok(begins.windows(2).map(|b| all[b[0]..b[1]].chunks_exact(3).map(span).collect()).collect())
+}
+
+#[cfg(not(feature = "mpi"))]
+fn as_process(_: &Options, _: &mut dyn Write) -> Result<u8, Failure> {
+    Err(Failure::bad_input(
+        "--link mpi: this program was built without the feature `mpi`, which needs MPI's compiler",
+    ))
 }

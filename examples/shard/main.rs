@@ -14,6 +14,7 @@
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;
+mod picture;
 mod table;
 mod work;
 

@@ -50,8 +50,8 @@ pub(crate) fn table(job: &Job, link: &str, rows: &[Row]) -> String {
     let mut text = format!("\n{}, link: {link}\n{}", job.describe(), aligned(&title, &columns));
     let rate = |row: &Row| row.work / row.seconds;
     // One device reduces nothing.
-    let alone = rows.first().filter(|_| !matches!(job, Job::Reduce { .. }));
-    let first = alone.map(|row| rate(row) / row.ranks as f64);
+    let alone = rows.first().filter(|row| row.ranks == 1 && !matches!(job, Job::Reduce { .. }));
+    let first = alone.map(rate);
     for row in rows {
         let cells = [
             row.ranks.to_string(),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tilework::nn::{Adam, PoolKind, Sequential};
 use tilework::prelude::*;
 use tilework::shard::{
-    Blocks, Combine, Exchange, Link, Prediction, Rank, ShardedCg, Transport, balanced_rows, part,
+    Blocks, Combine, Exchange, Link, Prediction, Rank, RankSpan, ShardedCg, Transport, balanced_rows, part,
 };
 use tilework::sparse::Csr;
 use tilework::{Result, reference};
@@ -24,7 +24,7 @@ pub(crate) enum Job {
     /// Conjugate gradients on a 3-D grid.
     Poisson { side: usize, iterations: usize },
     /// Conjugate gradients on a matrix from a file.
-    Solve { matrix: Arc<Csr>, iterations: usize },
+    Solve { matrix: Arc<Csr>, rows: Option<Vec<Range<usize>>>, iterations: usize },
     /// Training.
     Train { batch: usize },
 }
@@ -45,6 +45,8 @@ pub(crate) struct Measured {
     pub(crate) right: bool,
     /// A sentence about the run.
     pub(crate) note: String,
+    /// What this rank was busy with in a run of its own, if that was asked for.
+    pub(crate) spans: Vec<RankSpan>,
 }
 
 /// Work, correctness and a sentence about a run.
@@ -55,11 +57,22 @@ struct Done {
     /// Runs, each in seconds of this rank, and the bytes sent in one.
     seconds: Vec<f64>,
     bytes: u64,
+    spans: Vec<RankSpan>,
+}
+
+/// How a job is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Runs {
+    /// Runs of which the median counts.
+    pub(crate) repeat: usize,
+    /// Whether one more is watched.
+    pub(crate) watch: bool,
 }
 
 impl Job {
-    pub(crate) fn solve(matrix: Csr, iterations: usize) -> Self {
-        Self::Solve { matrix: Arc::new(matrix), iterations }
+    /// Each rank has the rows of its range, or as many entries as others.
+    pub(crate) fn solve(matrix: Csr, rows: Option<Vec<Range<usize>>>, iterations: usize) -> Self {
+        Self::Solve { matrix: Arc::new(matrix), rows, iterations }
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -140,67 +153,95 @@ fn run<L: Transport>(rank: &Rank<L>, work: impl FnOnce() -> Result<()>) -> Resul
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Runs several times after a first run, which compiles and allocates.
-fn runs<L: Transport>(
-    rank: &Rank<L>,
-    repeat: usize,
-    mut work: impl FnMut() -> Result<()>,
-) -> Result<(Vec<f64>, u64)> {
+/// What several runs gave.
+struct Ran {
+    /// Seconds of each that counts.
+    seconds: Vec<f64>,
+    /// Bytes sent in one.
+    bytes: u64,
+    /// What this rank was busy with in one more.
+    spans: Vec<RankSpan>,
+    /// All runs.
+    turns: usize,
+}
+
+/// Runs several times after a first run, which compiles and allocates, and others, in which a card raises its clock.
+fn runs<L: Transport>(rank: &Rank<L>, runs: Runs, mut work: impl FnMut() -> Result<()>) -> Result<Ran> {
+    /// Seconds for which a card is busy before runs count, and the maximum of runs for that.
+    const WARM: f64 = 0.5;
+    const MAX_WARM: usize = 50;
     run(rank, &mut work)?;
+    let mut turns = 1;
+    if !rank.gpu().profile().is_cpu() {
+        let mut took = [run(rank, &mut work)? as f32];
+        rank.all_reduce(&mut took, Combine::Max)?;
+        let warm = ((WARM / f64::from(took[0])) as usize).min(MAX_WARM);
+        for _ in 0..warm {
+            run(rank, &mut work)?;
+        }
+        turns += 1 + warm;
+    }
     let before = rank.traffic().bytes;
-    let seconds = (0..repeat).map(|_| run(rank, &mut work)).collect::<Result<Vec<_>>>()?;
+    let seconds = (0..runs.repeat).map(|_| run(rank, &mut work)).collect::<Result<Vec<_>>>()?;
     // Barriers send no bytes.
-    Ok((seconds, (rank.traffic().bytes - before) / repeat.max(1) as u64))
+    let bytes = (rank.traffic().bytes - before) / runs.repeat.max(1) as u64;
+    turns += runs.repeat + usize::from(runs.watch);
+    let spans = if runs.watch { rank.watch(work)?.1 } else { Vec::new() };
+    Ok(Ran { seconds, bytes, spans, turns })
 }
 
 /// Runs a job on this rank.
-pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, repeat: usize) -> Result<Measured> {
+pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, how: Runs) -> Result<Measured> {
     let ceilings = rank.gpu().ceilings()?;
     let link = link(rank)?;
     let model = Prediction { device: ceilings, link: link.unwrap_or(Link::HOST) };
     let p = rank.size();
     let (done, predicted) = match job {
         Job::Reduce { elements } => {
-            (reduce(rank, *elements, repeat)?, model.all_reduce(p, 4.0 * *elements as f64))
+            (reduce(rank, *elements, how)?, model.all_reduce(p, 4.0 * *elements as f64))
         }
         Job::Sort { items } => {
-            let done = sort(rank, *items, repeat)?;
+            let done = sort(rank, *items, how)?;
             let all = done.work * p as f64;
             (done, model.sort(p, all as usize))
         }
-        Job::Gemm { n } => (gemm(rank, *n, repeat)?, model.gemm(p, *n)),
+        Job::Gemm { n } => (gemm(rank, *n, how)?, model.gemm(p, *n)),
         Job::Poisson { side, iterations } => {
             let rows = side * side * side;
             let mine = part(rows, p, rank.index());
-            (solve(rank, poisson(*side, mine), *iterations, repeat)?, model.cg_iteration(p, *side))
+            (solve(rank, poisson(*side, mine), *iterations, how)?, model.cg_iteration(p, *side))
         }
-        Job::Solve { matrix, iterations } => {
-            let mine = balanced_rows(&matrix.row_ptrs, p)[rank.index()].clone();
-            (solve(rank, rows_of(matrix, mine), *iterations, repeat)?, 0.0)
+        Job::Solve { matrix, rows, iterations } => {
+            let mine = match rows {
+                Some(rows) => rows.get(rank.index()).cloned().unwrap_or_default(),
+                None => balanced_rows(&matrix.row_ptrs, p)[rank.index()].clone(),
+            };
+            (solve(rank, rows_of(matrix, mine), *iterations, how)?, 0.0)
         }
-        Job::Train { batch } => (train(rank, *batch, repeat)?, 0.0),
+        Job::Train { batch } => (train(rank, *batch, how)?, 0.0),
     };
     // The slowest rank of each run, then the median.
     let mut seconds: Vec<f32> = done.seconds.iter().map(|s| *s as f32).collect();
     rank.all_reduce(&mut seconds, Combine::Max)?;
     seconds.sort_by(f32::total_cmp);
     let seconds = f64::from(seconds[seconds.len() / 2]);
-    let Done { work, right, note, bytes, .. } = done;
-    Ok(Measured { seconds, work, bytes, link, predicted, right, note })
+    let Done { work, right, note, bytes, spans, .. } = done;
+    Ok(Measured { seconds, work, bytes, link, predicted, right, note, spans })
 }
 
-fn reduce<L: Transport>(rank: &Rank<L>, n: usize, repeat: usize) -> Result<Done> {
+fn reduce<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
     let data = rank.upload(&vec![1.0f32; n])?;
-    let (seconds, bytes) = runs(rank, repeat, || rank.all_reduce_slice(&data, Combine::Sum))?;
+    let Ran { seconds, bytes, spans, turns } =
+        runs(rank, how, || rank.all_reduce_slice(&data, Combine::Sum))?;
     // A run multiplies by the number of ranks, exactly while that is a power of two.
-    let want = (0..=repeat).fold(1f32, |x, _| x * rank.size() as f32);
+    let want = (0..turns).fold(1f32, |x, _| x * rank.size() as f32);
     let got = data.read()?;
     let right = got.iter().all(|x| (x - want).abs() <= 1e-4 * want || !want.is_finite());
     let work = 4.0 * n as f64 / rank.size() as f64;
-    Ok(Done { work, right, note: format!("each element is {}", got[0]), seconds, bytes })
+    Ok(Done { work, right, note: format!("each element is {}", got[0]), seconds, bytes, spans })
 }
 
-fn sort<L: Transport>(rank: &Rank<L>, items: usize, repeat: usize) -> Result<Done> {
+fn sort<L: Transport>(rank: &Rank<L>, items: usize, how: Runs) -> Result<Done> {
     let limits = &rank.gpu().profile().limits;
     // A shard, and a little more for what the cuts leave uneven, fits a binding.
     let most = (limits.max_storage_binding.min(limits.max_buffer_size) / 4 / 64 * 63) as usize;
@@ -212,7 +253,7 @@ fn sort<L: Transport>(rank: &Rank<L>, items: usize, repeat: usize) -> Result<Don
     let mut totals = [sum(&keys), keys.len() as u64];
     drop(keys);
     let mut sorted = None;
-    let (seconds, bytes) = runs(rank, repeat, || {
+    let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         sorted = None;
         sorted = Some(rank.sort(&shard, false)?);
         Ok(())
@@ -226,7 +267,7 @@ fn sort<L: Transport>(rank: &Rank<L>, items: usize, repeat: usize) -> Result<Don
     let (ends, _) = rank.all_gather(&ends)?;
     let right = sorted.is_sorted() && ends.is_sorted() && totals == found;
     let note = format!("{} keys in all, {} on rank 0", found[1], sorted.len());
-    Ok(Done { work: n as f64, right, note, seconds, bytes })
+    Ok(Done { work: n as f64, right, note, seconds, bytes, spans })
 }
 
 /// An element of a factor: small whole numbers, so that the processor can compute single results.
@@ -236,7 +277,7 @@ fn element(seed: usize, row: usize, column: usize) -> f32 {
     ((mixed >> 13) % 17) as f32 / 8.0 - 1.0
 }
 
-fn gemm<L: Transport>(rank: &Rank<L>, n: usize, repeat: usize) -> Result<Done> {
+fn gemm<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
     let blocks = Blocks::new(n, n, n, rank.size());
     let block = |seed, [rows, columns]: [Range<usize>; 2]| -> Vec<f32> {
         rows.flat_map(|r| columns.clone().map(move |c| element(seed, r, c))).collect()
@@ -244,7 +285,7 @@ fn gemm<L: Transport>(rank: &Rank<L>, n: usize, repeat: usize) -> Result<Done> {
     let a = rank.upload(&block(1, blocks.a(rank.index())))?;
     let b = rank.upload(&block(2, blocks.b(rank.index())))?;
     let mut c = None;
-    let (seconds, bytes) = runs(rank, repeat, || {
+    let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         c = None;
         c = Some(rank.gemm(&blocks, &a, &b)?);
         Ok(())
@@ -264,7 +305,7 @@ fn gemm<L: Transport>(rank: &Rank<L>, n: usize, repeat: usize) -> Result<Done> {
     }
     let work = 2.0 * (n as f64).powi(3) / rank.size() as f64;
     let note = format!("50 elements checked, at most {} of the bound off", digits(worst));
-    Ok(Done { work, right: worst <= 1.0, note, seconds, bytes })
+    Ok(Done { work, right: worst <= 1.0, note, seconds, bytes, spans })
 }
 
 /// Some rows of a matrix.
@@ -304,7 +345,7 @@ fn poisson(side: usize, rows: Range<usize>) -> Csr {
 }
 
 /// Solves for the solution that is 1 everywhere. Times are those of an iteration.
-fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usize) -> Result<Done> {
+fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, how: Runs) -> Result<Done> {
     let ones = vec![1.0; rows.cols];
     let zeros = vec![0.0; rows.rows];
     let b: Vec<f32> =
@@ -316,7 +357,8 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usi
     let mut each = Vec::new();
     let (mut begins, mut ends) = (Instant::now(), Instant::now());
     let mut bytes = 0;
-    for turn in 0..=repeat {
+    let mut spans = Vec::new();
+    for turn in 0..=how.repeat {
         x.copy_from_slice(&zeros);
         rank.wait()?;
         rank.barrier()?;
@@ -333,8 +375,12 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usi
             bytes = (rank.traffic().bytes - before) / iterations as u64;
         }
     }
+    if how.watch {
+        x.copy_from_slice(&zeros);
+        spans = rank.watch(|| rank.conjugate_gradient(&options, &matrix, &b, &mut x, |_, _| ()))?.1;
+    }
     let Some(solution) = solution else {
-        return Ok(Done { work: 0.0, right: false, note: String::new(), seconds: each, bytes });
+        return Ok(Done { work: 0.0, right: false, note: String::new(), seconds: each, bytes, spans });
     };
     let first = solution.history.first().copied().unwrap_or(1.0);
     let fell = solution.residual < first && solution.residual.is_finite();
@@ -346,11 +392,12 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, repeat: usi
         note: format!("{solution}, {} elements of other ranks", matrix.halo()),
         seconds: each,
         bytes,
+        spans,
     })
 }
 
 /// Trains on random images with labels that depend on them. Times are those of a step.
-fn train<L: Transport>(rank: &Rank<L>, batch: usize, repeat: usize) -> Result<Done> {
+fn train<L: Transport>(rank: &Rank<L>, batch: usize, how: Runs) -> Result<Done> {
     let net = Sequential::new([1, 28, 28])
         .conv(32, [3, 3], [1, 1], [1, 1])
         .activation(Activation::Relu)
@@ -378,12 +425,13 @@ fn train<L: Transport>(rank: &Rank<L>, batch: usize, repeat: usize) -> Result<Do
     let mut trainer = rank.trainer(&net, mine.len(), Adam::for_network(0.001), 1)?;
     let (x, target) = (rank.gpu().upload(&images)?, rank.gpu().upload(&labels)?);
     let mut losses = Vec::new();
-    let (seconds, bytes) = runs(rank, repeat.max(3), || {
+    let how = Runs { repeat: how.repeat.max(3), ..how };
+    let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         losses.push(trainer.step(&x, &target)?);
         Ok(())
     })?;
     let (first, last) = (losses.first().copied().unwrap_or(0.0), losses.last().copied().unwrap_or(0.0));
     let right = last.is_finite() && last < first;
     let note = format!("loss {first:.4} before, {last:.4} after {} steps", losses.len());
-    Ok(Done { work: mine.len() as f64, right, note, seconds, bytes })
+    Ok(Done { work: mine.len() as f64, right, note, seconds, bytes, spans })
 }

@@ -2,16 +2,26 @@
 // merge_diagonals: one thread bisects for the begin of one tile.
 // merge_tiles: one workgroup merges a tile.
 // With COUNTED the device knows the length of b; the first kernel writes that of the result.
+// With PART the inputs begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
 
+#if PART
+struct Params { a_len: u32, b_len: u32, tiles: u32, a_begin: u32, b_begin: u32 }
+#else
 struct Params { a_len: u32, b_len: u32, tiles: u32 }
+#endif
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> a: array<u32>;
 @group(0) @binding(2) var<storage, read> b: array<u32>;
 
+#if PART
+fn a_at(i: u32) -> u32 { return a[params.a_begin + i]; }
+fn b_at(j: u32) -> u32 { return b[params.b_begin + j]; }
+#else
 fn a_at(i: u32) -> u32 { return a[i]; }
 fn b_at(j: u32) -> u32 { return b[j]; }
+#endif
 fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 
 #if COUNTED

@@ -147,8 +147,8 @@ impl Semaphore {
         })
     }
 
-    /// Makes the wgpu queue wait for `stream`.
-    fn to_wgpu(&self, stream: &CudaStream) -> Result<()> {
+    /// Puts a signal on the stream, and returns its value.
+    fn mark(&self, stream: &CudaStream) -> Result<u64> {
         let mut value = lock(&self.value);
         *value += 1;
         // SAFETY: a structure of numbers, all zero but the value.
@@ -158,7 +158,7 @@ impl Semaphore {
         self.cuda.call("signalling wgpu", || unsafe {
             sys::cuSignalExternalSemaphoresAsync(&self.handle, &signal, 1, stream.handle())
         })?;
-        self.wgpu.wait(*value)
+        Ok(*value)
     }
 }
 
@@ -334,8 +334,21 @@ impl Bridge {
     /// lost.
     pub fn to_wgpu(&self) -> Result<()> {
         match &self.semaphores {
-            Some(semaphores) => semaphores.to_wgpu.to_wgpu(&self.stream),
+            Some(_) => self.wait_for(self.mark()?),
             None => self.stream.wait(),
+        }
+    }
+
+    /// Marks the stream's work so far; without semaphores there are no marks.
+    pub(crate) fn mark(&self) -> Result<Option<u64>> {
+        self.semaphores.as_ref().map(|s| s.to_wgpu.mark(&self.stream)).transpose()
+    }
+
+    /// Orders everything submitted to wgpu later after the work before a mark, but not after later work of the stream.
+    pub(crate) fn wait_for(&self, mark: Option<u64>) -> Result<()> {
+        match (&self.semaphores, mark) {
+            (Some(semaphores), Some(value)) => semaphores.to_wgpu.wgpu.wait(value),
+            _ => self.stream.wait(),
         }
     }
 }

@@ -377,7 +377,7 @@ impl<'a, T: Element> Slice<'a, T> {
     }
 
     /// Byte offset of the first element in the wgpu buffer.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         (self.start * T::DTYPE.size()) as u64
     }
 

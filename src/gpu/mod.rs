@@ -39,6 +39,8 @@ mod stream;
 mod timer;
 mod transfer;
 mod waiting;
+#[cfg(feature = "shard")]
+mod watch;
 
 pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
@@ -114,6 +116,9 @@ struct GpuInner {
     poller: transfer::Poller,
     #[cfg(target_arch = "wasm32")]
     deferred: deferred::Deferred,
+    /// Submissions, while somebody watches.
+    #[cfg(feature = "shard")]
+    watched: Mutex<Vec<watch::Watched>>,
     /// When a measurement last ended: until then the device was busy.
     measured: Mutex<Option<web_time::Instant>>,
 }
@@ -182,6 +187,8 @@ impl Gpu {
                 poller: Default::default(),
                 #[cfg(target_arch = "wasm32")]
                 deferred: Default::default(),
+                #[cfg(feature = "shard")]
+                watched: Default::default(),
                 measured: Default::default(),
             }),
         }

@@ -5,7 +5,7 @@ use super::{Gpu, GpuInner, lock, unique};
 use crate::error::{ErrorKind, Result, err};
 use crate::program::Written;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A wgpu buffer with an identity that survives reuse.
@@ -113,12 +113,20 @@ pub(super) struct StagingPools {
     /// Maximum of idle staging memory to keep in each direction, and of upload bytes under way before an upload waits
     /// for the GPU.
     kept: AtomicU64,
+    /// Whether a wait for a readback first asks again and again: a thread that sleeps wakes late.
+    eager: AtomicBool,
 }
 
 impl Default for StagingPools {
     fn default() -> Self {
         let kept = AtomicU64::new(256 << 20);
-        Self { up: Mutex::default(), down: Mutex::default(), in_flight: Mutex::default(), kept }
+        Self {
+            up: Mutex::default(),
+            down: Mutex::default(),
+            in_flight: Mutex::default(),
+            kept,
+            eager: AtomicBool::new(false),
+        }
     }
 }
 
@@ -126,6 +134,11 @@ impl StagingPools {
     /// Maximum of idle staging memory in each direction, and of upload bytes under way.
     pub(super) fn kept(&self) -> u64 {
         self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Whether a wait for a readback first asks again and again.
+    pub(super) fn is_eager(&self) -> bool {
+        self.eager.load(Ordering::Relaxed)
     }
 
     fn list(&self, direction: Direction) -> &Mutex<Vec<Raw>> {
@@ -153,6 +166,12 @@ impl Gpu {
     #[cfg(feature = "shard")]
     pub(crate) fn keep_staging(&self, bytes: u64) {
         self.inner.staging.kept.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// Makes waits for readbacks keep the thread busy for a while, on devices other than the processor.
+    #[cfg(feature = "shard")]
+    pub(crate) fn wait_eagerly(&self) {
+        self.inner.staging.eager.store(!self.profile().is_cpu(), Ordering::Relaxed);
     }
 
     /// Usages of every buffer that we allocate.

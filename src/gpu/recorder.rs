@@ -488,6 +488,8 @@ impl Recorder<wgpu::CommandEncoder> {
         self.unsubmitted.ops = 0;
         let Self { encoder, gpu, keep, .. } = self;
         gpu.scoped("submitting", || gpu.inner.queue.submit([encoder.finish()]))?;
+        #[cfg(feature = "shard")]
+        gpu.note_submission();
         // After submission, the queue orders later uses of this memory.
         drop(keep);
         Ok(())

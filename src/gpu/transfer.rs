@@ -11,9 +11,12 @@ use futures_intrusive::channel::shared::{OneshotReceiver, oneshot_channel};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 #[cfg(not(target_arch = "wasm32"))]
 use std::sync::{Condvar, Mutex};
+#[cfg(not(target_arch = "wasm32"))]
+use std::time::{Duration, Instant};
 
 /// Maximum of bytes in one staging buffer; longer transfers take several.
 const CHUNK: u64 = 32 << 20;
@@ -100,6 +103,20 @@ impl<T: Element> Slice<'_, T> {
         Ok(())
     }
 
+    /// As [`write`](Self::write) of a few elements, which travel with the next submission: one submission less.
+    #[cfg(feature = "shard")]
+    pub(crate) fn write_with_next(&self, data: &[T]) -> Result<()> {
+        let gpu = &self.buffer.gpu;
+        let (start, _) = self.copy_range().ok_or_else(|| word_error("write", self))?;
+        if data.len() != self.len || !(data.len() * T::DTYPE.size()).is_multiple_of(4) {
+            return Err(err!(Shape, "write: {} elements given for a slice of {}", data.len(), self.len));
+        }
+        let raw = &self.buffer.memory.raw.buffer;
+        gpu.scoped("uploading", || gpu.inner.queue.write_buffer(raw, start, bytemuck::cast_slice(data)))?;
+        self.buffer.memory.written.set();
+        Ok(())
+    }
+
     /// Waits for submitted work and copies the elements to the host.
     ///
     /// # Errors
@@ -129,7 +146,7 @@ impl<T: Element> Slice<'_, T> {
     pub fn start_read(&self) -> Result<Readback<T>> {
         let raw = &self.buffer.memory.raw.buffer;
         let start = |part| Pending::start(&self.buffer.gpu, raw, part);
-        let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
+        let parts = self.parts(CHUNK)?.into_iter().map(start).collect::<Result<_>>()?;
         Ok(Readback { parts, len: self.len, element: PhantomData })
     }
 
@@ -145,14 +162,14 @@ impl<T: Element> Slice<'_, T> {
     pub(crate) async fn read_by(&self, waiting: Waiting) -> Result<Vec<T>> {
         let gpu = &self.buffer.gpu;
         let mut out: Vec<T> = with_room("read", self.len)?;
-        for part in self.parts()? {
+        for part in self.parts(CHUNK)? {
             Pending::start(gpu, &self.buffer.memory.raw.buffer, part)?.wait_by(waiting, &mut out).await?;
         }
         Ok(out)
     }
 
-    /// The slice in pieces for one staging buffer each: byte offset and size.
-    fn parts(&self) -> Result<Vec<(u64, u64)>> {
+    /// The slice in pieces of at most `chunk` bytes for one staging buffer each: byte offset and size.
+    fn parts(&self, chunk: u64) -> Result<Vec<(u64, u64)>> {
         self.buffer.gpu.probe()?;
         if self.len == 0 {
             return Ok(Vec::new());
@@ -163,7 +180,7 @@ impl<T: Element> Slice<'_, T> {
             return Err(word_error("read", self));
         }
         let bytes = (self.len * T::DTYPE.size()) as u64;
-        Ok((0..bytes.div_ceil(CHUNK)).map(|i| (start + i * CHUNK, CHUNK.min(bytes - i * CHUNK))).collect())
+        Ok((0..bytes.div_ceil(chunk)).map(|i| (start + i * chunk, chunk.min(bytes - i * chunk))).collect())
     }
 }
 
@@ -240,6 +257,8 @@ struct Pending {
     submission: wgpu::SubmissionIndex,
     /// Resolves when the buffer is mapped, or never will be.
     mapped: OneshotReceiver<bool>,
+    /// Whether that is so.
+    settled: Arc<AtomicBool>,
 }
 
 impl Pending {
@@ -249,6 +268,8 @@ impl Pending {
         let (sender, mapped) = oneshot_channel();
         let notice: Notice = Arc::new(sender);
         gpu.inner.health.watch(&notice);
+        let settled = Arc::new(AtomicBool::new(false));
+        let seen = settled.clone();
         let submission = gpu.scoped("reading back", || {
             let mut encoder = gpu.inner.device.create_command_encoder(&Default::default());
             encoder.copy_buffer_to_buffer(source, offset, &raw.buffer, 0, size);
@@ -256,17 +277,18 @@ impl Pending {
             raw.buffer.slice(..size).map_async(wgpu::MapMode::Read, move |result| {
                 // The receiver may know already that the device is lost.
                 let _ = notice.send(result.is_ok());
+                seen.store(true, Ordering::Release);
             });
             submission
         })?;
-        Ok(Self { gpu: gpu.clone(), raw, bytes, submission, mapped })
+        Ok(Self { gpu: gpu.clone(), raw, bytes, submission, mapped, settled })
     }
 
     /// Waits for the copy and appends the data.
     async fn wait_by<T: Element>(self, waiting: Waiting, out: &mut Vec<T>) -> Result<()> {
         match waiting {
             #[cfg(not(target_arch = "wasm32"))]
-            Waiting::Blocking => self.gpu.wait_for(Some(self.submission.clone()))?,
+            Waiting::Blocking => self.block()?,
             Waiting::Yielding => {
                 drive(&self.gpu, &self.submission)?;
                 self.mapped.receive().await;
@@ -274,6 +296,23 @@ impl Pending {
             }
         }
         self.finish(out)
+    }
+
+    /// Waits for the copy by blocking the thread.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn block(&self) -> Result<()> {
+        /// How long a thread stays awake for a readback.
+        const AWAKE: Duration = Duration::from_millis(1);
+        if self.gpu.inner.staging.is_eager() {
+            let end = Instant::now() + AWAKE;
+            while !self.settled.load(Ordering::Acquire) && Instant::now() < end {
+                self.gpu.poll_once()?;
+            }
+            if self.settled.load(Ordering::Acquire) {
+                return self.gpu.probe();
+            }
+        }
+        self.gpu.wait_for(Some(self.submission.clone()))
     }
 
     /// The data. The buffer must be mapped.
@@ -349,6 +388,10 @@ pub(crate) struct Moving {
     bytes: u64,
 }
 
+/// Bytes of a piece on its way to another device.
+#[cfg(feature = "shard")]
+const MOVED: u64 = 8 << 20;
+
 #[cfg(feature = "shard")]
 impl<T: Element> Slice<'_, T> {
     /// Submits the copy to staging buffers and returns at once. Any number of devices can then take the elements,
@@ -356,7 +399,7 @@ impl<T: Element> Slice<'_, T> {
     pub(crate) fn start_move(&self) -> Result<Moving> {
         let raw = &self.buffer.memory.raw.buffer;
         let start = |part| Ok(Mutex::new(Some(Pending::start(&self.buffer.gpu, raw, part)?)));
-        let parts = self.parts()?.into_iter().map(start).collect::<Result<_>>()?;
+        let parts = self.parts(MOVED)?.into_iter().map(start).collect::<Result<_>>()?;
         Ok(Moving { parts, bytes: (self.len * T::DTYPE.size()) as u64 })
     }
 }
@@ -377,7 +420,7 @@ impl Moving {
     fn piece(&self, i: usize, each: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
         let part = lock(&self.parts[i]);
         let Some(pending) = part.as_ref() else { return Ok(()) };
-        pending.gpu.wait_for(Some(pending.submission.clone()))?;
+        pending.block()?;
         let view = pending.gpu.scoped("moving", || pending.view())??;
         each(&view[..pending.bytes as usize])
     }
@@ -385,8 +428,8 @@ impl Moving {
     /// Waits for the elements and writes them over a slice of another device, before work that is submitted later there.
     pub(crate) fn write_to<T: Element>(&self, to: &Slice<'_, T>) -> Result<()> {
         /// Threads that copy pieces: one does not reach the rate of a card's link.
-        const COPIERS: usize = 4;
-        let each = CHUNK as usize / T::DTYPE.size();
+        const COPIERS: usize = 8;
+        let each = MOVED as usize / T::DTYPE.size();
         let write = |i: usize| {
             self.piece(i, |bytes| {
                 let begin = i * each;

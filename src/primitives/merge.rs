@@ -10,6 +10,7 @@ use crate::program::{
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
+use std::ops::Range;
 
 /// Merges two sorted arrays: `output` has the elements of `a` and `b` in order, as `std::merge` gives them. Values can
 /// move with their elements, which merges by key.
@@ -69,6 +70,9 @@ pub struct Merge {
 const VARIANTS: &[Variant] = &[Variant::portable("merge-path", "a workgroup merges a tile of the output")];
 
 kernel_params! { struct MergeParams { a_len: u32, b_len: u32, tiles: u32 } }
+kernel_params! {
+    struct MergePartParams { a_len: u32, b_len: u32, tiles: u32, a_begin: u32, b_begin: u32 }
+}
 
 impl Merge {
     /// Merges `n` elements with `m`.
@@ -111,7 +115,7 @@ impl Merge {
         program.cost = Cost::of(len as f64, &program.operands);
         let bind = |i: usize| Binding::operand(i, &program.operands);
         let outputs = if values { vec![bind(4), bind(2), bind(3), bind(5)] } else { vec![bind(2)] };
-        let job = MergeJob { inputs: [bind(0), bind(1)], lens: [n, m], counts: None, outputs };
+        let job = MergeJob { inputs: [bind(0), bind(1)], lens: [n, m], counts: None, begins: None, outputs };
         job.add(&mut program, key_spec(dtype, self.descending)?, profile)?;
         Ok(program)
     }
@@ -123,7 +127,41 @@ pub(super) struct MergeJob {
     pub(super) lens: [usize; 2],
     /// The length of the second input, at most that above, and the length of the result, which it writes.
     pub(super) counts: Option<[Binding; 2]>,
+    /// Where both inputs begin in their operands, if not at the start.
+    pub(super) begins: Option<[u32; 2]>,
     pub(super) outputs: Vec<Binding>,
+}
+
+/// Merges ranges of two operands of `lens` elements: operands `a`, `b`, `output`. Ranges may begin where a slice could not
+/// be bound.
+pub(crate) fn part(
+    dtype: DType,
+    lens: [usize; 3],
+    [a, b]: [&Range<usize>; 2],
+    descending: bool,
+    profile: &DeviceProfile,
+) -> Result<Program> {
+    let operand = |name, len, access| Operand { name, dtype, len, access };
+    let mut program = Program::of_only_variant(INFO.name, "auto", VARIANTS, profile)?;
+    program.operands = vec![
+        operand("a", lens[0], Access::Read),
+        operand("b", lens[1], Access::Read),
+        operand("output", lens[2], Access::Write),
+    ];
+    profile.check_bindings(INFO.name, &program.operands, "use more ranks")?;
+    let len = a.len().saturating_add(b.len());
+    program.cost = Cost { flop: len as f64, bytes: 2.0 * (len * dtype.size()) as f64 };
+    let bind = |i: usize| Binding::operand(i, &program.operands);
+    let at = |name, at: usize| index_u32(INFO.name, name, at);
+    let job = MergeJob {
+        inputs: [bind(0), bind(1)],
+        lens: [a.len(), b.len()],
+        counts: None,
+        begins: Some([at("the begin of a", a.start)?, at("the begin of b", b.start)?]),
+        outputs: vec![bind(2)],
+    };
+    job.add(&mut program, key_spec(dtype, descending)?, profile)?;
+    Ok(program)
 }
 
 impl MergeJob {
@@ -136,15 +174,26 @@ impl MergeJob {
         let (threads, items) = if profile.quirks.serial_workgroups { (64, 7) } else { (256, 15) };
         let tiles = len.div_ceil(u64::from(threads * items));
         let spec = spec.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items);
-        let spec = spec.flag("COUNTED", self.counts.is_some());
-        let params = MergeParams { a_len, b_len, tiles: tiles as u32 };
+        let spec = spec.flag("COUNTED", self.counts.is_some()).flag("PART", self.begins.is_some());
+        let tiles_word = tiles as u32;
+        let dispatch = |program: &mut Program, kernel, bindings, grid| match self.begins {
+            None => {
+                let params = MergeParams { a_len, b_len, tiles: tiles_word };
+                program.dispatch(kernel, &params, bindings, grid);
+            }
+            Some([a_begin, b_begin]) => {
+                let params = MergePartParams { a_len, b_len, tiles: tiles_word, a_begin, b_begin };
+                program.dispatch(kernel, &params, bindings, grid);
+            }
+        };
         let mut bindings = self.inputs.to_vec();
         bindings.push(program.scratch(4 * tiles.max(1)));
         if len > 0 || self.counts.is_some() {
             let kernel = spec.clone().flag("DIAGONALS", true);
             let kernel = program.kernel(Kernel::library("primitives/merge", "merge_diagonals", kernel));
             let bindings = bindings.iter().copied().chain(self.counts.into_iter().flatten()).collect();
-            program.dispatch(kernel, &params, bindings, Grid::fold(tiles.div_ceil(threads.into()).max(1)));
+            let grid = Grid::fold(tiles.div_ceil(threads.into()).max(1));
+            dispatch(program, kernel, bindings, grid);
         }
         if len > 0 {
             let spec = spec.flag("VALUES", self.outputs.len() > 1);
@@ -152,7 +201,7 @@ impl MergeJob {
             let kernel = program.kernel(Kernel::library("primitives/merge", "merge_tiles", spec));
             bindings.extend(self.counts.map(|[count, _]| count));
             bindings.extend(self.outputs);
-            program.dispatch(kernel, &params, bindings, Grid::fold(tiles));
+            dispatch(program, kernel, bindings, Grid::fold(tiles));
         }
         Ok(())
     }
@@ -220,5 +269,6 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f32>::lower(&op.clone().descending().with_values(), profile)?,
         Op::<i32>::lower(&op, profile)?,
         Op::<u32>::lower(&op.with_values(), profile)?,
+        part(DType::U32, [10_000, 3000, 10_922], [&(77..9000), &(1..2000)], false, profile)?,
     ])
 }

@@ -43,7 +43,7 @@ mod is_sorted;
 mod lookback;
 mod lower_bound;
 mod made;
-mod merge;
+pub(crate) mod merge;
 mod merge_sort;
 mod nrm2;
 mod nth_element;

@@ -92,7 +92,7 @@ impl SetUnion {
             .flag("FLOAT", dtype.is_float())
             .flag("SIGNED", dtype == DType::I32);
         let (inputs, outputs) = ([a, kept], vec![output]);
-        let job = MergeJob { inputs, lens: [n, m], counts: Some([of_b, count]), outputs };
+        let job = MergeJob { inputs, lens: [n, m], counts: Some([of_b, count]), begins: None, outputs };
         job.add(&mut program, spec, profile)?;
         Ok(program)
     }

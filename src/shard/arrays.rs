@@ -59,7 +59,7 @@ impl<L: Transport> Rank<L> {
     }
 
     /// Reduces some values on the device.
-    fn combined<U: Element, O: Reducer<U, Output = U>>(&self, values: &[U], op: O) -> Result<U> {
+    pub(super) fn combined<U: Element, O: Reducer<U, Output = U>>(&self, values: &[U], op: O) -> Result<U> {
         match values {
             [one] => Ok(*one),
             _ => {

@@ -5,12 +5,16 @@ use super::transport::{Exchange, Header, Transport};
 use crate::element::Element;
 use crate::error::{Result, err, make_room};
 use crate::gpu::{Gpu, Moving};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Staging memory that a device keeps for its shards, in each direction.
 const STAGING: u64 = 2 << 30;
+
+/// How long a thread stays awake for a message, if each rank has this many cores.
+const AWAKE: Duration = Duration::from_millis(1);
+const CORES: usize = 4;
 
 /// The contents of a message.
 enum MessageBody {
@@ -36,6 +40,8 @@ type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 pub struct Local {
     rank: usize,
     timeout: Duration,
+    /// How long a thread stays awake for a message.
+    awake: Duration,
     to: Vec<Sender<Message>>,
     from: Vec<Receiver<Message>>,
     spare: Spare,
@@ -56,8 +62,11 @@ impl Local {
         let spare = Spare::default();
         let mut ranks = Vec::new();
         make_room("shard: a group", &mut ranks, size)?;
+        // Ranks that keep cores busy must not take them from those that work.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let awake = if cores >= CORES * size { AWAKE } else { Duration::ZERO };
         for rank in 0..size {
-            ranks.push(Self { rank, timeout, to: Vec::new(), from: Vec::new(), spare: spare.clone() });
+            ranks.push(Self { rank, timeout, awake, to: Vec::new(), from: Vec::new(), spare: spare.clone() });
         }
         for from in 0..size {
             for to in 0..size {
@@ -83,6 +92,15 @@ impl Local {
         let receiver = self.from.get(from).ok_or_else(|| {
             err!(InvalidArgument, "receive: there is no rank {from}; the group has {}", self.from.len())
         })?;
+        // A thread that sleeps wakes late.
+        let awake = Instant::now() + self.awake.min(self.timeout);
+        while !self.awake.is_zero() && Instant::now() < awake {
+            match receiver.try_recv() {
+                Ok(message) => return Ok(message),
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
+                Err(TryRecvError::Disconnected) => break,
+            }
+        }
         receiver.recv_timeout(self.timeout).map_err(|e| match e {
             RecvTimeoutError::Timeout => err!(
                 Timeout,
@@ -94,6 +112,14 @@ impl Local {
                 err!(Io, "rank {} waits for rank {from}, which has ended; see its error", self.rank)
             }
         })
+    }
+
+    /// Prepares the device of this rank.
+    pub(super) fn prepare(&self, gpu: &Gpu) {
+        gpu.keep_staging(STAGING);
+        if !self.awake.is_zero() {
+            gpu.wait_eagerly();
+        }
     }
 
     fn spare(&self) -> Vec<u8> {
@@ -186,7 +212,7 @@ impl Transport for Local {
 ///
 /// ```
 /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 /// use tilework::prelude::*;
 /// use tilework::shard;
 ///
@@ -224,7 +250,7 @@ pub fn run_each<R: Send>(
     let ranks = Local::group(gpus.len(), timeout)?;
     let jobs = ranks.into_iter().zip(gpus).map(|(local, gpu)| {
         move || {
-            gpu.keep_staging(STAGING);
+            local.prepare(gpu);
             work(&Rank::new(local, gpu))
         }
     });

@@ -1,6 +1,6 @@
 //! Sparse matrices whose rows the ranks hold.
 
-use super::rank::Rank;
+use super::rank::{Rank, Started};
 use super::transport::{Exchange, Transport};
 use crate::api::DeviceMatrix;
 use crate::error::{Result, err, filled, make_room, with_room};
@@ -58,7 +58,7 @@ pub struct ShardedMatrix {
     /// The place on the device of each row.
     places: Vec<u32>,
     inner: ShardPart,
-    outer: ShardPart,
+    pub(super) outer: ShardPart,
     /// For each rank, the elements that it gets: their range in `sent`.
     sends: Vec<Range<usize>>,
     /// For each rank, the elements that come: their range behind the rows.
@@ -70,7 +70,7 @@ pub struct ShardedMatrix {
 
 /// Some rows of a shard, one after another.
 #[derive(Debug)]
-struct ShardPart {
+pub(super) struct ShardPart {
     rows: Range<usize>,
     columns: usize,
     matrix: DeviceMatrix,
@@ -84,7 +84,7 @@ impl ShardPart {
         Ok(Self { rows, columns: matrix.cols, matrix: matrix_there, product })
     }
 
-    fn record(&self, rec: &mut Recorder, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
+    pub(super) fn record(&self, rec: &mut Recorder, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -167,20 +167,21 @@ impl<L: Transport> Rank<L> {
                 a.rows
             ));
         }
-        self.spmv_between(a, x, y, self.gpu().recorder(), |_| Ok(()))
+        let coming = self.start_halo(a, x, self.gpu().recorder())?;
+        self.multiply_inner(a, x, y)?;
+        self.finish(coming)?;
+        let mut rec = self.gpu().recorder();
+        a.outer.record(&mut rec, x, y)?;
+        rec.submit()
     }
 
-    /// As [`spmv`](Self::spmv), after work that is recorded in `before`, and with that of `after` at the end: few
-    /// submissions, each of which takes the host a while.
-    pub(super) fn spmv_between(
+    /// Submits `before`, and starts to send the elements of `x` that other ranks need and to take theirs.
+    pub(super) fn start_halo<'a>(
         &self,
-        a: &ShardedMatrix,
-        x: &Buffer<f32>,
-        y: &Buffer<f32>,
+        a: &'a ShardedMatrix,
+        x: &'a Buffer<f32>,
         mut before: Recorder,
-        after: impl FnOnce(&mut Recorder) -> Result<()>,
-    ) -> Result<()> {
-        let gpu = self.gpu();
+    ) -> Result<Started<'a, f32>> {
         if let Some((plan, indices)) = &a.gather {
             plan.record(&mut before, x.slice(..a.rows)?, indices, &a.sent)?;
         }
@@ -193,14 +194,13 @@ impl<L: Transport> Rank<L> {
         for (rank, range) in a.receives.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
             exchange.receives.push((rank, halo.slice(range.clone())?));
         }
-        let started = self.begin(exchange)?;
-        let mut rec = gpu.recorder();
+        self.begin(exchange)
+    }
+
+    /// Submits the product of the rows that need no elements of other ranks.
+    pub(super) fn multiply_inner(&self, a: &ShardedMatrix, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
+        let mut rec = self.gpu().recorder();
         a.inner.record(&mut rec, x, y)?;
-        rec.submit()?;
-        self.finish(started)?;
-        let mut rec = gpu.recorder();
-        a.outer.record(&mut rec, x, y)?;
-        after(&mut rec)?;
         rec.submit()
     }
 }

@@ -12,6 +12,7 @@ use crate::element::{DType, Element};
 use crate::error::{Error, ErrorKind, Result, err};
 use crate::gpu::{Buffer, Gpu, Slice};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Slices of at most this many bytes travel through the host: handing over to CUDA and back takes longer, about 180 us
@@ -50,6 +51,8 @@ pub struct Nccl {
     communicator: Communicator,
     bridge: Bridge,
     shared: RefCell<Vec<SharedMemory>>,
+    /// For each exchange under way, its number and the mark of the stream at its end.
+    under_way: RefCell<HashMap<u64, Option<u64>>>,
 }
 
 impl std::fmt::Debug for Nccl {
@@ -76,8 +79,12 @@ pub fn run_nccl<R: Send>(
 ) -> Result<Vec<R>> {
     let work = &work;
     let ranks = Local::group(gpus.len(), timeout)?;
-    let jobs =
-        ranks.into_iter().zip(gpus).map(|(local, gpu)| move || work(&Rank::new(Nccl::new(local, gpu)?, gpu)));
+    let jobs = ranks.into_iter().zip(gpus).map(|(local, gpu)| {
+        move || {
+            local.prepare(gpu);
+            work(&Rank::new(Nccl::new(local, gpu)?, gpu))
+        }
+    });
     first_cause(in_threads(jobs)?)
 }
 
@@ -121,7 +128,7 @@ impl Nccl {
         rank.broadcast(0, &mut id)?;
         let local = rank.into_transport();
         let communicator = Communicator::new(library, &cuda, &id, local.rank(), local.size())?;
-        Ok(Self { local, communicator, bridge, shared: RefCell::default() })
+        Ok(Self { local, communicator, bridge, shared: RefCell::default(), under_way: RefCell::default() })
     }
 
     fn open(gpu: &Gpu) -> Result<(Library, CudaGpu, Bridge)> {
@@ -266,16 +273,16 @@ impl Transport for Nccl {
             return Ok(());
         }
         self.bridge.to_cuda()?;
-        self.communicator.exchange(self.bridge.stream(), &sends, &receives)
+        self.communicator.exchange(self.bridge.stream(), &sends, &receives)?;
+        self.under_way.borrow_mut().insert(header.number, self.bridge.mark()?);
+        Ok(())
     }
 
     fn finish<T: Element>(&self, header: &Header, exchange: &Exchange<'_, T>) -> Result<()> {
-        let (short, long) = by_length(exchange);
+        let (short, _) = by_length(exchange);
         self.local.finish(header, &short)?;
-        if long.sends.is_empty() && long.receives.is_empty() {
-            return Ok(());
-        }
-        self.bridge.to_wgpu()
+        let mark = self.under_way.borrow_mut().remove(&header.number);
+        mark.map_or(Ok(()), |mark| self.bridge.wait_for(mark))
     }
 
     fn all_reduce<T: Element>(&self, header: &Header, slice: &Slice<'_, T>, how: Combine) -> Result<bool> {

@@ -1,10 +1,11 @@
 //! A rank: its device, its link to the others, and the calls that all ranks make together.
 
 use super::schedule::{self, Step, part};
+use super::timeline::WatchedLink;
 use super::transport::{Call, Combine, Exchange, Header, Transport};
 use crate::element::Element;
 use crate::error::{Result, err, filled, make_room, with_room};
-use crate::gpu::{Buffer, Gpu, Slice};
+use crate::gpu::{Buffer, Gpu, Readback, Slice};
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
@@ -42,6 +43,7 @@ pub struct Rank<T: Transport> {
     gpu: Gpu,
     calls: Cell<u64>,
     traffic: Cell<Traffic>,
+    watched: WatchedLink,
 }
 
 /// An exchange of device slices that [`Rank::begin`] started; [`Rank::finish`] ends it.
@@ -50,12 +52,19 @@ pub struct Rank<T: Transport> {
 pub struct Started<'a, T: Element> {
     header: Header,
     exchange: Exchange<'a, T>,
+    begun: Instant,
 }
 
 impl<L: Transport> Rank<L> {
     /// Creates a rank that works on a device.
     pub fn new(transport: L, gpu: &Gpu) -> Self {
-        Self { transport, gpu: gpu.clone(), calls: Cell::new(0), traffic: Cell::default() }
+        Self {
+            transport,
+            gpu: gpu.clone(),
+            calls: Cell::new(0),
+            traffic: Cell::default(),
+            watched: WatchedLink::default(),
+        }
     }
 
     /// Returns the number of this rank, from 0.
@@ -76,6 +85,10 @@ impl<L: Transport> Rank<L> {
     /// Returns the link.
     pub fn transport(&self) -> &L {
         &self.transport
+    }
+
+    pub(super) fn watched(&self) -> &WatchedLink {
+        &self.watched
     }
 
     /// Gives the link back.
@@ -165,7 +178,7 @@ impl<L: Transport> Rank<L> {
             }
         }
         self.add(messages, bytes, start);
-        Ok(())
+        self.note_link(start)
     }
 
     /// Waits until all ranks are here.
@@ -312,7 +325,7 @@ impl<L: Transport> Rank<L> {
         let messages = exchange.sends.iter().map(|(to, _)| to.len()).sum();
         let bytes = exchange.sends.iter().map(|(to, s)| to.len() * s.len() * T::DTYPE.size()).sum();
         self.add(messages, bytes, start);
-        Ok(Started { header, exchange })
+        Ok(Started { header, exchange, begun: start })
     }
 
     /// Ends an exchange: work submitted later sees the filled slices.
@@ -321,32 +334,17 @@ impl<L: Transport> Rank<L> {
     /// See [`Rank`].
     pub fn finish<T: Element>(&self, started: Started<'_, T>) -> Result<()> {
         let start = Instant::now();
-        let Started { header, exchange } = started;
+        let Started { header, exchange, begun } = started;
         self.transport.finish(&header, &exchange)?;
         self.add(0, 0, start);
-        Ok(())
+        self.note_link(begun)
     }
 
-    /// As [`all_reduce_slice`](Self::all_reduce_slice), of few elements. Returns them if they passed through the host.
-    pub(super) fn all_reduce_few<T: Element>(
-        &self,
-        buffer: &Buffer<T>,
-        how: Combine,
-    ) -> Result<Option<Vec<T>>> {
-        let slice = Slice::from(buffer);
-        let header = self.header::<T>(Call::AllReduce(how), slice.len());
-        let start = Instant::now();
-        if self.size() > 1 && self.transport.all_reduce(&header, &slice, how)? {
-            self.add(1, slice.len() * T::DTYPE.size(), start);
-            return Ok(None);
-        }
-        let mut data = slice.read()?;
-        if self.size() > 1 {
-            let steps = schedule::all_reduce(self.index(), self.size(), data.len(), T::DTYPE.size());
-            self.execute(&header, &steps, None, &mut data, how)?;
-            slice.write(&data)?;
-        }
-        Ok(Some(data))
+    /// Combines few elements that are on their way to the host.
+    pub(super) fn all_reduce_few<T: Element>(&self, few: Readback<T>, how: Combine) -> Result<Vec<T>> {
+        let mut data = few.wait()?;
+        self.all_reduce(&mut data, how)?;
+        Ok(data)
     }
 
     /// Combines device slices of all ranks in place, as [`all_reduce`](Self::all_reduce): by the link itself if it can,
@@ -369,6 +367,9 @@ impl<L: Transport> Rank<L> {
             // A ring sends each element twice, but for its own part.
             let bytes = 2 * slice.len() * T::DTYPE.size() / self.size() * (self.size() - 1);
             self.add(1, bytes, start);
+            return self.note_link(start);
+        }
+        if self.reduce_on_devices(slice, how)? {
             return Ok(());
         }
         let pieces: Vec<_> = (0..slice.len().div_ceil(PIECE))

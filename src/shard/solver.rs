@@ -5,9 +5,9 @@ use super::rank::Rank;
 use super::transport::{Combine, Transport};
 use crate::elementwise::{Zip, ZipFn};
 use crate::error::{Result, err};
-use crate::gpu::{Buffer, Executable, Recorder, Slice};
+use crate::gpu::{Buffer, Executable, Readback, Recorder, Slice};
 use crate::plan::{Plan, Plannable};
-use crate::sparse::shard_steps::{self, CURVATURE, FAILED, HEAD};
+use crate::sparse::shard_steps;
 use crate::sparse::{Outcome, Solution};
 
 /// Options of [`Rank::conjugate_gradient`].
@@ -15,12 +15,11 @@ use crate::sparse::{Outcome, Solution};
 pub struct ShardedCg {
     tolerance: f64,
     iterations: usize,
-    check_every: usize,
 }
 
 impl Default for ShardedCg {
     fn default() -> Self {
-        Self { tolerance: 1e-5, iterations: 1000, check_every: 16 }
+        Self { tolerance: 1e-5, iterations: 1000 }
     }
 }
 
@@ -39,14 +38,6 @@ impl ShardedCg {
         self
     }
 
-    /// Sets how many iterations run before the host looks whether one failed, and, if the link reduces on the device,
-    /// at the residual; the default is 16.
-    #[must_use]
-    pub fn check_every(mut self, iterations: usize) -> Self {
-        self.check_every = iterations;
-        self
-    }
-
     fn check(&self) -> Result<()> {
         if !self.tolerance.is_finite() || self.tolerance < 0.0 {
             let tolerance = self.tolerance;
@@ -55,13 +46,8 @@ impl ShardedCg {
                 "sharded cg: the tolerance is {tolerance}; it must be 0 or more"
             ));
         }
-        if self.iterations == 0 || !(1..=4096).contains(&self.check_every) {
-            return Err(err!(
-                InvalidArgument,
-                "sharded cg: {} iterations, {} between checks; use 1 or more, and 1 to 4096",
-                self.iterations,
-                self.check_every
-            ));
+        if self.iterations == 0 {
+            return Err(err!(InvalidArgument, "sharded cg: 0 iterations; use 1 or more"));
         }
         Ok(())
     }
@@ -72,16 +58,19 @@ struct ShardWork<'a, L: Transport> {
     rank: &'a Rank<L>,
     a: &'a ShardedMatrix,
     dots: Executable,
-    step: Executable,
+    directions: Executable,
+    residual: Executable,
     minus: Plan<Zip, f32>,
     /// The residual, with room for elements of other ranks.
     r: Buffer<f32>,
     w: Buffer<f32>,
     p: Buffer<f32>,
     s: Buffer<f32>,
+    /// Sums of this rank.
     sums: Buffer<f32>,
-    state: Buffer<f32>,
-    check_every: usize,
+    /// Beta, and alpha of the step before.
+    turn: Buffer<f32>,
+    alpha: Buffer<f32>,
 }
 
 impl<L: Transport> Rank<L> {
@@ -108,14 +97,14 @@ impl<L: Transport> Rank<L> {
     /// ```
     ///
     /// # Precision
-    /// f32 throughout. Both sums of an iteration are reduced at once, which loses a little accuracy against
-    /// [`ConjugateGradient`](crate::ConjugateGradient): iterations may differ by a few. The residual of the result is
-    /// computed anew as `b - A x`; if rounding has spoilt it, iterations go on from `x` as long as that helps. If the link
-    /// reduces on the device, `x` may be up to [`check_every`](ShardedCg::check_every) steps further than the iterations
-    /// that are told.
+    /// f32 throughout, but for step lengths, which the host computes in f64. The curvature of a step follows from the
+    /// one before, which loses a little accuracy against [`ConjugateGradient`](crate::ConjugateGradient): iterations may
+    /// differ by a few. The residual of the result is computed anew as `b - A x`; if rounding has spoilt it, iterations go
+    /// on from `x` as long as that helps.
     ///
     /// # Cost
-    /// An iteration is a product, an all-reduce of two numbers, and 11 passes over vectors.
+    /// An iteration is a product, two all-reduces of a number each, and 13 passes over vectors. The device works on while
+    /// the numbers travel: the sum of `r r` during the product, that of `w r` during 8 of the passes.
     ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for vectors of other lengths;
@@ -123,7 +112,7 @@ impl<L: Transport> Rank<L> {
     /// returns no error, but an [`Outcome`].
     ///
     /// # Algorithm
-    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_scalars.wgsl`,
+    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_directions.wgsl`, `cg_shard_residual.wgsl`,
     /// `cg_shard_dots.wgsl`.
     pub fn conjugate_gradient(
         &self,
@@ -138,8 +127,8 @@ impl<L: Transport> Rank<L> {
         let (b, own) = (gpu.upload(&a.permute(b)?)?, gpu.upload(&a.permute(x)?)?);
         let (tolerance, limit) = (options.tolerance.to_bits(), options.iterations as u64);
         self.agree("sharded cg", &["the tolerance's bits", "iterations"], &[tolerance, limit])?;
-        let work = ShardWork::new(self, a, options.check_every)?;
-        let scale = work.norm_of(Slice::from(&b))?;
+        let work = ShardWork::new(self, a)?;
+        let scale = work.square_of(Slice::from(&b))?.sqrt();
         if scale == 0.0 {
             x.fill(0.0);
             return Ok(Solution {
@@ -149,19 +138,18 @@ impl<L: Transport> Rank<L> {
                 history: vec![0.0],
             });
         }
-        let relative = |square: f32| f64::from(square).sqrt() / scale;
-        let mut solution = Solution {
-            outcome: Outcome::Limit,
-            iterations: 0,
-            residual: work.start(&b, &own)? / scale,
-            history: Vec::new(),
-        };
+        let relative = |square: f64| square.sqrt() / scale;
+        let mut solution =
+            Solution { outcome: Outcome::Limit, iterations: 0, residual: 0.0, history: Vec::new() };
+        let mut square = work.start(&b, &own)?;
+        solution.residual = relative(square);
         solution.history.push(solution.residual);
         progress(0, solution.residual);
         loop {
             let first = solution.residual;
-            let outcome = work.iterate(&own, options, relative, &mut solution, &mut progress)?;
-            solution.residual = work.start(&b, &own)? / scale;
+            let outcome = work.iterate(&own, square, options, relative, &mut solution, &mut progress)?;
+            square = work.start(&b, &own)?;
+            solution.residual = relative(square);
             solution.outcome = match outcome {
                 _ if solution.residual <= 1.001 * options.tolerance => Outcome::Converged,
                 Outcome::Converged
@@ -180,22 +168,23 @@ impl<L: Transport> Rank<L> {
 }
 
 impl<'a, L: Transport> ShardWork<'a, L> {
-    fn new(rank: &'a Rank<L>, a: &'a ShardedMatrix, check_every: usize) -> Result<Self> {
+    fn new(rank: &'a Rank<L>, a: &'a ShardedMatrix) -> Result<Self> {
         let (gpu, n) = (rank.gpu(), a.rows());
         let profile = gpu.profile();
         Ok(Self {
             rank,
             a,
             dots: gpu.prepare_lowered(shard_steps::dots(n, profile)?)?,
-            step: gpu.prepare_lowered(shard_steps::step(n, check_every, profile)?)?,
+            directions: gpu.prepare_lowered(shard_steps::directions(n, profile)?)?,
+            residual: gpu.prepare_lowered(shard_steps::residual(n, profile)?)?,
             minus: Zip::new(ZipFn::Sub, n).plan::<f32>(gpu)?,
             r: rank.alloc(a.vector_len())?,
             w: gpu.alloc(n)?,
             p: gpu.alloc(n)?,
             s: gpu.alloc(n)?,
-            sums: rank.alloc(2)?,
-            state: gpu.alloc(HEAD + check_every)?,
-            check_every,
+            sums: gpu.alloc(2)?,
+            turn: gpu.alloc(2)?,
+            alpha: gpu.alloc(1)?,
         })
     }
 
@@ -208,98 +197,114 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         self.dots.record(rec, &[r.untyped(), w.untyped(), Slice::from(&self.sums).untyped()])
     }
 
-    /// Adds up the sums of all ranks. Returns them if the host gets to know them.
-    fn reduce_sums(&self) -> Result<Option<[f32; 2]>> {
-        self.rank.all_reduce_few(&self.sums, Combine::Sum).map(|sums| sums.map(|s| [s[0], s[1]]))
+    /// Records `x += alpha p` of the step before, and the next `p` and `s`.
+    fn record_directions(&self, rec: &mut Recorder, x: &Buffer<f32>) -> Result<()> {
+        let [turn, w, p, s, x] = [&self.turn, &self.w, &self.p, &self.s, x].map(|v| Slice::from(v).untyped());
+        self.directions.record(rec, &[turn, self.own()?.untyped(), w, p, s, x])
     }
 
-    /// The norm of a vector of all ranks.
-    fn norm_of(&self, b: Slice<'_, f32>) -> Result<f64> {
+    /// Records `r -= alpha s`, and this rank's sum of the new `r r`.
+    fn record_residual(&self, rec: &mut Recorder) -> Result<()> {
+        let [alpha, s, sums] = [&self.alpha, &self.s, &self.sums].map(|v| Slice::from(v).untyped());
+        self.residual.record(rec, &[alpha, s, self.own()?.untyped(), sums])
+    }
+
+    /// Submits the copy of this rank's sums to the host.
+    fn start_sums(&self) -> Result<Readback<f32>> {
+        self.sums.slice(..)?.start_read()
+    }
+
+    /// Adds up the sums of all ranks.
+    fn all_sums(&self, sums: Readback<f32>) -> Result<[f64; 2]> {
+        let all = self.rank.all_reduce_few(sums, Combine::Sum)?;
+        Ok([0, 1].map(|i| all.get(i).copied().map_or(f64::NAN, f64::from)))
+    }
+
+    /// The square of the norm of a vector of all ranks.
+    fn square_of(&self, b: Slice<'_, f32>) -> Result<f64> {
         let mut rec = self.rank.gpu().recorder();
         self.record_dots(&mut rec, b, b)?;
         rec.submit()?;
-        let known = self.reduce_sums()?;
-        let square = known.map_or_else(|| Ok(self.sums.read()?[0]), |sums| Ok(sums[0]))?;
-        Ok(f64::from(square).sqrt())
+        Ok(self.all_sums(self.start_sums()?)?[0])
     }
 
-    /// Computes `r = b - A x`, and returns its norm.
+    /// Computes `r = b - A x`, and returns the square of its norm.
     fn start(&self, b: &Buffer<f32>, x: &Buffer<f32>) -> Result<f64> {
         let gpu = self.rank.gpu();
         let mut rec = gpu.recorder();
         rec.copy(x, self.own()?)?;
-        self.rank.spmv_between(self.a, &self.r, &self.w, rec, |rec| {
-            self.minus.record(rec, b, &self.w, self.own()?)?;
-            [&self.p, &self.s, &self.state].into_iter().try_for_each(|vector| rec.clear(vector))
-        })?;
-        self.norm_of(self.own()?)
+        let coming = self.rank.start_halo(self.a, &self.r, rec)?;
+        self.rank.multiply_inner(self.a, &self.r, &self.w)?;
+        self.rank.finish(coming)?;
+        let mut rec = gpu.recorder();
+        self.a.outer.record(&mut rec, &self.r, &self.w)?;
+        self.minus.record(&mut rec, b, &self.w, self.own()?)?;
+        [&self.p, &self.s].into_iter().try_for_each(|vector| rec.clear(vector))?;
+        rec.submit()?;
+        self.square_of(self.own()?)
     }
 
-    /// Iterates from the residual in `r` until there is an outcome.
+    /// Iterates from the residual in `r`, whose norm has this square, until there is an outcome.
     fn iterate(
         &self,
         x: &Buffer<f32>,
+        mut square: f64,
         options: &ShardedCg,
-        relative: impl Fn(f32) -> f64,
+        relative: impl Fn(f64) -> f64,
         solution: &mut Solution,
         progress: &mut impl FnMut(usize, f64),
     ) -> Result<Outcome> {
         let gpu = self.rank.gpu();
-        let (mut since, mut told) = (0, 0);
         let mut rec = gpu.recorder();
-        // Takes the square of a residual; that before the first step is known.
-        let mut tell = |square: f32| {
-            let residual = relative(square);
-            told += 1;
-            if told > 1 {
+        // The square of the norm and the step length of the iteration before.
+        let mut before: Option<[f64; 2]> = None;
+        loop {
+            let coming = self.rank.start_halo(self.a, &self.r, rec)?;
+            let sums = before.map(|_| self.start_sums()).transpose()?;
+            self.rank.multiply_inner(self.a, &self.r, &self.w)?;
+            self.rank.finish(coming)?;
+            if let Some(sums) = sums {
+                square = self.all_sums(sums)?[0];
                 solution.iterations += 1;
-                solution.history.push(residual);
-                progress(solution.iterations, residual);
+                solution.history.push(relative(square));
+                progress(solution.iterations, relative(square));
             }
-            if !square.is_finite() {
+            let outcome = if !square.is_finite() {
                 Some(Outcome::NotFinite)
-            } else if residual <= options.tolerance {
+            } else if relative(square) <= options.tolerance {
                 Some(Outcome::Converged)
             } else {
                 (solution.iterations >= options.iterations).then_some(Outcome::Limit)
-            }
-        };
-        loop {
-            self.rank.spmv_between(self.a, &self.r, &self.w, rec, |rec| {
-                self.record_dots(rec, self.own()?, Slice::from(&self.w))
-            })?;
-            let known = self.reduce_sums()?;
+            };
+            let beta = before.map_or(0.0, |[square_before, _]| square / square_before);
+            self.turn.slice(..)?.write_with_next(&[beta, before.map_or(0.0, |b| b[1])].map(|x| x as f32))?;
             rec = gpu.recorder();
-            let mut outcome = None;
-            if let Some([square, _]) = known {
-                outcome = tell(square);
-            }
-            if outcome.is_none() {
-                let vectors = [&self.sums, &self.state, &self.w].map(|v| Slice::from(v).untyped());
-                let updated = [&self.p, &self.s, x].map(|v| Slice::from(v).untyped());
-                self.step.record(&mut rec, &[&vectors[..], &[self.own()?.untyped()], &updated].concat())?;
-                since += 1;
-            }
-            if outcome.is_none() && since % self.check_every == 0 {
-                rec.submit()?;
-                rec = gpu.recorder();
-                let state = self.state.read()?;
-                if known.is_none() {
-                    outcome = state[HEAD..].iter().find_map(|square| tell(*square));
-                }
-                if outcome.is_none() && state[FAILED] > 0.0 {
-                    let curvature = state[CURVATURE];
-                    let finite = curvature.is_finite();
-                    outcome = Some(if finite {
-                        Outcome::NotPositiveDefinite(curvature)
-                    } else {
-                        Outcome::NotFinite
-                    });
-                }
-            }
             if let Some(outcome) = outcome {
+                // The x of the last step is still to come.
+                self.record_directions(&mut rec, x)?;
+                rec.submit()?;
                 return Ok(outcome);
             }
+            self.a.outer.record(&mut rec, &self.r, &self.w)?;
+            self.record_dots(&mut rec, self.own()?, Slice::from(&self.w))?;
+            rec.submit()?;
+            let sums = self.start_sums()?;
+            let mut rec_directions = gpu.recorder();
+            self.record_directions(&mut rec_directions, x)?;
+            rec_directions.submit()?;
+            let along = self.all_sums(sums)?[1];
+            let curvature = before.map_or(along, |[_, alpha]| along - beta * square / alpha);
+            if !curvature.is_finite() {
+                return Ok(Outcome::NotFinite);
+            }
+            if curvature <= 0.0 {
+                return Ok(Outcome::NotPositiveDefinite(curvature as f32));
+            }
+            let alpha = square / curvature;
+            self.alpha.slice(..)?.write_with_next(&[alpha as f32])?;
+            before = Some([square, f64::from(alpha as f32)]);
+            rec = gpu.recorder();
+            self.record_residual(&mut rec)?;
         }
     }
 }

@@ -7,9 +7,10 @@ use crate::element::Element;
 use crate::error::{Result, err, make_room};
 use crate::gpu::{Buffer, Slice};
 use crate::plan::Plannable;
-use crate::primitives::{Gather, Merge, RadixSort};
+use crate::primitives::{Gather, Merge, RadixSort, merge};
 use crate::program::{Op, When};
 use crate::stream::SortKey;
+use std::ops::Range;
 
 /// Samples of each rank, if shards are equally long.
 const SAMPLES: usize = 4096;
@@ -68,7 +69,7 @@ impl<L: Transport> Rank<L> {
             return Ok(sorted);
         }
         let cuts = self.cuts(&sorted, descending)?;
-        self.exchange_runs(sorted, &cuts, descending)
+        self.exchange_runs(&sorted, &cuts, descending)
     }
 
     /// Returns where this rank's sorted shard is cut: rank `j` gets the elements from cut `j` to cut `j + 1`.
@@ -99,33 +100,33 @@ impl<L: Transport> Rank<L> {
             let keys = all[begins[rank]..begins[rank + 1]].iter().enumerate();
             places.extend(keys.map(|(i, key)| Place { key: order(*key), rank, at: (i + 1) * stride - 1 }));
         }
-        places.sort_unstable();
-        // For each cut, the part of the shard that holds it.
-        let mut wanted = Vec::new();
-        for j in 1..size {
-            let splitter = match part(total, size, j).start / stride {
+        // A stable sort finds the runs of the ranks.
+        places.sort();
+        let splitters: Vec<Option<Place>> = (1..size)
+            .map(|cut| match part(total, size, cut).start / stride {
                 0 => None,
                 before => places.get(before - 1).copied(),
-            };
-            let before = |key: u64, at: usize| splitter.is_some_and(|s| Place { key, rank: own, at } <= s);
-            let known = samples.iter().enumerate();
-            let first =
-                known.take_while(|(i, key)| before(order(**key), (i + 1) * stride - 1)).count() * stride;
-            let last = n.min(first + stride);
-            let unknown = splitter.is_some() && stride > 1 && first < last;
-            let reading = unknown.then(|| sorted.slice(first..last)?.start_read()).transpose()?;
-            wanted.push((splitter, first, reading));
+            })
+            .collect();
+        // For each cut, the elements before the last sample that is surely before it, and the window that holds it.
+        let mut windows = Vec::new();
+        for splitter in &splitters {
+            let place = |i: usize| Place { key: order(samples[i]), rank: own, at: (i + 1) * stride - 1 };
+            let before = splitter.map_or(0, |s| first_that_is_not(samples.len(), |i| place(i) <= s));
+            let first = before * stride;
+            // An element that is its own sample is known.
+            let len = if splitter.is_some() && stride > 1 { n.min(first + stride) - first } else { 0 };
+            windows.push(first..first + len);
         }
+        let keys = self.windows(sorted, &windows)?;
+        let mut rest = &keys[..];
         let mut cuts = vec![0];
-        for (splitter, first, reading) in wanted {
-            let keys = reading.map_or_else(|| Ok(Vec::new()), crate::gpu::Readback::wait)?;
-            let before = |(i, key): (usize, &T)| {
-                splitter.is_some_and(|s| Place { key: order(*key), rank: own, at: first + i } <= s)
-            };
-            let within = keys.iter().enumerate().take_while(|&k| before(k)).count();
-            // An element that is its own sample.
-            let cut = if stride == 1 { first } else { first + within };
-            cuts.push(cut);
+        for (splitter, window) in splitters.iter().zip(windows) {
+            let (keys, others) = rest.split_at(window.len());
+            rest = others;
+            let place = |i: usize| Place { key: order(keys[i]), rank: own, at: window.start + i };
+            let within = splitter.map_or(0, |s| first_that_is_not(keys.len(), |i| place(i) <= s));
+            cuts.push(window.start + within);
         }
         cuts.push(n);
         Ok(cuts)
@@ -149,40 +150,61 @@ impl<L: Transport> Rank<L> {
         samples.read()
     }
 
+    /// Reads ranges of a shard, one after another, at once.
+    fn windows<T: Element>(&self, sorted: &Buffer<T>, windows: &[Range<usize>]) -> Result<Vec<T>> {
+        let len = windows.iter().map(Range::len).sum();
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        let (all, mut rec) = (self.gpu().alloc::<T>(len)?, self.gpu().recorder());
+        let mut begin = 0;
+        for window in windows {
+            rec.copy(sorted.slice(window.clone())?, all.slice(begin..begin + window.len())?)?;
+            begin += window.len();
+        }
+        rec.submit()?;
+        all.read()
+    }
+
     /// Sends each rank its run, and merges the runs that come.
     fn exchange_runs<T: Element>(
         &self,
-        sorted: Buffer<T>,
+        sorted: &Buffer<T>,
         cuts: &[usize],
         descending: bool,
     ) -> Result<Buffer<T>>
     where
         Merge: Op<T>,
     {
-        let (gpu, own) = (self.gpu(), self.index());
+        let (own, size) = (self.index(), self.size());
         let counts: Vec<usize> = cuts.windows(2).map(|w| w[1] - w[0]).collect();
         let taken = self.exchange_counts(&counts)?;
-        let mut runs = Vec::new();
-        for (rank, count) in taken.iter().enumerate() {
-            runs.push(if rank == own { gpu.alloc::<T>(*count)? } else { self.alloc::<T>(*count)? });
-        }
+        let runs = taken.iter().enumerate().map(|(from, count)| match from == own {
+            // The shard's own run stays where it is.
+            true => Ok(SortedRun { buffer: sorted.clone(), range: cuts[own]..cuts[own + 1] }),
+            false => Ok(SortedRun { buffer: self.alloc::<T>(*count)?, range: 0..*count }),
+        });
+        let runs = runs.collect::<Result<Vec<_>>>()?;
         let mut exchange = Exchange::default();
-        for s in 1..self.size() {
-            let (to, from) = ((own + s) % self.size(), (own + self.size() - s) % self.size());
+        for s in 1..size {
+            let (to, from) = ((own + s) % size, (own + size - s) % size);
             if counts[to] > 0 {
                 exchange.sends.push((vec![to], sorted.slice(cuts[to]..cuts[to + 1])?));
             }
             if taken[from] > 0 {
-                exchange.receives.push((from, Slice::from(&runs[from])));
+                exchange.receives.push((from, Slice::from(&runs[from].buffer)));
             }
         }
         let started = self.begin(exchange)?;
-        let mut rec = gpu.recorder();
-        rec.copy(sorted.slice(cuts[own]..cuts[own + 1])?, &runs[own])?;
-        rec.submit()?;
         self.finish(started)?;
-        drop(sorted);
-        // Neighbours merge, so that equal keys keep their order.
+        self.merge_runs(runs, descending)
+    }
+
+    /// Merges runs. Neighbours merge, so that equal keys keep their order.
+    fn merge_runs<T: Element>(&self, mut runs: Vec<SortedRun<T>>, descending: bool) -> Result<Buffer<T>> {
+        let gpu = self.gpu();
+        let mut rec = gpu.recorder();
+        runs.retain(|run| !run.range.is_empty());
         while runs.len() > 1 {
             let mut merged = Vec::new();
             let mut rest = runs.into_iter();
@@ -191,20 +213,41 @@ impl<L: Transport> Rank<L> {
                     merged.push(a);
                     break;
                 };
-                if a.is_empty() || b.is_empty() {
-                    merged.push(if a.is_empty() { b } else { a });
-                    continue;
-                }
-                let output = gpu.alloc::<T>(a.len() + b.len())?;
-                let merge =
-                    Merge::new(a.len(), b.len()).when(descending, Merge::descending).plan::<T>(gpu)?;
-                let mut rec = gpu.recorder();
-                merge.record(&mut rec, &a, &b, &output)?;
-                rec.submit()?;
-                merged.push(output);
+                let len = a.range.len() + b.range.len();
+                let buffer = gpu.alloc::<T>(len)?;
+                let lens = [a.buffer.len(), b.buffer.len(), len];
+                let ranges = [&a.range, &b.range];
+                let program = merge::part(T::DTYPE, lens, ranges, descending, gpu.profile())?;
+                let operands = [&a.buffer, &b.buffer, &buffer].map(|x| Slice::from(x).untyped());
+                gpu.prepare_lowered(program)?.record(&mut rec, &operands)?;
+                merged.push(SortedRun { buffer, range: 0..len });
             }
             runs = merged;
         }
-        runs.pop().ok_or_else(|| err!(Shape, "sharded sort: no runs"))
+        let Some(SortedRun { buffer, range }) = runs.pop() else { return gpu.alloc(0) };
+        if range.len() == buffer.len() {
+            rec.submit()?;
+            return Ok(buffer);
+        }
+        let whole = gpu.alloc::<T>(range.len())?;
+        rec.copy(buffer.slice(range)?, &whole)?;
+        rec.submit()?;
+        Ok(whole)
     }
+}
+
+/// Sorted keys in a range of a buffer.
+struct SortedRun<T: Element> {
+    buffer: Buffer<T>,
+    range: Range<usize>,
+}
+
+/// The first of `n` numbers for which a predicate does not hold that holds for all before it; else `n`.
+fn first_that_is_not(n: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
 }

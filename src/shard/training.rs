@@ -130,13 +130,13 @@ impl<L: Transport> Trainer<'_, L> {
         }
         rec.submit()?;
         self.rank.all_reduce_slice(&self.weighted, Combine::Sum)?;
-        let loss = self.rank.all_reduce_few(&self.weighted_loss, Combine::Sum)?;
+        let loss = self.weighted_loss.slice(..)?.start_read()?;
         let mut rec = self.rank.gpu().recorder();
         let operands = [&self.parameters, &self.weighted].into_iter().chain(&self.state);
         let operands: Vec<_> = operands.map(|buffer| Slice::from(buffer).untyped()).collect();
         self.update.record(&mut rec, &operands)?;
         rec.submit()?;
-        let loss = loss.map_or_else(|| self.weighted_loss.read(), Ok)?;
+        let loss = self.rank.all_reduce_few(loss, Combine::Sum)?;
         loss.first().copied().ok_or_else(|| err!(Shape, "sharded training: no loss"))
     }
 

@@ -9,6 +9,7 @@ mod parts {
     use super::super::common;
 
     pub(super) mod cli;
+    mod picture;
     mod table;
     mod work;
 }
@@ -45,6 +46,30 @@ fn shard_runs_every_job_on_one_to_three_ranks() {
 }
 
 #[test]
+fn shard_draws_timelines_and_takes_partitions() {
+    if gpu().is_none() {
+        return;
+    }
+    let folder = Folder::new("shard-parts");
+    let (matrix, parts) = (folder.file("a.mtx", MATRIX.as_bytes()), folder.file("parts", b"1\n0\n1\n0\n"));
+    let picture = folder.0.join("a.svg");
+    let solve = ["solve", path(&matrix), "--partition", path(&parts), "--ranks", "2", "--repeat", "1"];
+    let out = PROGRAM.succeeds(&[&solve[..], &["--timeline", picture.to_str().unwrap()]].concat());
+    assert!(out.contains("2 elements of other ranks"), "{out}");
+    assert!(out.contains("all results are right"), "{out}");
+    let drawn = std::fs::read_to_string(&picture).unwrap();
+    for text in ["<svg", "rank 0 device", "rank 1 link"] {
+        assert!(drawn.contains(text), "no {text}");
+    }
+    // Lanes, legend and spans.
+    assert!(drawn.matches("<rect").count() > 8, "{drawn}");
+    PROGRAM.rejects(&["solve", path(&matrix), "--partition", "no such file", "--ranks", "2"], "no such file");
+    let short = folder.file("short", b"1\n0\n");
+    PROGRAM
+        .rejects(&["solve", path(&matrix), "--partition", path(&short), "--ranks", "2"], "one for each row");
+}
+
+#[test]
 fn shard_rejects_bad_input() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "name what to do"),
@@ -61,6 +86,10 @@ fn shard_rejects_bad_input() {
         (&["reduce", "--ranks", "2,0"], "--ranks 2,0"),
         (&["reduce", "--link", "mail"], "--link mail"),
         (&["reduce", "--repeat", "0"], "--repeat 0"),
+        (&["reduce", "--timeline", "a.gif"], "must end with .svg or .png"),
+        (&["reduce", "--partition", "a"], "belongs to `shard solve`"),
+        (&["solve", "--partition", "a", "--ranks", "2"], "needs a matrix"),
+        (&["solve", "a.mtx", "--partition", "a"], "one number of --ranks"),
         (&["reduce", "--unknown"], "unknown"),
     ];
     PROGRAM.rejects_early(cases);

@@ -3,6 +3,7 @@
 mod arrays;
 mod collectives;
 mod faults;
+mod files;
 mod gemm;
 mod prediction;
 mod solver;
