@@ -22,7 +22,10 @@ fn cg_shard_directions(
 ) {
     let beta = turn[BETA];
     let alpha = turn[ALPHA];
-    for (var i = workgroup_index(group) * WORKGROUP_SIZE + lane; i < params.n; i += params.stride) {
+    let first = workgroup_index(group) * WORKGROUP_SIZE + lane;
+    // A folded dispatch has more workgroups than it needs.
+    if first >= params.stride { return; }
+    for (var i = first; i < params.n; i += params.stride) {
         let before = p[i];
         x[i] += alpha * before;
         p[i] = r[i] + beta * before;

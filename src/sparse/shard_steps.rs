@@ -112,3 +112,35 @@ pub(crate) fn residual(n: usize, profile: &DeviceProfile) -> Result<Program> {
 pub(super) fn samples(profile: &DeviceProfile) -> Result<Vec<Program>> {
     Ok(vec![dots(5000, profile)?, directions(5000, profile)?, residual(5000, profile)?])
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::{Gpu, Slice};
+
+    /// A dispatch that is folded has more workgroups than it needs: they must change nothing.
+    #[test]
+    fn surplus_workgroups_change_nothing() {
+        let Some(gpu) = (!Gpu::adapters().is_empty()).then(|| Gpu::new().unwrap()) else { return };
+        let n = 70_000;
+        let vector = |k: usize| -> Vec<f32> { (0..n).map(|i| ((i * k) % 17) as f32).collect() };
+        let run = |surplus: u32| {
+            let mut program = directions(n, gpu.profile()).unwrap();
+            for dispatch in &mut program.dispatches {
+                let Grid::Direct(grid) = &mut dispatch.grid else { panic!("a direct dispatch") };
+                grid[0] += surplus;
+            }
+            let ready = gpu.prepare_lowered(program).unwrap();
+            let turn = gpu.upload(&[0.5f32, 2.0]).unwrap();
+            let vectors = [3, 5, 7, 11, 13].map(|k| gpu.upload(&vector(k)).unwrap());
+            let operands: Vec<_> =
+                [&turn].into_iter().chain(&vectors).map(|v| Slice::from(v).untyped()).collect();
+            let mut rec = gpu.recorder();
+            ready.record(&mut rec, &operands).unwrap();
+            rec.submit().unwrap();
+            vectors.map(|v| v.read().unwrap())
+        };
+        assert_eq!(run(0), run(300));
+    }
+}
