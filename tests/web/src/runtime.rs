@@ -187,7 +187,8 @@ async fn runs_variants_that_no_example_reaches(gpu: &Gpu) -> tilework::Result<()
     let (x, y) = (gpu.upload(&image[..256])?, gpu.alloc::<f32>(256)?);
     let (volume, z) = (gpu.upload(&image)?, gpu.alloc::<f32>(512)?);
     let smooth = Filter2d::new([16, 16], [3, 3], &[1.0, 2.0, 1.0, 2.0, 4.0, 2.0, 1.0, 2.0, 1.0]);
-    let (boxes, soft) = (Filter3d::new([8, 8, 8], [3, 3, 3], &[1.0; 27]), Gaussian::new([16, 16], 1.0).radius(2));
+    let (boxes, soft) =
+        (Filter3d::new([8, 8, 8], [3, 3, 3], &[1.0; 27]), Gaussian::new([16, 16], 1.0).radius(2));
     let once = |record: &dyn Fn(&mut Recorder) -> tilework::Result<()>| {
         let mut rec = gpu.recorder();
         record(&mut rec)?;
