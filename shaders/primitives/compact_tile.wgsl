@@ -56,33 +56,9 @@ fn kept_of(items: Items, q: u32, bits: vec4<u32>) -> u32 {
     return mask4(keep4(places(items, q), bits)) << (4u * q);
 }
 
-// Which elements are kept. Not unrolled: to count a tile is rarely wanted and would take registers from the rest, and
-// several copies of a long rule do not fit the cache of instructions.
-fn kept_items(first: u32, stride: u32) -> u32 {
-    var kept = 0u;
-#if ORDERED
-    begin_keeping(first);
-#endif
-    let count = select(VEC4S, 0u, params.tiles == 0u);
-    for (var q = 0u; q < count; q++) {
-        let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * q);
-        kept |= kept4(at, load4(there(at))) << (4u * q);
-    }
-    return kept;
-}
-
-fn count_items(first: u32, stride: u32) -> u32 { return countOneBits(kept_items(first, stride)); }
-
-// One by one, and without a condition for each if the tile is full, so that all loads are in flight together. With
-// LOOPED the rule is long.
+// One by one, and without a condition for each if the tile is full, so that all loads are in flight together.
 fn load_items(first: u32, stride: u32, full: bool) -> Items {
     var items = Items(first, stride, 0u, array<vec4<u32>, VEC4S>());
-#if LOOPED
-#for i in VEC4S
-    items.bits[{i}] = load4(there(places(items, {i}u)));
-#end
-    items.kept = kept_items(first, stride);
-#else
 #if ORDERED
     begin_keeping(first);
 #endif
@@ -101,11 +77,25 @@ fn load_items(first: u32, stride: u32, full: bool) -> Items {
 #for i in VEC4S
     items.kept |= kept4(places(items, {i}u), items.bits[{i}]) << (4u * {i}u);
 #end
-#endif
     return items;
 }
 
 fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= extent(); }
+
+// How many of the same elements are kept. Not unrolled, since it is rarely wanted and would take registers from the
+// rest.
+fn count_items(first: u32, stride: u32) -> u32 {
+    var kept = 0u;
+#if ORDERED
+    begin_keeping(first);
+#endif
+    let count = select(VEC4S, 0u, params.tiles == 0u);
+    for (var q = 0u; q < count; q++) {
+        let at = first + stride * (vec4<u32>(0u, 1u, 2u, 3u) + 4u * q);
+        kept += countOneBits(kept4(at, load4(there(at))));
+    }
+    return kept;
+}
 
 #if SUBGROUPS
 enable subgroups;

@@ -194,8 +194,7 @@ impl Compaction<'_> {
             }
             Keep::Partner { alone, .. } => {
                 let file = if *alone { "primitives/set_difference" } else { "primitives/set_intersection" };
-                let spec =
-                    spec.slot("keep", Fragment::Library(file)).flag("ORDERED", true).flag("LOOPED", true);
+                let spec = spec.slot("keep", Fragment::Library(file)).flag("ORDERED", true);
                 spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),

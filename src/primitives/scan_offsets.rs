@@ -127,8 +127,7 @@ pub(super) fn mark_heads(program: &mut Program, n: usize, profile: &DeviceProfil
     let kernel = program.kernel(Kernel::of_file("primitives/scan_offsets_heads", Spec::new()));
     let params = ScanOffsetsHeadsParams { count: program.operands[1].len as u32, n: n as u32 };
     let bindings = vec![Binding::operand(1, &program.operands), heads];
-    // A thread marks four.
-    let grid = Grid::fold(u64::from(params.count).div_ceil(4 * 256));
+    let grid = Grid::fold(u64::from(params.count).div_ceil(256));
     program.dispatch(kernel, &params, bindings, grid);
     Ok(heads)
 }
