@@ -25,7 +25,7 @@ const TREE_NEEDLES: u32 = 8;
 /// (Vulkan, driver 580.159.04): random ones 1,728 us with `tree`, 154 of which write the index, and 5,111 with
 /// `bisection`; ascending ones 1,149 and 981.
 fn policy(n: usize, needles: usize, profile: &DeviceProfile) -> (&'static str, String) {
-    if !profile.is_cpu() && n >= 1 << 22 && needles >= n / 4 {
+    if !profile.quirks.serial_workgroups && n >= 1 << 22 && needles >= n / 4 {
         ("tree", "each level of the index is one access to memory, for three steps".into())
     } else {
         ("bisection", "an index would be read too rarely".into())
