@@ -11,7 +11,7 @@ fn other_key(i: u32) -> u32 { return search_key(decode(others[i / PACK], i % PAC
 var<private> others_below: u32;
 
 // How far ahead a thread looks first, for four elements: they are 32 apart if a subgroup has as many lanes.
-const WINDOW: u32 = 160u;
+const REACH: u32 = 160u;
 
 fn begin_keeping(first: u32) { others_below = 0u; }
 
@@ -25,7 +25,7 @@ fn find4(keys: vec4<u32>) -> vec4<u32> {
     let begin = others_below;
     var end = params.others;
     var passed = begin;
-    var step = WINDOW;
+    var step = REACH;
     while step < end - passed {
         if other_key(passed + step - 1u) >= keys.w {
             end = passed + step - 1u;
