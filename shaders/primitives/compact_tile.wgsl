@@ -59,7 +59,7 @@ fn kept_of(items: Items, q: u32, bits: vec4<u32>) -> u32 {
 // One by one, and without a condition for each if the tile is full, so that all loads are in flight together.
 fn load_items(first: u32, stride: u32, full: bool) -> Items {
     var items = Items(first, stride, 0u, array<vec4<u32>, VEC4S>());
-#if SHUFFLED
+#if ORDERED
     begin_keeping(first);
 #endif
     if full {
@@ -86,7 +86,7 @@ fn is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= extent(); }
 // rest.
 fn count_items(first: u32, stride: u32) -> u32 {
     var kept = 0u;
-#if SHUFFLED
+#if ORDERED
     begin_keeping(first);
 #endif
     let count = select(VEC4S, 0u, params.tiles == 0u);

@@ -1,5 +1,6 @@
 // Partial sums of products: a workgroup walks every `parts`-th step of 256 vec4s of both vectors (VECTORS), the first
 // also the rest. FINAL stores the one sum as an element.
+#import dispatch/extent
 #import element/f32 as element
 #import op/add as op
 #import workgroup/index
@@ -8,8 +9,14 @@
 const WORKGROUP_SIZE: u32 = 256u;
 alias Acc = T;
 
-struct Params { n: u32, parts: u32, first: u32 }
+struct Params {
+    n: u32,
+    parts: u32,
+    first: u32,  // parts of earlier dispatches
+    before: u32, // elements of these
+}
 @group(0) @binding(0) var<uniform> params: Params;
+#put extent(params.n, params.before)
 @group(0) @binding(1) var<storage, read> x: array<u32>;
 @group(0) @binding(2) var<storage, read> y: array<u32>;
 #if FINAL
@@ -44,7 +51,7 @@ fn dot(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index)
     var sum = T(0);
     var rest = 0u;
 #if VECTORS
-    let vectors = params.n / (4u * PACK);
+    let vectors = extent() / (4u * PACK);
     for (var v = part * WORKGROUP_SIZE + lane; v < vectors; v += params.parts * WORKGROUP_SIZE) {
         let a = xs[v];
         let b = ys[v];
@@ -53,7 +60,7 @@ fn dot(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index)
     rest = vectors * 4u * PACK;
 #endif
     if part == 0u {
-        for (var at = rest + lane; at < params.n; at += WORKGROUP_SIZE) { sum += product(at); }
+        for (var at = rest + lane; at < extent(); at += WORKGROUP_SIZE) { sum += product(at); }
     }
     let total = workgroup_reduce(sum, lane);
     if lane == 0u { store(params.first + part, total); }

@@ -1,5 +1,6 @@
 // Merges two sorted arrays, and values with them.
-// merge_diagonals: one thread bisects for the begin of one tile.
+// merge_diagonals: one thread bisects for the begin of one tile, between the begins of the workgroup's first tile and of
+// the next workgroup's.
 // merge_tiles: one workgroup merges a tile.
 // With COUNTED the device knows the length of b; the first kernel writes that of the result.
 // With PART the inputs begin inside of their operands.
@@ -38,14 +39,26 @@ fn b_len() -> u32 { return params.b_len; }
 @group(0) @binding(5) var<storage, read_write> total: array<u32>;
 #endif
 
+var<workgroup> wg_ends: array<u32, 2>;
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
-    let len = params.a_len + b_len();
+    let first = workgroup_index(group) * WORKGROUP_SIZE;
+    let tile = first + lane;
+    let of_b = b_len();
+    let len = params.a_len + of_b;
 #if COUNTED
     if tile == 0u { total[0] = len; }
 #endif
-    if tile < params.tiles { diagonals[tile] = find_diagonal(min(tile * TILE, len), params.a_len, b_len()); }
+    if first >= params.tiles { return; }
+    if lane < 2u {
+        let d = min(min(first + lane * WORKGROUP_SIZE, params.tiles) * TILE, len);
+        wg_ends[lane] = find_diagonal(d, params.a_len, of_b, 0u, params.a_len);
+    }
+    workgroupBarrier();
+    if tile < params.tiles {
+        diagonals[tile] = find_diagonal(min(tile * TILE, len), params.a_len, of_b, wg_ends[0], wg_ends[1]);
+    }
 }
 #else
 @group(0) @binding(3) var<storage, read> diagonals: array<u32>;

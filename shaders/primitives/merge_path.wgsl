@@ -11,20 +11,29 @@ const TILE: u32 = WORKGROUP_SIZE * ITEMS;
 
 // How many of the first `d` elements of the result come from the first sequence. The result is within bounds whatever
 // the order of the elements.
-#block bisect_diagonal(name, a_at, b_at)
-fn {name}(d: u32, a_len: u32, b_len: u32) -> u32 {
+#if DIAGONALS
+// The result is between `low` and `high`, if the sequences are in order.
+fn find_diagonal(d: u32, a_len: u32, b_len: u32, low: u32, high: u32) -> u32 {
+    let most = min(d, a_len);
+    var begin = clamp(low, max(d, b_len) - b_len, most);
+    var end = clamp(high, begin, most);
+    while begin < end {
+        let middle = begin + (end - begin) / 2u;
+        if comes_before(b_at(d - 1u - middle), a_at(middle)) { end = middle; } else { begin = middle + 1u; }
+    }
+    return begin;
+}
+#else
+fn find_part(d: u32, a_len: u32, b_len: u32) -> u32 {
     var begin = max(d, b_len) - b_len;
     var end = min(d, a_len);
     while begin < end {
         let middle = begin + (end - begin) / 2u;
-        if comes_before({b_at}(d - 1u - middle), {a_at}(middle)) { end = middle; } else { begin = middle + 1u; }
+        if comes_before(second_at(d - 1u - middle), first_at(middle)) { end = middle; } else { begin = middle + 1u; }
     }
     return begin;
 }
-#end
-#put bisect_diagonal(find_diagonal, a_at, b_at)
 
-#if !DIAGONALS
 // A tile: the begins of its parts, the elements of the first, and those of both.
 struct Parts { a: u32, b: u32, of_a: u32, count: u32 }
 
@@ -42,7 +51,6 @@ var<private> second_begin: u32;
 
 fn first_at(i: u32) -> u32 { return wg_words[first_begin + i]; }
 fn second_at(j: u32) -> u32 { return wg_words[second_begin + j]; }
-#put bisect_diagonal(find_part, first_at, second_at)
 
 // With CHECKED: 1 if a thread took other elements than its neighbours left, since the comparison is no order. The
 // importer sets it before the first barrier.
@@ -69,9 +77,8 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
     let before = find_part(d, of_a, len - of_a);
     let last = max(len, 1u) - 1u;
     var i = before;
-    var j = of_a + d - before;
     var x = first_at(min(i, last));
-    var y = first_at(min(j, last));
+    var y = first_at(min(of_a + d - before, last));
     var merged = Merged();
 #if CHECKED
     let end = min(d + ITEMS, len);
@@ -80,15 +87,15 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
 #for k in ITEMS
     {
         // Without branches: the threads of a subgroup take from either sequence.
-        let takes_second = i >= of_a || (j < len && comes_before(y, x));
+        let j = of_a + d + {k}u - i;
+        let takes_second = (i >= of_a) | ((j < len) & comes_before(y, x));
         merged.elements[{k}] = select(x, y, takes_second);
         merged.places[{k}] = select(i, min(j, last), takes_second);
 #if CHECKED
         taken += select(0u, 1u, !takes_second && d + {k}u < len);
 #endif
         i += select(1u, 0u, takes_second);
-        j += select(0u, 1u, takes_second);
-        let next = first_at(min(select(i, j, takes_second), last));
+        let next = first_at(min(select(i, j + 1u, takes_second), last));
         x = select(next, x, takes_second);
         y = select(y, next, takes_second);
     }

@@ -127,11 +127,11 @@ fn merge_sort_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     let tile = workgroup_index(group) * WORKGROUP_SIZE + lane;
     if tile >= params.tiles { return; }
     let runs = runs_of(tile);
-    let begin = find_diagonal(runs.z, runs.x, runs.y);
+    let begin = find_diagonal(runs.z, runs.x, runs.y, 0u, runs.x);
     diagonals[tile] = begin;
 #if CHECKED
     let count = min(TILE, runs.x + runs.y - runs.z);
-    let end = find_diagonal(runs.z + count, runs.x, runs.y);
+    let end = find_diagonal(runs.z + count, runs.x, runs.y, 0u, runs.x);
     if end < begin || end - begin > count { atomicStore(&broken[0], 1u); }
 #endif
 }

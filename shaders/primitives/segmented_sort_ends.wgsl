@@ -1,7 +1,7 @@
 // Where segments begin in a tile of TILE keys: the first place and the last, 16 bits each, or HEADLESS if no segment
 // begins there. The importer binds `ends`, one word a tile. A segment that holds a headless tile is long; any other
 // lies in one tile or in two neighbours.
-const TILE: u32 = 1792u;
+const TILE: u32 = 1920u;
 const HEADLESS: u32 = 4294967295u;
 
 fn first_head(e: u32) -> u32 { return e & 0xffffu; }

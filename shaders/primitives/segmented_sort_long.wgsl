@@ -6,7 +6,7 @@
 #import workgroup/index
 
 const WORKGROUP_SIZE: u32 = 256u;
-const ITEMS: u32 = 7u;
+const ITEMS: u32 = (TILE + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
 // Positions of a thread in `segmented_sort_long_owners`.
 const OWNERS: u32 = 16u;
 
@@ -22,7 +22,6 @@ struct Params { n: u32, tiles: u32 }
 @group(0) @binding(3) var<storage, read> keys: array<u32>;
 @group(0) @binding(4) var<storage, read_write> long_keys: array<u32>;
 @group(0) @binding(5) var<storage, read_write> positions: array<u32>;
-@group(0) @binding(6) var<storage, read_write> length: array<u32>;
 #endif
 #if OWN
 @group(0) @binding(3) var<storage, read> positions: array<u32>;
@@ -79,7 +78,6 @@ fn segmented_sort_long_take(
 ) {
     let tile = workgroup_index(group);
     if tile >= params.tiles { return; }
-    if tile + lane == 0u { length[0] = sums[params.tiles]; }
     let places = long_places(tile);
     for (var i = 0u; i < ITEMS; i++) {
         let at = i * WORKGROUP_SIZE + lane;

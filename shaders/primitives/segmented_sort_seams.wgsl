@@ -1,6 +1,7 @@
-// Joins the two parts of each segment that lies in two neighbouring tiles, in place: LANES threads merge the segment of
-// one seam. Segments are left out that are longer than LANES * ITEMS, or as short as params.above or shorter; so are
-// long ones. Algorithm: O. Green, R. McColl, D. Bader, GPU merge path (2012).
+// Joins the two parts of each segment that lies in two neighbouring tiles, in place. A workgroup visits SEAMS seams and
+// lists those with work; LANES threads merge the segment of one. Segments are left out that are longer than
+// LANES * ITEMS, or as short as params.above or shorter; so are long ones. Algorithm: O. Green, R. McColl, D. Bader, GPU
+// merge path (2012).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index
@@ -8,6 +9,7 @@
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 32u;
 const ITEMS: u32 = 14u;
+const SEAMS: u32 = 8u;
 
 struct Params { tiles: u32, above: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -19,22 +21,27 @@ struct Params { tiles: u32, above: u32 }
 
 fn goes_first(later: Key, earlier: Key) -> bool { return order(later) < order(earlier); }
 
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn segmented_sort_seams(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    let seam = workgroup_index(group) * (WORKGROUP_SIZE / LANES) + thread / LANES + 1u;
+// Where the segment begins and ends, and the seam between.
+var<workgroup> wg_work: array<vec3<u32>, SEAMS>;
+var<workgroup> wg_listed: atomic<u32>;
+var<workgroup> wg_count: u32;
+
+// Lists the segment that straddles a seam, if it is for this dispatch.
+fn list_seam(seam: u32) {
+    if seam >= params.tiles { return; }
+    let left = ends[seam - 1u];
+    let right = ends[seam];
+    if left == HEADLESS || right == HEADLESS { return; }
     let middle = seam * TILE;
-    var begin = middle;
-    var end = middle;
-    if seam < params.tiles {
-        let left = ends[seam - 1u];
-        let right = ends[seam];
-        if left != HEADLESS && right != HEADLESS {
-            begin = middle - TILE + last_head(left);
-            end = middle + first_head(right);
-        }
-    }
+    let begin = middle - TILE + last_head(left);
+    let end = middle + first_head(right);
     // Nothing straddles the seam where a segment begins there.
-    if end == middle || end - begin <= params.above || end - begin > LANES * ITEMS { end = begin; }
+    if end == middle || end - begin <= params.above || end - begin > LANES * ITEMS { return; }
+    wg_work[atomicAdd(&wg_listed, 1u)] = vec3<u32>(begin, end, middle);
+}
+
+// Merges the parts of a segment, which may be empty. All threads of the workgroup call it.
+fn join_parts(begin: u32, end: u32, middle: u32, thread: u32) {
     let each = (end - begin + LANES - 1u) / LANES;
     let skipped = min(each * (thread % LANES), end - begin);
     let mine = min(each, end - begin - skipped);
@@ -81,4 +88,20 @@ fn segmented_sort_seams(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
 #endif
     }
 #end
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn segmented_sort_seams(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    if thread == 0u { atomicStore(&wg_listed, 0u); }
+    workgroupBarrier();
+    if thread < SEAMS { list_seam(workgroup_index(group) * SEAMS + thread + 1u); }
+    workgroupBarrier();
+    if thread == 0u { wg_count = atomicLoad(&wg_listed); }
+    let count = workgroupUniformLoad(&wg_count);
+    for (var first = 0u; first < count; first += WORKGROUP_SIZE / LANES) {
+        let i = first + thread / LANES;
+        var work = vec3<u32>(0u);
+        if i < count { work = wg_work[i]; }
+        join_parts(work.x, work.y, work.z, thread);
+    }
 }

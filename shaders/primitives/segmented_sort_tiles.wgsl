@@ -1,13 +1,16 @@
-// Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one tile:
-// a thread sorts ITEMS neighbours, then runs of threads are merged by twos. A merge moves only the segment that
-// straddles the middle. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O. Green, R. McColl, D. Bader, GPU
-// merge path (2012).
+// Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one tile.
+// A segment of up to CHUNK keys is sorted in registers by the thread in whose places it begins. A longer one is cut at
+// multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. Algorithm: S. Baxter, Modern GPU
+// (2013): segmented sort; O. Green, R. McColl, D. Bader, GPU merge path (2012).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index
 
-const WORKGROUP_SIZE: u32 = 256u;
-const ITEMS: u32 = 7u;
+// Two threads own CHUNK places: in these at most one longer segment ends and one begins.
+const CHUNK: u32 = 15u; // odd, so that neighbouring threads begin in different banks
+const WORKGROUP_SIZE: u32 = TILE / CHUNK * 2u;
+const OWNED: u32 = 8u; // places of the first of the two
+const ITEMS: u32 = (TILE + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
 const WORDS: u32 = TILE / 32u;
 
 struct Params { n: u32 }
@@ -21,60 +24,70 @@ struct Params { n: u32 }
 @group(0) @binding(6) var<storage, read_write> values_out: array<u32>;
 #endif
 
-var<workgroup> wg_keys: array<Key, TILE>;
+// The numbers of the tile's keys. A merge looks up to CHUNK places beyond its end.
+var<workgroup> wg_numbers: array<u32, TILE + CHUNK>;
 #if VALUES
-var<workgroup> wg_values: array<u32, TILE>;
+var<workgroup> wg_values: array<u32, TILE + CHUNK>;
 #endif
-var<workgroup> wg_heads: array<u32, WORDS>;
-// Bit i: word i of the heads is not 0.
-var<workgroup> wg_filled: array<atomic<u32>, 2>;
-var<workgroup> wg_map: vec2<u32>;
+var<workgroup> wg_heads: array<u32, WORDS + 1u>;
+// Chunks of the longest segment that has several.
+var<workgroup> wg_most: atomic<u32>;
+var<workgroup> wg_runs: u32;
 
-// The lowest `count` bits of a word, 0 to 32.
-fn lowest(word: u32, count: u32) -> u32 {
-    return select(word & ((1u << (count & 31u)) - 1u), word, count >= 32u);
+// A key and its number determine each other. Numbers above NANS are those of NaNs, which are equal.
+#if FLOAT
+const NANS: u32 = 0xff000002u;
+const FIRST: u32 = 0x007fffffu; // the least number of a float that is no NaN, once its sign is dealt with
+
+fn number_of(key: Key) -> u32 {
+    let sign = bitcast<u32>(bitcast<i32>(key) >> 31u);
+    return (key ^ (sign | 0x80000000u) ^ FLIP) - FIRST;
 }
 
-// The last head below place `at`, or 0. `at` is not 0.
-fn head_below(map: vec2<u32>, at: u32) -> u32 {
-    var word = (at - 1u) / 32u;
-    var bits = lowest(wg_heads[word], at - 32u * word);
-    if bits == 0u {
-        let high = lowest(map.y, max(word, 32u) - 32u);
-        let low = lowest(map.x, min(word, 32u));
-        if (high | low) == 0u { return 0u; }
-        word = select(firstLeadingBit(low), 32u + firstLeadingBit(high), high != 0u);
+fn key_of(number: u32) -> Key {
+    let ordered = (number + FIRST) ^ FLIP;
+    let sign = bitcast<u32>(bitcast<i32>(ordered) >> 31u);
+    return ordered ^ (~sign | 0x80000000u);
+}
+
+fn is_less(a: u32, b: u32) -> bool { return a < min(b, NANS); }
+#else
+fn number_of(key: Key) -> u32 { return key ^ FLIP; }
+fn key_of(number: u32) -> Key { return number ^ FLIP; }
+fn is_less(a: u32, b: u32) -> bool { return a < b; }
+#endif
+
+// The last head below place `at`, or TILE if there is none.
+fn head_below(at: u32) -> u32 {
+    var word = at / 32u;
+    var bits = wg_heads[word] & ((1u << (at % 32u)) - 1u);
+    while bits == 0u && word > 0u {
+        word -= 1u;
         bits = wg_heads[word];
     }
-    return 32u * word + firstLeadingBit(bits);
+    return select(32u * word + firstLeadingBit(bits), TILE, bits == 0u);
 }
 
-// The first head from place `at` on, or TILE. `at` is below TILE.
-fn head_from(map: vec2<u32>, at: u32) -> u32 {
+// The first head from place `at` on, or TILE.
+fn head_from(at: u32) -> u32 {
     var word = at / 32u;
     var bits = wg_heads[word] & (4294967295u << (at % 32u));
-    if bits == 0u {
-        let low = map.x & ~lowest(4294967295u, min(word + 1u, 32u));
-        let high = map.y & ~lowest(4294967295u, max(word + 1u, 32u) - 32u);
-        if (high | low) == 0u { return TILE; }
-        word = select(32u + firstTrailingBit(high), firstTrailingBit(low), low != 0u);
+    while bits == 0u && word < WORDS {
+        word += 1u;
         bits = wg_heads[word];
     }
-    return 32u * word + firstTrailingBit(bits);
+    return select(32u * word + firstTrailingBit(bits), TILE, bits == 0u);
 }
 
-fn is_head(at: u32) -> bool { return ((wg_heads[at / 32u] >> (at % 32u)) & 1u) != 0u; }
-
-// Whether the key at the later place goes before the other.
-fn goes_first(later: Key, earlier: Key) -> bool { return order(later) < order(earlier); }
-
 // Writes the thread's items to the tile.
-#block keep(base)
-#for i in ITEMS
-    wg_keys[{base} + {i}u] = key_{i};
+#block keep(base, count)
+#for i in CHUNK
+    if {i}u < {count} {
+        wg_numbers[{base} + {i}u] = number_{i};
 #if VALUES
-    wg_values[{base} + {i}u] = value_{i};
+        wg_values[{base} + {i}u] = value_{i};
 #endif
+    }
 #end
 #end
 
@@ -84,118 +97,191 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     let first = tile * TILE;
     if first >= params.n { return; }
     let count = min(TILE, params.n - first);
-    if lane < 2u { atomicStore(&wg_filled[lane], 0u); }
-    workgroupBarrier();
-    if lane < WORDS {
+    if lane == 0u { atomicStore(&wg_most, 0u); }
+    if lane <= WORDS {
         var bits = 0u;
         if 32u * lane < count { bits = heads[first / 32u + lane]; }
         // The first of all keys begins a segment, whatever the offsets are.
-        bits |= u32(tile + lane == 0u);
-        wg_heads[lane] = bits;
-        if bits != 0u { atomicOr(&wg_filled[lane / 32u], 1u << (lane % 32u)); }
-    }
-    workgroupBarrier();
-    if lane == 0u { wg_map = vec2<u32>(atomicLoad(&wg_filled[0]), atomicLoad(&wg_filled[1])); }
-    let map = workgroupUniformLoad(&wg_map);
-    if (map.x | map.y) == 0u {
-        if lane == 0u { ends[tile] = HEADLESS; }
-        return;
-    }
-    if lane == 0u { ends[tile] = head_from(map, 0u) | (head_below(map, TILE) << 16u); }
-    for (var i = 0u; i < ITEMS; i++) {
-        let at = i * WORKGROUP_SIZE + lane;
-        var key: Key;
-        if at < count { key = keys[first + at]; }
-        wg_keys[at] = key;
-#if VALUES
-        var value = 0u;
-        if at < count { value = values[first + at]; }
-        wg_values[at] = value;
-#endif
+        wg_heads[lane] = bits | u32(tile + lane == 0u);
     }
     workgroupBarrier();
 
-    // A thread's own items, by odd-even transposition: neighbours of one segment change places.
-    let base = ITEMS * lane;
+    // The heads in the places that this thread owns, and around them.
+    let block = CHUNK * (lane / 2u);
+    let is_second = lane % 2u != 0u;
+    let own = block + select(0u, OWNED, is_second);
+    let owned = select(OWNED, CHUNK - OWNED, is_second);
+    let word = own / 32u;
+    let shift = own % 32u;
+    var bits = (wg_heads[word] >> shift) | ((wg_heads[word + 1u] << 1u) << (31u - shift));
+    bits &= (1u << owned) - 1u;
+    let before = head_below(own);
+    let after = head_from(own + owned);
+    let is_headed = bits != 0u || before < TILE || after < TILE;
+    // The part of a segment that began in an earlier tile is sorted by itself.
+    bits |= u32(lane == 0u);
+    if is_headed {
+        // All loads are in flight together.
 #for i in ITEMS
-    var key_{i} = wg_keys[base + {i}u];
+        let at_{i} = lane + {i}u * WORKGROUP_SIZE;
+        var key_{i}: Key;
+        if at_{i} < count { key_{i} = keys[first + at_{i}]; }
 #if VALUES
-    var value_{i} = wg_values[base + {i}u];
+        var loaded_{i} = 0u;
+        if at_{i} < count { loaded_{i} = values[first + at_{i}]; }
 #endif
-    let joined_{i} = base + {i}u < count && !is_head(base + {i}u);
 #end
-#for round in ITEMS
 #for i in ITEMS
-#if i > 0 && i % 2 != round % 2
-    if joined_{i} && goes_first(key_{i}, key_{i - 1}) {
-        let key = key_{i};
-        key_{i} = key_{i - 1};
-        key_{i - 1} = key;
+        if at_{i} < TILE + CHUNK {
+            wg_numbers[at_{i}] = number_of(key_{i});
 #if VALUES
-        let value = value_{i};
-        value_{i} = value_{i - 1};
-        value_{i - 1} = value;
+            wg_values[at_{i}] = loaded_{i};
 #endif
-    }
-#endif
-#end
-#end
-#put keep(base)
-    workgroupBarrier();
-
-    for (var run = 1u; run * ITEMS < count; run *= 2u) {
-        let start = ITEMS * (lane & ~(2u * run - 1u));
-        let middle = start + ITEMS * run;
-        var begin = 0u;
-        var end = 0u;
-        if middle < count && !is_head(middle) {
-            begin = max(start, head_below(map, middle));
-            end = min(min(middle + ITEMS * run, count), head_from(map, middle));
         }
-        let moves = base < end && base + ITEMS > begin;
+#end
+    }
+
+    // The segment whose chunk is sorted by this thread, if it is longer than CHUNK.
+    var begin = select(before, 0u, before == TILE);
+    var start = block;
+    var others = bits;
+    if is_second {
+        if bits != 0u { begin = own + firstLeadingBit(bits); }
+        start = begin;
+        others = 0u;
+    } else {
+        if (bits & 1u) != 0u { begin = own; }
+        others &= ~1u;
+    }
+    let end = min(select(own + firstTrailingBit(others), after, others == 0u), count);
+    let is_long = is_headed && end > begin + CHUNK && start < end && (!is_second || begin > block);
+    let len = select(0u, min(block + CHUNK, end) - start, is_long);
+    let first_block = begin / CHUNK * CHUNK;
+    let place = (block - min(first_block, block)) / CHUNK;
+    if is_long && start == begin { atomicMax(&wg_most, (end - 1u - first_block) / CHUNK + 1u); }
+    workgroupBarrier();
+    if lane == 0u {
+        var found = HEADLESS;
+        if is_headed { found = head_from(0u) | (head_below(TILE) << 16u); }
+        ends[tile] = found;
+        wg_runs = atomicLoad(&wg_most);
+    }
+
+    // The chunk, then the short segments that begin in the thread's places, by odd-even transposition.
+    var rest = select(0u, bits, is_headed);
+    var at = start;
+    var size = len;
+    loop {
+        while size == 0u && rest != 0u {
+            at = own + firstTrailingBit(rest);
+            rest &= rest - 1u;
+            let next = min(select(own + firstTrailingBit(rest), after, rest == 0u), count);
+            if next > at + 1u && next <= at + CHUNK { size = next - at; }
+        }
+        if size == 0u { break; }
+#for i in CHUNK
+        var number_{i} = 4294967295u; // stays behind the others
+#if VALUES
+        var value_{i} = 0u;
+#endif
+        if {i}u < size {
+            number_{i} = wg_numbers[at + {i}u];
+#if VALUES
+            value_{i} = wg_values[at + {i}u];
+#endif
+        }
+#end
+        for (var round = 0u; round < size; round += 2u) {
+#for odd in 2
+#for i in CHUNK / 2
+            {
+#if VALUES || FLOAT
+                let swaps = is_less(number_{2 * i + odd + 1}, number_{2 * i + odd});
+                let number = number_{2 * i + odd};
+                number_{2 * i + odd} = select(number, number_{2 * i + odd + 1}, swaps);
+                number_{2 * i + odd + 1} = select(number_{2 * i + odd + 1}, number, swaps);
+#if VALUES
+                let value = value_{2 * i + odd};
+                value_{2 * i + odd} = select(value, value_{2 * i + odd + 1}, swaps);
+                value_{2 * i + odd + 1} = select(value_{2 * i + odd + 1}, value, swaps);
+#endif
+#else
+                let number = number_{2 * i + odd};
+                number_{2 * i + odd} = min(number, number_{2 * i + odd + 1});
+                number_{2 * i + odd + 1} = max(number, number_{2 * i + odd + 1});
+#endif
+            }
+#end
+#end
+        }
+#put keep(at, size)
+        size = 0u;
+    }
+
+    let most = workgroupUniformLoad(&wg_runs);
+    for (var run = 1u; run < most; run *= 2u) {
+        // The runs of this merge begin at `left_begin` and `middle`.
+        let pair = first_block + CHUNK * (place & ~(2u * run - 1u));
+        let left_begin = max(begin, pair);
+        let middle = pair + CHUNK * run;
+        let moves = is_long && middle < end;
+#for i in CHUNK
+        var number_{i} = 0u;
+#if VALUES
+        var value_{i} = 0u;
+#endif
+#end
         if moves {
+            let stop = min(middle + CHUNK * run, end);
             // Of the first `skipped` results, `low` come from the left.
-            let skipped = max(base, begin) - begin;
-            var low = max(skipped + middle, end) - end;
-            var high = min(skipped, middle - begin);
+            let skipped = start - left_begin;
+            var low = max(skipped + middle, stop) - stop;
+            var high = min(skipped, middle - left_begin);
             while low < high {
                 let half = (low + high) / 2u;
-                if goes_first(wg_keys[middle + skipped - 1u - half], wg_keys[begin + half]) {
+                if is_less(wg_numbers[middle + skipped - 1u - half], wg_numbers[left_begin + half]) {
                     high = half;
                 } else {
                     low = half + 1u;
                 }
             }
-            var left = begin + low;
-            var right = middle + skipped - low;
-#for i in ITEMS
-            if base + {i}u >= begin && base + {i}u < end {
-                let left_key = wg_keys[left];
-                let right_key = wg_keys[min(right, TILE - 1u)];
-                let takes_right = left >= middle || (right < end && goes_first(right_key, left_key));
-                key_{i} = select(left_key, right_key, takes_right);
+            var left = left_begin + low;
+            // Places taken of both, so that the right place follows from the left one.
+            let both = left_begin + middle + skipped;
+            var x = wg_numbers[left];
+            var y = wg_numbers[both - left];
+#for i in CHUNK
+            {
+                // Without branches: the threads of a subgroup take from either side.
+                let right = both + {i}u - left;
+                let takes_right = (left >= middle) | ((right < stop) & is_less(y, x));
+                number_{i} = select(x, y, takes_right);
 #if VALUES
                 value_{i} = wg_values[select(left, right, takes_right)];
 #endif
-                left += u32(!takes_right);
-                right += u32(takes_right);
+                left += select(1u, 0u, takes_right);
+                let next = wg_numbers[select(left, right + 1u, takes_right)];
+                x = select(next, x, takes_right);
+                y = select(y, next, takes_right);
             }
 #end
         }
         workgroupBarrier();
         if moves {
-#put keep(base)
+#put keep(start, len)
         }
         workgroupBarrier();
     }
 
-    for (var i = 0u; i < ITEMS; i++) {
-        let at = i * WORKGROUP_SIZE + lane;
-        if at < count {
-            keys_out[first + at] = wg_keys[at];
+    if is_headed {
+#for i in ITEMS
+        let at_{i} = lane + {i}u * WORKGROUP_SIZE;
+        if at_{i} < count {
+            keys_out[first + at_{i}] = key_of(wg_numbers[at_{i}]);
 #if VALUES
-            values_out[first + at] = wg_values[at];
+            values_out[first + at_{i}] = wg_values[at_{i}];
 #endif
         }
+#end
     }
 }

@@ -1,4 +1,4 @@
 // Keeps elements that have no partner.
 #import primitives/set_partner
 
-fn keep_one(at: u32, bits: u32) -> bool { return !has_partner(at, bits); }
+fn keep4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> { return !partners4(at, bits); }

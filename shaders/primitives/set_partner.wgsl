@@ -1,5 +1,5 @@
 // Whether an element of a sorted array has a partner in a second one: the k-th of equal elements has the k-th of those
-// equal to it there, if they are so many. The importer declares `fn keep_one(at: u32, bits: u32) -> bool`.
+// equal to it there, if they are so many. The importer declares `fn keep4`.
 #import primitives/search_key
 
 @group(0) @binding(2) var<storage, read> others: array<u32>;
@@ -7,30 +7,76 @@
 fn own_key(i: u32) -> u32 { return search_key(decode(load1(i), 0u)); }
 fn other_key(i: u32) -> u32 { return search_key(decode(others[i / PACK], i % PACK)); }
 
-#block bisect(name, key_at)
-// Elements below `key` among the first `len`.
-fn {name}(key: u32, len: u32) -> u32 {
-    var begin = 0u;
-    var end = len;
-    while begin < end {
-        let middle = begin + (end - begin) / 2u;
-        if {key_at}(middle) < key { begin = middle + 1u; } else { end = middle; }
+// The others below the thread's last element: the next are searched from there on.
+var<private> others_below: u32;
+
+// How far ahead a thread looks first, for four elements: they are 32 apart if a subgroup has as many lanes.
+const REACH: u32 = 160u;
+
+fn begin_keeping(first: u32) { others_below = 0u; }
+
+fn others4(at: vec4<u32>) -> vec4<u32> {
+    return vec4<u32>(other_key(at.x), other_key(at.y), other_key(at.z), other_key(at.w));
+}
+
+// Elements below each key among the others, at least `others_below`. The keys ascend.
+fn find4(keys: vec4<u32>) -> vec4<u32> {
+    // Steps grow until one passes the place of the last.
+    let begin = others_below;
+    var end = params.others;
+    var passed = begin;
+    var step = REACH;
+    while step < end - passed {
+        if other_key(passed + step - 1u) >= keys.w {
+            end = passed + step - 1u;
+            break;
+        }
+        passed += step;
+        step *= 4u;
     }
-    return begin;
-}
-#end
-#put bisect(own_below, own_key)
-#put bisect(others_below, other_key)
-
-fn has_partner(at: u32, bits: u32) -> bool {
-    let key = search_key(decode(bits, 0u));
-    var partner = others_below(key, params.others);
-    if at > 0u && own_key(at - 1u) == key { partner += at - own_below(key, at); }
-    return partner < params.others && other_key(partner) == key;
+    // Four bisections at once, so that their loads are in flight together.
+    var low = vec4<u32>(begin);
+    if end > begin {
+        for (var size = end - begin; size > 0u; size /= 2u) {
+            let probe = low + vec4<u32>(size - size / 2u - 1u);
+            low = select(low, probe + vec4<u32>(1u), others4(probe) < keys);
+        }
+    }
+    return low;
 }
 
-fn keep4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {
-    return vec4<bool>(
-        keep_one(at.x, bits.x), keep_one(at.y, bits.y), keep_one(at.z, bits.z), keep_one(at.w, bits.w),
+// Elements before `at` that equal it, one behind the other.
+fn equals_before(at: u32, key: u32) -> u32 {
+    var begin = at;
+    var step = 1u;
+    while step <= begin && own_key(begin - step) == key {
+        begin -= step;
+        step *= 2u;
+    }
+    while step > 1u {
+        step /= 2u;
+        if step <= begin && own_key(begin - step) == key { begin -= step; }
+    }
+    return at - begin;
+}
+
+fn partners4(at: vec4<u32>, bits: vec4<u32>) -> vec4<bool> {
+    let keys = vec4<u32>(
+        search_key(decode(bits.x, 0u)), search_key(decode(bits.y, 0u)),
+        search_key(decode(bits.z, 0u)), search_key(decode(bits.w, 0u)),
     );
+    if params.others == 0u { return vec4<bool>(false); }
+    var places = find4(keys);
+    others_below = places.w;
+    let before = max(at, vec4<u32>(1u)) - vec4<u32>(1u);
+    let neighbours = vec4<u32>(own_key(before.x), own_key(before.y), own_key(before.z), own_key(before.w));
+    let repeats = (neighbours == keys) & (at > vec4<u32>(0u));
+    if any(repeats) {
+        places += vec4<u32>(
+            equals_before(at.x, keys.x), equals_before(at.y, keys.y),
+            equals_before(at.z, keys.z), equals_before(at.w, keys.w),
+        );
+    }
+    let last = vec4<u32>(params.others - 1u);
+    return (places <= last) & (others4(min(places, last)) == keys);
 }

@@ -1,8 +1,8 @@
-// Keeps elements that differ from the one before, and the first: the heads of runs. With SHUFFLED the element before
+// Keeps elements that differ from the one before, and the first: the heads of runs. With ORDERED the element before
 // comes from the lane below, and steps of four items run in order.
 #import primitives/differs
 
-#if SHUFFLED
+#if ORDERED
 // What lies before the items of the next step.
 var<private> item_before: u32;
 

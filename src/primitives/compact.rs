@@ -190,11 +190,11 @@ impl Compaction<'_> {
             Keep::Flagged => spec.slot("keep", Fragment::Library("primitives/keep_flagged")),
             Keep::Heads => {
                 let spec = spec.slot("keep", Fragment::Library("primitives/unique"));
-                spec.flag("FLOAT_KEYS", dtype.is_float()).flag("SHUFFLED", subgroups)
+                spec.flag("FLOAT_KEYS", dtype.is_float()).flag("ORDERED", subgroups)
             }
             Keep::Partner { alone, .. } => {
                 let file = if *alone { "primitives/set_difference" } else { "primitives/set_intersection" };
-                let spec = spec.slot("keep", Fragment::Library(file));
+                let spec = spec.slot("keep", Fragment::Library(file)).flag("ORDERED", true);
                 spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32)
             }
             Keep::Where(Predicate::NonZero) => spec.slot("keep", Fragment::Library("primitives/keep_where")),

@@ -4,9 +4,9 @@ use super::DTYPES;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Resource, Role, Variant, by_type, element_fragment, kernel_params,
-    lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Example, Grid, Input, Kernel, LENGTH, Op,
+    OpCall, Operand, Operation, Program, Resource, Role, Variant, When, by_type, counted, element_fragment,
+    kernel_params, limited, lowered_as, operands,
 };
 use crate::shader::Spec;
 use half::f16;
@@ -30,7 +30,8 @@ use half::f16;
 ///
 /// # Shapes
 /// `x` and `y` have `n` elements each and may be the same; `result` has one. `n` may be 0, which gives 0. `result` must
-/// be another wgpu buffer.
+/// be another wgpu buffer. With [`counted`](Dot::counted) an operand `length` of one u32 holds the number of elements,
+/// at most `n`.
 ///
 /// # Types
 /// f32, f16, i32, u32.
@@ -55,6 +56,7 @@ use half::f16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dot {
     n: usize,
+    counted: bool,
     variant: String,
 }
 
@@ -63,25 +65,26 @@ const VARIANTS: &[Variant] = &[Variant::portable(
     "a bounded number of workgroups walks both vectors by vec4; two passes",
 )];
 
-kernel_params! { struct DotParams { n: u32, parts: u32, first: u32 } }
+kernel_params! { struct DotParams { n: u32, parts: u32, first: u32, before: u32 } }
 kernel_params! { struct DotFinishParams { parts: u32 } }
 
 impl Dot {
     /// Takes vectors of `n` elements.
     pub fn new(n: usize) -> Self {
-        Self { n, variant: "auto".into() }
+        Self { n, counted: false, variant: "auto".into() }
     }
+
+    counted!(counted, "elements", "Elements behind it are ignored.");
 
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let mut program = Program::of_only_variant(INFO.name, &self.variant, VARIANTS, profile)?;
         let operand = |name, len, access| Operand { name, dtype, len, access };
-        program.operands = vec![
-            operand("x", self.n, Access::Read),
-            operand("y", self.n, Access::Read),
-            operand("result", 1, Access::Write),
-        ];
+        program.operands = vec![operand("x", self.n, Access::Read), operand("y", self.n, Access::Read)];
+        let length = Operand { dtype: DType::U32, ..operand("length", 1, Access::Read) };
+        program.operands.extend(self.counted.then_some(length));
+        program.operands.push(operand("result", 1, Access::Write));
         profile.check_buffers(INFO.name, &program.operands, "split the vectors and add the results")?;
         program.cost = Cost::of(2.0 * self.n as f64, &program.operands);
         let size = dtype.size() as u64;
@@ -90,24 +93,29 @@ impl Dot {
         let parts_of = |count: u64| (count * size).div_ceil(2 * 16 * 256).clamp(1, workgroups);
         let chunks: Vec<_> = profile.aligned_chunks(self.n as u64, size).collect();
         let parts: u64 = chunks.iter().map(|chunk| parts_of(chunk.count)).sum();
-        let result = Binding::operand(2, &program.operands);
+        let result = Binding::operand(program.operands.len() - 1, &program.operands);
         let spec = Spec::new().slot("element", element_fragment(dtype));
         let is_final = parts == 1;
         let target = if is_final { result } else { program.scratch(4 * parts.max(1)) };
-        let mut first = 0;
+        let (mut first, mut before) = (0, 0);
         for chunk in chunks {
             let vectors = chunk.count * size >= 16;
             let spec = spec.clone().flag("VECTORS", vectors).flag("FINAL", is_final);
+            let spec = limited(spec, self.counted, if vectors { 6 } else { 4 });
             let kernel = program.kernel(Kernel::of_file("primitives/dot", spec));
             let [x, y] = [0, 1].map(|i| chunk.of(Resource::Operand(i), size));
             let mut bindings = vec![x, y, target];
             if vectors {
                 bindings.extend([x, y].map(|b| Binding { size: b.size / 16 * 16, ..b }));
             }
+            bindings.extend(self.counted.then(|| Binding::operand(2, &program.operands)));
             let parts = parts_of(chunk.count);
-            let params = DotParams { n: chunk.count as u32, parts: parts as u32, first: first as u32 };
+            let params =
+                DotParams { n: chunk.count as u32, parts: parts as u32, first: first as u32, before };
             program.dispatch(kernel, &params, bindings, Grid::fold(parts));
             first += parts;
+            // A count of 32 bits covers no element behind 2^32.
+            before = before.saturating_add(chunk.count as u32);
         }
         if !is_final {
             let kernel = program.kernel(Kernel::of_file("primitives/dot_finish", spec));
@@ -121,6 +129,8 @@ impl Dot {
 operands! {
     impl[T: Element,] Dot, T {
         fn record(x: T, y: T, result: T);
+        /// Takes the number of elements from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -132,6 +142,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("x", "(n)"), Input::new("y", "(n)")],
     outputs: &[("result", "()")],
     types: &DTYPES,
+    options: &[LENGTH],
     make: Some(make),
     variants: Dot::variants,
     samples,
@@ -143,8 +154,10 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (x, [n]) = asked.array("x")?;
     let y = asked.like("y", &[n])?;
-    let (op, dtype) = (Dot::new(n).variant(asked.variant()), x.dtype());
-    let operands = vec![Role::Given(x), Role::Given(y), Role::Result(Vec::new())];
+    let length = asked.length(1, vec![n])?.0;
+    let op = Dot::new(n).variant(asked.variant()).when(length.is_some(), Dot::counted);
+    let (dtype, result) = (x.dtype(), Role::Result(Vec::new()));
+    let operands = [Role::Given(x), Role::Given(y)].into_iter().chain(length).chain([result]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -156,6 +169,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<f16>::lower(&op, profile)?);
         programs.push(Op::<i32>::lower(&op, profile)?);
         programs.push(Op::<u32>::lower(&op, profile)?);
+        programs.push(Op::<f32>::lower(&op.counted(), profile)?);
     }
     Ok(programs)
 }

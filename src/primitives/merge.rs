@@ -47,7 +47,7 @@ use std::ops::Range;
 ///
 /// # Cost
 /// Inputs are read once and outputs written once. Two dispatches: the first bisects for the begins of tiles. Scratch: 4
-/// bytes for each tile of 3840 elements.
+/// bytes for each tile of 2304 elements.
 ///
 /// # Variants
 /// `merge-path`: a workgroup merges a tile of the output.
@@ -171,7 +171,7 @@ impl MergeJob {
             [("n", self.lens[0]), ("m", self.lens[1])].map(|(name, len)| index_u32(program.op, name, len));
         let (a_len, b_len) = (a_len?, b_len?);
         let len = u64::from(index_u32(program.op, "n + m", self.lens[0].saturating_add(self.lens[1]))?);
-        let (threads, items) = if profile.quirks.serial_workgroups { (64, 7) } else { (256, 15) };
+        let (threads, items) = if profile.quirks.serial_workgroups { (64, 7) } else { (256, 9) };
         let tiles = len.div_ceil(u64::from(threads * items));
         let spec = spec.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items);
         let spec = spec.flag("COUNTED", self.counts.is_some()).flag("PART", self.begins.is_some());

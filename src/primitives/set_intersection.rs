@@ -27,17 +27,16 @@ use super::sets::kept_of_a;
 ///
 /// # Types and order
 /// f32, f16, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by
-/// value: -0 equals +0; NaN equals NaN and is above all numbers. Of arrays that are not sorted, `output` has the
-/// elements that these rules give: the place of an element in `b` is that of [`LowerBound`](crate::LowerBound); if the
-/// element before it in `a` is equal, its distance from its place in the elements before it is added; it has a partner
-/// if the element of `b` there is equal.
+/// value: -0 equals +0; NaN equals NaN and is above all numbers. Of arrays that are not sorted, `output` has some
+/// elements of `a`, in their order; which is unspecified.
 ///
 /// # Precision and determinism
-/// Bits are moved unchanged. Every variant gives the same result in every run.
+/// Bits are moved unchanged. Every variant gives the same result in every run, and all the same if the arrays are sorted.
 ///
 /// # Cost
-/// `log2(m) + 1` comparisons an element, and `log2(n)` more if the one before is equal; nearby elements share their
-/// loads. The rest as [`Select`](crate::Select) by a predicate.
+/// A thread finds the places of four elements in `b` together, behind that of its last element: about
+/// `log2(128 m / n)` comparisons each, whose loads nearby elements share. The rest as [`Select`](crate::Select) by a
+/// predicate.
 ///
 /// # Variants
 /// As [`Select`](crate::Select).
@@ -48,7 +47,7 @@ use super::sets::kept_of_a;
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): an unknown variant.
 ///
 /// # Algorithm
-/// As [`Select`](crate::Select), with a bisection for each element: `shaders/primitives/set_intersection.wgsl`.
+/// As [`Select`](crate::Select), with galloping search: `shaders/primitives/set_partner.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetIntersection {
     n: usize,

@@ -1,7 +1,7 @@
 //! The scalar product.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input};
+use super::judge::{Wanted, by_input, input, there};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::OpCall;
@@ -10,6 +10,8 @@ use half::f16;
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32], T => {
         let (x, y) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
+        let there = there(call, x.len())?;
+        let (x, y) = (&x[..there], &y[..there]);
         Ok(vec![Wanted::rounded(T::DTYPE, &[], &[dot(x, y)], &[dot_bound(x, y)])?])
     })
 }

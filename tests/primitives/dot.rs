@@ -49,6 +49,28 @@ fn dot_matches_reference_for_every_length() {
 }
 
 #[test]
+fn a_length_from_the_device_limits_both_vectors() {
+    let (n, mut random) = (70_001, Random::new(4));
+    let (x, y) = (random.elements::<f32>(n), random.elements::<f32>(n));
+    for device in devices() {
+        let gpu = &device.gpu;
+        let (dx, dy, result) =
+            (gpu.upload(&x).unwrap(), gpu.upload(&y).unwrap(), gpu.alloc::<f32>(1).unwrap());
+        let plan = Dot::new(n).counted().plan::<f32>(gpu).unwrap();
+        for (length, there) in [(0, 0), (1, 1), (4099, 4099), (u32::MAX, n)] {
+            let length = gpu.upload(&[length]).unwrap();
+            let mut rec = gpu.recorder();
+            plan.with_length(&length).record(&mut rec, &dx, &dy, &result).unwrap();
+            rec.submit().unwrap();
+            let (x, y) = (&x[..there], &y[..there]);
+            let want = [dot(x, y) as f32 as f64];
+            let what = format!("{}: {there}", device.label);
+            assert_close(&what, &numbers(&result.read().unwrap()), &want, &[dot_bound(x, y)]);
+        }
+    }
+}
+
+#[test]
 fn dot_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };
     assert_eq!(refusal::<f32>(gpu, &Dot::new(4).variant("fast")), ErrorKind::InvalidArgument);

@@ -8,8 +8,19 @@ use tilework::prelude::*;
 use tilework::program::Op;
 use tilework::reference::{lower_bound, upper_bound};
 
-/// Searches with both ops, with elements behind the output.
+/// Searches with both ops and every variant.
 pub(super) fn check<T: Sample>(device: &Device, sorted: &[T], needles: &[T])
+where
+    LowerBound: Op<T>,
+    UpperBound: Op<T>,
+{
+    for variant in LowerBound::variants() {
+        check_variant(device, variant.name, sorted, needles);
+    }
+}
+
+/// Searches with both ops, with elements behind the output.
+fn check_variant<T: Sample>(device: &Device, variant: &str, sorted: &[T], needles: &[T])
 where
     LowerBound: Op<T>,
     UpperBound: Op<T>,
@@ -18,14 +29,14 @@ where
     let (x, y) = (gpu.upload(sorted).unwrap(), gpu.upload(needles).unwrap());
     let m = needles.len();
     let places = [(); 2].map(|()| gpu.upload(&vec![77u32; m + 2]).unwrap());
-    let lower = LowerBound::new(sorted.len(), m).plan::<T>(gpu).unwrap();
-    let upper = UpperBound::new(sorted.len(), m).plan::<T>(gpu).unwrap();
+    let lower = LowerBound::new(sorted.len(), m).variant(variant).plan::<T>(gpu).unwrap();
+    let upper = UpperBound::new(sorted.len(), m).variant(variant).plan::<T>(gpu).unwrap();
     let mut rec = gpu.recorder();
     lower.record(&mut rec, &x, &y, places[0].slice(..m).unwrap()).unwrap();
     upper.record(&mut rec, &x, &y, places[1].slice(..m).unwrap()).unwrap();
     rec.submit().unwrap();
     for (places, want) in places.iter().zip([lower_bound(sorted, needles), upper_bound(sorted, needles)]) {
-        let what = format!("{}: {m} {} in {}", device.label, T::DTYPE, sorted.len());
+        let what = format!("{}, {variant}: {m} {} in {}", device.label, T::DTYPE, sorted.len());
         assert_eq!(places.read().unwrap(), [want, vec![77; 2]].concat(), "{what}");
     }
 }
@@ -65,7 +76,26 @@ fn bounds_of_nan_zeros_and_unsorted_elements_are_as_documented() {
         check(device, &sorted, &needles);
         check(device, &sorted[..8], &needles);
         check(device, &sorted.map(f16::from_f32), &needles.map(f16::from_f32));
-        check(device, &mixed, &needles);
+        check_variant(device, "bisection", &mixed, &needles);
+        let (x, y) = (device.gpu.upload(&mixed).unwrap(), device.gpu.upload(&needles).unwrap());
+        let places = device.gpu.alloc::<u32>(needles.len()).unwrap();
+        let plan = LowerBound::new(500, needles.len()).variant("tree").plan::<f32>(&device.gpu).unwrap();
+        let mut rec = device.gpu.recorder();
+        plan.record(&mut rec, &x, &y, &places).unwrap();
+        rec.submit().unwrap();
+        assert!(places.read().unwrap().iter().all(|&place| place <= 500), "{}", device.label);
+    }
+}
+
+/// The highest level of a tree has at most 2,048 keys: one level up to 16,384 elements, three from 131,073 on.
+#[test]
+fn trees_of_several_levels_find_every_place() {
+    for device in devices().iter().filter(|device| device.main) {
+        for n in [16_384, 16_385, 131_073, 140_007] {
+            let sorted: Vec<u32> = (0..n).map(|i| i / 3 * 2).collect();
+            let needles: Vec<u32> = (0..3000).map(|i| i * 97 % n).chain([0, n, u32::MAX]).collect();
+            check(device, &sorted, &needles);
+        }
     }
 }
 

@@ -72,20 +72,43 @@ fn segments_of_any_length_match_the_reference() {
     }
 }
 
-/// A tile has 1,792 keys: segments that end at its end, straddle it, hold whole tiles, and hold all.
+/// A tile has 1,920 keys: segments that end at its end, straddle it, hold whole tiles, and hold all.
 #[test]
 fn segments_at_the_ends_of_tiles_match_the_reference() {
     for device in devices() {
         let mut random = Random::new(8);
-        let sizes: &[usize] = if device.main { &[1791, 1792, 1793, 3584, 3585, 9000] } else { &[1793, 4000] };
+        let sizes: &[usize] = if device.main { &[1919, 1920, 1921, 3840, 3841, 9000] } else { &[1921, 4000] };
         for (i, &n) in sizes.iter().enumerate() {
             let lengths: [&[usize]; 7] =
-                [&[1792], &[1791, 1], &[10], &[400, 1000, 500], &[1700, 3000, 4], &[3, 5400, 1], &[9000]];
+                [&[1920], &[1919, 1], &[10], &[400, 1000, 500], &[1700, 3000, 4], &[3, 5400, 1], &[9000]];
             for lengths in sample(&lengths, 3) {
                 check(device, &random.any::<f32>(n), &offsets(n, lengths), i % 2 == 1);
                 let few: Vec<u32> = random.elements::<u32>(n).iter().map(|x| x % 5).collect();
                 check(device, &few, &offsets(n, lengths), false);
             }
+        }
+    }
+}
+
+/// A chunk has 15 keys: segments of one chunk, of a key more, of several chunks, of all lengths by turns; NaN and many
+/// equal keys.
+#[test]
+fn segments_at_the_ends_of_chunks_match_the_reference() {
+    let growing: Vec<usize> = (0..70).collect();
+    for device in devices() {
+        let mut random = Random::new(10);
+        let lengths: [&[usize]; 6] =
+            [&growing, &[15], &[16], &[2, 1, 30], &[14, 17, 0, 31], &[7, 8, 61, 100]];
+        for (i, lengths) in sample(&lengths, 3).iter().enumerate() {
+            check(device, &random.any::<f32>(4001), &offsets(4001, lengths), i % 2 == 1);
+            let few: Vec<u32> = random.elements::<u32>(4001).iter().map(|x| x % 5).collect();
+            check(device, &few, &offsets(4001, lengths), false);
+            let edges: Vec<i32> = random
+                .elements::<i32>(4001)
+                .iter()
+                .map(|x| [i32::MIN, i32::MAX, 0][*x as usize % 3])
+                .collect();
+            check(device, &edges, &offsets(4001, lengths), i % 2 == 0);
         }
     }
 }
