@@ -39,7 +39,7 @@ fn check(op: &GemmInt8, [m, n, k]: [usize; 3]) {
     let mut scales = |n| -> Vec<f32> { (0..n).map(|_| random.unit() as f32 / 128.0).collect() };
     let (a_scale, b_scale, bias) = (scales(m), scales(n), scales(n));
     let [s, t, u] = [&a_scale, &b_scale, &bias].map(|x| cuda.upload(x).unwrap());
-    let given = ((&a[..], &b[..]), (&a_scale[..], &b_scale[..]));
+    let given = ([&a[..], &b[..]], [&a_scale[..], &b_scale[..]]);
     let layer = op.clone().scaled().activation(Activation::Gelu);
     let c = cuda.alloc::<f16>(m * n).unwrap();
     let plan = layer.plan::<f16>(cuda).unwrap();

@@ -136,11 +136,11 @@ impl CudaProduct<'_> {
             match variant.name {
                 "wgmma" => {
                     let end = self.end(["dense/gemm_wgmma", "gemm_wgmma"]);
-                    wgmma::lower(self, &mut program, factor, end, profile)?;
+                    wgmma::lower(self, &mut program, factor, &end, profile)?;
                 }
                 _ => {
                     let end = self.end(["dense/gemm_wmma", "gemm_wmma"]);
-                    self.tiles(&mut program, factor, end, profile)?;
+                    self.tiles(&mut program, factor, &end, profile)?;
                 }
             }
         }
@@ -183,7 +183,7 @@ impl CudaProduct<'_> {
         &self,
         program: &mut CudaProgram,
         factor: TileFactor,
-        end: ProductEnd,
+        end: &ProductEnd,
         profile: &CudaProfile,
     ) -> Result<()> {
         let product = self.product;

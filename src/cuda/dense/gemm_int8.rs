@@ -59,11 +59,11 @@ fn lower(op: &GemmInt8, result: DType, profile: &CudaProfile) -> Result<CudaProg
     match variant.name {
         "wgmma" => {
             let end = finish(end, &program, ["quantize/gemm_int8_wgmma", "gemm_int8_wgmma"]);
-            wgmma::lower(&ready, &mut program, factor, end, profile)?;
+            wgmma::lower(&ready, &mut program, factor, &end, profile)?;
         }
         _ => {
             let end = finish(end, &program, ["quantize/gemm_int8_mma", "gemm_int8_mma"]);
-            ready.tiles(&mut program, factor, end, profile)?;
+            ready.tiles(&mut program, factor, &end, profile)?;
         }
     }
     Ok(program)

@@ -103,7 +103,7 @@ pub(super) fn lower(
     of: &CudaProduct<'_>,
     program: &mut CudaProgram,
     factor: TileFactor,
-    end: ProductEnd,
+    end: &ProductEnd,
     profile: &CudaProfile,
 ) -> Result<()> {
     if of.product.tile.is_some() {
@@ -154,11 +154,11 @@ pub(super) fn lower(
     let [a_map, a_low] = a.maps;
     let [b_map, b_low] = b.maps;
     let mut args: Vec<_> = [a_map, b_map, a_low, b_low].map(Arg::Tensor).into();
-    args.extend([end.bias, end.c]);
+    args.extend([end.bias.clone(), end.c.clone()]);
     args.extend([a.each, b.each, product.batch as u32].map(Arg::U32));
     args.extend([product.m, product.n, product.inner()].map(|x| Arg::U32(x as u32)));
     args.extend([Arg::U64(of.layouts[2].at.ld as u64), Arg::U64(of.layouts[2].stride as u64)]);
-    args.extend(end.last);
+    args.extend(end.last.clone());
     let shared = form.shared(factor);
     program.launches.push(Launch { shared, ..Launch::new(kernel, [blocks, 1, 1], THREADS, args) });
     Ok(())
