@@ -1,11 +1,11 @@
-//! What two devices gain over one, as the example `shard` measured it.
+//! What two and four devices gain over one, as the example `shard` measured it.
 
 use super::{number, rows, text, time};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A row for each job and link: the time on one device, on two, and the speed-up.
+/// A row for each job, link and machine: the time on one device, two and four, and the speed-up of each.
 pub(super) fn table() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -13,20 +13,24 @@ pub(super) fn table() -> String {
     files.sort();
     let all: Vec<Value> = files.iter().flat_map(|file| rows(file)).collect();
     let mut table =
-        "| work | link | one device | two | speed-up | devices |\n|---|---|---:|---:|---:|---|\n".to_owned();
+        "| work | link | one device | two | four | speed-up | devices |\n|---|---|---:|---:|---:|---|---|\n".to_owned();
     for row in all.iter().filter(|row| row["devices"] == 2) {
-        let same = |other: &&Value| {
-            other["devices"] == 1
-                && ["size", "variant", "adapter", "date"].iter().all(|key| other[*key] == row[*key])
+        let of = |devices: u64| {
+            let same = |other: &&Value| {
+                other["devices"] == devices
+                    && ["size", "variant", "adapter", "date", "host"].iter().all(|key| other[*key] == row[*key])
+            };
+            all.iter().find(same).map(|row| number(row, "seconds"))
         };
-        let (one, seconds) = (all.iter().find(same), number(row, "seconds"));
-        let alone = one.map_or("-".to_owned(), |one| time(number(one, "seconds")));
-        let gain = one.map_or("-".to_owned(), |one| format!("**{:.2}**", number(one, "seconds") / seconds));
+        let [one, two, four] = [1, 2, 4].map(of);
+        let gains: Vec<_> = [two, four].into_iter().flatten().filter_map(|x| Some(one? / x)).collect();
+        let gains: Vec<_> = gains.iter().map(|gain| format!("**{gain:.2}**")).collect();
+        let [one, two, four] = [one, two, four].map(|x| x.map_or("-".to_owned(), time));
         table += &format!(
-            "| {} | {} | {alone} | {} | {gain} | {}, {} |\n",
+            "| {} | {} | {one} | {two} | {four} | {} | {}, {} |\n",
             text(row, "size"),
             text(row, "variant"),
-            time(seconds),
+            if gains.is_empty() { "-".to_owned() } else { gains.join(", ") },
             text(row, "adapter"),
             text(row, "date")
         );
