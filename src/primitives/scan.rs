@@ -358,6 +358,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         lower! { rows, n, false, false; Affine::maps() => f32; Affine::recurrence() => f32; state.clone() => u32; }
         lower! { rows, n, true, true; MinMax => f32, i32; Sum64 => i32; MeanVariance::population() => f32; LogSumExp => f32; }
     }
+    lower! { 1, 1 << 21, true, false; Affine::maps() => f32; }
     lower! { 50, 777, true, false; Prod => i32; }
     let counted = Scan::new(Sum, 100_000).variant(variant).counted();
     programs.push(Op::<f16>::lower(&counted, profile)?);

@@ -360,7 +360,8 @@ impl ScanLowering<'_> {
         let len = self.job.len as u64;
         let (unit, policy) = if self.monoid.has_state() {
             let widest = self.monoid.inputs().max(self.monoid.outputs()) as u64;
-            ([4, 2, 1, 1][widest as usize - 1], state_policy(self.profile, len * widest))
+            let alone = one_pass && self.job.segments == Segments::One;
+            ([4, 2, 1, 1][widest as usize - 1], state_policy(self.profile, len * widest, alone))
         } else {
             let pack = 4 / self.job.dtype.size() as u64;
             (4 * pack, policy(self.profile, len / pack))

@@ -32,10 +32,18 @@ pub(super) fn policy(profile: &DeviceProfile, words: u64) -> ScanPolicy {
     ScanPolicy::of(profile, tile)
 }
 
-/// The tiles of a scan of states: vec4 are units of one vector.
-pub(super) fn state_policy(profile: &DeviceProfile, words: u64) -> ScanPolicy {
-    // A thread holds the prefix of each unit beside it: half of the units of `policy` take as many registers.
-    let tile = if words < 0x4_0000 { (256, 2) } else { (512, 4) };
+/// The tiles of a scan of states, `alone` in one pass without segments: vec4 are units of one vector.
+pub(super) fn state_policy(profile: &DeviceProfile, words: u64, alone: bool) -> ScanPolicy {
+    // A thread holds the prefix of each unit beside it, which takes more registers than `policy` allows for.
+    //
+    // Scans of 2^27 elements by `lookback` on an H100 (Vulkan, driver 580.159.04), in microseconds, of affine maps,
+    // recurrence, min-max, mean and variance, log-sum-exp: 953, 866, 949, 1374, 742 with 512 x 8; 1255, 1192, 1062,
+    // 1774, 915 with 512 x 4; 1069, 898, 887, 1332, 750 with 512 x 10; 1024, 900, 993, 1341, 759 with 1024 x 8.
+    let tile = match words {
+        0..0x4_0000 => (256, 2),
+        0x40_0000.. if alone => (512, 8),
+        _ => (512, 4),
+    };
     let ScanPolicy { workgroup_size, vec4s } = ScanPolicy::of(profile, tile);
     // Without subgroups all items are in workgroup memory twice: up to 32 bytes each.
     let most = if profile.features.subgroups { workgroup_size } else { 128 };
