@@ -3,7 +3,7 @@
 // A workgroup owns OWN rows, TEAM_ROWS for each subgroup (a team), and walks over those that they see or are seen by,
 // WALK at a time. Own rows and results stay in matrices; tiles of walked rows are staged in workgroup memory. The
 // elements of a matrix cannot be accessed, so scores, and products of dy and v, go through workgroup memory, where one
-// or two threads own a row, and come back as slopes and weights of f16. STATISTICS_ALONE needs TEAM_ROWS 32.
+// or two threads own a row, and come back as slopes and weights of f16.
 #import attention/attention_backward_params
 enable f16;
 enable wgpu_cooperative_matrix;
@@ -335,6 +335,17 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
     }
 
 #if STATISTICS_ALONE
+#if SHARERS > 1
+    // The threads of a row join what each has seen.
+    wg_s[row * (S_PITCH / 4u) + part] = vec4(largest, sum, weighted, 0.0);
+    workgroupBarrier();
+    let other = wg_s[row * (S_PITCH / 4u) + 1u - part];
+    let joint = max(largest, other.x);
+    let fades = exp2(vec2(largest, other.x) - select(joint, 0.0, joint == minus_infinity));
+    largest = joint;
+    sum = sum * fades.x + other.y * fades.y;
+    weighted = weighted * fades.x + other.z * fades.y;
+#endif
     // A query that sees nothing has an infinite logarithm, so that later weights are 0.
     let is_empty = sum == 0.0;
     if first_own + row <= last_own {
