@@ -7,7 +7,6 @@
 #import attention/attention_backward_params
 enable f16;
 enable wgpu_cooperative_matrix;
-enable subgroups;
 
 const TEAMS: u32 = 4u;
 const TEAM_ROWS: u32 = 32u; // 16 or 32
@@ -338,11 +337,9 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #if STATISTICS_ALONE
 #if SHARERS > 1
     // The threads of a row join what each has seen.
-    let other = vec3(
-        subgroupShuffleXor(largest, TEAM_ROWS),
-        subgroupShuffleXor(sum, TEAM_ROWS),
-        subgroupShuffleXor(weighted, TEAM_ROWS),
-    );
+    wg_s[row * (S_PITCH / 4u) + part] = vec4(largest, sum, weighted, 0.0);
+    workgroupBarrier();
+    let other = wg_s[row * (S_PITCH / 4u) + 1u - part];
     let joint = max(largest, other.x);
     let fades = exp2(vec2(largest, other.x) - select(joint, 0.0, joint == minus_infinity));
     largest = joint;
