@@ -169,7 +169,7 @@ fn tables_match_measurements_and_variants() {
             vec![
                 ("families", families::table(&families)),
                 ("sweep", sweep::summary()),
-                ("shards", shards::table()),
+                ("shards", shards::table(Some("nccl"))),
                 ("types", types()),
             ],
         ),
@@ -179,6 +179,7 @@ fn tables_match_measurements_and_variants() {
                 ("peers", peers(&best)),
                 ("sweep", sweep::table()),
                 ("cards", cards::table()),
+                ("shards", shards::table(None)),
                 ("matrix", crate::matrix::table()),
                 ("translations", translations()),
             ],
