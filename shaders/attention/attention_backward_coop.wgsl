@@ -348,7 +348,7 @@ fn attention_backward_coop_keys(@builtin(workgroup_id) id: vec3<u32>, @builtin(l
 #endif
     // A query that sees nothing has an infinite logarithm, so that later weights are 0.
     let is_empty = sum == 0.0;
-    if first_own + row <= last_own {
+    if part == 0u && first_own + row <= last_own {
         let logarithm = select(largest + log2(sum), -minus_infinity, is_empty);
         statistics[first_own + row] = vec2(logarithm, select(weighted / sum, 0.0, is_empty));
     }

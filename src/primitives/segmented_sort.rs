@@ -156,7 +156,7 @@ impl SegmentedSort {
                 spec.clone().constant("LANES", lanes).constant("ITEMS", items).constant("SEAMS", seams);
             let kernel = program.kernel(Kernel::of_file("primitives/segmented_sort_seams", spec));
             let bindings = [ends].iter().chain(outputs).copied().collect();
-            let grid = Grid::fold((tiles as u64 - 1).div_ceil(u64::from(256 / lanes * seams)));
+            let grid = Grid::fold((tiles as u64 - 1).div_ceil(seams.into()));
             program.dispatch(kernel, &SegmentSeamsParams { tiles: tiles as u32, above }, bindings, grid);
             above = lanes * items;
         }
