@@ -3,7 +3,7 @@
 use crate::common::measured::{Check, sparse_matrix};
 use crate::material::Material;
 use half::f16;
-use tilework::program::{Ask, DeviceProfile, OpCall, Operation, Settings, Supply};
+use tilework::program::{Ask, DeviceProfile, Domain, OpCall, Operation, Settings, Supply};
 use tilework::{DType, Error, ErrorKind, Gpu, HostArray, HostData, MatrixJob, Report, Result, reference};
 
 /// A row: an op, a variant and an element type.
@@ -108,7 +108,7 @@ impl Case {
         for (name, value) in self.op.example.options {
             settings.text(name, *value)?;
         }
-        let mut inputs = Inputs { shape: Some(shape), dtype: self.dtype, material };
+        let mut inputs = Inputs { op: self.op, shape: Some(shape), dtype: self.dtype, material };
         if self.op.matrix {
             let floats = material.map_or(&[1.0][..], |m| &m.floats);
             let matrix = &sparse_matrix(shape[0], floats);
@@ -153,13 +153,14 @@ impl Case {
 
 /// Inputs made of the tour's bytes.
 struct Inputs<'a> {
+    op: &'static Operation,
     shape: Option<&'a [usize]>,
     dtype: DType,
     material: Option<&'a Material>,
 }
 
 impl Inputs<'_> {
-    fn array(&self, shape: &[usize], dtype: DType, below: Option<usize>) -> Result<HostArray> {
+    fn array(&self, name: &str, shape: &[usize], dtype: DType, below: Option<usize>) -> Result<HostArray> {
         let n = shape.iter().fold(1usize, |n, extent| n.saturating_mul(*extent));
         let of_nothing = Material::of(&[0]);
         let material = match self.material {
@@ -168,8 +169,14 @@ impl Inputs<'_> {
             None if n <= 1 << 10 => &of_nothing,
             None => return HostArray::unseen(shape, dtype),
         };
-        let floats = || material.floats.iter().copied().cycle().take(n);
-        let bytes = || material.bytes.iter().copied().cycle().take(n);
+        let (mut all_floats, mut all_bytes) = (&material.floats, &material.bytes);
+        let (sorted_floats, sorted_bytes);
+        if self.op.domain(name) == Domain::Increasing {
+            (sorted_floats, sorted_bytes) = material.sorted(n);
+            (all_floats, all_bytes) = (&sorted_floats, &sorted_bytes);
+        }
+        let floats = || all_floats.iter().copied().cycle().take(n);
+        let bytes = || all_bytes.iter().copied().cycle().take(n);
         let below = below.map_or(u32::MAX, |below| below.max(1) as u32);
         let data: HostData = match dtype {
             DType::F32 => floats().collect::<Vec<_>>().into(),
@@ -192,6 +199,6 @@ impl Supply for Inputs<'_> {
         below: Option<usize>,
     ) -> Result<HostArray, String> {
         let shape = self.shape.take().or(shape).ok_or_else(|| format!("{name} has no shape"))?;
-        self.array(shape, dtype.unwrap_or(self.dtype), below).map_err(|e: Error| e.to_string())
+        self.array(name, shape, dtype.unwrap_or(self.dtype), below).map_err(|e: Error| e.to_string())
     }
 }

@@ -113,6 +113,15 @@ impl Material {
         Self { floats: floats.collect(), bytes: bytes.to_vec(), room, repeated: false }
     }
 
+    /// The first `n` numbers and bytes in increasing order.
+    pub(crate) fn sorted(&self, n: usize) -> (Vec<f32>, Vec<u8>) {
+        let mut floats: Vec<f32> = self.floats.iter().copied().cycle().take(n).collect();
+        let mut bytes: Vec<u8> = self.bytes.iter().copied().cycle().take(n).collect();
+        floats.sort_unstable_by(f32::total_cmp);
+        bytes.sort_unstable();
+        (floats, bytes)
+    }
+
     pub(crate) fn describe(&self) -> String {
         let mib = self.bytes.len() >> 20;
         if self.repeated { format!("input repeated to {mib} MiB") } else { format!("{mib} MiB of the input") }
