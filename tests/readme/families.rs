@@ -60,7 +60,7 @@ fn family_of(row: &Value) -> &'static str {
         "conv-backward-data" | "conv-backward-weights" if dtype == "f16" => {
             "convolution layers, f16: gradients"
         }
-        "gemm" if by_cuda(row) => "matrix products, by CUDA",
+        "gemm" | "gemm-int8" if by_cuda(row) => "matrix products, by CUDA",
         "gemm" if dtype != "f32" => "matrix products, tensor cores",
         _ => {
             FAMILIES
