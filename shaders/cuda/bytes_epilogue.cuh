@@ -3,19 +3,7 @@
 #pragma once
 
 #include "cuda/activation.cuh"
-#include "cuda/numbers.cuh"
-
-#if RESULT_I32
-typedef int Element;
-#elif RESULT_F16
-typedef F16 Element;
-#else
-typedef float Element;
-#endif
-
-struct __align__(4 * sizeof(Element)) Four {
-    Element x[4];
-};
+#include "cuda/element.cuh"
 
 struct Epilogue {
     // Point to the first element for the tile's rows or columns.

@@ -4,19 +4,7 @@
 #pragma once
 
 #include "cuda/activation.cuh"
-#include "cuda/numbers.cuh"
-
-#if RESULT_F16
-typedef F16 Element;
-#elif RESULT_BF16
-typedef Bf16 Element;
-#else
-typedef float Element;
-#endif
-
-struct __align__(4 * sizeof(Element)) Four {
-    Element x[4];
-};
+#include "cuda/element.cuh"
 
 struct Epilogue {
     float alpha;
