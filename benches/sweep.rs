@@ -14,6 +14,8 @@
 
 #[path = "sweep/candidates.rs"]
 mod candidates;
+#[path = "sweep/catalogue.rs"]
+mod catalogue;
 #[path = "sweep/picture.rs"]
 mod picture;
 #[path = "sweep/shapes.rs"]
@@ -150,29 +152,32 @@ fn write(path: &str, text: &str) {
 }
 
 /// Shapes of all ops in turn, so that the time that is left cuts all alike; or those of a list.
-fn drawn(profile: &DeviceProfile, options: &Options) -> Vec<(&'static Kind, Drawn)> {
-    let kinds = || shapes::KINDS.iter().filter(|kind| options.wants(kind.op));
+fn drawn<'k>(profile: &DeviceProfile, options: &Options, all: &'k [Kind]) -> Vec<(&'k Kind, Drawn)> {
+    let kinds = || all.iter().filter(|kind| options.wants(kind.op));
     if let Some(path) = &options.given {
         let known = |shape: &Value| kinds().find(|k| shape["op"] == k.op && shape["dtype"] == k.dtype);
         return read(path).iter().filter_map(|shape| Some((known(shape)?, Drawn::listed(shape)?))).collect();
     }
     let largest = if profile.is_cpu() { 1.0 / 4096.0 } else { 1.0 };
-    let of = |round: usize, kind: &'static Kind| {
+    let of = |round: usize, kind: &'k Kind| {
         let mut random = Random::new(options.seed ^ (round as u64) << 20 ^ shapes::seed_of(kind));
-        let drawn = (kind.draw)(&mut random, largest, round);
-        (kind, if options.plain { drawn.plain() } else { drawn })
+        let drawn = match kind.draw {
+            Some(draw) => draw(&mut random, largest, round),
+            None => catalogue::draw(kind, &mut random, largest, profile)?,
+        };
+        Some((kind, if options.plain { drawn.plain() } else { drawn }))
     };
-    (0..options.shapes)
-        .flat_map(|round| kinds().map(move |kind| (round, kind)))
-        .map(|(r, k)| of(r, k))
-        .collect()
+    let all = (0..options.shapes).flat_map(|round| kinds().map(move |kind| (round, kind)));
+    all.filter_map(|(round, kind)| of(round, kind)).collect()
 }
 
 fn swept(gpu: &Gpu, options: &Options) -> Result<Vec<Value>> {
     let profile = gpu.profile().clone();
     let (start, limit) = (Instant::now(), Duration::from_secs_f64(options.seconds));
     let mut rows = Vec::new();
-    for (kind, drawn) in drawn(&profile, options) {
+    let unlisted = catalogue::kinds(&profile, shapes::KINDS);
+    let kinds: Vec<_> = shapes::KINDS.iter().copied().chain(unlisted).collect();
+    for (kind, drawn) in drawn(&profile, options, &kinds) {
         if start.elapsed() > limit || kind.dtype == "f16" && !profile.features.f16 {
             continue;
         }
@@ -200,7 +205,7 @@ fn row(kind: &Kind, drawn: &Drawn, measured: &[Measured], profile: &DeviceProfil
     json!({
         "op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "work": drawn.work,
         "shape": {"op": kind.op, "dtype": kind.dtype, "size": drawn.name(), "inputs": drawn.inputs,
-            "options": drawn.options, "matrix": drawn.matrix, "work": drawn.work},
+            "supplied": drawn.supplied, "options": drawn.options, "matrix": drawn.matrix, "work": drawn.work},
         "seconds": auto.seconds, "variant": auto.name, "why": auto.why,
         "best_seconds": best.seconds, "best": best.name, "regret": auto.seconds / best.seconds,
         "backend": profile.id(), "adapter": profile.name, "driver": profile.driver,

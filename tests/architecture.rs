@@ -47,7 +47,7 @@ fn every_module_is_in_the_diagram() {
 }
 
 /// Paths and texts of all files below `folder` whose name ends in `ending`.
-fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
+pub(crate) fn files_below(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
     fn walk(dir: &Path, ending: &str, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();

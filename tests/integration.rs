@@ -190,6 +190,7 @@ mod primitives {
     mod upper_bound;
     mod weighted_histogram;
 }
+mod prose;
 mod property;
 mod quantize {
     mod cast;

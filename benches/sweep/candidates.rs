@@ -1,6 +1,7 @@
 //! The ways to compute a shape that the catalogue offers, and their times.
 
-use super::shapes::{Drawn, Kind};
+use super::catalogue;
+use super::shapes::{Drawn, Kind, dtype_of};
 use super::support::{centred, random};
 use half::f16;
 use std::collections::HashSet;
@@ -8,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tilework::gpu::RawSlice;
 use tilework::prelude::*;
-use tilework::program::{Ask, Choice, DeviceProfile, Op, OpCall, Operation, Program, Settings};
+use tilework::program::{Ask, Choice, DeviceProfile, Op, OpCall, Operation, Program};
 use tilework::{AnyBuffer, DType, HostArray, MatrixJob, Result};
 
 /// One way and its time.
@@ -120,13 +121,12 @@ fn call(
     variant: &str,
     more: Option<(&str, &str)>,
 ) -> Result<OpCall> {
-    let mut settings = Settings::new(op);
-    for (name, value) in drawn.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more)
-    {
-        match value {
-            "true" => settings.flag(name)?,
-            value => settings.text(name, value)?,
-        }
+    let mut settings = catalogue::settings(op, drawn)?;
+    if let Some((name, value)) = more {
+        settings.text(name, value)?;
+    }
+    if drawn.supplied {
+        return catalogue::build(op, &settings, drawn, variant);
     }
     let arrays = drawn.inputs.iter().map(|(shape, dtype)| HostArray::unseen(shape, dtype_of(dtype)));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
@@ -136,13 +136,6 @@ fn call(
         }
         None => op.build(Ask::new(&settings).variant(variant).inputs(arrays)),
     }
-}
-
-fn dtype_of(name: &str) -> DType {
-    [DType::F16, DType::I32, DType::U32, DType::U8]
-        .into_iter()
-        .find(|t| t.name() == name)
-        .unwrap_or(DType::F32)
 }
 
 /// All ways whose dispatches differ, the automatic one first. What the device or the op refuses is left out.
@@ -210,6 +203,9 @@ enum Operands {
     Single(Buffer<f32>),
     Half(Buffer<f16>),
     Words(Buffer<u32>),
+    Bytes(Buffer<u8>),
+    SignedBytes(Buffer<i8>),
+    SignedWords(Buffer<i32>),
 }
 
 impl Operands {
@@ -219,6 +215,9 @@ impl Operands {
             Self::Single(buffer) => Slice::from(buffer).untyped(),
             Self::Half(buffer) => Slice::from(buffer).untyped(),
             Self::Words(buffer) => Slice::from(buffer).untyped(),
+            Self::Bytes(buffer) => Slice::from(buffer).untyped(),
+            Self::SignedBytes(buffer) => Slice::from(buffer).untyped(),
+            Self::SignedWords(buffer) => Slice::from(buffer).untyped(),
         }
     }
 }
@@ -232,6 +231,9 @@ fn contents(gpu: &Gpu, call: &OpCall, program: &Program) -> Result<Vec<Operands>
             (Some(_), DType::F32) => Operands::Single(random(gpu, n, centred)?),
             (Some(_), DType::F16) => Operands::Half(random(gpu, n, |bits| f16::from_f32(centred(bits)))?),
             (Some(_), DType::U32) => Operands::Words(random(gpu, n, |bits| bits)?),
+            (Some(_), DType::I32) => Operands::SignedWords(random(gpu, n, |bits| bits as i32)?),
+            (Some(_), DType::U8) => Operands::Bytes(random(gpu, n, |bits| bits as u8)?),
+            (Some(_), DType::I8) => Operands::SignedBytes(random(gpu, n, |bits| bits as i8)?),
             _ => Operands::Given(gpu.alloc_data(operand.dtype, n)?),
         })
     });

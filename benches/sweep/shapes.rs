@@ -3,18 +3,23 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use tilework::DType;
 use tilework::sparse::Csr;
 
 /// An op and type of the sweep.
+#[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) op: &'static str,
     pub(crate) dtype: &'static str,
-    /// Draws shape number `round` for a device of this part of a card's memory and speed.
-    pub(crate) draw: fn(&mut Random, f64, usize) -> Drawn,
+    /// Draws shape number `round` for a device of this part of a card's memory and speed; `None`: as the catalogue
+    /// declares the op.
+    pub(crate) draw: Option<fn(&mut Random, f64, usize) -> Drawn>,
 }
 
 /// A shape.
 pub(crate) struct Drawn {
+    /// Whether inputs after the first follow from it.
+    pub(crate) supplied: bool,
     /// Shapes and types of the inputs.
     pub(crate) inputs: Vec<(Vec<usize>, &'static str)>,
     pub(crate) options: BTreeMap<String, String>,
@@ -27,19 +32,25 @@ pub(crate) struct Drawn {
 impl Drawn {
     fn new(inputs: &[(&[usize], &'static str)], work: usize) -> Self {
         let inputs = inputs.iter().map(|(shape, dtype)| (shape.to_vec(), *dtype)).collect();
-        Self { inputs, options: BTreeMap::new(), matrix: Value::Null, work: work as f64 }
+        Self { supplied: false, inputs, options: BTreeMap::new(), matrix: Value::Null, work: work as f64 }
+    }
+
+    /// A shape of the first input; the others follow from it.
+    pub(crate) fn supplied(shape: &[usize], dtype: &'static str) -> Self {
+        Self { supplied: true, ..Self::new(&[(shape, dtype)], 0) }
     }
 
     /// A shape of a list.
     pub(crate) fn listed(shape: &Value) -> Option<Self> {
         let inputs = shape["inputs"].as_array()?.iter().map(|input| {
             let sides = input[0].as_array()?.iter().map(|side| Some(side.as_u64()? as usize));
-            let dtype = ["f32", "f16", "u32"].into_iter().find(|dtype| input[1] == *dtype)?;
+            let dtype = TYPES.into_iter().map(DType::name).find(|dtype| input[1] == *dtype)?;
             Some((sides.collect::<Option<Vec<_>>>()?, dtype))
         });
         let options =
             shape["options"].as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())));
         Some(Self {
+            supplied: shape["supplied"] == true,
             inputs: inputs.collect::<Option<_>>()?,
             options: options.collect::<Option<_>>()?,
             matrix: shape["matrix"].clone(),
@@ -119,6 +130,13 @@ impl Drawn {
     }
 }
 
+/// The types of inputs.
+const TYPES: [DType; 6] = [DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8];
+
+pub(crate) fn dtype_of(name: &str) -> DType {
+    TYPES.into_iter().find(|dtype| dtype.name() == name).unwrap_or(DType::F32)
+}
+
 /// Pseudo-random numbers.
 pub(crate) struct Random(u64);
 
@@ -136,21 +154,21 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
     }
 
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 53) as f64
     }
 
-    fn flip(&mut self) -> bool {
+    pub(crate) fn flip(&mut self) -> bool {
         self.unit() < 0.5
     }
 
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[(self.unit() * choices.len() as f64) as usize]
     }
 
     /// A size, evenly by its logarithm; in one case of three one beside a multiple of a tile, in one of three a
     /// multiple of 64.
-    fn size(&mut self, least: usize, most: usize) -> usize {
+    pub(crate) fn size(&mut self, least: usize, most: usize) -> usize {
         let (low, high) = ((least as f64).ln(), (most.max(least) as f64 + 1.0).ln());
         let size = ((low + self.unit() * (high - low)).exp() as usize).clamp(least, most.max(least));
         let near = (size / 64 * 64).max(1);
@@ -338,28 +356,28 @@ fn attention(random: &mut Random, part: f64, dtype: &'static str) -> Drawn {
     Drawn::new(&inputs, b * h * t * s * d).flag("causal", random.flip())
 }
 
-/// Every op and type of the sweep.
+/// The ops and types with a list of their own, which `benches/peers/sweep.py` knows too.
 pub(crate) const KINDS: &[Kind] = &[
-    Kind { op: "gemm", dtype: "f32", draw: |r, part, i| gemm(r, part, i, "f32") },
-    Kind { op: "gemm", dtype: "f16", draw: |r, part, i| gemm(r, part, i, "f16") },
-    Kind { op: "gemm-batched", dtype: "f32", draw: |r, part, i| gemm_batched(r, part, i, "f32") },
-    Kind { op: "gemm-batched", dtype: "f16", draw: |r, part, i| gemm_batched(r, part, i, "f16") },
-    Kind { op: "gemv", dtype: "f32", draw: gemv },
-    Kind { op: "reduce", dtype: "f32", draw: reduce },
-    Kind { op: "scan", dtype: "f32", draw: scan },
-    Kind { op: "softmax", dtype: "f32", draw: softmax },
-    Kind { op: "sort", dtype: "u32", draw: sort },
-    Kind { op: "transpose", dtype: "f32", draw: transpose },
-    Kind { op: "spmv", dtype: "f32", draw: |r, part, _| sparse(r, part, None) },
+    Kind { op: "gemm", dtype: "f32", draw: Some(|r, part, i| gemm(r, part, i, "f32")) },
+    Kind { op: "gemm", dtype: "f16", draw: Some(|r, part, i| gemm(r, part, i, "f16")) },
+    Kind { op: "gemm-batched", dtype: "f32", draw: Some(|r, part, i| gemm_batched(r, part, i, "f32")) },
+    Kind { op: "gemm-batched", dtype: "f16", draw: Some(|r, part, i| gemm_batched(r, part, i, "f16")) },
+    Kind { op: "gemv", dtype: "f32", draw: Some(gemv) },
+    Kind { op: "reduce", dtype: "f32", draw: Some(reduce) },
+    Kind { op: "scan", dtype: "f32", draw: Some(scan) },
+    Kind { op: "softmax", dtype: "f32", draw: Some(softmax) },
+    Kind { op: "sort", dtype: "u32", draw: Some(sort) },
+    Kind { op: "transpose", dtype: "f32", draw: Some(transpose) },
+    Kind { op: "spmv", dtype: "f32", draw: Some(|r, part, _| sparse(r, part, None)) },
     Kind {
         op: "spmm",
         dtype: "f32",
-        draw: |r, part, _| {
+        draw: Some(|r, part, _| {
             let columns = r.of(&[1, 2, 4, 8, 16, 32, 100]);
             sparse(r, part, Some(columns))
-        },
+        }),
     },
-    Kind { op: "conv", dtype: "f32", draw: conv },
-    Kind { op: "attention", dtype: "f32", draw: |r, part, _| attention(r, part, "f32") },
-    Kind { op: "attention", dtype: "f16", draw: |r, part, _| attention(r, part, "f16") },
+    Kind { op: "conv", dtype: "f32", draw: Some(conv) },
+    Kind { op: "attention", dtype: "f32", draw: Some(|r, part, _| attention(r, part, "f32")) },
+    Kind { op: "attention", dtype: "f16", draw: Some(|r, part, _| attention(r, part, "f16")) },
 ];

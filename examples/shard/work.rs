@@ -255,7 +255,7 @@ fn sort<L: Transport>(rank: &Rank<L>, items: usize, how: Runs) -> Result<Done> {
     let mut sorted = None;
     let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         sorted = None;
-        sorted = Some(rank.sort(&shard, false)?);
+        sorted = Some(rank.sort(&shard)?);
         Ok(())
     })?;
     let sorted = sorted.map_or_else(|| Ok(Vec::new()), |shard| shard.read())?;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 pub struct Divergence {
     /// All warps.
     pub warps: u64,
-    /// Warps whose lanes take more than one way.
+    /// Warps whose lanes take more than one branch.
     pub divergent: u64,
-    /// Ways taken, summed over the warps: the passes that they run.
+    /// Branches taken, summed over the warps: a warp runs one pass for each.
     pub passes: u64,
     /// Lanes without a thread.
     pub idle_lanes: u64,

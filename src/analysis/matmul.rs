@@ -9,7 +9,7 @@ pub struct Matmul {
     pub m: u64,
     /// Columns of the result.
     pub n: u64,
-    /// Terms of an element.
+    /// Terms summed for each element of the result.
     pub k: u64,
 }
 

@@ -54,7 +54,7 @@ use half::f16;
 /// # Cost
 /// `2 N M P Q C / groups R S` flop; `winograd` computes a quarter of the products. `direct`, `tiled` and
 /// `depthwise` take no scratch; `implicit` keeps a result for each slice of its sums where one would leave the device
-/// idle. `im2col` keeps columns of up to 256 MiB (16 MiB on processors) at a time,
+/// idle. `im2col` keeps columns of up to 256 MiB (16 MiB on software drivers) at a time,
 /// `winograd` as much for some images at a time. `coop` packs what does not have its channels next to each other in
 /// multiples of 8: with channels last and such channels neither x nor weights. The plan's report states the scratch.
 ///

@@ -57,7 +57,7 @@ use half::f16;
 /// # Cost
 /// 2 m n k flop. a, b and bias are read once, C is written once, and read once if `beta` is not 0. One dispatch;
 /// work above a fixed number of flop is cut into several, so that none runs into a watchdog. No scratch for k up to
-/// 2^20 (2^13 on processors), above that 4 m n bytes. `split-k` takes 4 m n bytes for each slice of k,
+/// 2^20 (2^13 on software drivers), above that 4 m n bytes. `split-k` takes 4 m n bytes for each slice of k,
 /// `split-k-atomic` 4 m n bytes in all, and both make a second pass over C; so does `coop` where C alone has too few
 /// tiles for the device. `coop` first copies a factor to scratch, 2 bytes for each element, where the copy costs less
 /// than loads of single elements: a large factor of f32, or one whose rows are not multiples of four elements. With

@@ -55,7 +55,7 @@ use half::f16;
 /// # Cost
 /// 2 batch m n k flop. Every matrix of `a` and `b` and the bias are read once, C is written once, and read once if
 /// `beta` is not 0. One dispatch, or several if one could run into a watchdog. No scratch for k up to 2^20, or 2^13
-/// on processors; above, slices of k carry their sums in 4 batch m n bytes.
+/// on software drivers; above, slices of k carry their sums in 4 batch m n bytes.
 ///
 /// # Variants
 /// `naive`; `small` (a workgroup computes whole products, [`products`](Self::products) of them, with m and n up to

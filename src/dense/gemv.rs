@@ -59,7 +59,7 @@ use lowering::GemvLowering;
 /// 4 bytes for each element of y and part.
 ///
 /// # Variants
-/// `naive`, `tiled`. `auto` (the default) takes `tiled`, on processors mostly `naive`.
+/// `naive`, `tiled`. `auto` (the default) takes `tiled`, on software drivers mostly `naive`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a leading dimension below k; an unknown variant.
@@ -91,7 +91,7 @@ const VARIANTS: &[Variant] = &[
     ),
 ];
 
-/// Columns as long as this are summed faster by `tiled` on processors: 1.0 to 2.4 times as fast at 256 x 256,
+/// Columns as long as this are summed faster by `tiled` on software drivers: 1.0 to 2.4 times as fast at 256 x 256,
 /// 2048 x 2048 and 262144 x 16 on Mesa 22.3 and SwiftShader; 16 x 262144 takes three to five times as long.
 const LONG_COLUMN: usize = 256;
 

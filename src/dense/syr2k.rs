@@ -42,7 +42,7 @@ use crate::shape::{elements, index_u32};
 /// # Cost
 /// `2 n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `4 n^2 k` with `full`. Two
 /// dispatches: the first writes A and B side by side, in both orders, to 16 n k bytes of scratch, so that one product of
-/// `2 k` terms remains. For k above 2^19 (2^12 on processors) 4 n^2 bytes more.
+/// `2 k` terms remains. For k above 2^19 (2^12 on software drivers) 4 n^2 bytes more.
 ///
 /// # Variants
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.

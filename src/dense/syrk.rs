@@ -39,7 +39,7 @@ use crate::program::{
 ///
 /// # Cost
 /// `n (n + 1) k` flop: half of the tiles of a product, and whole tiles on the diagonal; `2 n^2 k` with `full`. One
-/// dispatch; no scratch for k up to 2^20 (2^13 on processors), above that 4 n^2 bytes.
+/// dispatch; no scratch for k up to 2^20 (2^13 on software drivers), above that 4 n^2 bytes.
 ///
 /// # Variants
 /// `tiles`: tiles outside of the triangle are skipped; with `full`, the product is that of `auto` of `Gemm`.

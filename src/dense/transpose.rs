@@ -40,7 +40,7 @@ use half::f16;
 /// No flop. Every element is read once and written once. One dispatch, no scratch.
 ///
 /// # Variants
-/// `naive`, `tiled`. `auto` (the default) takes `tiled`, but `naive` on processors and for matrices that are so
+/// `naive`, `tiled`. `auto` (the default) takes `tiled`, but `naive` on software drivers and for matrices that are so
 /// flat or small that caches work as well.
 ///
 /// # Errors

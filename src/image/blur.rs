@@ -79,8 +79,8 @@ impl Divide {
 /// # Variants
 /// `naive`; `tiled` (radius up to 16 of one channel, in 16 KiB of workgroup memory); `separable`; `fused` (sums
 /// along rows and columns in one kernel, by tiles; radius up to 10 or, with 48 KiB, 32); `register` (the same in
-/// registers; rows of a multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes
-/// `register` if it fits, then `fused` up to radius 8 (never on processors), then `separable`, and `naive` if the
+/// registers; rows of a multiple of 4 elements, radius up to 7, or 2 on software drivers). `auto` (the default) takes
+/// `register` if it fits, then `fused` up to radius 8 (never on software drivers), then `separable`, and `naive` if the
 /// sums along rows are above the largest binding.
 ///
 /// # Errors

@@ -52,8 +52,8 @@ use half::f16;
 ///
 /// # Variants
 /// `naive`, `passes`, `fused` (radius up to 10, or 32 with 48 KiB of workgroup memory) and `register` (rows of a
-/// multiple of 4 elements, radius up to 7, on processors 2). `auto` (the default) takes the last of these that
-/// fits; on processors `passes` before `fused`, and `naive` if the sums are above the largest binding.
+/// multiple of 4 elements, radius up to 7, or 2 on software drivers). `auto` (the default) takes the last of these that
+/// fits; on software drivers `passes` before `fused`, and `naive` if the sums are above the largest binding.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): a sigma that is not above 0 and finite, pixels with

@@ -43,7 +43,7 @@ use super::rows_backward::{RowsBackward, rows_gradient_op};
 /// of columns.
 ///
 /// # Variants
-/// `whole` keeps a row in the registers of at most one workgroup: up to 8192 elements (2048 on processors), or a
+/// `whole` keeps a row in the registers of at most one workgroup: up to 8192 elements (2048 on software drivers), or a
 /// quarter of that if `n` is not a multiple of 4. `passes` takes rows of any length. `auto` (the default) takes
 /// `whole` where it fits.
 ///

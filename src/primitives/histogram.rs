@@ -66,7 +66,7 @@ use lowering::HistogramLowering;
 ///
 /// # Variants
 /// See [`Histogram::variants`]. `auto` (the default) takes `coarsened` while the bins fit workgroup memory, then
-/// `multipass`, and for many more `partitioned` or `cached`; on processors `global`.
+/// `multipass`, and for many more `partitioned` or `cached`; on software drivers `global`.
 ///
 /// # Errors
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): no bins, `lo >= hi`, a range that is not finite or,

@@ -35,7 +35,7 @@ use half::f16;
 ///
 /// # Shapes
 /// `input` and `output` have `n` elements, `offsets` (u32) has one more than there are segments. Segments may be empty
-/// or as long as `n`, and `n` may be 0. Each offset below `n` begins a segment, in whatever order they are; others are
+/// or as long as `n`, and `n` may be 0. Each offset below `n` begins a segment, in any order; others are
 /// skipped, and element 0 always begins one. `output` must be another wgpu buffer than the others.
 ///
 /// # Types, precision and determinism

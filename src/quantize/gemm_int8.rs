@@ -94,7 +94,7 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
     Variant::portable(
         "double",
-        "the same with two tiles in workgroup memory, the next one loading meanwhile",
+        "the same with two tiles in workgroup memory, while the next one loads",
     ),
 ];
 

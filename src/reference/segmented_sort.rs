@@ -20,7 +20,7 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
 }
 
 /// Returns the positions of the keys in sorted order, segment by segment. Each offset below the number of keys begins a
-/// segment, in whatever order they are; so does key 0.
+/// segment, in any order; so does key 0.
 pub fn segmented_sort_positions<T: Element>(keys: &[T], offsets: &[u32], descending: bool) -> Vec<usize> {
     let mut segment = vec![0; keys.len()];
     for &offset in offsets {

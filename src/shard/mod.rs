@@ -1,7 +1,8 @@
 //! Work on several devices: arrays and matrices in shards, one on each.
 //!
-//! A group of ranks works together. Each [`Rank`] has a device and a link to the others, a [`Transport`]. All ranks make
-//! the same calls in the same order, as with MPI and NCCL. [`run`] starts a thread for each device of this process:
+//! A group of ranks works together. Each [`Rank`] has a device and a link to the others, a [`Transport`]. All ranks
+//! make the same calls in the same order, as with MPI and NCCL. [`run`] starts a thread for each device of this
+//! process:
 //!
 //! ```
 //! # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -13,7 +14,7 @@
 //! let gpus = vec![Gpu::new()?; 2];
 //! let shards = shard::run(&gpus, Duration::from_secs(10), |rank| {
 //!     let mine: Vec<u32> = (0..1000).map(|i| (i * 7919 + rank.index() as u32) % 1000).collect();
-//!     rank.sort(&rank.upload(&mine)?, false)?.read()
+//!     rank.sort(&rank.upload(&mine)?)?.read()
 //! })?;
 //! assert!(shards.concat().is_sorted());
 //! # Ok::<(), tilework::Error>(())
@@ -33,8 +34,8 @@
 //!
 //! # Links
 //! [`Local`]: threads of one process. Data go from a device to mapped memory of the host, and from there to the other
-//! device, with one copy on the host. `Nccl` (feature `nccl`): between NVIDIA's cards, over NVLink. `Mpi` (feature `mpi`):
-//! between processes, on one machine or several.
+//! device, with one copy on the host. `Nccl` (feature `nccl`): between NVIDIA's cards, over NVLink. `Mpi` (feature
+//! `mpi`): between processes, on one machine or several.
 //!
 //! Collective calls are [schedules](schedule), plain data that each link runs and a [`Model`] counts.
 

@@ -15,8 +15,8 @@ use std::ops::Range;
 /// Samples of each rank, if shards are equally long.
 const SAMPLES: usize = 4096;
 
-/// A place in the sorted array of all ranks: elements are ordered by key, then by rank, then by their place there. Equal
-/// keys can therefore be split.
+/// A place in the sorted array of all ranks: elements are ordered by key, then by rank, then by their place there.
+/// Equal keys can therefore be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     key: u64,
@@ -25,9 +25,9 @@ struct Place {
 }
 
 impl<L: Transport> Rank<L> {
-    /// Sorts a sharded array: shard after shard holds the keys in order. The bits are those of [`RadixSort`] on one
-    /// device. Shards of the result have nearly equal lengths, whatever those of the input and however often a key
-    /// occurs: they differ from the mean by at most 1/4096 of all keys.
+    /// Sorts a sharded array in ascending order: shard after shard holds the keys in order. The bits are those of
+    /// [`RadixSort`] on one device. Shards of the result have nearly equal lengths, whatever those of the input and
+    /// however often a key occurs: they differ from the mean by at most 1/4096 of all keys.
     ///
     /// ```
     /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
@@ -37,7 +37,7 @@ impl<L: Transport> Rank<L> {
     /// let gpus = vec![Gpu::new()?; 2];
     /// let sorted = shard::run(&gpus, Duration::from_secs(10), |rank| {
     ///     let keys: &[f32] = if rank.index() == 0 { &[2.0, -1.0, 2.0, 5.0] } else { &[2.0, 0.0] };
-    ///     rank.sort(&rank.gpu().upload(keys)?, false)?.read()
+    ///     rank.sort(&rank.gpu().upload(keys)?)?.read()
     /// })?;
     /// assert_eq!(sorted, [vec![-1.0, 0.0, 2.0], vec![2.0, 2.0, 5.0]]);
     /// # Ok::<(), tilework::Error>(())
@@ -52,13 +52,35 @@ impl<L: Transport> Rank<L> {
     ///
     /// # Algorithm
     /// Sample sort with regular samples, H. Shi and J. Schaeffer, 1992.
-    pub fn sort<'a, T: SortKey>(&self, shard: impl Into<Slice<'a, T>>, descending: bool) -> Result<Buffer<T>>
+    pub fn sort<'a, T: SortKey>(&self, shard: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
     where
         RadixSort: Op<T>,
         Merge: Op<T>,
         Gather: Op<T>,
     {
-        let (gpu, shard) = (self.gpu(), shard.into());
+        self.sort_shards(shard.into(), false)
+    }
+
+    /// As [`sort`](Self::sort), in descending order; NaN is last.
+    ///
+    /// # Errors
+    /// See [`sort`](Self::sort).
+    pub fn sort_descending<'a, T: SortKey>(&self, shard: impl Into<Slice<'a, T>>) -> Result<Buffer<T>>
+    where
+        RadixSort: Op<T>,
+        Merge: Op<T>,
+        Gather: Op<T>,
+    {
+        self.sort_shards(shard.into(), true)
+    }
+
+    fn sort_shards<T: SortKey>(&self, shard: Slice<'_, T>, descending: bool) -> Result<Buffer<T>>
+    where
+        RadixSort: Op<T>,
+        Merge: Op<T>,
+        Gather: Op<T>,
+    {
+        let gpu = self.gpu();
         let n = shard.len();
         let sorted = self.alloc::<T>(n)?;
         let mut rec = gpu.recorder();

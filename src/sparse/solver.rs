@@ -178,7 +178,7 @@ pub(crate) struct SolverPolicy {
 
 fn policy(profile: &DeviceProfile) -> SolverPolicy {
     if profile.quirks.serial_workgroups {
-        // Barriers are slow on processors.
+        // Barriers are slow on software drivers.
         SolverPolicy { workgroup_size: 32, items: 256, max_parts: 32 }
     } else {
         // By design, not measured: four loads of each vector in flight, and enough threads for a whole card.

@@ -179,7 +179,7 @@ fn policy(profile: &DeviceProfile) -> SpmvPolicy {
     // Leaves room for the other work of a thread.
     let max_slots = profile.loop_steps(3, 1 << 20) as u32;
     if profile.quirks.serial_workgroups {
-        // Barriers are slow on processors.
+        // Barriers are slow on software drivers.
         SpmvPolicy {
             workgroup_size: 64,
             tile_size: 16,

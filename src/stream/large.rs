@@ -25,7 +25,7 @@ const MEMORY: u64 = 1 << 30;
 impl Gpu {
     /// Starts an op over host data of any length, in chunks: see [`Streamed`].
     pub fn streamed(&self) -> Streamed {
-        Streamed { gpu: self.clone(), chunk: None, in_flight: 3, memory: MEMORY, cancel: Cancel::new() }
+        Streamed { gpu: self.clone(), chunk: None, in_flight: 3, memory: MEMORY, descending: false, cancel: Cancel::new() }
     }
 }
 
@@ -45,7 +45,7 @@ impl Gpu {
 /// let streamed = gpu.streamed().chunk(1 << 14);
 /// let x: Vec<u32> = (0..100_000).rev().collect();
 /// assert_eq!(streamed.reduce(&x[..], Max)?, 99_999);
-/// assert_eq!(streamed.sort(&x[..], false)?[..3], [0, 1, 2]);
+/// assert_eq!(streamed.sort(&x[..])?[..3], [0, 1, 2]);
 /// assert_eq!(streamed.inclusive_scan(&x[..], Min)?[99_999], 0);
 ///
 /// let text = Reader(&b"bytes of a file, perhaps"[..]);
@@ -64,6 +64,7 @@ pub struct Streamed {
     chunk: Option<usize>,
     in_flight: usize,
     memory: u64,
+    descending: bool,
     cancel: Cancel,
 }
 
@@ -88,6 +89,13 @@ impl Streamed {
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Sorts in descending order; other ops ignore it.
+    #[must_use]
+    pub fn descending(mut self) -> Self {
+        self.descending = true;
         self
     }
 
@@ -373,14 +381,15 @@ impl Streamed {
         selected(flow, |profile, n| Op::<T>::lower(&Select::by(n, predicate.clone()), profile))
     }
 
-    /// Sorts the keys in ascending or descending order: [`RadixSort`]. The device sorts chunks, and the host merges
-    /// them on all its cores. The host keeps a second copy of the keys besides the result.
+    /// Sorts the keys, in ascending order unless [`descending`](Self::descending) is set: [`RadixSort`]. The device
+    /// sorts chunks, and the host merges them on all its cores. The host keeps a second copy of the keys besides the
+    /// result.
     ///
     /// # Errors
     /// See [`Streamed`].
-    pub fn sort<T: SortKey>(&self, keys: impl Source<T>, descending: bool) -> Result<Vec<T>> {
+    pub fn sort<T: SortKey>(&self, keys: impl Source<T>) -> Result<Vec<T>> {
         let flow = Flow::new(self, RadixSort::NAME, keys, &[T::DTYPE.size(); 2])?;
-        Ok(self.sorted(flow, false, descending)?.0)
+        Ok(self.sorted(flow, false)?.0)
     }
 
     /// As [`sort`](Self::sort), with a value for each key. Equal keys keep their order.
@@ -391,11 +400,10 @@ impl Streamed {
         &self,
         keys: impl Source<T>,
         values: impl Source<u32>,
-        descending: bool,
     ) -> Result<(Vec<T>, Vec<u32>)> {
         let size = T::DTYPE.size();
         let flow = Flow::new(self, RadixSort::NAME, keys, &[size, size, 4, 4])?.beside(values);
-        self.sorted(flow, true, descending)
+        self.sorted(flow, true)
     }
 
     /// Sorts the keys and, if the second source gives any, their values.
@@ -403,9 +411,8 @@ impl Streamed {
         &self,
         mut flow: Flow<'_, T>,
         with_values: bool,
-        descending: bool,
     ) -> Result<(Vec<T>, Vec<u32>)> {
-        let len = flow.len();
+        let (len, descending) = (flow.len(), self.descending);
         let sort = |n| {
             let sort = RadixSort::new(n).when(descending, |op| op.descending());
             if with_values { sort.with_values() } else { sort }

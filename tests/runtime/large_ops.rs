@@ -213,7 +213,7 @@ fn large_sorts_match_reference() {
         let keys: Vec<u32> = random.elements(N);
         let mut wanted = keys.clone();
         wanted.sort_unstable();
-        assert_eq!(streamed.sort(&keys[..], false).unwrap(), wanted, "{}", device.label);
+        assert_eq!(streamed.sort(&keys[..]).unwrap(), wanted, "{}", device.label);
         // Few distinct keys, so that stability shows; every kind of float.
         let floats: Vec<f32> = (0..30_000)
             .map(|_| match random.next() % 9 {
@@ -227,15 +227,16 @@ fn large_sorts_match_reference() {
         let values: Vec<u32> = (0..floats.len() as u32).collect();
         for descending in [false, true] {
             let order = sort_positions(&floats, descending, 0..32);
-            let (keys, moved) = streamed.sort_pairs(&floats[..], &values[..], descending).unwrap();
+            let streamed = streamed.clone().when(descending, |s| s.descending());
+            let (keys, moved) = streamed.sort_pairs(&floats[..], &values[..]).unwrap();
             let wanted: Vec<u32> = order.iter().map(|&i| i as u32).collect();
             assert_eq!(moved, wanted, "{}, descending {descending}", device.label);
             let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             let wanted: Vec<f32> = order.iter().map(|&i| floats[i]).collect();
             assert_eq!(bits(&keys), bits(&wanted), "{}, descending {descending}", device.label);
         }
-        assert!(streamed.sort::<i32>(&[][..], true).unwrap().is_empty());
-        assert_eq!(streamed.sort(&[3, -1, 2][..], true).unwrap(), [3, 2, -1]);
+        assert!(streamed.sort::<i32>(&[][..]).unwrap().is_empty());
+        assert_eq!(streamed.descending().sort(&[3, -1, 2][..]).unwrap(), [3, 2, -1]);
     }
 }
 
@@ -286,7 +287,7 @@ fn ops_stream_more_than_a_buffer_holds() {
     streamed.zip_to(&x[..], &x[..], ZipFn::Add, doubled).unwrap();
     assert_eq!(at, n);
     lap("zip");
-    let sorted = streamed.sort(&x[..], false).unwrap();
+    let sorted = streamed.sort(&x[..]).unwrap();
     lap("sort");
     assert!(sorted.is_sorted() && sorted.len() == n);
     assert_eq!(sorted.iter().fold(0u32, |sum, x| sum.wrapping_add(*x)), sum);
@@ -377,7 +378,7 @@ fn large_ops_reject_bad_input() {
     refused(streamed.zip(&x[..], &x[..34], ZipFn::Add), Shape, &["chunk 3, fill", "zip", "5", "4"]);
     refused(streamed.zip(&x[..30], &x[..], ZipFn::Add), Shape, &["chunk 3, fill", "zip", "0", "5"]);
     refused(streamed.select(&x[..], &[1, 1][..]), Shape, &["select"]);
-    refused(streamed.sort_pairs(&x[..], &[1, 1][..], false), Shape, &["sort"]);
+    refused(streamed.sort_pairs(&x[..], &[1, 1][..]), Shape, &["sort"]);
     refused(streamed.reduce(&[1u32, 2][..], ArgMin), Unsupported, &["arg_min"]);
     refused(streamed.reduce::<f32, _, _>(&[][..], Max), Shape, &["0 elements"]);
     refused(streamed.arg_max::<f32>(&[][..]), Shape, &["0 elements"]);
@@ -390,7 +391,7 @@ fn large_ops_reject_bad_input() {
     refused(streamed.map_to(&x[..], MapFn::Neg, full), Io, &["chunk 0, drain", "disk full"]);
     let cancel = Cancel::new();
     cancel.cancel();
-    refused(streamed.clone().cancelled_by(&cancel).sort(&x[..], false), Cancelled, &[]);
+    refused(streamed.clone().cancelled_by(&cancel).sort(&x[..]), Cancelled, &[]);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn host_out_of_memory_under_a_limit() {
     let streamed = gpu.streamed().chunk(1 << 12).in_flight(1);
     let same = || MapFn::custom("fn map(x: T) -> T { return x; }");
     streamed.map(&list[..9000], same()).unwrap();
-    streamed.sort(&list[..9000], false).unwrap();
+    streamed.sort(&list[..9000]).unwrap();
     streamed.select_by(&list[..9000], &Predicate::NonZero).unwrap();
     streamed.inclusive_scan(&list[..9000], Max).unwrap();
 
@@ -79,7 +79,7 @@ fn host_out_of_memory_under_a_limit() {
     refused(tall.to_hybrid(3), OutOfMemory, &words);
     // With a known length, and without.
     refused(streamed.map(&list[..], same()), OutOfMemory, &words);
-    refused(streamed.sort(&list[..], false), OutOfMemory, &words);
+    refused(streamed.sort(&list[..]), OutOfMemory, &words);
     refused(streamed.inclusive_scan(&list[..], Max), OutOfMemory, &words);
     refused(streamed.map(Items(list.iter().copied()), same()), OutOfMemory, &words);
     refused(streamed.sort::<u32>(Reader(bytemuck::cast_slice(&list)), false), OutOfMemory, &words);

@@ -85,9 +85,9 @@ fn check(streamed: &Streamed, n: usize, sizes: &[usize], tells: bool) {
         // Stable, both ways.
         wanted.sort_by(|a, b| if descending { b.0.cmp(&a.0) } else { a.0.cmp(&b.0) });
         let (wanted_keys, wanted_values): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
-        assert_eq!(streamed.sort(of_ints(), descending).unwrap(), wanted_keys, "sort: {what}");
-        let (keys, moved) =
-            streamed.sort_pairs(of_ints(), pieces(&values, &others, tells), descending).unwrap();
+        let streamed = streamed.clone().when(descending, |s| s.descending());
+        assert_eq!(streamed.sort(of_ints()).unwrap(), wanted_keys, "sort: {what}");
+        let (keys, moved) = streamed.sort_pairs(of_ints(), pieces(&values, &others, tells)).unwrap();
         assert_eq!((keys, moved), (wanted_keys, wanted_values), "sort_pairs: {what}");
     }
     if n > 0 {
@@ -165,22 +165,22 @@ fn rejects_a_source_shorter_than_it_promised() {
     let words = ["announced 201 elements", "after 200"];
     refused(streamed.map(Liar(&x, 201), same()), Shape, &words);
     refused(streamed.reduce::<_, u32, _>(Liar(&x, 201), Sum), Shape, &words);
-    refused(streamed.sort(Liar(&x, 201), false), Shape, &words);
+    refused(streamed.sort(Liar(&x, 201)), Shape, &words);
     refused(streamed.inclusive_scan(Liar(&x, 201), Sum), Shape, &words);
     refused(streamed.zip(&x[..], Liar(&x, 201), ZipFn::Add), Shape, &["zip"]);
     // Empty chunks in the middle.
-    let result = streamed.sort(pieces(&x, &[CHUNK, 0, CHUNK], true), false);
+    let result = streamed.sort(pieces(&x, &[CHUNK, 0, CHUNK], true));
     refused(result, Shape, &["announced 200", "after 64"]);
     // Reporting too few is a harmless hint.
     assert_eq!(streamed.map(Liar(&x, 3), same()).unwrap(), x);
-    assert_eq!(streamed.sort(Liar(&x, 0), true).unwrap()[0], 199);
+    assert_eq!(streamed.clone().descending().sort(Liar(&x, 0)).unwrap()[0], 199);
     // More than fits in any memory.
     for left in [1 << 60, usize::MAX] {
         let words = ["list of"];
         refused(streamed.map(Liar(&x, left), same()), OutOfMemory, &words);
         refused(streamed.zip(Liar(&x, left), &x[..], ZipFn::Add), OutOfMemory, &words);
-        refused(streamed.sort(Liar(&x, left), false), OutOfMemory, &words);
-        refused(streamed.sort_pairs(Liar(&x, left), &x[..], false), OutOfMemory, &words);
+        refused(streamed.sort(Liar(&x, left)), OutOfMemory, &words);
+        refused(streamed.sort_pairs(Liar(&x, left), &x[..]), OutOfMemory, &words);
         refused(streamed.inclusive_scan(Liar(&x, left), Sum), OutOfMemory, &words);
         refused(streamed.exclusive_scan(Liar(&x, left), Sum), OutOfMemory, &words);
         refused(streamed.reduce::<_, u32, _>(Liar(&x, left), Sum), Shape, &["announced"]);
@@ -188,7 +188,7 @@ fn rejects_a_source_shorter_than_it_promised() {
         refused(streamed.select_by(Liar(&x, left), &Predicate::NonZero), Shape, &["announced"]);
     }
     assert!(streamed.map(Liar(&x, 1 << 40), same()).is_err());
-    assert!(streamed.sort(Liar(&x, 1 << 40), false).is_err());
+    assert!(streamed.sort(Liar(&x, 1 << 40)).is_err());
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn faulty<R: Send>(
 fn work(rank: &Rank<Faulty>) -> Result<Vec<u32>> {
     let own: Vec<u32> = (0..100).map(|i| (i * 77 + rank.index() as u32) % 101).collect();
     rank.all_reduce(&mut own.clone(), Combine::Sum)?;
-    let sorted = rank.sort(&rank.upload(&own)?, false)?;
+    let sorted = rank.sort(&rank.upload(&own)?)?;
     rank.barrier()?;
     rank.reduce(&sorted, Sum)?;
     sorted.read()

@@ -25,7 +25,8 @@ where
         let gpus = group(p).unwrap();
         for shards in cuts(all, p) {
             let results = shard::run(&gpus, LIMIT, |rank| {
-                rank.sort(&rank.upload(&shards[rank.index()])?, descending)?.read()
+                let shard = rank.upload(&shards[rank.index()])?;
+                if descending { rank.sort_descending(&shard)?.read() } else { rank.sort(&shard)?.read() }
             });
             let results = results.unwrap();
             let allowed = if p == 1 { all.len() } else { all.len() / p + 1 + all.len() / 4096 };
@@ -79,7 +80,9 @@ fn equal_and_skewed_keys_are_balanced() {
 #[test]
 fn rejects_ranks_that_sort_differently() {
     let Some(gpus) = group(2) else { return };
-    let results =
-        shard::run_each(&gpus, LIMIT, |rank| rank.sort(&rank.upload(&[1u32, 2])?, rank.index() == 1));
+    let results = shard::run_each(&gpus, LIMIT, |rank| {
+        let keys = rank.upload(&[1u32, 2])?;
+        if rank.index() == 1 { rank.sort_descending(&keys) } else { rank.sort(&keys) }
+    });
     assert!(results.unwrap().into_iter().all(|r| r.unwrap_err().kind() == ErrorKind::InvalidArgument));
 }

@@ -147,8 +147,8 @@ fn ops_are_clean_with_subgroups_of_32_against_an_adversary() {
 }
 
 /// A lookback scan of several tiles.
-fn lookback(profile: &DeviceProfile) -> Program {
-    let scan = Scan::new(Sum, 20_000).exclusive().variant("lookback");
+fn lookback(profile: &DeviceProfile, n: usize) -> Program {
+    let scan = Scan::new(Sum, n).exclusive().variant("lookback");
     Op::<u32>::lower(&scan, profile).unwrap()
 }
 
@@ -158,7 +158,7 @@ fn a_lookback_that_only_waits_livelocks_and_ours_does_not() {
         let mut profile = DeviceProfile::h100();
         profile.subgroup_sizes = (subgroup_size, subgroup_size);
         profile.features.subgroups = subgroups;
-        let mut program = lookback(&profile);
+        let mut program = lookback(&profile, 20_000);
         assert_eq!(program.variant(), "lookback");
         let input: Vec<u32> = (0..20_000).map(|i| i * i % 1000).collect();
         let run = |program: &Program, schedule| {
@@ -186,10 +186,11 @@ fn a_lookback_that_only_waits_livelocks_and_ours_does_not() {
 
 #[test]
 fn reads_of_unwritten_scratch_are_found() {
-    let mut program = lookback(&DeviceProfile::webgpu_defaults());
+    let n = 5_000;
+    let mut program = lookback(&DeviceProfile::webgpu_defaults(), n);
     assert!(program.dispatches.len() > 1 && !program.scratch.is_empty());
     let run = |program: &Program| {
-        let mut operands = vec![vec![1; 80_000], vec![0; 80_000]];
+        let mut operands = vec![vec![1; 4 * n], vec![0; 4 * n]];
         let options = Options { check_scratch: true, ..Options::default() };
         sim::run(program, &mut operands, &options).unwrap()
     };

@@ -29,7 +29,7 @@ pub(in super::super) const VARIANTS: &[Variant] = &[
     Variant::portable("register", "a block of sums in registers, tiles of both factors staged"),
     Variant::portable(
         "double",
-        "the same with two tiles in workgroup memory, the next one loading meanwhile",
+        "the same with two tiles in workgroup memory, while the next one loads",
     ),
     Variant::portable(
         "split-k",

@@ -129,7 +129,7 @@ impl<'a> HistogramLowering<'a> {
         let (variant, decision) = choose("histogram", &desc.variant, Histogram::variants(), profile, || {
             let copies = policy.copies.min((most / slots.next_power_of_two()) as u32);
             if slots > most && profile.quirks.serial_workgroups {
-                ("global", format!("{slots} bins; atomics rarely collide on processors"))
+                ("global", format!("{slots} bins; atomics rarely collide on software drivers"))
             } else if slots > most {
                 let passes = slots.div_ceil(2 * u64::from(policy.packed_words));
                 if passes > policy.passes && n as u64 >= policy.partitioned {

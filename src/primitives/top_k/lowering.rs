@@ -53,7 +53,7 @@ fn policy(profile: &DeviceProfile, subgroups: bool) -> TopKPolicy {
     let (smallest, _) = profile.subgroup_sizes;
     let team = if subgroups { smallest.clamp(1, 32) } else { 32 };
     if profile.quirks.serial_workgroups {
-        // Barriers are costly on processors: without subgroups, each thread has its own chunk.
+        // Barriers are costly on software drivers: without subgroups, each thread has its own chunk.
         // A share of `most` takes a thread far fewer rounds than every driver runs.
         let team = if subgroups { team } else { 1 };
         return TopKPolicy { readers: 64, finishers: 64, most: 1 << 17, single: 1 << 14, team };

@@ -54,7 +54,7 @@ fn policy(profile: &DeviceProfile) -> ConvertPolicy {
     // Leaves room for the other work of a thread.
     let max_steps = profile.loop_steps(3, 1 << 20) as u32;
     if profile.quirks.serial_workgroups {
-        // Barriers are slow on processors.
+        // Barriers are slow on software drivers.
         ConvertPolicy { workgroup_size: 64, items: 16, places: 64, max_steps }
     } else {
         ConvertPolicy { workgroup_size: 256, items: 4, places: 16, max_steps }
