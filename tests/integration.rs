@@ -190,8 +190,8 @@ mod primitives {
     mod upper_bound;
     mod weighted_histogram;
 }
-mod prose;
 mod property;
+mod prose;
 mod quantize {
     mod cast;
     mod codes;

@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn many_ops_in_one_submission(gpu: &Gpu) -> Result<()> {
-        let n = 300;
+        let n = 100;
         let a = gpu.upload(&vec![1.0f32; n * n])?;
         let (b, c) = (gpu.alloc::<f32>(n * n)?, gpu.alloc::<f32>(n * n)?);
         let (product, flip) = (Gemm::new(n, n, n).plan::<f32>(gpu)?, Transpose::new(n, n).plan::<f32>(gpu)?);

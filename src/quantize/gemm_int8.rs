@@ -92,10 +92,7 @@ const VARIANTS: &[Variant] = &[
     Variant::portable("naive", "one thread reads a row of A and a column of B for one element of C"),
     Variant::portable("tiled", "a workgroup shares tiles of A and B through workgroup memory"),
     Variant::portable("register", "sums in registers, tiles of both factors staged through workgroup memory"),
-    Variant::portable(
-        "double",
-        "the same with two tiles in workgroup memory, while the next one loads",
-    ),
+    Variant::portable("double", "the same with two tiles in workgroup memory, while the next one loads"),
 ];
 
 /// The longest sum that cannot overflow i32.

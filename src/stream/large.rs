@@ -25,7 +25,14 @@ const MEMORY: u64 = 1 << 30;
 impl Gpu {
     /// Starts an op over host data of any length, in chunks: see [`Streamed`].
     pub fn streamed(&self) -> Streamed {
-        Streamed { gpu: self.clone(), chunk: None, in_flight: 3, memory: MEMORY, descending: false, cancel: Cancel::new() }
+        Streamed {
+            gpu: self.clone(),
+            chunk: None,
+            in_flight: 3,
+            memory: MEMORY,
+            descending: false,
+            cancel: Cancel::new(),
+        }
     }
 }
 
@@ -407,11 +414,7 @@ impl Streamed {
     }
 
     /// Sorts the keys and, if the second source gives any, their values.
-    fn sorted<T: SortKey>(
-        &self,
-        mut flow: Flow<'_, T>,
-        with_values: bool,
-    ) -> Result<(Vec<T>, Vec<u32>)> {
+    fn sorted<T: SortKey>(&self, mut flow: Flow<'_, T>, with_values: bool) -> Result<(Vec<T>, Vec<u32>)> {
         let (len, descending) = (flow.len(), self.descending);
         let sort = |n| {
             let sort = RadixSort::new(n).when(descending, |op| op.descending());

@@ -238,9 +238,9 @@ fn matches_reference_for_every_kind() {
             .masked([1, 4])
             .check::<f16, f16>(device);
         if device.main {
-            Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
             Case::new([1, 2, 1, 37, 37, 40], |op| op.causal()).check::<f32, f16>(device);
             if all() {
+                Case::new([2, 4, 2, 5, 37, 32], |op| op).check::<f32, f32>(device);
                 Case::new([1, 2, 2, 33, 40, 64], |op| op.window(5)).check::<f16, f32>(device);
             }
             Case::new([2, 2, 1, 9, 40, 32], |op| op.scale(0.5)).masked([2, 1]).check::<f32, f32>(device);
@@ -329,11 +329,12 @@ fn every_tile_matches_reference() {
     let tile = |[rows, keys, lanes, thread_rows]: [u32; 4], [dims, weights, values]: [u32; 3], ahead| {
         FlashTile { rows, keys, lanes, thread_rows, dims, weights, values, ahead }
     };
-    for (d, tile) in [
+    let tiles = [
         (64, tile([128, 64, 8, 8], [32, 32, 32], false)),
         (64, tile([64, 64, 8, 4], [16, 32, 32], true)),
         (24, tile([64, 32, 8, 4], [32, 32, 8], false)),
-    ] {
+    ];
+    for &(d, tile) in sample(&tiles, 2) {
         let case =
             Case::new([1, 2, 1, 130, 150, d], |op| op.causal().window(100).tile(tile).variant("flash"));
         let (q, k, v) = (case.queries::<f32>(), case.rows::<f32>(2), case.rows::<f32>(3));
@@ -398,7 +399,7 @@ fn emulated_coop_matches_reference() {
     // Scores of many magnitudes.
     Case::new([1, 1, 1, 64, 200, 32], |op| op.scale(5.0)).check_emulated(gpu, 32);
     // Infinite or NaN values, visible to some rows only.
-    for value in [f64::NAN, f64::NEG_INFINITY] {
+    for &value in sample(&[f64::NAN, f64::NEG_INFINITY], 1) {
         let case = Case::new([1, 2, 2, 70, 90, 48], |op| op.causal().window(40));
         let (q, k, mut v) = (case.queries::<f16>(), case.rows::<f16>(2), case.rows::<f16>(3));
         spoil(&mut v, 48, [50, 89, 90 + 89], value);

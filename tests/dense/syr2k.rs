@@ -38,7 +38,7 @@ fn check(device: &Device, op: Syr2k, trans: bool, [n, k]: [usize; 2], [alpha, be
 fn syr2k_matches_reference_and_leaves_the_other_triangle() {
     const SHAPES: [[usize; 2]; 7] = [[70, 33], [5, 3], [1, 1], [64, 64], [33, 1], [128, 20], [17, 300]];
     for device in devices() {
-        for (i, &[n, k]) in sample(&SHAPES, 3).iter().enumerate() {
+        for (i, &[n, k]) in sample(&SHAPES, 2).iter().enumerate() {
             for [upper, trans] in [[false, false], [true, false], [false, true], [true, true]] {
                 let op = Syr2k::new(n, k).when(upper, Syr2k::upper);
                 check(device, op, trans, [n, k], if i % 2 == 0 { [1.0, 0.0] } else { [-0.5, 2.0] });
@@ -48,7 +48,7 @@ fn syr2k_matches_reference_and_leaves_the_other_triangle() {
         check(device, Syr2k::new(20, 0).upper(), false, [20, 0], [1.0, 0.5]);
         check(device, Syr2k::new(20, 7), false, [20, 7], [0.0, 0.0]);
         check(device, Syr2k::new(0, 5), false, [0, 5], [1.0, 0.0]);
-        // Sums that go over several dispatches on processors.
+        // Sums that go over several dispatches on software drivers.
         check(device, Syr2k::new(5, 10_000), false, [5, 10_000], [1.0, 1.0]);
     }
 }

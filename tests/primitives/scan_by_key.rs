@@ -70,7 +70,7 @@ fn every_type_and_operator_matches_reference() {
                     &|| check::<f32, f32, _>(device, MinMax, variant, &floats, (1, 2)),
                 ];
                 // Lengths of each parity, which is that of an exclusive scan, and variants take turns.
-                checks.iter().enumerate().filter(|(i, _)| turn(i + v + n, 2)).for_each(|(_, check)| check());
+                checks.iter().enumerate().filter(|(i, _)| turn(i + v + n, 4)).for_each(|(_, check)| check());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Every variant of `GemmInt8` against the reference.
 
+use crate::support::coverage::turn;
 use crate::support::{Device, Random, assert_close, devices, gpu, numbers};
 use half::f16;
 use tilework::dense::ProductTile;
@@ -33,9 +34,9 @@ fn sums_are_exact_in_every_shape() {
     let mut random = Random::new(3);
     for device in devices() {
         let shapes = if device.main { &SHAPES[..] } else { &SHAPES[..1] };
-        for &(m, n, k) in shapes {
+        for (i, &(m, n, k)) in shapes.iter().enumerate() {
             let (a, b) = (random.elements::<i8>(m * k), random.elements::<i8>(k * n));
-            for trans_b in [false, true] {
+            for trans_b in [false, true].into_iter().filter(|trans| turn(i + usize::from(*trans), 2)) {
                 let op = GemmInt8::new(m, n, k).when(trans_b, |op| op.trans_b());
                 let want = gemm_int8(&op, &a, &b);
                 for variant in names().filter(|v| device.main || *v != "register") {

@@ -82,7 +82,7 @@ fn host_out_of_memory_under_a_limit() {
     refused(streamed.sort(&list[..]), OutOfMemory, &words);
     refused(streamed.inclusive_scan(&list[..], Max), OutOfMemory, &words);
     refused(streamed.map(Items(list.iter().copied()), same()), OutOfMemory, &words);
-    refused(streamed.sort::<u32>(Reader(bytemuck::cast_slice(&list)), false), OutOfMemory, &words);
+    refused(streamed.sort::<u32>(Reader(bytemuck::cast_slice(&list))), OutOfMemory, &words);
     refused(streamed.select_by(&list[..], &Predicate::NonZero), OutOfMemory, &words);
 
     drop(balloon);

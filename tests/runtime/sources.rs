@@ -217,7 +217,7 @@ fn a_reader_that_yields_single_bytes_is_read_fully() {
     let bytes = bytemuck::cast_slice(&x);
     let mut wanted = x.clone();
     wanted.sort_unstable();
-    assert_eq!(gpu.streamed().chunk(100).sort::<i32>(Reader(Drops(bytes)), false).unwrap(), wanted);
+    assert_eq!(gpu.streamed().chunk(100).sort::<i32>(Reader(Drops(bytes))).unwrap(), wanted);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Reductions, histograms, scans and selections of shards.
 
 use super::{LIMIT, cuts, group};
+use crate::support::coverage::sample;
 use crate::support::{Random, gpu};
 use tilework::prelude::*;
 use tilework::{ErrorKind, shard};
@@ -23,7 +24,7 @@ fn integers_have_the_bits_of_one_device() {
             gpu.exclusive_scan(&x, Max).unwrap().read().unwrap(),
             gpu.histogram(&x, 10, 0.0, 4e9).unwrap().read().unwrap(),
         );
-        for p in 1..=5 {
+        for &p in sample(&[2, 5, 1, 3, 4], 2) {
             let gpus = group(p).unwrap();
             for shards in cuts(&all, p) {
                 let results = shard::run(&gpus, LIMIT, |rank| {

@@ -107,7 +107,9 @@ impl<'a> SortLowering<'a> {
         let sweeps = check_sweep(desc, dtype, &policy, profile);
         let (variant, decision) =
             choose(op, &desc.variant, RadixSort::variants(), profile, || match &sweeps {
-                Ok(()) if profile.quirks.serial_workgroups => ("counting", "faster on software drivers".into()),
+                Ok(()) if profile.quirks.serial_workgroups => {
+                    ("counting", "faster on software drivers".into())
+                }
                 Ok(()) if profile.quirks.waiting_starves => {
                     ("counting", "nobody has measured how workgroups wait here".into())
                 }
