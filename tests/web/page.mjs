@@ -40,7 +40,7 @@ const begin = Date.now();
   await browser.close();
 }
 
-const browser = await chromium(DRAWING);
+const browser = await chromium([...DRAWING, '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']);
 const page = await browser.newPage({ viewport: { width: 1240, height: 900 } });
 page.on('pageerror', (e) => failures.push(`error in the page: ${e.message}`));
 page.on('console', (message) => {
@@ -50,12 +50,13 @@ await page.goto(address);
 await page.waitForSelector('body[data-ready]');
 is(await page.isHidden('#problem'), `the page complains: ${await page.textContent('#problem')}`);
 
-// The picture that it shows at first: grey, edges and counts, computed anew here.
-{
+/** Grey, edges and counts of the picture that the page shows, computed anew here. Returns its extents and pixels. */
+async function checkEdges(what) {
+  await page.waitForFunction(() => !pictures.busy, undefined, { polling: 50 });
   const { width: w, height: h, rgba, grey, filtered, counts } = await page.evaluate(() => pictures.seen());
   const luma = (i) => Math.round(0.299 * rgba[4 * i] + 0.587 * rgba[4 * i + 1] + 0.114 * rgba[4 * i + 2]);
   const off = grey.findIndex((byte, i) => Math.abs(byte - luma(i)) > 1);
-  is(grey.length === w * h && off < 0, `pixel ${off} is grey ${grey[off]}, expected ${luma(off)}`);
+  is(grey.length === w * h && off < 0, `${what}: pixel ${off} is grey ${grey[off]}, expected ${luma(off)}`);
   const at = (x, y) => grey[Math.min(Math.max(y, 0), h - 1) * w + Math.min(Math.max(x, 0), w - 1)];
   let wrong = 0;
   for (let y = 1; y < h - 1; y += 1) {
@@ -66,10 +67,41 @@ is(await page.isHidden('#problem'), `the page complains: ${await page.textConten
       if (Math.abs(filtered[y * w + x] - edge) > 1) wrong += 1;
     }
   }
-  is(wrong === 0, `${wrong} edges are wrong`);
+  is(wrong === 0, `${what}: ${wrong} edges are wrong`);
   const wanted = new Array(256).fill(0);
   filtered.forEach((byte) => { wanted[byte] += 1; });
-  is(wanted.every((n, i) => n === counts[i]), 'the counts of the picture are wrong');
+  is(wanted.every((n, i) => n === counts[i]), `${what}: the counts are wrong`);
+  return { w, h, rgba };
+}
+await checkEdges('the first picture');
+
+// A file of the user, one that is no picture, and Chromium's false camera, whose picture moves.
+{
+  const png = await page.evaluate(async () => {
+    const canvas = new OffscreenCanvas(301, 199), c = canvas.getContext('2d');
+    c.fillStyle = '#204060';
+    c.fillRect(0, 0, 301, 199);
+    c.fillStyle = '#e0a020';
+    c.fillRect(100, 50, 90, 70);
+    return Array.from(new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer()));
+  });
+  const file = (name, bytes) => page.setInputFiles('#file', { name, mimeType: 'image/png', buffer: Buffer.from(bytes) });
+  const says = (text) => page.waitForFunction((text) => document.getElementById('seen').textContent.includes(text), text, { polling: 50 });
+  await file('picture.png', png);
+  await says('301 x 199 pixels');
+  const { rgba } = await checkEdges('the file');
+  const pixel = (x, y) => rgba.slice(4 * (301 * y + x), 4 * (301 * y + x) + 3).join();
+  is(pixel(10, 10) === '32,64,96' && pixel(150, 80) === '224,160,32', `the file has ${pixel(10, 10)} and ${pixel(150, 80)}`);
+  await file('words.png', Buffer.from('no picture'));
+  await says('words.png is no picture that this browser can read');
+  await page.click('#camera');
+  await says('640 x 480 pixels');
+  const first = (await page.evaluate(() => pictures.seen())).rgba.join();
+  await page.waitForFunction(async (first) => (await pictures.seen()).rgba.join() !== first, first, { polling: 100 });
+  is(await page.textContent('#camera') === 'Stop camera', 'the camera cannot be stopped');
+  await page.click('#camera');
+  is(await page.textContent('#camera') === 'Camera', 'the camera does not stop');
+  await checkEdges('the camera');
 }
 for (const filter of ['gaussian', 'median', 'equalize', 'none']) {
   await page.selectOption('#filter', filter);

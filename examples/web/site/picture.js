@@ -75,7 +75,7 @@ export async function picture(device) {
     return there;
   };
 
-  let last, camera, done, turn = 0;
+  let last, camera, done, turn = 0, drawnTurn = 0;
   const say = (text) => { $('seen').textContent = text; };
   /** Filters and draws a picture; a later call overtakes it. */
   async function show(pixels) {
@@ -115,7 +115,7 @@ export async function picture(device) {
     pass.end();
     device.queue.submit([encoder.finish()]);
     await device.queue.onSubmittedWorkDone();
-    done = filter;
+    [done, drawnTurn] = [filter, own];
     say(`${width} x ${height} pixels in ${(performance.now() - start).toFixed(1)} ms, drawing included`);
   }
 
@@ -156,19 +156,29 @@ export async function picture(device) {
   $('filter').onchange = () => { if (!camera) tell(() => show(last)); };
   $('camera').onclick = () => tell(async () => {
     if (camera) return stopCamera();
+    $('camera').disabled = true; // until the user has answered
+    let stream;
     try {
-      camera = await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 480 } });
+      stream = await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 480 } });
     } catch (e) {
       throw new Error(`no camera: ${e.message}`);
+    } finally {
+      $('camera').disabled = false;
     }
+    camera = stream;
     $('camera').textContent = 'Stop camera';
-    const video = document.createElement('video');
-    video.srcObject = camera;
-    video.muted = true;
-    await video.play();
-    while (camera) {
-      await new Promise(requestAnimationFrame);
-      if (camera && video.videoWidth) await show(pixelsOf(video, video.videoWidth, video.videoHeight));
+    try {
+      const video = document.createElement('video');
+      video.srcObject = stream;
+      video.muted = true;
+      await video.play();
+      // A camera that is unplugged ends its stream.
+      while (camera === stream && stream.active) {
+        await new Promise(requestAnimationFrame);
+        if (camera === stream && video.videoWidth) await show(pixelsOf(video, video.videoWidth, video.videoHeight));
+      }
+    } finally {
+      if (camera === stream) stopCamera();
     }
   });
   await show(drawn());
@@ -184,5 +194,7 @@ export async function picture(device) {
     },
     /** The filter of the picture that is shown. */
     get shown() { return done; },
+    /** Whether a picture waits to be drawn. */
+    get busy() { return drawnTurn !== turn; },
   };
 }
