@@ -132,7 +132,7 @@ impl Supply for Inputs {
                 HostArray::new(&shape, (0..n).map(|i| (i * (below - 1) / last) as u32).collect::<Vec<_>>())
             }
             (Some(below), _) => {
-                let index = |i| (u64::from(scattered(i)) * below as u64 >> 32) as u32;
+                let index = |i| ((u64::from(scattered(i)) * below as u64) >> 32) as u32;
                 HostArray::new(&shape, (0..n).map(index).collect::<Vec<_>>())
             }
             (None, Domain::Meaningful) => return Err(format!("{name} has contents of its own")),
