@@ -7,9 +7,11 @@ fn half_of(word: u32, i: u32) -> u32 { return extractBits(word, 16u * (i % 2u), 
 #block store_halves(to)
     for (var p = 2u * lane; p < count; p += 2u * WORKGROUP_SIZE) {
         let at = (begin + p) / 2u;
-        // The word behind the last element keeps its upper half.
-        var upper = {to}[at] >> 16u;
-        if p + 1u < count { upper = wg_words[p + 1u]; }
-        {to}[at] = wg_words[p] | (upper << 16u);
+        if p + 1u < count {
+            {to}[at] = wg_words[p] | (wg_words[p + 1u] << 16u);
+        } else {
+            // The word of the last element keeps its upper half.
+            {to}[at] = insertBits({to}[at], wg_words[p], 0u, 16u);
+        }
     }
 #end

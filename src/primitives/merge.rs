@@ -287,11 +287,7 @@ pub(super) const INFO: Operation = Operation {
     ],
     outputs: &[("output", "(n + m)"), ("[values]", "u32 (n + m)")],
     types: &DTYPES,
-    options: &[
-        Setting::flag("descending"),
-        A_LENGTH,
-        B_LENGTH,
-    ],
+    options: &[Setting::flag("descending"), A_LENGTH, B_LENGTH],
     domains: &[
         ("a", Domain::Increasing),
         ("b", Domain::Increasing),

@@ -11,8 +11,8 @@ use crate::program::{
     operands,
 };
 use crate::shader::{Fragment, Spec};
-use half::f16;
 use crate::shape::index_u32;
+use half::f16;
 use std::sync::Arc;
 
 /// Sorts keys, stably, by comparing them: `keys_out[i]` is the `i`-th of `keys` in the order that your WGSL function

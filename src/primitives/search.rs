@@ -58,10 +58,8 @@ pub(super) fn lower(
     let (variant, decision) = choose(op, &form.variant, VARIANTS, profile, || policy(n, needles, profile))?;
     let mut program = Program::new(op, decision);
     let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-    program.operands = vec![
-        operand("sorted", dtype, n, Access::Read),
-        operand("needles", dtype, needles, Access::Read),
-    ];
+    program.operands =
+        vec![operand("sorted", dtype, n, Access::Read), operand("needles", dtype, needles, Access::Read)];
     let lengths = [("sorted_length", form.sorted_counted), (LENGTH.name, form.counted)];
     let lengths = lengths.map(|(name, counted)| {
         counted.then(|| {
@@ -101,7 +99,12 @@ pub(super) fn lower(
             let spec = placed(spec, form, 3);
             let kernel = program.kernel(Kernel::of_file("primitives/search_tree", spec));
             let grid = Grid::fold((keys as u64).div_ceil(256));
-            program.dispatch(kernel, &params, [bindings[0], tree].into_iter().chain(of_sorted).collect(), grid);
+            program.dispatch(
+                kernel,
+                &params,
+                [bindings[0], tree].into_iter().chain(of_sorted).collect(),
+                grid,
+            );
         }
         bindings.push(tree);
         of_search = of_search.flag("TREE", true).constant("NEEDLES", TREE_NEEDLES);
@@ -169,7 +172,8 @@ pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(SearchForm, DType, Vec<Rol
     let of_sorted = asked.named_of(SORTED_LENGTH.name, &[1], DType::U32)?;
     let (length, output) = asked.length(1, vec![m])?;
     let (sorted_counted, counted) = (of_sorted.is_some(), length.is_some());
-    let form = SearchForm { sorted_counted, counted, variant: asked.variant().into(), ..SearchForm::new(n, m) };
+    let form =
+        SearchForm { sorted_counted, counted, variant: asked.variant().into(), ..SearchForm::new(n, m) };
     let inputs = [sorted, needles].into_iter().chain(of_sorted).map(Role::Given);
     Ok((form, dtype, inputs.chain(length).chain([output]).collect()))
 }

@@ -118,7 +118,8 @@ fn bounds_of_as_many_elements_as_the_device_counts_match_the_reference() {
                 let lower = lower.plan::<u32>(gpu).unwrap();
                 let call = lower.with_length(&of_y).with_sorted_length(&of_x);
                 call.record(&mut rec, &x, &y, &places[0]).unwrap();
-                let upper = UpperBound::new(n, 300).sorted_counted().variant(variant).plan::<u32>(gpu).unwrap();
+                let upper =
+                    UpperBound::new(n, 300).sorted_counted().variant(variant).plan::<u32>(gpu).unwrap();
                 upper.with_sorted_length(&of_x).record(&mut rec, &x, &y, &places[1]).unwrap();
                 rec.submit().unwrap();
                 let what = format!("{}, {variant}: {of_needles} in {there} of {n}", device.label);

@@ -1,8 +1,8 @@
 //! `Merge` against the reference.
 
 use crate::nn::training::refusal;
-use half::f16;
 use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -95,7 +95,8 @@ fn merges_as_many_elements_as_the_device_counts() {
         let behind = T::from_f64(7.0);
         let (output, values) =
             (gpu.upload(&vec![behind; len]).unwrap(), gpu.upload(&vec![7u32; len]).unwrap());
-        let (lengths, count) = ([of_a, of_b].map(|l| gpu.upload(&[l]).unwrap()), gpu.alloc::<u32>(1).unwrap());
+        let (lengths, count) =
+            ([of_a, of_b].map(|l| gpu.upload(&[l]).unwrap()), gpu.alloc::<u32>(1).unwrap());
         let plan = Merge::new(n, m).with_values().counted().plan::<T>(gpu).unwrap();
         let mut rec = gpu.recorder();
         let call = plan.with_values(&of_x, &of_y, &values).with_lengths(&lengths[0], &lengths[1], &count);

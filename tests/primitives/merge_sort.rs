@@ -1,8 +1,8 @@
 //! `MergeSort` against the references.
 
 use crate::nn::training::refusal;
-use half::f16;
 use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
