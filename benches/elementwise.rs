@@ -23,7 +23,7 @@ fn elementwise(bench: &mut Bench) -> Result<()> {
     let of = |function| Transform::new([rows, columns], function).input(DType::F32, Broadcast::Each);
     let gate = of(TransformFn::SwiGlu).input(DType::F32, Broadcast::Row);
     bench.op::<f32>(&gate, format!("swiglu {n}"), &[&x, &row, &y])?;
-    bench.op::<u8>(&of(TransformFn::Cast), format!("cast {n}"), &[&x, &bytes])
+    bench.op::<u8>(&of(TransformFn::Convert), format!("convert {n}"), &[&x, &bytes])
 }
 
 fn all<T: Element>(bench: &mut Bench, n: usize, value: fn(u32) -> T) -> Result<()> {

@@ -1,4 +1,4 @@
-// output[i] = transform(i, a, b, c, d): a function of up to four operands, each of a type of its own. An operand has an
+// output[i] = apply(i, a, b, c, d): a function of up to four operands, each of a type of its own. An operand has an
 // element for each of the output, or is a row (ROW_k), a column (COLUMN_k) or a single number (SCALAR_k). A thread makes
 // the elements of a word; a word that the output fills only in part keeps the rest.
 #import element/halves
@@ -67,7 +67,7 @@ fn load_{k}(at: u32) -> i32 { return extractBits(bitcast<i32>(input_{k}[at / 4u]
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
 
 fn element(i: u32) -> R {
-    return transform(
+    return apply(
         i,
 #for k in INPUTS
         load_{k}(place_{k}(i)),
@@ -89,7 +89,7 @@ fn bits_of(x: R) -> u32 { return bitcast<u32>(x); }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn transform_words(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+fn transform(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let word = workgroup_index(group) * WORKGROUP_SIZE + lane;
     let first = word * PER_WORD;
     if first >= params.n { return; }

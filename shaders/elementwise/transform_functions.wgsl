@@ -1,7 +1,7 @@
 // The built-in functions of Transform, one chosen by a flag. The importer declares A, B, C and R, the types of operands
 // and of the output, and `is_nan`.
-#if CAST
-fn transform(i: u32, a: A) -> R {
+#if CONVERT
+fn apply(i: u32, a: A) -> R {
 #if FROM_FLOAT && !OUT_F32 && !OUT_F16
     // The least number and the largest that are floats, and the largest.
 #if OUT_I32
@@ -30,9 +30,9 @@ fn transform(i: u32, a: A) -> R {
 #if WHERE
 #if FROM_FLOAT
 // By bits, since devices may take small numbers for 0, and compare NaN as they like.
-fn transform(i: u32, a: A, b: B, c: C) -> R { return select(c, b, (bitcast<u32>(a) & 0x7fffffffu) != 0u); }
+fn apply(i: u32, a: A, b: B, c: C) -> R { return select(c, b, (bitcast<u32>(a) & 0x7fffffffu) != 0u); }
 #else
-fn transform(i: u32, a: A, b: B, c: C) -> R { return select(c, b, a != A(0)); }
+fn apply(i: u32, a: A, b: B, c: C) -> R { return select(c, b, a != A(0)); }
 #endif
 #endif
 #if LESS || EQUAL
@@ -49,10 +49,10 @@ fn compares(a: A, b: A) -> bool { return true; }
 #endif
 #endif
 #if LESS
-fn transform(i: u32, a: A, b: B) -> R { return select(R(0), R(1), place(a) < place(b) && compares(a, b)); }
+fn apply(i: u32, a: A, b: B) -> R { return select(R(0), R(1), place(a) < place(b) && compares(a, b)); }
 #endif
 #if EQUAL
-fn transform(i: u32, a: A, b: B) -> R { return select(R(0), R(1), place(a) == place(b) && compares(a, b)); }
+fn apply(i: u32, a: A, b: B) -> R { return select(R(0), R(1), place(a) == place(b) && compares(a, b)); }
 #endif
 #if SILU || SWIGLU
 // With e^-|a| so that nothing overflows; from 128 on that is 0 in f32.
@@ -62,8 +62,8 @@ fn silu(a: f32) -> f32 {
 }
 #endif
 #if SILU
-fn transform(i: u32, a: A) -> R { return silu(a); }
+fn apply(i: u32, a: A) -> R { return silu(a); }
 #endif
 #if SWIGLU
-fn transform(i: u32, a: A, b: B) -> R { return silu(a) * b; }
+fn apply(i: u32, a: A, b: B) -> R { return silu(a) * b; }
 #endif

@@ -2,6 +2,7 @@
 
 use crate::element::{DType, Element};
 use crate::error::Result;
+use crate::program::fill::fill;
 use crate::program::{
     Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Example, Grid, Input, Kernel, Op,
     OpCall, Operand, Operation, Program, Role, Setting, Variant, When, kernel_params, lowered_as, operands,
@@ -95,6 +96,10 @@ impl Cdot {
         let most = if profile.quirks.few_cores { 64 } else { 1056 };
         let parts = u64::from(n).div_ceil(8 * 256).clamp(1, most);
         let [x, y, result] = [0, 1, 2].map(|i| Binding::operand(i, &program.operands));
+        if n == 0 {
+            program.append(fill(2, [0; 2], profile)?, &[result.resource]);
+            return Ok(program);
+        }
         let sums = if parts > 1 { program.scratch(8 * parts) } else { result };
         let kernel = Kernel::of_file("dense/cdot", Spec::new().flag("CONJUGATED", self.conjugated));
         let kernel = program.kernel(kernel);

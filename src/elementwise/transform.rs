@@ -4,8 +4,8 @@ use crate::array::{HostArray, HostData};
 use crate::element::{DType, Element};
 use crate::error::{Error, Result, err};
 use crate::program::{
-    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, Op, OpCall,
-    Operand, Operation, Program, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
+    Access, Asked, Binding, Comparison, Cost, DeviceProfile, Domain, Grid, Input, Kernel, OpCall, Operand,
+    Operation, Program, Role, Setting, Variant, by_type, kernel_params, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::{elements, index_u32};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub enum TransformFn {
     /// `a` as the output's type. Floats are cut to whole numbers and to the range of integers, and NaN gives 0; integers
     /// keep their low bits.
-    Cast,
+    Convert,
     /// `b` where `a` is not 0, else `c`.
     Where,
     /// 1 where `a < b`, else 0.
@@ -38,9 +38,9 @@ pub enum TransformFn {
 impl TransformFn {
     /// Every function but custom ones.
     pub const BUILT_IN: [Self; 6] =
-        [Self::Cast, Self::Where, Self::Less, Self::Equal, Self::Silu, Self::SwiGlu];
+        [Self::Convert, Self::Where, Self::Less, Self::Equal, Self::Silu, Self::SwiGlu];
 
-    /// Makes a function from WGSL text: `fn transform(i: u32, a: A, b: B) -> R`, with as many operands as there are, up
+    /// Makes a function from WGSL text: `fn apply(i: u32, a: A, b: B) -> R`, with as many operands as there are, up
     /// to `d`. `i` is the number of the element, and `columns()` that of columns. `A` to `D` and `R` are the types: `f32`
     /// for floats, `i32` for `i32` and `i8`, `u32` for `u32` and `u8`. `param(k)` is number k of
     /// [`Transform::params`], `is_nan` tells NaN. The text is validated, and runs as
@@ -52,7 +52,7 @@ impl TransformFn {
     /// Returns the name that [`FromStr`] reads; `custom` for your own function.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Cast => "cast",
+            Self::Convert => "convert",
             Self::Where => "where",
             Self::Less => "less",
             Self::Equal => "equal",
@@ -65,7 +65,7 @@ impl TransformFn {
     /// Operands of a built-in function.
     pub(crate) fn inputs(&self) -> Option<usize> {
         match self {
-            Self::Cast | Self::Silu => Some(1),
+            Self::Convert | Self::Silu => Some(1),
             Self::Less | Self::Equal | Self::SwiGlu => Some(2),
             Self::Where => Some(3),
             Self::Custom(_) => None,
@@ -74,7 +74,7 @@ impl TransformFn {
 
     fn specialise(&self, spec: Spec) -> Spec {
         match self {
-            Self::Cast => spec.flag("CAST", true),
+            Self::Convert => spec.flag("CONVERT", true),
             Self::Where => spec.flag("WHERE", true),
             Self::Less => spec.flag("LESS", true),
             Self::Equal => spec.flag("EQUAL", true),
@@ -149,7 +149,7 @@ impl Broadcast {
 /// let gpu = Gpu::new()?;
 /// let (a, bias) = (gpu.upload(&[1u8, 2, 3, 4, 5, 6])?, gpu.upload(&[0.5f32, 0.25, 0.0])?);
 /// let output = gpu.alloc::<f32>(6)?;
-/// let function = TransformFn::custom("fn transform(i: u32, a: A, b: B) -> R { return param(0) * f32(a) + b; }");
+/// let function = TransformFn::custom("fn apply(i: u32, a: A, b: B) -> R { return param(0) * f32(a) + b; }");
 /// let scale = Transform::new([2, 3], function)
 ///     .input(DType::U8, Broadcast::Each)
 ///     .input(DType::F32, Broadcast::Row)
@@ -298,7 +298,7 @@ impl Transform {
             if form(*dtype)?.1 != first {
                 return Err(err!(
                     InvalidArgument,
-                    "transform: `{name}` takes operands of one kind, and these are of {same:?}; cast them first"
+                    "transform: `{name}` takes operands of one kind, and these are of {same:?}; convert them first"
                 ));
             }
             if floats && !dtype.is_float() {
@@ -339,7 +339,7 @@ impl Transform {
         given[..self.params.len()].copy_from_slice(&self.params);
         let params = TransformParams { n, columns: self.shape[1] as u32, pad: [0; 2], given };
         let spec = spec.constant("OUTPUT_BINDING", 1 + self.inputs.len() as u32);
-        let kernel = program.kernel(Kernel::library("elementwise/transform", "transform_words", spec));
+        let kernel = program.kernel(Kernel::of_file("elementwise/transform", spec));
         let bindings = (0..program.operands.len()).map(|i| Binding::operand(i, &program.operands)).collect();
         let words = (len * dtype.size()).div_ceil(4) as u64;
         program.dispatch(kernel, &params, bindings, Grid::fold(words.div_ceil(256)));
@@ -419,7 +419,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let broadcasts = [Broadcast::Each, Broadcast::Row, Broadcast::Column, Broadcast::Scalar];
     for from in HostData::TYPES {
         for to in HostData::TYPES {
-            let op = of(&TransformFn::Cast).input(from, Broadcast::Each);
+            let op = of(&TransformFn::Convert).input(from, Broadcast::Each);
             programs.push(op.lower_as(to, profile)?);
         }
     }
@@ -429,11 +429,11 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             programs.push(inputs.fold(of(function), |op, b| op.input(dtype, b)).lower_as(dtype, profile)?);
         }
     }
-    let sum = "fn transform(i: u32, a: A, b: B, c: C, d: D) -> R { return f32(a + b) + c + d + param(1); }";
+    let sum = "fn apply(i: u32, a: A, b: B, c: C, d: D) -> R { return f32(a + b) + c + d + param(1); }";
     let types = [DType::I8, DType::I32, DType::F16, DType::F32].into_iter().zip(broadcasts);
     let op = of(&TransformFn::custom(sum)).params(&[0.0, 1.0]);
     programs.push(types.fold(op, |op, (dtype, b)| op.input(dtype, b)).lower_as(DType::F32, profile)?);
-    let iota = TransformFn::custom("fn transform(i: u32) -> R { return i / columns(); }");
+    let iota = TransformFn::custom("fn apply(i: u32) -> R { return i / columns(); }");
     programs.push(of(&iota).lower_as(DType::U32, profile)?);
     Ok(programs)
 }

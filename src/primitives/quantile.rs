@@ -105,10 +105,10 @@ impl Quantile {
         let kernel = program.kernel(Kernel::of_file("primitives/quantile", Spec::new()));
         let [below, above] = [0, 1].map(|_| program.scratch(4));
         for (j, (rank, share)) in self.ranks().enumerate() {
-            let found = if share > 0.0 { &[(rank, below), (rank + 1, above)][..] } else { &[(rank, below)] };
-            for (rank, to) in found {
+            let neighbours = [(rank, below), (rank + 1, above)];
+            for (rank, to) in neighbours.into_iter().take(if share > 0.0 { 2 } else { 1 }) {
                 let nth =
-                    Op::<f32>::lower(&NthElement::new(n, *rank), profile).map_err(|e| e.context(name))?;
+                    Op::<f32>::lower(&NthElement::new(n, rank), profile).map_err(|e| e.context(name))?;
                 program.append(nth, &[Resource::Operand(0), to.resource]);
             }
             let output = Binding::operand(1, &program.operands);

@@ -69,7 +69,7 @@ pub fn transform(
     let flag = |on: bool| if on { 1.0 } else { 0.0 };
     let apply = |x: Vec<f64>| {
         Ok(match function {
-            TransformFn::Cast => cast(x[0], to),
+            TransformFn::Convert => cast(x[0], to),
             TransformFn::Where => {
                 if x[0] != 0.0 {
                     x[1]
@@ -102,7 +102,9 @@ pub fn transform_bound(
     let want = transform(function, shape, inputs, to)?;
     let of = |(want, x): (f64, Vec<f64>)| match function {
         // The largest integers lie between floats.
-        TransformFn::Cast if to.is_float() && want.abs() > f64::from(1 << 24) => 2f64.powi(-23) * want.abs(),
+        TransformFn::Convert if to.is_float() && want.abs() > f64::from(1 << 24) => {
+            2f64.powi(-23) * want.abs()
+        }
         TransformFn::Silu | TransformFn::SwiGlu => {
             let half_step = if to == DType::F16 { 2f64.powi(-11) } else { 0.0 };
             let factor = x.get(1).map_or(1.0, |b| 1.0 + b.abs());
@@ -123,9 +125,9 @@ mod tests {
         let each = |x: &'static [f64]| (x, Broadcast::Each);
         let of = |function, inputs: &[_], to| transform(&function, [2, 2], inputs, to).unwrap();
         let x = each(&[-1.5, 300.25, f64::NAN, 7.0]);
-        assert_eq!(of(TransformFn::Cast, &[x], DType::U8), [0.0, 255.0, 0.0, 7.0]);
+        assert_eq!(of(TransformFn::Convert, &[x], DType::U8), [0.0, 255.0, 0.0, 7.0]);
         assert_eq!(
-            of(TransformFn::Cast, &[each(&[-1.0, 257.0, 255.0, 128.0])], DType::I8),
+            of(TransformFn::Convert, &[each(&[-1.0, 257.0, 255.0, 128.0])], DType::I8),
             [-1.0, 1.0, -1.0, -128.0]
         );
         let row = (&[5.0, 6.0][..], Broadcast::Row);

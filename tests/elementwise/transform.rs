@@ -37,7 +37,7 @@ where
 #[test]
 fn casts_match_the_reference_between_all_types() {
     fn to_all<S: Sample>(device: &Device, x: &[S]) {
-        let cast = TransformFn::Cast;
+        let cast = TransformFn::Convert;
         check::<S, f32>(device, &cast, x);
         check::<S, f16>(device, &cast, x);
         check::<S, i32>(device, &cast, x);
@@ -141,15 +141,14 @@ fn comparisons_give_flags() {
 fn functions_of_the_caller_run() {
     for device in devices() {
         let gpu = &device.gpu;
-        let iota = TransformFn::custom(
-            "fn transform(i: u32) -> R { return 10u * (i / columns()) + i % columns(); }",
-        );
+        let iota =
+            TransformFn::custom("fn apply(i: u32) -> R { return 10u * (i / columns()) + i % columns(); }");
         let output = gpu.alloc::<u32>(6).unwrap();
         let mut rec = gpu.recorder();
         Transform::new([2, 3], iota).plan::<u32>(gpu).unwrap().record(&mut rec, &output).unwrap();
         rec.submit().unwrap();
         assert_eq!(output.read().unwrap(), [0, 1, 2, 10, 11, 12], "{}", device.label);
-        let text = "fn transform(i: u32, a: A, b: B, c: C, d: D) -> R { \
+        let text = "fn apply(i: u32, a: A, b: B, c: C, d: D) -> R { \
                     return R(param(0) * f32(a) + b + f32(c) * f32(d) + param(7)); }";
         for offset in [0.0, 5.0] {
             let op = Transform::new([1, 3], TransformFn::custom(text))
@@ -185,15 +184,14 @@ fn transform_rejects_invalid_arguments() {
     assert_eq!(refusal::<u32>(gpu, &op(TransformFn::Silu, &[u])), ErrorKind::Unsupported);
     assert_eq!(kind(op(TransformFn::Where, &[u, f, u])), ErrorKind::InvalidArgument);
     assert_eq!(kind(op(TransformFn::Less, &[f, u])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(op(TransformFn::Cast, &[DType::U64])), ErrorKind::Unsupported);
-    let five = op(TransformFn::custom("fn transform(i: u32) -> R { return 1.0; }"), &[f; 5]);
+    assert_eq!(kind(op(TransformFn::Convert, &[DType::U64])), ErrorKind::Unsupported);
+    let five = op(TransformFn::custom("fn apply(i: u32) -> R { return 1.0; }"), &[f; 5]);
     assert_eq!(kind(five), ErrorKind::InvalidArgument);
-    assert_eq!(kind(op(TransformFn::Cast, &[f]).params(&[0.0; 9])), ErrorKind::InvalidArgument);
-    assert_eq!(kind(op(TransformFn::Cast, &[f]).variant("fast")), ErrorKind::InvalidArgument);
-    let long = Transform::new([usize::MAX, 2], TransformFn::Cast).input(f, Broadcast::Each);
+    assert_eq!(kind(op(TransformFn::Convert, &[f]).params(&[0.0; 9])), ErrorKind::InvalidArgument);
+    assert_eq!(kind(op(TransformFn::Convert, &[f]).variant("fast")), ErrorKind::InvalidArgument);
+    let long = Transform::new([usize::MAX, 2], TransformFn::Convert).input(f, Broadcast::Each);
     assert_eq!(kind(long), ErrorKind::TooLarge);
-    for text in ["", "fn transform(i: u32, a: A) -> R { return a }", "fn transform(a: A) -> R { return a; }"]
-    {
+    for text in ["", "fn apply(i: u32, a: A) -> R { return a }", "fn apply(a: A) -> R { return a; }"] {
         assert_eq!(kind(op(TransformFn::custom(text), &[f])), ErrorKind::Shader, "{text}");
     }
 }

@@ -143,6 +143,8 @@ pub(super) struct HistogramLowering<'a> {
     rule: Option<Rule>,
     counted: bool,
     wide: bool,
+    /// Counts of 32 bits, in scratch if those of the operand are wide.
+    narrow: Option<Binding>,
     accumulate: bool,
     policy: HistogramPolicy,
     profile: &'a DeviceProfile,
@@ -224,6 +226,7 @@ impl<'a> HistogramLowering<'a> {
             rule,
             counted,
             wide,
+            narrow: None,
             accumulate,
             policy,
             profile,
@@ -232,7 +235,8 @@ impl<'a> HistogramLowering<'a> {
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
-        let counts = if self.wide { self.program.scratch(4 * self.bins) } else { self.counts() };
+        self.narrow = self.wide.then(|| self.program.scratch(4 * self.bins));
+        let counts = self.narrow.unwrap_or(self.counts());
         if self.wide || !self.accumulate {
             let base = BinsParams { bins: self.bins as u32, ..Zeroable::zeroed() };
             self.clear(&base, counts, self.bins);
@@ -449,7 +453,7 @@ impl<'a> HistogramLowering<'a> {
         let count = Kernel::of_file("primitives/histogram_bucketed", count);
         let count = self.program.kernel(count);
         let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
-        let bindings = vec![self.counts(), starts, ends, words];
+        let bindings = vec![self.narrow.unwrap_or(self.counts()), starts, ends, words];
         self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
         Ok(())
     }
