@@ -186,7 +186,7 @@ fn an_error_leaves_the_callers_encoder_valid() {
     let mut rec = gpu.recorder_in(&mut encoder);
     let front = || x.slice(..256).unwrap();
     refused(plan.record(&mut rec, &x, &total), Shape, &[]);
-    refused(plan.record(&mut rec, front(), x.slice(255..256).unwrap()), Aliasing, &[]);
+    refused(plan.record(&mut rec, front(), x.slice(192..193).unwrap()), Aliasing, &[]);
     refused(rec.copy(&x, &total), Shape, &[]);
     refused(kernel.record(&mut rec, &[], [1, 1, 1]), Shape, &[]);
     refused(kernel.record(&mut rec, &[(&total).into()], [1, 1, 1]), Shape, &[]);
