@@ -317,16 +317,21 @@ impl Transform {
         for (i, &(dtype, broadcast)) in self.inputs.iter().enumerate() {
             let (at, ty) = form(dtype)?;
             spec = spec.alias(ALIASES[i], ty).flag(TYPES[i][at], true);
-            spec = spec.flag(ROWS[i], broadcast == Broadcast::Row);
-            spec = spec.flag(COLUMNS[i], broadcast == Broadcast::Column);
-            spec = spec.flag(SCALARS[i], broadcast == Broadcast::Scalar);
+            spec = match broadcast {
+                Broadcast::Each => spec,
+                Broadcast::Row => spec.flag(ROWS[i], true),
+                Broadcast::Column => spec.flag(COLUMNS[i], true),
+                Broadcast::Scalar => spec.flag(SCALARS[i], true),
+            };
             let len = broadcast.len(self.shape)?;
             program.operands.push(Operand { name: NAMES[i], dtype, len, access: Access::Read });
         }
         let from_float = self.inputs.first().is_some_and(|(dtype, _)| dtype.is_float());
         let compares =
             !matches!(self.function, TransformFn::Silu | TransformFn::SwiGlu | TransformFn::Custom(_));
-        spec = spec.flag("FROM_FLOAT", from_float && compares);
+        if from_float && compares {
+            spec = spec.flag("FROM_FLOAT", true);
+        }
         let len = Broadcast::Each.len(self.shape)?;
         program.operands.push(Operand { name: "output", dtype, len, access: Access::Write });
         profile.check_bindings(INFO.name, &program.operands, "split the rows between calls")?;
