@@ -67,7 +67,6 @@ mod dense {
 mod elementwise {
     mod axpy;
     mod map;
-    mod transform;
     mod zip;
 }
 mod examples {

@@ -190,7 +190,7 @@ macro_rules! judges {
 }
 #[rustfmt::skip]
 judges! {
-    axpy map zip transform;
+    axpy map zip;
     "primitives":
         reduce scan segmented_scan scan_by_key histogram histogram_2d histogram_channels weighted_histogram sort argsort segmented_sort select partition unique run_length
         reduce_by_key segmented_reduce top_k top_k_rows frontier

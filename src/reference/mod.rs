@@ -217,7 +217,6 @@ mod syrk;
 mod top_k;
 #[cfg(feature = "primitives")]
 mod top_k_rows;
-mod transform;
 #[cfg(feature = "dense")]
 mod transpose;
 #[cfg(feature = "dense")]
@@ -448,7 +447,6 @@ pub use syrk::{syrk, syrk_bound};
 pub use top_k::top_k;
 #[cfg(feature = "primitives")]
 pub use top_k_rows::top_k_rows;
-pub use transform::{transform, transform_bound};
 #[cfg(feature = "dense")]
 pub use transpose::transpose;
 #[cfg(feature = "dense")]
