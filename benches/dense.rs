@@ -38,6 +38,7 @@ fn main() -> Result<()> {
         ("syr2k", syr2k),
         ("gemm-grouped", gemm_grouped),
         ("symm", symm),
+        ("complex", complex),
     ])
 }
 
@@ -115,6 +116,24 @@ fn gemm_grouped(bench: &mut Bench) -> Result<()> {
     let b = random(&bench.gpu, len(|[_, n, k]| k * n), centred)?;
     let c = bench.gpu.alloc::<f32>(len(|[m, n, _]| m * n))?;
     bench.op::<f32>(&GemmGrouped::new(shapes), format!("{products} shapes up to 528"), &[&a, &b, &c])
+}
+
+/// Products and sums of complex numbers.
+fn complex(bench: &mut Bench) -> Result<()> {
+    let (side, n) = (bench.scale(4096, 128), bench.scale(1 << 26, 1 << 16));
+    let [a, b] = [0, 1].map(|_| random(&bench.gpu, 2 * side * side, centred));
+    let (a, b, c) = (a?, b?, bench.gpu.alloc::<f32>(2 * side * side)?);
+    bench.op::<f32>(&Cgemm::new(side, side, side), format!("{side}x{side}x{side}"), &[&a, &b, &c])?;
+    let (x, y) = (random(&bench.gpu, 2 * side, centred)?, bench.gpu.alloc::<f32>(2 * side)?);
+    for op in [Cgemv::new(side, side), Cgemv::new(side, side).trans()] {
+        let what = if op == Cgemv::new(side, side) { "" } else { " trans" };
+        bench.op::<f32>(&op, format!("{side}x{side}{what}"), &[&a, &x, &y])?;
+    }
+    drop((a, b, c));
+    let [x, y] = [0, 1].map(|_| random(&bench.gpu, 2 * n, centred));
+    let (x, y, result) = (x?, y?, bench.gpu.alloc::<f32>(2)?);
+    bench.op::<f32>(&Caxpy::new(n, [0.5, -0.25]), n.to_string(), &[&x, &y])?;
+    bench.op::<f32>(&Cdot::new(n), n.to_string(), &[&x, &y, &result])
 }
 
 fn symm(bench: &mut Bench) -> Result<()> {

@@ -662,6 +662,10 @@ fn orders(bench: &mut Bench) -> Result<()> {
     let (points, cells) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<u32>(64 * 64)?);
     let op = Histogram2d::new(n, [64, 64], [-1.0; 2], [1.0; 2]);
     bench.op::<f32>(&op, format!("64x64 of {n}"), &[&points, &points, &cells])?;
+    let (pixels, of_channels) = (bench.gpu.upload(&vec![99u8; n])?, bench.gpu.alloc::<u32>(3 * 256)?);
+    let op = HistogramChannels::new(n / 4, 4, 256).active(3);
+    bench.op::<u8>(&op, format!("3 of 4 channels of {}", n / 4), &[&pixels, &of_channels])?;
+    drop(pixels);
     let (weights, sums) = (random(&bench.gpu, n, centred)?, bench.gpu.alloc::<f32>(256)?);
     for bins in [64, 256] {
         let op = WeightedHistogram::new(n, bins, -1.0, 1.0);
@@ -670,6 +674,9 @@ fn orders(bench: &mut Bench) -> Result<()> {
     drop((weights, sums));
     let median = bench.gpu.alloc::<u32>(1)?;
     bench.op::<u32>(&NthElement::new(n, n / 2), format!("median of {n}"), &[&keys, &median])?;
+    let three = bench.gpu.alloc::<f32>(3)?;
+    let quartiles = Quantile::new(n, [0.25, 0.5, 0.75]);
+    bench.op::<f32>(&quartiles, format!("quartiles of {n}"), &[&points, &three])?;
     for length in [10, 100, 1000, 1_000_000, 0] {
         // Segment s of Zipf's lengths has n / (20 s) keys.
         let next = |at: usize, s: usize| at + if length > 0 { length } else { (n / (20 * s)).max(1) };

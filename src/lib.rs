@@ -52,7 +52,7 @@
 //! | sort keys, alone or with values; find their order; sort each segment | [`RadixSort`], by your own comparison [`MergeSort`]; [`Argsort`]; [`SegmentedSort`] |
 //! | find the k largest or smallest, of all or of each row; the element at a rank | [`TopK`], [`TopKRows`], [`NthElement`] |
 //! | keep the elements that pass a test; drop repeated ones | [`Select`], [`Partition`], [`Unique`], [`UniqueByKey`], [`RunLength`] |
-//! | count elements by bin, or points by bins of two axes; add up weights by bin | [`Histogram`], [`Histogram2d`]; [`WeightedHistogram`] |
+//! | count elements by bin, or points by bins of two axes, or each channel; add up weights by bin | [`Histogram`], [`Histogram2d`], [`HistogramChannels`]; [`WeightedHistogram`] |
 //! | make random numbers; put elements in a random order | [`Random`], [`Shuffle`] |
 //! | subtract neighbours; reverse or rotate | [`AdjacentDifference`], [`Reverse`], [`Rotate`] |
 //! | merge sorted arrays, or treat them as sets | [`Merge`], [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
@@ -65,6 +65,7 @@
 //! | multiply matrices, with bias and activation | [`Gemm`]; many small ones: [`GemmBatched`]; of different shapes: [`GemmGrouped`]; of bytes: [`GemmInt8`] |
 //! | multiply a matrix by a vector; add an outer product | [`Gemv`], [`Ger`] |
 //! | multiply by a triangular or symmetric matrix, or by the transpose; solve a triangular system | [`Trmm`], [`Symm`], [`Syrk`], [`Syr2k`], [`Trsm`] |
+//! | multiply complex matrices and vectors | [`Cgemm`], [`Cgemv`], [`Cdot`], [`Caxpy`] |
 //! | transpose; put axes in another order | [`Transpose`], [`PermuteAxes`] |
 //! | build a sparse matrix from its entries | [`sparse::Csr::from_triplets`], then [`Gpu::upload_matrix`] |
 //! | multiply a sparse matrix by a vector or by a dense matrix | [`Spmv`], [`Spmm`] |
@@ -266,8 +267,8 @@ pub use conv::{Boundary, Filter1d, Filter2d, Filter3d};
 pub use conv::{Conv2d, Conv2dBackwardData, Conv2dBackwardWeights, ConvTranspose2d};
 #[cfg(feature = "dense")]
 pub use dense::{
-    Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose, Trmm,
-    Trsm,
+    Caxpy, Cdot, Cgemm, Cgemv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm,
+    Syr2k, Syrk, Transpose, Trmm, Trsm,
 };
 pub use element::{DType, Element};
 pub use elementwise::{Activation, Axpy, Map, MapFn, Zip, ZipFn};
@@ -296,14 +297,15 @@ pub use primitives::{Affine, LogSumExp, MeanVariance, MinMax, StateOp, Sum64};
 #[cfg(feature = "primitives")]
 pub use primitives::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
 #[cfg(feature = "primitives")]
-pub use primitives::{Argsort, NthElement, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+pub use primitives::{Argsort, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
 #[cfg(feature = "primitives")]
 pub use primitives::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
 #[cfg(feature = "primitives")]
 pub use primitives::{Distribution, Gather, Random, Scatter, ScatterOp};
 #[cfg(feature = "primitives")]
 pub use primitives::{
-    Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique, WeightedHistogram,
+    Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, Unique,
+    WeightedHistogram,
 };
 #[cfg(feature = "primitives")]
 pub use primitives::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};
@@ -340,7 +342,7 @@ pub mod prelude {
     #[cfg(feature = "primitives")]
     pub use crate::{ArgMax, ArgMin, CustomOp, Max, Min, Prod, Reduce, Scan, ScanByKey, SegmentedScan, Sum};
     #[cfg(feature = "primitives")]
-    pub use crate::{Argsort, NthElement, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
+    pub use crate::{Argsort, NthElement, Quantile, RadixSort, SegmentedSort, Shuffle, TopK, TopKRows};
     #[cfg(feature = "primitives")]
     pub use crate::{Asum, Dot, Iamax, LowerBound, Merge, Nrm2, UpperBound};
     #[cfg(feature = "attention")]
@@ -353,6 +355,11 @@ pub mod prelude {
     pub use crate::{Boundary, Conv2d, ConvTranspose2d, Filter1d, Filter2d, Filter3d};
     #[cfg(feature = "quantize")]
     pub use crate::{Cast, Dequantize, GemmInt8, Quantize, Scales};
+    #[cfg(feature = "dense")]
+    pub use crate::{
+        Caxpy, Cdot, Cgemm, Cgemv, Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm,
+        Syr2k, Syrk, Transpose, Trmm, Trsm,
+    };
     #[cfg(feature = "sparse")]
     pub use crate::{
         ConjugateGradient, DeviceMatrix, MatrixLayout, PageRank, PowerIteration, Preconditioner, Spconvert,
@@ -360,14 +367,10 @@ pub mod prelude {
     };
     #[cfg(feature = "primitives")]
     pub use crate::{Distribution, Gather, Random, Scatter, ScatterOp};
-    #[cfg(feature = "dense")]
-    pub use crate::{
-        Gemm, GemmBatched, GemmGrouped, Gemv, Ger, PermuteAxes, Precision, Symm, Syr2k, Syrk, Transpose,
-        Trmm, Trsm,
-    };
     #[cfg(feature = "primitives")]
     pub use crate::{
-        Histogram, Histogram2d, Partition, Predicate, RunLength, Select, Unique, WeightedHistogram,
+        Histogram, Histogram2d, HistogramChannels, Partition, Predicate, RunLength, Select, Unique,
+        WeightedHistogram,
     };
     #[cfg(feature = "primitives")]
     pub use crate::{IsSorted, MergeSort, SetDifference, SetIntersection, SetUnion, UniqueByKey};

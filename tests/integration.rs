@@ -46,6 +46,10 @@ mod cuda {
     mod zip;
 }
 mod dense {
+    mod caxpy;
+    mod cdot;
+    mod cgemm;
+    mod cgemv;
     mod gemm;
     mod gemm_batched;
     mod gemm_coop;
@@ -153,6 +157,7 @@ mod primitives {
     mod gather;
     mod histogram;
     mod histogram_2d;
+    mod histogram_channels;
     mod iamax;
     mod is_sorted;
     mod lower_bound;
@@ -162,6 +167,7 @@ mod primitives {
     mod nth_element;
     mod partition;
     mod quadtree;
+    mod quantile;
     mod random;
     mod reduce;
     mod reduce_by_key;

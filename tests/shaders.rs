@@ -73,9 +73,12 @@ fn kernels() -> &'static BTreeMap<String, ValidKernel> {
             ("probe/probe_fma", "probe_fma"),
             ("dispatch/fold_count", "fold_count"),
             ("dispatch/fill_words", "fill_words"),
+            ("dispatch/move_slice", "move_slice"),
         ] {
-            let kernel = Kernel::library(file, entry, shader::Spec::new());
-            kernels.insert(format!("{kernel:?}"), validated(file.into(), kernel, Translation::ALL));
+            for back in [false, true].into_iter().take(if entry == "move_slice" { 2 } else { 1 }) {
+                let kernel = Kernel::library(file, entry, shader::Spec::new().flag("BACK", back));
+                kernels.insert(format!("{kernel:?}"), validated(file.into(), kernel, Translation::ALL));
+            }
         }
         kernels
     })

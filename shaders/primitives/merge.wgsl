@@ -2,7 +2,9 @@
 // merge_diagonals: one thread bisects for the begin of one tile, between the begins of the workgroup's first tile and of
 // the next workgroup's.
 // merge_tiles: one workgroup merges a tile.
-// With COUNTED the device knows the length of b; the first kernel writes that of the result.
+// With COUNTED the device knows the length of b, and with COUNTED_A that of a; the first kernel writes that of the result,
+// and both behind the diagonals.
+// With HALVES elements are 16 bits wide, two in a word.
 // With PART the inputs begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
@@ -16,6 +18,12 @@ struct Params { a_len: u32, b_len: u32, tiles: u32 }
 @group(0) @binding(1) var<storage, read> a: array<u32>;
 @group(0) @binding(2) var<storage, read> b: array<u32>;
 
+#if HALVES
+#import primitives/half_words
+
+fn a_at(i: u32) -> u32 { return half_of(a[i / 2u], i); }
+fn b_at(j: u32) -> u32 { return half_of(b[j / 2u], j); }
+#else
 #if PART
 fn a_at(i: u32) -> u32 { return a[params.a_begin + i]; }
 fn b_at(j: u32) -> u32 { return b[params.b_begin + j]; }
@@ -23,20 +31,25 @@ fn b_at(j: u32) -> u32 { return b[params.b_begin + j]; }
 fn a_at(i: u32) -> u32 { return a[i]; }
 fn b_at(j: u32) -> u32 { return b[j]; }
 #endif
+#endif
 fn comes_before(x: u32, y: u32) -> bool { return order(x) < order(y); }
 
+#if DIAGONALS
+@group(0) @binding(3) var<storage, read_write> diagonals: array<u32>;
 #if COUNTED
 @group(0) @binding(4) var<storage, read> b_count: array<u32>;
+@group(0) @binding(5) var<storage, read_write> total: array<u32>;
 
 fn b_len() -> u32 { return min(params.b_len, b_count[0]); }
 #else
 fn b_len() -> u32 { return params.b_len; }
 #endif
+#if COUNTED_A
+@group(0) @binding(6) var<storage, read> a_count: array<u32>;
 
-#if DIAGONALS
-@group(0) @binding(3) var<storage, read_write> diagonals: array<u32>;
-#if COUNTED
-@group(0) @binding(5) var<storage, read_write> total: array<u32>;
+fn a_len() -> u32 { return min(params.a_len, a_count[0]); }
+#else
+fn a_len() -> u32 { return params.a_len; }
 #endif
 
 var<workgroup> wg_ends: array<u32, 2>;
@@ -45,48 +58,65 @@ var<workgroup> wg_ends: array<u32, 2>;
 fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let first = workgroup_index(group) * WORKGROUP_SIZE;
     let tile = first + lane;
+    let of_a = a_len();
     let of_b = b_len();
-    let len = params.a_len + of_b;
+    let len = of_a + of_b;
 #if COUNTED
-    if tile == 0u { total[0] = len; }
+    if tile == 0u {
+        total[0] = len;
+        diagonals[params.tiles] = of_a;
+        diagonals[params.tiles + 1u] = of_b;
+    }
 #endif
     if first >= params.tiles { return; }
     if lane < 2u {
         let d = min(min(first + lane * WORKGROUP_SIZE, params.tiles) * TILE, len);
-        wg_ends[lane] = find_diagonal(d, params.a_len, of_b, 0u, params.a_len);
+        wg_ends[lane] = find_diagonal(d, of_a, of_b, 0u, of_a);
     }
     workgroupBarrier();
     if tile < params.tiles {
-        diagonals[tile] = find_diagonal(min(tile * TILE, len), params.a_len, of_b, wg_ends[0], wg_ends[1]);
+        diagonals[tile] = find_diagonal(min(tile * TILE, len), of_a, of_b, wg_ends[0], wg_ends[1]);
     }
 }
 #else
 @group(0) @binding(3) var<storage, read> diagonals: array<u32>;
-const OUTPUT_BINDING: u32 = 4u;
-@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
+@group(0) @binding(4) var<storage, read_write> output: array<u32>;
 #if VALUES
-@group(0) @binding(OUTPUT_BINDING + 1u) var<storage, read> a_values: array<u32>;
-@group(0) @binding(OUTPUT_BINDING + 2u) var<storage, read> b_values: array<u32>;
-@group(0) @binding(OUTPUT_BINDING + 3u) var<storage, read_write> values_out: array<u32>;
+@group(0) @binding(5) var<storage, read> a_values: array<u32>;
+@group(0) @binding(6) var<storage, read> b_values: array<u32>;
+@group(0) @binding(7) var<storage, read_write> values_out: array<u32>;
+#endif
+
+#if COUNTED
+fn a_len() -> u32 { return diagonals[params.tiles]; }
+fn b_len() -> u32 { return diagonals[params.tiles + 1u]; }
+#else
+fn a_len() -> u32 { return params.a_len; }
+fn b_len() -> u32 { return params.b_len; }
 #endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
     let begin = tile * TILE;
-    let len = params.a_len + b_len();
+    let of_a = a_len();
+    let len = of_a + b_len();
     if tile >= params.tiles || begin >= len { return; }
     let count = min(TILE, len - begin);
-    var a_end = params.a_len;
+    var a_end = of_a;
     if begin + count < len { a_end = diagonals[tile + 1u]; }
     let parts = parts_of(begin, count, diagonals[tile], a_end);
     let merged = merge_items(parts, lane);
     exchange(merged.elements, lane);
+#if HALVES
+#put store_halves(output)
+#else
 #for k in ITEMS
     if lane + {k}u * WORKGROUP_SIZE < count {
         output[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
     }
 #end
+#endif
 #if VALUES
     workgroupBarrier();
     exchange(merged.places, lane);

@@ -3,6 +3,7 @@
 // merge_sort_diagonals, merge_sort_tiles: as those of merge, for every pair of runs.
 // With CHECKED the comparison may be no order. Where threads or tiles would take other elements than their neighbours
 // leave, runs stay as they are, so that the result is some permutation.
+// With HALVES keys are 16 bits wide, two in a word.
 #import primitives/merge_path
 #if CUSTOM
 #import element/f32 as element
@@ -29,8 +30,15 @@ struct Params { n: u32, width: u32, tiles: u32 }
 var<private> run_a: u32;
 var<private> run_b: u32;
 
-fn a_at(i: u32) -> u32 { return keys[run_a + i]; }
-fn b_at(j: u32) -> u32 { return keys[run_b + j]; }
+#if HALVES
+#import primitives/half_words
+
+fn key_at(i: u32) -> u32 { return half_of(keys[i / 2u], i); }
+#else
+fn key_at(i: u32) -> u32 { return keys[i]; }
+#endif
+fn a_at(i: u32) -> u32 { return key_at(run_a + i); }
+fn b_at(j: u32) -> u32 { return key_at(run_b + j); }
 
 // Sets the runs of a tile, and gives their lengths and the tile's place in them.
 fn runs_of(tile: u32) -> vec3<u32> {
@@ -76,7 +84,7 @@ fn merge_sort_block(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let begin = tile * TILE;
     let count = min(TILE, params.n - begin);
     for (var p = lane; p < TILE; p += WORKGROUP_SIZE) {
-        wg_words[p] = keys[begin + min(p, count - 1u)];
+        wg_words[p] = key_at(begin + min(p, count - 1u));
 #if VALUES
         wg_places[p] = p;
 #endif
@@ -108,8 +116,13 @@ fn merge_sort_block(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
         }
     }
     workgroupBarrier();
+#if HALVES
+#put store_halves(keys_out)
+#endif
     for (var p = lane; p < count; p += WORKGROUP_SIZE) {
+#if !HALVES
         keys_out[begin + p] = wg_words[p];
+#endif
 #if VALUES
         values_out[begin + p] = values[begin + wg_places[p]];
 #endif
@@ -167,11 +180,15 @@ fn merge_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
     let parts = parts_of(runs.z, count, a_begin, a_end);
     let merged = merge_items(parts, lane);
     exchange(merged.elements, lane);
+#if HALVES
+#put store_halves(keys_out)
+#else
 #for k in ITEMS
     if lane + {k}u * WORKGROUP_SIZE < count {
         keys_out[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
     }
 #end
+#endif
 #if VALUES
     workgroupBarrier();
     exchange(merged.places, lane);

@@ -5,6 +5,9 @@
 #import primitives/search_key
 #import primitives/search_levels
 #import workgroup/index
+#import dispatch/extent
+
+#put extent(params.needles, 0u)
 
 const WORKGROUP_SIZE: u32 = 256u;
 // Needles of a thread.
@@ -59,28 +62,29 @@ fn {name}(needle: u32, above: u32, first: u32, len: u32) -> u32 {
 fn find(needle: u32) -> u32 {
     var len = level_len(params.levels);
     var at = find_top(needle, len);
-    if at == len { return params.n; }
-    var first = params.top;
+    if at == len { return sorted_len(); }
+    var first = top_begin();
     for (var level = params.levels - 1u; level > 0u; level--) {
         len = level_len(level);
         first -= len;
         at = find_in_tree(needle, at, first, len);
     }
-    return find_in_sorted(needle, at, 0u, params.n);
+    return find_in_sorted(needle, at, 0u, sorted_len());
 }
 #else
 #put bisect(find_sorted, sorted_key)
-fn find(needle: u32) -> u32 { return find_sorted(needle, params.n); }
+fn find(needle: u32) -> u32 { return find_sorted(needle, sorted_len()); }
 #endif
 
 fn search(workgroup: u32, lane: u32) {
 #if TREE
     let len = min(level_len(params.levels), TOP);
-    for (var i = lane; i < len; i += WORKGROUP_SIZE) { wg_top[i] = tree[params.top + i]; }
+    let begin = top_begin();
+    for (var i = lane; i < len; i += WORKGROUP_SIZE) { wg_top[i] = tree[begin + i]; }
     workgroupBarrier();
 #endif
     for (var k = 0u; k < NEEDLES; k++) {
         let i = (workgroup * NEEDLES + k) * WORKGROUP_SIZE + lane;
-        if i < params.needles { output[i] = find(search_key(decode(needles[i / PACK], i % PACK))); }
+        if i < extent() { output[i] = find(search_key(decode(needles[i / PACK], i % PACK))); }
     }
 }

@@ -20,6 +20,6 @@ fn search_tree(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         level += 1u;
     }
     if i >= level_len(level) { return; }
-    let last = min(((i + 1u) << (3u * level)) - 1u, params.n - 1u);
+    let last = min(((i + 1u) << (3u * level)) - 1u, sorted_len() - 1u);
     tree[at] = search_key(decode(sorted[last / PACK], last % PACK));
 }

@@ -1,7 +1,16 @@
-// Stable selection: the kept elements, in order, at the front.
+// Stable selection: the kept elements, in order, at the front; with POSITIONS where they stood.
 #import primitives/compact_scatter
-#import primitives/compact_store
 
 const OUTPUT_BINDING: u32 = 5u;
 
+#if POSITIONS
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
+
+fn emit(at: u32, bits: u32, rank: u32, kept: bool) {
+    if kept { output[rank] = at; }
+}
+#else
+#import primitives/compact_store
+
 fn emit(at: u32, bits: u32, rank: u32, kept: bool) { store(rank, bits, kept); }
+#endif

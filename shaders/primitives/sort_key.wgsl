@@ -18,6 +18,11 @@ fn digit_at(key: Key, shift: u32, mask: u32) -> u32 {
 alias Key = u32;
 
 fn order(key: Key) -> u32 {
+#if HALVES
+    // A float of 16 bits in the lower half of the word.
+    let sign = select(0x8000u, 0xffffu, (key & 0x8000u) != 0u);
+    return select(key ^ sign ^ FLIP, 0xffffffffu, (key & 0x7fffu) > 0x7c00u);
+#else
 #if FLOAT
     // Every NaN is the largest number, whichever way the rest is sorted.
     let sign = bitcast<u32>(bitcast<i32>(key) >> 31u);
@@ -25,6 +30,7 @@ fn order(key: Key) -> u32 {
     return select(number, 0xffffffffu, (key & 0x7fffffffu) > 0x7f800000u);
 #else
     return key ^ FLIP;
+#endif
 #endif
 }
 

@@ -11,6 +11,10 @@
 #if POSITIONS
 @group(0) @binding(5) var<storage, read_write> values_out: array<u32>;
 
+#if COUNTED
+@group(0) @binding(6) var<storage, read> count: array<u32>;
+#endif
+
 fn position_of(at: u32) -> u32 { return params.first + at; }
 #else
 @group(0) @binding(5) var<storage, read> values_in: array<u32>;

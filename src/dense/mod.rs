@@ -14,9 +14,15 @@
 //! [`Trsm`] solves triangular systems, [`Trmm`] multiplies by a triangular matrix, [`Syrk`] a matrix by its transpose,
 //! [`Syr2k`] two matrices by each other's, and [`Symm`] by a symmetric matrix; all on these products.
 //!
+//! [`Cgemm`], [`Cgemv`], [`Cdot`] and [`Caxpy`] take complex numbers, two `f32` each.
+//!
 //! [`Gemv`] computes `y = alpha op(A) x + beta y` at the speed of memory. [`Transpose`] turns rows into columns,
 //! for elements of any type.
 
+mod caxpy;
+mod cdot;
+mod cgemm;
+mod cgemv;
 mod gemm;
 mod gemm_batched;
 mod gemm_grouped;
@@ -35,6 +41,10 @@ mod trmm;
 mod trsm;
 
 pub use crate::elementwise::Activation;
+pub use caxpy::Caxpy;
+pub use cdot::Cdot;
+pub use cgemm::Cgemm;
+pub use cgemv::Cgemv;
 pub use gemm::Gemm;
 pub use gemm_batched::GemmBatched;
 pub use gemm_grouped::GemmGrouped;
@@ -72,4 +82,8 @@ pub const OPS: &[Operation] = &[
     syrk::INFO,
     syr2k::INFO,
     symm::INFO,
+    caxpy::INFO,
+    cdot::INFO,
+    cgemv::INFO,
+    cgemm::INFO,
 ];

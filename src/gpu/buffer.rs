@@ -30,8 +30,9 @@ pub(super) struct StoredElements {
 
 /// A range of a [`Buffer`].
 ///
-/// An op that binds a slice needs a byte offset that is a multiple of the adapter's storage alignment (16 to 256
-/// bytes). Multiples of 256 bytes work everywhere.
+/// A slice may begin at any element. Ops bind one where it lies if its byte offset is a multiple of the adapter's storage
+/// alignment (16 to 256 bytes), and else move it through memory of its own, which takes a copy. The same holds for
+/// slices of one buffer of which one is written; they must not overlap. Kernels of your own bind slices where they lie.
 #[derive(Clone, Copy)]
 pub struct Slice<'a, T: Element> {
     pub(super) buffer: &'a StoredElements,

@@ -3,6 +3,7 @@
 mod bind_groups;
 mod checks;
 mod params;
+mod staged;
 
 pub(super) use bind_groups::{GroupRegistry, RecentSets};
 pub(super) use params::{ParamsBuffer, ParamsCache};
@@ -186,6 +187,11 @@ impl Executable {
 
     /// Records the program with these operands, in the order of [`Program::operands`].
     ///
+    /// An operand that cannot be bound where it lies moves through memory of its own: a slice that begins at no multiple
+    /// of the device's alignment, and the smaller of two slices of one buffer that lie apart, if one is written. Each
+    /// takes a dispatch before the program, and one behind it if it is written; a profile and the log show them as
+    /// `move`.
+    ///
     /// # Errors
     /// See [`Plan`](crate::Plan). After an error nothing is recorded.
     pub fn record<E: Encoder>(&self, rec: &mut Recorder<E>, operands: &[RawSlice<'_>]) -> Result<()> {
@@ -194,6 +200,10 @@ impl Executable {
         let at = match rec.recent.find(self.id, operands) {
             Some(at) => at,
             None => {
+                let staged = self.staged(operands)?;
+                if !staged.is_empty() {
+                    return self.record_staged(rec, operands, &staged);
+                }
                 let set = self.checked(operands)?;
                 rec.keep(operands.iter().map(|o| o.memory));
                 rec.recent.add(set)

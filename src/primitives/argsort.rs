@@ -5,8 +5,8 @@ use crate::array::HostData;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, Comparison, DeviceProfile, Domain, Example, Input, OpCall, Operation, Program, Role, Setting,
-    Variant, When, by_type, lowered_as, operands,
+    Asked, Comparison, DeviceProfile, Domain, Example, Input, LENGTH, OpCall, Operation, Program, Role,
+    Setting, Variant, When, by_type, counted, lowered_as, operands,
 };
 use half::f16;
 use std::ops::Range;
@@ -30,7 +30,7 @@ use std::ops::Range;
 ///
 /// # Shapes
 /// `keys` has `n` elements, `indices` (u32) as many. Any length from 0 to the largest buffer. They must be different
-/// wgpu buffers.
+/// wgpu buffers. With [`counted`](Self::counted) an operand `length` of one u32 holds the number of keys, at most `n`.
 ///
 /// # Types and order
 /// Keys of u8, i8, f16, u32, i32, f32 and u64, in the order of [`RadixSort`]: equal keys keep their order, ascending and
@@ -56,13 +56,14 @@ pub struct Argsort {
     n: usize,
     descending: bool,
     bits: Option<Range<u32>>,
+    counted: bool,
     variant: String,
 }
 
 impl Argsort {
     /// Finds the order of `n` keys.
     pub fn new(n: usize) -> Self {
-        Self { n, descending: false, bits: None, variant: "auto".into() }
+        Self { n, descending: false, bits: None, counted: false, variant: "auto".into() }
     }
 
     /// Finds the descending order. The default is ascending.
@@ -79,10 +80,13 @@ impl Argsort {
         self
     }
 
+    counted!(counted, "keys", "Behind as many elements, `indices` may hold anything.");
+
     crate::program::variants!(variant);
 
     pub(super) fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let sort = RadixSort::new(self.n).when(self.descending, RadixSort::descending).variant(&self.variant);
+        let sort = sort.when(self.counted, RadixSort::counted);
         let sort = self.bits.iter().fold(sort, |sort, bits| sort.bits(bits.clone()));
         sort.positions(dtype, profile)
     }
@@ -93,6 +97,8 @@ const VARIANTS: &[Variant] = super::sort::VARIANTS;
 operands! {
     impl[T: Element,] Argsort, T {
         fn record(keys: T, indices: u32);
+        /// Takes the number of keys from the device.
+        optional with_length(length: u32);
     }
 }
 
@@ -104,7 +110,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("keys", "(n)")],
     outputs: &[("indices", "u32 (n)")],
     types: &HostData::TYPES,
-    options: &[Setting::flag("descending"), super::sort::BITS],
+    options: &[Setting::flag("descending"), super::sort::BITS, LENGTH],
     domains: &[("keys", Domain::Runs)],
     make: Some(make),
     variants: Argsort::variants,
@@ -123,7 +129,9 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.bits(begin..end);
     }
     let dtype = keys.dtype();
-    let operands = vec![Role::Given(keys), Role::Result(vec![n])];
+    let (length, output) = asked.length(1, vec![n])?;
+    op = op.when(length.is_some(), Argsort::counted);
+    let operands = [Role::Given(keys)].into_iter().chain(length).chain([output]).collect();
     by_type!(asked, dtype, [f32, i32, u32, f16, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -133,6 +141,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         op.clone().descending().lower_as(DType::F32, profile)?,
         op.clone().bits(4..20).lower_as(DType::I32, profile)?,
         op.clone().lower_as(DType::U64, profile)?,
+        op.clone().counted().lower_as(DType::U32, profile)?,
         op.lower_as(DType::F16, profile)?,
     ])
 }

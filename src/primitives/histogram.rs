@@ -5,6 +5,7 @@ mod lowering;
 mod policy;
 
 pub(super) use self::bins::Rule;
+pub(super) use self::lowering::BinsParams;
 use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
@@ -37,7 +38,8 @@ use lowering::HistogramLowering;
 /// `input` has `n` elements, from 0 to the largest buffer; an input above the device's largest binding is processed
 /// in chunks. `counts` has one u32 a bin, for 1 to 2^20 bins, and is overwritten. The two must be different wgpu
 /// buffers. With [`counted`](Histogram::counted) an operand `length` of one u32 holds the number of elements, at most
-/// `n`, which is then below 2^32.
+/// `n`, which is then below 2^32. [`accumulate`](Histogram::accumulate) adds to the counts that are there;
+/// [`wide`](Histogram::wide) makes counts of 64 bits, two u32 a bin, the lower first.
 ///
 /// # Types
 /// u8, i8, u32, i32, f32 and f16.
@@ -55,7 +57,8 @@ use lowering::HistogramLowering;
 ///
 /// # Precision and determinism
 /// Exact, with the same bits in every run on every device: a quotient in f32 only proposes the bin, and a
-/// comparison of integers decides. The counters are 32 bits wide, which no buffer can overflow.
+/// comparison of integers decides. The counters are 32 bits wide, which no buffer can overflow; sums over many calls
+/// can, and then [`wide`](Histogram::wide) counts do not.
 ///
 /// # Cost
 /// Each element is read once. `multipass` reads it once for every 8192 or, on larger devices, 24576 bins, from a
@@ -90,6 +93,8 @@ pub struct Histogram {
     bins: usize,
     edges: Edges,
     counted: bool,
+    wide: bool,
+    accumulate: bool,
     variant: String,
     packing: Option<(u32, u64, u32, u32)>,
 }
@@ -134,7 +139,16 @@ const VARIANTS: &[Variant] = &[
 impl Histogram {
     /// Counts `n` elements in `bins` bins.
     pub fn new(n: usize, bins: usize) -> Self {
-        Self { n, bins, edges: Edges::Default, counted: false, variant: "auto".into(), packing: None }
+        Self {
+            n,
+            bins,
+            edges: Edges::Default,
+            counted: false,
+            wide: false,
+            accumulate: false,
+            variant: "auto".into(),
+            packing: None,
+        }
     }
 
     /// Counts `n` elements in the bins between neighbouring `edges`. f64 holds every f32 and every integer up to
@@ -152,6 +166,34 @@ impl Histogram {
     }
 
     counted!(counted, "elements", "Elements behind it are not counted.");
+
+    /// Adds to the counts that are there, which the default overwrites.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (x, counts) = (gpu.upload(&[1u8, 0, 1])?, gpu.upload(&[u32::MAX, 4, 0, 0])?);
+    /// let plan = Histogram::new(3, 2).accumulate().wide().plan::<u8>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// plan.record(&mut rec, &x, &counts)?;
+    /// rec.submit()?;
+    /// assert_eq!(counts.read()?, [0, 5, 2, 0]); // 5 * 2^32, and 2
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn accumulate(mut self) -> Self {
+        self.accumulate = true;
+        self
+    }
+
+    /// Makes counts of 64 bits: `counts` has two u32 a bin, the lower first, as a `u64` has them.
+    #[must_use]
+    pub fn wide(mut self) -> Self {
+        self.wide = true;
+        self
+    }
 
     crate::program::variants!(variant);
 
@@ -257,14 +299,15 @@ const MAX_BINS: usize = 1 << 20;
 pub(super) const INFO: Operation = Operation {
     name: "histogram",
     about: "how many elements fall into each bin; without a range, bin = value for integers",
-    inputs: &[Input::new("input", "any shape")],
-    outputs: &[("counts", "u32 (bins)")],
+    inputs: &[Input::new("input", "any shape"), Input::optional("counts", "u32 (bins); (bins, 2) with wide")],
+    outputs: &[("counts", "u32 (bins); (bins, 2) with wide")],
     types: &[DType::F32, DType::F16, DType::I32, DType::U32, DType::U8, DType::I8],
     options: &[
         Setting::number("bins", "256"),
         Setting::number("lo", ""),
         Setting::number("hi", ""),
         Setting::array("edges", "(bins + 1)"),
+        Setting::flag("wide"),
         LENGTH,
         PACKING,
     ],
@@ -288,7 +331,15 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.packing(threads, workgroups.into(), words, loads);
     }
     asked.set("bins", &[op.bins()]);
-    let (dtype, counts) = (input.dtype(), Role::Result(vec![op.bins()]));
+    let wide = asked.settings().has("wide");
+    let shape = if wide { vec![op.bins(), 2] } else { vec![op.bins()] };
+    let dtype = input.dtype();
+    let counts = if asked.has_more() {
+        Role::Updated(asked.of("counts", &shape, DType::U32)?)
+    } else {
+        Role::Result(shape)
+    };
+    op = op.when(wide, Histogram::wide).when(matches!(counts, Role::Updated(_)), Histogram::accumulate);
     let operands = [Role::Given(input)].into_iter().chain(length).chain([counts]).collect();
     by_type!(asked, dtype, [f32, f16, i32, u32, u8, i8], T => Ok(OpCall::new::<T>(op, operands)))
 }
@@ -338,6 +389,8 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
             f32: Histogram::with_edges(n, [0.0, 1.0, 10.0]);
             f16: Histogram::new(n, 100).range(0.0, 1.0);
             u32: Histogram::new(n, 1024).counted();
+            u8: Histogram::new(n, 256).wide();
+            u32: Histogram::new(n, 1024).wide().accumulate();
             f32: Histogram::new(n, 1000).range(-1.0, 1.0).counted();
         }
     }

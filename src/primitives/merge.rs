@@ -1,7 +1,8 @@
 //! Two sorted arrays merged to one.
 
-use super::WORDS;
+use super::DTYPES;
 use super::sort::key_spec;
+use crate::array::HostArray;
 use crate::element::{DType, Element};
 use crate::error::{Result, err};
 use crate::program::{
@@ -10,6 +11,7 @@ use crate::program::{
 };
 use crate::shader::Spec;
 use crate::shape::index_u32;
+use half::f16;
 use std::ops::Range;
 
 /// Merges two sorted arrays: `output` has the elements of `a` and `b` in order, as `std::merge` gives them. Values can
@@ -34,11 +36,12 @@ use std::ops::Range;
 /// # Shapes
 /// `a` has `n` elements, `b` has `m`, `output` has `n + m`; each may be 0. [`with_values`](Merge::with_values) adds
 /// `a_values`, `b_values` and `values_out`, of as many u32. Inputs may share a wgpu buffer with each other, and not
-/// with outputs.
+/// with outputs. With [`counted`](Merge::counted) operands `a_length` and `b_length` of one u32 each hold the numbers of
+/// elements, at most `n` and `m`, and `count` takes their sum.
 ///
 /// # Types and order
-/// u32, i32 and f32, ascending or [`descending`](Merge::descending), in the order of [`RadixSort`](crate::RadixSort):
-/// for f32 -inf ... -0, +0 ... +inf, and every NaN last either way. Equal elements of `a` come before those of `b`, and
+/// u32, i32, f32 and f16, ascending or [`descending`](Merge::descending), in the order of [`RadixSort`](crate::RadixSort):
+/// for floats -inf ... -0, +0 ... +inf, and every NaN last either way. Equal elements of `a` come before those of `b`, and
 /// keep their order. If an input is not sorted, each element of `output` is one of `a` or `b`, and which one is
 /// unspecified.
 ///
@@ -64,6 +67,7 @@ pub struct Merge {
     m: usize,
     descending: bool,
     values: bool,
+    counted: bool,
     variant: String,
 }
 
@@ -77,7 +81,7 @@ kernel_params! {
 impl Merge {
     /// Merges `n` elements with `m`.
     pub fn new(n: usize, m: usize) -> Self {
-        Self { n, m, descending: false, values: false, variant: "auto".into() }
+        Self { n, m, descending: false, values: false, counted: false, variant: "auto".into() }
     }
 
     /// Takes inputs with the largest first, and merges them so. The default is the smallest first.
@@ -95,6 +99,31 @@ impl Merge {
         self
     }
 
+    /// Reads the numbers of elements, at most `n` and `m`, from the device: operands `a_length` and `b_length` of one
+    /// u32 each. An operand `count` of one u32 takes their sum. Plans take the three by `with_lengths`. Larger numbers
+    /// count as `n` and `m`. Elements of outputs behind the merged ones are not written.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let (a, b, output) = (gpu.upload(&[1u32, 4, 0])?, gpu.upload(&[3u32, 9])?, gpu.alloc::<u32>(5)?);
+    /// let (of_a, of_b, count) = (gpu.upload(&[2u32])?, gpu.upload(&[1u32])?, gpu.alloc::<u32>(1)?);
+    /// let plan = Merge::new(3, 2).counted().plan::<u32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// plan.with_lengths(&of_a, &of_b, &count).record(&mut rec, &a, &b, &output)?;
+    /// rec.submit()?;
+    /// assert_eq!(count.read()?, [3]);
+    /// assert_eq!(output.slice(..3)?.read()?, [1, 3, 4]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
+        self
+    }
+
     crate::program::variants!(variant);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
@@ -106,18 +135,42 @@ impl Merge {
             program.operands.push(operand("a_values", DType::U32, n, Access::Read));
             program.operands.push(operand("b_values", DType::U32, m, Access::Read));
         }
-        let len = n.saturating_add(m);
+        let lengths = program.operands.len();
+        if self.counted {
+            let of = |name| operand(name, DType::U32, 1, Access::Read);
+            program.operands.extend(["a_length", "b_length"].map(of));
+        }
+        let (len, to) = (n.saturating_add(m), program.operands.len());
         program.operands.push(operand("output", dtype, len, Access::Write));
         if values {
             program.operands.push(operand("values_out", DType::U32, len, Access::Write));
         }
+        if self.counted {
+            program.operands.push(operand("count", DType::U32, 1, Access::Write));
+        }
         profile.check_bindings(INFO.name, &program.operands, "merge parts in separate calls")?;
         program.cost = Cost::of(len as f64, &program.operands);
         let bind = |i: usize| Binding::operand(i, &program.operands);
-        let outputs = if values { vec![bind(4), bind(2), bind(3), bind(5)] } else { vec![bind(2)] };
-        let job = MergeJob { inputs: [bind(0), bind(1)], lens: [n, m], counts: None, begins: None, outputs };
-        job.add(&mut program, key_spec(dtype, self.descending)?, profile)?;
+        let outputs = if values { vec![bind(to), bind(2), bind(3), bind(to + 1)] } else { vec![bind(to)] };
+        let counts = if self.counted {
+            vec![bind(lengths + 1), bind(program.operands.len() - 1), bind(lengths)]
+        } else {
+            Vec::new()
+        };
+        let job = MergeJob { inputs: [bind(0), bind(1)], lens: [n, m], counts, begins: None, outputs };
+        job.add(&mut program, merge_spec(dtype, self.descending)?, profile)?;
         Ok(program)
+    }
+}
+
+/// The spec by which elements are compared.
+pub(super) fn merge_spec(dtype: DType, descending: bool) -> Result<Spec> {
+    match dtype {
+        DType::F16 => {
+            let flip = if descending { 0xffff } else { 0 };
+            Ok(Spec::new().constant("FLIP", flip).flag("HALVES", true))
+        }
+        _ => key_spec(dtype, descending),
     }
 }
 
@@ -125,8 +178,9 @@ impl Merge {
 pub(super) struct MergeJob {
     pub(super) inputs: [Binding; 2],
     pub(super) lens: [usize; 2],
-    /// The length of the second input, at most that above, and the length of the result, which it writes.
-    pub(super) counts: Option<[Binding; 2]>,
+    /// If the device counts the elements: the length of the second input, at most that above; the length of the result,
+    /// which it writes; and that of the first input, unless it is known.
+    pub(super) counts: Vec<Binding>,
     /// Where both inputs begin in their operands, if not at the start.
     pub(super) begins: Option<[u32; 2]>,
     pub(super) outputs: Vec<Binding>,
@@ -156,7 +210,7 @@ pub(crate) fn part(
     let job = MergeJob {
         inputs: [bind(0), bind(1)],
         lens: [a.len(), b.len()],
-        counts: None,
+        counts: Vec::new(),
         begins: Some([at("the begin of a", a.start)?, at("the begin of b", b.start)?]),
         outputs: vec![bind(2)],
     };
@@ -174,7 +228,8 @@ impl MergeJob {
         let (threads, items) = if profile.quirks.serial_workgroups { (64, 7) } else { (256, 9) };
         let tiles = len.div_ceil(u64::from(threads * items));
         let spec = spec.constant("WORKGROUP_SIZE", threads).constant("ITEMS", items);
-        let spec = spec.flag("COUNTED", self.counts.is_some()).flag("PART", self.begins.is_some());
+        let counted = !self.counts.is_empty();
+        let spec = spec.flag("COUNTED", counted).flag("PART", self.begins.is_some());
         let tiles_word = tiles as u32;
         let dispatch = |program: &mut Program, kernel, bindings, grid| match self.begins {
             None => {
@@ -187,19 +242,18 @@ impl MergeJob {
             }
         };
         let mut bindings = self.inputs.to_vec();
-        bindings.push(program.scratch(4 * tiles.max(1)));
-        if len > 0 || self.counts.is_some() {
-            let kernel = spec.clone().flag("DIAGONALS", true);
+        // Both lengths lie behind the diagonals, if the device counts them.
+        bindings.push(program.scratch(4 * if counted { tiles + 2 } else { tiles.max(1) }));
+        if len > 0 || counted {
+            let kernel = spec.clone().flag("DIAGONALS", true).flag("COUNTED_A", self.counts.len() > 2);
             let kernel = program.kernel(Kernel::library("primitives/merge", "merge_diagonals", kernel));
-            let bindings = bindings.iter().copied().chain(self.counts.into_iter().flatten()).collect();
+            let bindings = bindings.iter().chain(&self.counts).copied().collect();
             let grid = Grid::fold(tiles.div_ceil(threads.into()).max(1));
             dispatch(program, kernel, bindings, grid);
         }
         if len > 0 {
             let spec = spec.flag("VALUES", self.outputs.len() > 1);
-            let spec = spec.constant("OUTPUT_BINDING", if self.counts.is_some() { 5 } else { 4 });
             let kernel = program.kernel(Kernel::library("primitives/merge", "merge_tiles", spec));
-            bindings.extend(self.counts.map(|[count, _]| count));
             bindings.extend(self.outputs);
             dispatch(program, kernel, bindings, Grid::fold(tiles));
         }
@@ -212,10 +266,15 @@ operands! {
         fn record(a: T, b: T, output: T);
         /// Takes values that move with the elements.
         optional with_values(a_values: u32, b_values: u32, values_out: u32);
+        /// Takes the numbers of elements from the device, and one for their sum.
+        optional with_lengths(a_length: u32, b_length: u32, count: u32);
     }
 }
 
-lowered_as!(Merge: f32, i32, u32);
+lowered_as!(Merge: f32, f16, i32, u32);
+
+const A_LENGTH: Setting = Setting::array("a-length", "u32 (1)");
+const B_LENGTH: Setting = Setting::array("b-length", "u32 (1)");
 
 pub(super) const INFO: Operation = Operation {
     name: "merge",
@@ -227,8 +286,8 @@ pub(super) const INFO: Operation = Operation {
         Input::optional("b_values", "u32 (m)"),
     ],
     outputs: &[("output", "(n + m)"), ("[values]", "u32 (n + m)")],
-    types: &WORDS,
-    options: &[Setting::flag("descending")],
+    types: &DTYPES,
+    options: &[Setting::flag("descending"), A_LENGTH, B_LENGTH],
     domains: &[
         ("a", Domain::Increasing),
         ("b", Domain::Increasing),
@@ -258,8 +317,21 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         outputs.push(Role::Result(vec![len]));
         op = op.with_values();
     }
-    operands.extend(outputs);
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    let lengths = [A_LENGTH, B_LENGTH].map(|of| asked.named_of(of.name, &[1], DType::U32));
+    let [of_a, of_b] = lengths;
+    match (of_a?, of_b?) {
+        (None, None) => operands.extend(outputs),
+        (of_a, of_b) => {
+            op = op.counted();
+            for (length, all) in [(of_a, n), (of_b, m)] {
+                let all = || HostArray::new(&[1], vec![u32::try_from(all).unwrap_or(u32::MAX)]);
+                operands.push(Role::Given(length.map_or_else(all, Ok)?));
+            }
+            operands.extend(outputs.iter().map(|_| Role::Counted));
+            operands.push(Role::Count);
+        }
+    }
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -268,6 +340,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f32>::lower(&op, profile)?,
         Op::<f32>::lower(&op.clone().descending().with_values(), profile)?,
         Op::<i32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op.clone().descending(), profile)?,
+        Op::<f16>::lower(&op.clone().with_values().counted(), profile)?,
+        Op::<u32>::lower(&op.clone().with_values().counted(), profile)?,
         Op::<u32>::lower(&op.with_values(), profile)?,
         part(DType::U32, [10_000, 3000, 10_922], [&(77..9000), &(1..2000)], false, profile)?,
     ])

@@ -1,7 +1,7 @@
 //! Merge sort by an order of the user's own.
 
-use super::WORDS;
-use super::sort::key_spec;
+use super::DTYPES;
+use super::merge::merge_spec;
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::fill::fill;
@@ -12,6 +12,7 @@ use crate::program::{
 };
 use crate::shader::{Fragment, Spec};
 use crate::shape::index_u32;
+use half::f16;
 use std::sync::Arc;
 
 /// Sorts keys, stably, by comparing them: `keys_out[i]` is the `i`-th of `keys` in the order that your WGSL function
@@ -113,9 +114,10 @@ impl MergeSort {
     /// How keys are compared. Integers without a comparison of the user's are compared by `<`.
     fn spec(&self, dtype: DType) -> Result<Spec> {
         if self.less.is_none() && dtype.is_float() {
-            return key_spec(dtype, self.descending);
+            return merge_spec(dtype, self.descending);
         }
         let spec = Spec::new().slot("element", element_fragment(dtype)).flag("CUSTOM", true);
+        let spec = spec.flag("HALVES", dtype == DType::F16);
         let spec = spec.flag("DESCENDING", self.descending);
         Ok(match &self.less {
             Some(less) => spec.slot("less", Fragment::of_user(less)).flag("CHECKED", true),
@@ -154,7 +156,10 @@ impl MergeSort {
         let (input, output) = (bind(0..pairs.len()), bind(pairs.len()..2 * pairs.len()));
         let other: Vec<_> = pairs
             .iter()
-            .map(|_| if passes > 0 { program.scratch(4 * n as u64) } else { output[0] })
+            .map(|(.., dtype)| match passes {
+                0 => output[0],
+                _ => program.scratch((dtype.size() * n) as u64),
+            })
             .collect();
         let diagonals = program.scratch(4 * u64::from(tiles));
         let broken = self.is_custom().then(|| program.scratch(4));
@@ -198,14 +203,14 @@ operands! {
     }
 }
 
-lowered_as!(MergeSort: f32, i32, u32);
+lowered_as!(MergeSort: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "merge-sort",
     about: "keys in order, stable, by a comparison of your own, and values with their keys",
     inputs: &[Input::new("keys", "(n)"), Input::optional("values", "u32 (n)")],
     outputs: &[("keys", "(n)"), ("[values]", "u32 (n)")],
-    types: &WORDS,
+    types: &DTYPES,
     options: &[Setting::flag("descending"), Setting::text("less", "FILE", "")],
     domains: &[("keys", Domain::Runs), ("values", Domain::Bits)],
     make: Some(make),
@@ -230,7 +235,7 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
         op = op.with_values();
     }
     operands.extend(vec![Role::Result(vec![n]); operands.len()]);
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -241,6 +246,9 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<i32>::lower(&op.clone().descending().with_values(), profile)?,
         Op::<u32>::lower(&op, profile)?,
         Op::<f32>::lower(&custom.clone().descending(), profile)?,
+        Op::<f16>::lower(&op, profile)?,
+        Op::<f16>::lower(&op.clone().descending().with_values(), profile)?,
+        Op::<f16>::lower(&custom.clone().with_values(), profile)?,
         Op::<i32>::lower(&custom.with_values(), profile)?,
     ])
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | one number from an array, or one from each row | [`Reduce`] with [`Sum`], [`Prod`], [`Min`], [`Max`] |
 //! | the position of the minimum or maximum | [`Reduce`] with [`ArgMin`], [`ArgMax`] |
-//! | the number of elements in each bin, or the sum of their weights; of points in bins of two axes | [`Histogram`], [`WeightedHistogram`]; [`Histogram2d`] |
+//! | the number of elements in each bin, or the sum of their weights; of points in bins of two axes; of interleaved channels | [`Histogram`], [`WeightedHistogram`]; [`Histogram2d`]; [`HistogramChannels`] |
 //! | a reduction by your own associative operator | [`Reduce`] with [`CustomOp`] |
 //! | several numbers in one pass: [`MinMax`], [`MeanVariance`], [`LogSumExp`], sums of 64 bits ([`Sum64`]), a linear recurrence ([`Affine`]) or your own ([`StateOp`]) | any op that takes an operator |
 //! | all prefixes of an array or of each row | [`Scan`] with [`Sum`], [`Prod`], [`Min`], [`Max`], [`CustomOp`] |
@@ -14,7 +14,7 @@
 //! | one number for each run of equal keys | [`ReduceByKey`]; for each segment between flags [`SegmentedReduce`], between offsets [`ReduceOffsets`] |
 //! | keys in order, alone or with values; the order itself; whether they are in order | [`RadixSort`], by your own comparison [`MergeSort`]; [`Argsort`]; [`IsSorted`] |
 //! | the keys of each segment in order | [`SegmentedSort`] |
-//! | the `k` largest or smallest elements and their positions | [`TopK`]; of each row [`TopKRows`]; the element at a rank [`NthElement`] |
+//! | the `k` largest or smallest elements and their positions | [`TopK`]; of each row [`TopKRows`]; the element at a rank [`NthElement`]; quantiles [`Quantile`] |
 //! | rows read, written or added by index | [`Gather`], [`Scatter`] |
 //! | two sorted arrays in one, alone or with values | [`Merge`] |
 //! | sorted arrays united, or the elements that both have, or one lacks | [`SetUnion`], [`SetIntersection`], [`SetDifference`] |
@@ -38,6 +38,7 @@ mod frontier;
 mod gather;
 mod histogram;
 mod histogram_2d;
+mod histogram_channels;
 mod iamax;
 mod is_sorted;
 mod lookback;
@@ -50,6 +51,7 @@ mod nth_element;
 mod operator;
 mod partition;
 mod quadtree;
+mod quantile;
 mod random;
 mod reduce;
 mod reduce_by_key;
@@ -93,6 +95,7 @@ pub use gather::Gather;
 pub(crate) use histogram::Edges;
 pub use histogram::Histogram;
 pub use histogram_2d::Histogram2d;
+pub use histogram_channels::HistogramChannels;
 pub use iamax::Iamax;
 pub use is_sorted::IsSorted;
 pub(crate) use lookback::clear_words;
@@ -104,6 +107,7 @@ pub use nth_element::NthElement;
 pub use operator::{ArgMax, ArgMin, CustomOp, Max, Min, Operator, Prod, Reducer, Sum};
 pub use partition::Partition;
 pub use quadtree::Quadtree;
+pub use quantile::Quantile;
 pub(crate) use random::poisson_table;
 pub use random::{Distribution, Random};
 pub use reduce::Reduce;
@@ -152,6 +156,7 @@ pub const OPS: &[Operation] = &[
     reduce_offsets::INFO,
     histogram::INFO,
     histogram_2d::INFO,
+    histogram_channels::INFO,
     weighted_histogram::INFO,
     select::INFO,
     partition::INFO,
@@ -167,6 +172,7 @@ pub const OPS: &[Operation] = &[
     top_k::INFO,
     top_k_rows::INFO,
     nth_element::INFO,
+    quantile::INFO,
     frontier::INFO,
     quadtree::INFO,
     adaptive_grid::INFO,

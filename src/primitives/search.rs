@@ -4,10 +4,11 @@ use super::DTYPES;
 use crate::element::DType;
 use crate::error::Result;
 use crate::program::{
-    Access, Asked, Binding, Cost, DeviceProfile, Example, Grid, Input, Kernel, Operand, Operation, Program,
-    Role, Variant, choose, element_fragment, kernel_params,
+    Access, Asked, Binding, Cost, Covered, DeviceProfile, Example, Grid, Input, Kernel, LENGTH, Operand,
+    Operation, Program, Role, Setting, Variant, choose, element_fragment, kernel_params, launch_for, limited,
 };
 use crate::shader::Spec;
+use crate::shape::index_u32;
 
 pub(super) const VARIANTS: &[Variant] = &[
     Variant::portable("bisection", "a thread bisects for one needle"),
@@ -32,11 +33,14 @@ fn policy(n: usize, needles: usize, profile: &DeviceProfile) -> (&'static str, S
     }
 }
 
+const SORTED_LENGTH: Setting = Setting::array("sorted-length", "u32 (1)");
+
 /// What the two bounds have in common.
 pub(super) const SEARCH: Operation = Operation {
     inputs: &[Input::new("sorted", "(n)"), Input::new("needles", "(m)")],
     outputs: &[("output", "(m)")],
     types: &DTYPES,
+    options: &[SORTED_LENGTH, LENGTH],
     domains: &[("sorted", crate::program::Domain::Increasing)],
     variants: || VARIANTS,
     example: Example { shape: &[100], options: &[] },
@@ -46,19 +50,24 @@ pub(super) const SEARCH: Operation = Operation {
 /// Lowers a search by the kernel of this file and name.
 pub(super) fn lower(
     (op, file): (&'static str, &'static str),
-    [n, needles]: [usize; 2],
-    variant: &str,
+    form: &SearchForm,
     dtype: DType,
     profile: &DeviceProfile,
 ) -> Result<Program> {
-    let (variant, decision) = choose(op, variant, VARIANTS, profile, || policy(n, needles, profile))?;
+    let SearchForm { n, needles, .. } = *form;
+    let (variant, decision) = choose(op, &form.variant, VARIANTS, profile, || policy(n, needles, profile))?;
     let mut program = Program::new(op, decision);
     let operand = |name, dtype, len, access| Operand { name, dtype, len, access };
-    program.operands = vec![
-        operand("sorted", dtype, n, Access::Read),
-        operand("needles", dtype, needles, Access::Read),
-        operand("output", DType::U32, needles, Access::Write),
-    ];
+    program.operands =
+        vec![operand("sorted", dtype, n, Access::Read), operand("needles", dtype, needles, Access::Read)];
+    let lengths = [("sorted_length", form.sorted_counted), (LENGTH.name, form.counted)];
+    let lengths = lengths.map(|(name, counted)| {
+        counted.then(|| {
+            program.operands.push(operand(name, DType::U32, 1, Access::Read));
+            program.operands.len() - 1
+        })
+    });
+    program.operands.push(operand("output", DType::U32, needles, Access::Write));
     profile.check_bindings(op, &program.operands, "search parts in separate calls")?;
     // Each needle reads a path of its own, at most.
     let steps = f64::from(n.checked_ilog2().map_or(0, |steps| steps + 1));
@@ -71,7 +80,10 @@ pub(super) fn lower(
     let spec = Spec::new().slot("element", element_fragment(dtype));
     let spec = spec.flag("FLOAT", dtype.is_float()).flag("SIGNED", dtype == DType::I32);
     let mut params = SearchParams { n: n as u32, needles: needles as u32, levels: 0, top: 0 };
-    let mut bindings: Vec<_> = (0..3).map(|i| Binding::operand(i, &program.operands)).collect();
+    let operands = [0, 1, program.operands.len() - 1];
+    let mut bindings = operands.map(|i| Binding::operand(i, &program.operands)).to_vec();
+    let [of_sorted, of_needles] = lengths.map(|at| at.map(|i| Binding::operand(i, &program.operands)));
+    let spec = spec.flag("SORTED_COUNTED", form.sorted_counted);
     let (mut of_search, mut each) = (spec.clone(), 256);
     if variant.name == "tree" {
         let mut highest = n.div_ceil(8);
@@ -84,24 +96,84 @@ pub(super) fn lower(
         let keys = params.top as usize + highest;
         let tree = program.scratch(4 * keys.max(1) as u64);
         if n > 0 {
+            let spec = placed(spec, form, 3);
             let kernel = program.kernel(Kernel::of_file("primitives/search_tree", spec));
             let grid = Grid::fold((keys as u64).div_ceil(256));
-            program.dispatch(kernel, &params, vec![bindings[0], tree], grid);
+            program.dispatch(
+                kernel,
+                &params,
+                [bindings[0], tree].into_iter().chain(of_sorted).collect(),
+                grid,
+            );
         }
         bindings.push(tree);
         of_search = of_search.flag("TREE", true).constant("NEEDLES", TREE_NEEDLES);
         each *= u64::from(TREE_NEEDLES);
     }
+    let of_search = placed(of_search, form, 1 + bindings.len() as u32);
+    bindings.extend(of_sorted);
+    let of_search = limited(of_search, form.counted, 1 + bindings.len() as u32);
+    bindings.extend(of_needles);
     let kernel = program.kernel(Kernel::of_file(file, of_search));
+    let at = program.dispatches.len();
     program.dispatch(kernel, &params, bindings, Grid::fold((needles as u64).div_ceil(each)));
+    if let Some(length) = of_needles {
+        let held = index_u32(op, "needles", needles)?;
+        launch_for(&mut program, length, &[(at, Covered::new(0, held, each as u32))]);
+    }
     Ok(program)
 }
 
-/// The lengths of a request, its type, and its operands.
-pub(super) fn asked(asked: &mut Asked<'_>) -> Result<([usize; 2], DType, Vec<Role>)> {
+/// Tells a kernel which binding has the number of sorted elements, if the device counts them.
+fn placed(spec: Spec, form: &SearchForm, at: u32) -> Spec {
+    if form.sorted_counted { spec.constant("SORTED_LENGTH_BINDING", at) } else { spec }
+}
+
+/// What both ops are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SearchForm {
+    pub(super) n: usize,
+    pub(super) needles: usize,
+    /// Reads the number of sorted elements from an operand.
+    pub(super) sorted_counted: bool,
+    /// Reads the number of needles from an operand.
+    pub(super) counted: bool,
+    pub(super) variant: String,
+}
+
+impl SearchForm {
+    pub(super) fn new(n: usize, needles: usize) -> Self {
+        Self { n, needles, sorted_counted: false, counted: false, variant: "auto".into() }
+    }
+}
+
+/// The options by which both ops read lengths from the device.
+macro_rules! search_lengths {
+    () => {
+        counted!(form.counted, "needles", "Behind as many elements, `output` may hold anything.");
+
+        /// Reads the number of sorted elements, at most `n`, from the device: an operand `sorted_length` of one u32,
+        /// which plans take by `with_sorted_length`. A number above `n` counts as `n`.
+        #[must_use]
+        pub fn sorted_counted(mut self) -> Self {
+            self.form.sorted_counted = true;
+            self
+        }
+    };
+}
+pub(super) use search_lengths;
+
+/// A request, its type, and its operands.
+pub(super) fn asked(asked: &mut Asked<'_>) -> Result<(SearchForm, DType, Vec<Role>)> {
     let (sorted, [n]) = asked.array("sorted")?;
     asked.check_type(&sorted)?;
     let dtype = sorted.dtype();
     let (needles, [m]) = asked.free_of("needles", [n], dtype)?;
-    Ok(([n, m], dtype, vec![Role::Given(sorted), Role::Given(needles), Role::Result(vec![m])]))
+    let of_sorted = asked.named_of(SORTED_LENGTH.name, &[1], DType::U32)?;
+    let (length, output) = asked.length(1, vec![m])?;
+    let (sorted_counted, counted) = (of_sorted.is_some(), length.is_some());
+    let form =
+        SearchForm { sorted_counted, counted, variant: asked.variant().into(), ..SearchForm::new(n, m) };
+    let inputs = [sorted, needles].into_iter().chain(of_sorted).map(Role::Given);
+    Ok((form, dtype, inputs.chain(length).chain([output]).collect()))
 }

@@ -5,8 +5,8 @@ use super::compact::{Compaction, Keep, Predicate, VARIANTS};
 use crate::element::{DType, Element};
 use crate::error::Result;
 use crate::program::{
-    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, When,
-    by_type, counted, operands,
+    Asked, DeviceProfile, Domain, Example, Input, LENGTH, Op, OpCall, Operation, Program, Role, Setting,
+    When, by_type, counted, operands,
 };
 use half::f16;
 
@@ -64,6 +64,7 @@ use half::f16;
 pub struct Select {
     n: usize,
     keep: Keep,
+    positions: bool,
     counted: bool,
     variant: String,
     leave_out: u32,
@@ -72,12 +73,36 @@ pub struct Select {
 impl Select {
     /// Selects from `n` elements by flags: a nonzero flag keeps its element.
     pub fn new(n: usize) -> Self {
-        Self { n, keep: Keep::Flagged, counted: false, variant: "auto".to_owned(), leave_out: 0 }
+        let variant = "auto".to_owned();
+        Self { n, keep: Keep::Flagged, positions: false, counted: false, variant, leave_out: 0 }
     }
 
     /// Selects from `n` elements by `predicate`. Such a plan has no flags and is recorded by `record_by`.
     pub fn by(n: usize, predicate: Predicate) -> Self {
         Self { keep: Keep::Where(predicate), ..Self::new(n) }
+    }
+
+    /// Selects the positions, u32 from 0 on, of those of `n` elements that `predicate` keeps. Such a plan is recorded by
+    /// `record_positions`. Flags are elements that [`Predicate::NonZero`] keeps. [`Gather`](crate::Gather) then selects
+    /// any number of other arrays by the positions.
+    ///
+    /// ```
+    /// # if tilework::Gpu::adapters().is_empty() { return Ok(()); }
+    /// use tilework::prelude::*;
+    ///
+    /// let gpu = Gpu::new()?;
+    /// let flags = gpu.upload(&[0u32, 1, 0, 7])?;
+    /// let (positions, count) = (gpu.alloc::<u32>(4)?, gpu.alloc::<u32>(1)?);
+    /// let plan = Select::positions(4, Predicate::NonZero).plan::<u32>(&gpu)?;
+    /// let mut rec = gpu.recorder();
+    /// plan.record_positions(&mut rec, &flags, &positions, &count)?;
+    /// rec.submit()?;
+    /// assert_eq!(count.read()?, [2]);
+    /// assert_eq!(positions.slice(..2)?.read()?, [1, 3]);
+    /// # Ok::<(), tilework::Error>(())
+    /// ```
+    pub fn positions(n: usize, predicate: Predicate) -> Self {
+        Self { positions: true, ..Self::by(n, predicate) }
     }
 
     counted!(counted, "elements", "Elements and flags behind it are ignored.");
@@ -103,9 +128,10 @@ impl Select {
             n: self.n,
             counted: self.counted,
             dtype,
-            outputs: &[("output", dtype)],
+            outputs: &[("output", if self.positions { DType::U32 } else { dtype })],
         };
         let mut c = compaction.lower(profile)?;
+        c.spec = c.spec.flag("POSITIONS", self.positions);
         let output = c.operand("output");
         c.scatter(output);
         Ok(c.program)
@@ -116,6 +142,7 @@ operands! {
     impl[T: Element,] Select, T {
         fn record(input: T, flags: u32, output: T, count: u32);
         fn record_by(input: T, output: T, count: u32);
+        fn record_positions(input: T, output: u32, count: u32);
         /// Takes the number of elements from the device.
         optional with_length(length: u32);
     }
@@ -129,7 +156,7 @@ pub(super) const INFO: Operation = Operation {
     inputs: &[Input::new("input", "(n)"), Input::new("flags", "u32 (n)")],
     outputs: &[("output", "(count)")],
     types: &DTYPES,
-    options: &[LENGTH],
+    options: &[Setting::flag("positions"), LENGTH],
     domains: &[("input", Domain::Bits)],
     make: Some(make),
     variants: Select::variants,
@@ -142,6 +169,11 @@ fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let (input, [n]) = asked.array("input")?;
     let flags = asked.indices("flags", &[n], 2)?;
     let length = asked.length(1, vec![n])?.0;
+    if asked.settings().has("positions") {
+        let op = Select::positions(n, Predicate::NonZero).when(length.is_some(), Select::counted);
+        let operands = [Role::Given(flags)].into_iter().chain(length).chain([Role::Counted, Role::Count]);
+        return Ok(OpCall::new::<u32>(op.variant(asked.variant()), operands.collect()));
+    }
     let op = Select::new(n).when(length.is_some(), Select::counted).variant(asked.variant());
     let dtype = input.dtype();
     let inputs = [input, flags].map(Role::Given).into_iter().chain(length);
@@ -155,6 +187,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     let blocked = Select::new(100_000).variant(variant).leave_out_posts(2);
     Ok(vec![
         Op::<u32>::lower(&blocked, profile)?,
+        Op::<f16>::lower(&Select::positions(10_000, Predicate::NonZero).variant(variant), profile)?,
         Op::<u32>::lower(&Select::new(10_000).variant(variant), profile)?,
         Op::<f32>::lower(&by(Predicate::NonZero), profile)?,
         Op::<f16>::lower(&by(Predicate::NonZero), profile)?,

@@ -1,6 +1,5 @@
 //! The elements of two sorted arrays.
 
-use super::WORDS;
 use super::compact::VARIANTS;
 use super::merge::MergeJob;
 use super::sets::{self, SETS};
@@ -11,6 +10,7 @@ use crate::program::{
     element_fragment, lowered_as, operands,
 };
 use crate::shader::{Fragment, Spec};
+use half::f16;
 
 /// Unites two sorted arrays, as `std::set_union`: an element that is `j` times in `a` and `k` times in `b` comes
 /// `max(j, k)` times, first those of `a`, then the last `max(k - j, 0)` of `b`.
@@ -36,7 +36,7 @@ use crate::shader::{Fragment, Spec};
 /// `output` behind the union are not written. Inputs may share a wgpu buffer with each other, and not with outputs.
 ///
 /// # Types and order
-/// f32, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by value:
+/// f32, f16, i32, u32, both arrays ascending, as [`RadixSort`](crate::RadixSort) leaves them. Floats are compared by value:
 /// -0 equals +0; NaN equals NaN and is above all numbers. If an input is not sorted, `count` has all of `a` and those
 /// of `b` that [`SetDifference`](crate::SetDifference) keeps; which elements the output has is unspecified.
 ///
@@ -90,9 +90,10 @@ impl SetUnion {
         let spec = spec
             .slot("element", element_fragment(dtype))
             .flag("FLOAT", dtype.is_float())
+            .flag("HALVES", dtype == DType::F16)
             .flag("SIGNED", dtype == DType::I32);
         let (inputs, outputs) = ([a, kept], vec![output]);
-        let job = MergeJob { inputs, lens: [n, m], counts: Some([of_b, count]), begins: None, outputs };
+        let job = MergeJob { inputs, lens: [n, m], counts: vec![of_b, count], begins: None, outputs };
         job.add(&mut program, spec, profile)?;
         Ok(program)
     }
@@ -104,12 +105,11 @@ operands! {
     }
 }
 
-lowered_as!(SetUnion: f32, i32, u32);
+lowered_as!(SetUnion: f32, f16, i32, u32);
 
 pub(super) const INFO: Operation = Operation {
     name: "set-union",
     about: "the sorted elements of a, and those of b that a lacks, counted with repeats",
-    types: &WORDS,
     make: Some(make),
     samples,
     ..SETS
@@ -118,7 +118,7 @@ pub(super) const INFO: Operation = Operation {
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
     let ([n, m], dtype, operands) = sets::asked(asked)?;
     let op = SetUnion::new(n, m).variant(asked.variant());
-    by_type!(asked, dtype, [f32, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
+    by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
 fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program>> {
@@ -126,6 +126,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
     Ok(vec![
         Op::<f32>::lower(&op, profile)?,
         Op::<i32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
     ])
 }

@@ -70,7 +70,7 @@ use std::ops::Range;
 ///
 /// # Errors
 /// - [`Unsupported`](crate::ErrorKind::Unsupported): keys of another type, a variant that the device cannot run, or
-///   values of several words in place or with a length from the device.
+///   values of several words in place.
 /// - [`InvalidArgument`](crate::ErrorKind::InvalidArgument): bits that keys do not have, values of no word, or an
 ///   unknown variant.
 /// - [`TooLarge`](crate::ErrorKind::TooLarge): an operand above the largest buffer or, for `onesweep`, the largest
@@ -358,6 +358,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         programs.push(Op::<f16>::lower(&keys(), profile)?);
         programs.push(Op::<i8>::lower(&pairs().in_place(), profile)?);
         programs.push(Op::<u8>::lower(&keys().with_wide_values(3), profile)?);
+        programs.push(Op::<u32>::lower(&keys().with_wide_values(4).counted(), profile)?);
     }
     let keys = || RadixSort::new(1000).variant(variant);
     programs.push(Op::<u32>::lower(&keys().counted(), profile)?);

@@ -1,9 +1,11 @@
 //! The last place of each needle in sorted elements.
 
-use super::search::{self, SEARCH, VARIANTS};
+use super::search::{self, SEARCH, SearchForm, VARIANTS, search_lengths};
 use crate::element::{DType, Element};
 use crate::error::Result;
-use crate::program::{Asked, DeviceProfile, Op, OpCall, Operation, Program, by_type, lowered_as, operands};
+use crate::program::{
+    Asked, DeviceProfile, Op, OpCall, Operation, Program, by_type, counted, lowered_as, operands,
+};
 use half::f16;
 
 /// Finds the last place for each needle in sorted elements: `output[j]` is the number of elements of `sorted` that are
@@ -26,7 +28,9 @@ use half::f16;
 ///
 /// # Shapes
 /// `sorted` has `n` elements in ascending order, as [`RadixSort`](crate::RadixSort) leaves them; `needles` and `output`
-/// (u32) have any length. Each may be 0. Inputs may share a wgpu buffer.
+/// (u32) have any length. Each may be 0. Inputs may share a wgpu buffer. With [`counted`](Self::counted) an operand
+/// `length` of one u32 holds the number of needles, and with [`sorted_counted`](Self::sorted_counted) an operand
+/// `sorted_length` that of the sorted elements.
 ///
 /// # Types and order
 /// f32, f16, i32, u32. Floats are compared by value: -0 equals +0; NaN equals NaN and is above all numbers, so that a
@@ -53,28 +57,33 @@ use half::f16;
 /// `shaders/primitives/upper_bound.wgsl`; the index is a static B+ tree, `search_tree.wgsl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpperBound {
-    n: usize,
-    needles: usize,
-    variant: String,
+    form: SearchForm,
 }
 
 impl UpperBound {
     /// Searches `n` sorted elements for this many needles.
     pub fn new(n: usize, needles: usize) -> Self {
-        Self { n, needles, variant: "auto".into() }
+        Self { form: SearchForm::new(n, needles) }
     }
 
-    crate::program::variants!(variant);
+    search_lengths!();
+
+    crate::program::variants!(choose form.variant);
+    crate::program::variants!(list VARIANTS);
 
     fn lower_as(&self, dtype: DType, profile: &DeviceProfile) -> Result<Program> {
         let kernel = (INFO.name, "primitives/upper_bound");
-        search::lower(kernel, [self.n, self.needles], &self.variant, dtype, profile)
+        search::lower(kernel, &self.form, dtype, profile)
     }
 }
 
 operands! {
     impl[T: Element,] UpperBound, T {
         fn record(sorted: T, needles: T, output: u32);
+        /// Takes the number of needles from the device.
+        optional with_length(length: u32);
+        /// Takes the number of sorted elements from the device.
+        optional with_sorted_length(sorted_length: u32);
     }
 }
 
@@ -89,8 +98,8 @@ pub(super) const INFO: Operation = Operation {
 };
 
 fn make(asked: &mut Asked<'_>) -> Result<OpCall> {
-    let ([n, needles], dtype, operands) = search::asked(asked)?;
-    let op = UpperBound::new(n, needles).variant(asked.variant());
+    let (form, dtype, operands) = search::asked(asked)?;
+    let op = UpperBound { form };
     by_type!(asked, dtype, [f32, f16, i32, u32], T => Ok(OpCall::new::<T>(op, operands)))
 }
 
@@ -101,5 +110,7 @@ fn samples(profile: &DeviceProfile, variant: &'static str) -> Result<Vec<Program
         Op::<f16>::lower(&op, profile)?,
         Op::<i32>::lower(&op, profile)?,
         Op::<u32>::lower(&op, profile)?,
+        Op::<f16>::lower(&op.clone().counted().sorted_counted(), profile)?,
+        Op::<u32>::lower(&op.sorted_counted(), profile)?,
     ])
 }

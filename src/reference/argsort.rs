@@ -1,6 +1,6 @@
 //! The order of keys.
 
-use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::judge::{Wanted, by_input, input, output_shape, settings, there};
 use super::sort::bits_asked;
 use super::sort_positions;
 use crate::error::Result;
@@ -10,7 +10,8 @@ use half::f16;
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let (descending, bits) = (settings(call)?.has("descending"), bits_asked(call)?);
     by_input!(call, 0, [f32, i32, u32, f16, u8, i8], T => {
-        let places = sort_positions(input::<T>(call, 0)?, descending, bits);
+        let keys = input::<T>(call, 0)?;
+        let places = sort_positions(&keys[..there(call, keys.len())?], descending, bits);
         let places = places.into_iter().map(|i| i as u32).collect::<Vec<_>>();
         Ok(vec![Wanted::exact(&output_shape(call, 0), places)?])
     })

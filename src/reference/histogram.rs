@@ -4,7 +4,7 @@ use super::Number;
 use super::judge::{Wanted, by_input, descriptor, input, output_shape, there};
 use crate::error::Result;
 use crate::primitives::{Edges, Histogram};
-use crate::program::OpCall;
+use crate::program::{OpCall, Role};
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
@@ -12,7 +12,19 @@ pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
         let x = input::<T>(call, 0)?;
         let counts = histogram(op, &x[..there(call, x.len())?])?;
-        Ok(vec![Wanted::exact(&output_shape(call, 0), counts)?])
+        let old = call.operands.iter().find_map(|role| match role {
+            Role::Updated(old) => old.data().slice::<u32>(),
+            _ => None,
+        });
+        let shape = output_shape(call, 0);
+        let words = shape.len();
+        let total = |(bin, count): (usize, u32)| {
+            let old = old.map_or(&[][..], |old| &old[bin * words..][..words]);
+            let old = old.iter().rev().fold(0u64, |all, word| all << 32 | u64::from(*word));
+            let total = old.wrapping_add(count.into());
+            [total as u32, (total >> 32) as u32].into_iter().take(words)
+        };
+        Ok(vec![Wanted::exact(&shape, counts.into_iter().enumerate().flat_map(total).collect())?])
     })
 }
 

@@ -192,14 +192,14 @@ macro_rules! judges {
 judges! {
     axpy map zip;
     "primitives":
-        reduce scan segmented_scan scan_by_key histogram histogram_2d weighted_histogram sort argsort segmented_sort select partition unique run_length
+        reduce scan segmented_scan scan_by_key histogram histogram_2d histogram_channels weighted_histogram sort argsort segmented_sort select partition unique run_length
         reduce_by_key segmented_reduce top_k top_k_rows frontier
-        nth_element shuffle scan_offsets reduce_offsets quadtree adaptive_grid random
+        nth_element quantile shuffle scan_offsets reduce_offsets quadtree adaptive_grid random
         gather scatter lower_bound upper_bound dot nrm2 asum iamax
         adjacent_difference reverse rotate
         merge set_union set_intersection set_difference unique_by_key is_sorted merge_sort;
     "dense":
-        gemm gemm_batched gemm_grouped gemv transpose permute_axes ger trsm trmm syrk syr2k symm;
+        gemm gemm_batched gemm_grouped gemv transpose permute_axes ger trsm trmm syrk syr2k symm caxpy cdot cgemv cgemm;
     "sparse":
         spmv spmm spconvert spinsert;
     "conv":

@@ -1,7 +1,8 @@
 //! The first place of each needle in sorted elements.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape};
+use super::judge::{Wanted, by_input, input, named, output_shape, there};
+use crate::element::Element;
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
@@ -9,9 +10,18 @@ use std::cmp::Ordering;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32], T => {
-        let places = lower_bound(input::<T>(call, 0)?, input::<T>(call, 1)?);
+        let [sorted, needles] = searched::<T>(call)?;
+        let places = lower_bound(sorted, needles);
         Ok(vec![Wanted::exact(&output_shape(call, 0), places)?])
     })
+}
+
+/// The sorted elements and the needles that there are.
+pub(super) fn searched<T: Element>(call: &OpCall) -> Result<[&[T]; 2]> {
+    let (sorted, needles) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
+    let len = named::<u32>(call, "sorted-length")?.and_then(|length| length.first());
+    let len = len.map_or(sorted.len(), |len| sorted.len().min(*len as usize));
+    Ok([&sorted[..len], &needles[..there(call, needles.len())?]])
 }
 
 /// Compares by value, with NaN above all numbers.

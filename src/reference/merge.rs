@@ -1,38 +1,51 @@
 //! Stable merge of sorted arrays.
 
-use super::judge::{Wanted, by_input, input, output_shape, settings};
+use super::judge::{Wanted, by_input, input, named, settings};
 use super::sort::number;
 use crate::array::HostData;
 use crate::element::Element;
 use crate::error::Result;
 use crate::program::OpCall;
+use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     let descending = settings(call)?.has("descending");
-    by_input!(call, 0, [f32, i32, u32], T => {
-        let (a, b) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
+    let of = |name| -> Result<Option<usize>> {
+        Ok(named::<u32>(call, name)?.and_then(|length| length.first()).map(|length| *length as usize))
+    };
+    let lens = [of("a-length")?, of("b-length")?];
+    // Both lengths are inputs if one is given.
+    let inputs = call.inputs().count() - if lens == [None; 2] { 0 } else { 2 };
+    let lens = lens.map(|len| len.unwrap_or(usize::MAX));
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
+        let (a, b) = (front(input::<T>(call, 0)?, lens[0]), front(input::<T>(call, 1)?, lens[1]));
         let is_sorted = |x: &[T]| x.is_sorted_by_key(|x| number(*x, descending));
         let places = merge_positions(a, b, descending);
         let sorted = is_sorted(a) && is_sorted(b);
-        let mut all = vec![moved(call, 0, [a, b], &places, sorted)?];
-        if call.inputs().count() > 2 {
-            let values = [input::<u32>(call, 2)?, input::<u32>(call, 3)?];
-            all.push(moved(call, 1, values, &places, sorted)?);
+        let mut all = vec![moved([a, b], &places, sorted)?];
+        if inputs > 2 {
+            let values = [front(input::<u32>(call, 2)?, lens[0]), front(input::<u32>(call, 3)?, lens[1])];
+            all.push(moved(values, &places, sorted)?);
         }
         Ok(all)
     })
 }
 
+/// The first `len` elements, or all.
+fn front<T>(x: &[T], len: usize) -> &[T] {
+    &x[..x.len().min(len)]
+}
+
 /// Expects the elements of two arrays at these places of both. Nothing is promised of unsorted inputs.
-fn moved<T: Element>(call: &OpCall, at: usize, x: [&[T]; 2], places: &[usize], sorted: bool) -> Result<Wanted>
+fn moved<T: Element>(x: [&[T]; 2], places: &[usize], sorted: bool) -> Result<Wanted>
 where
     HostData: From<Vec<T>>,
 {
     let x = x.concat();
     let elements = places.iter().map(|&i| x[i]).collect();
     match sorted {
-        true => Wanted::exact(&output_shape(call, at), elements),
-        false => Wanted::near(&output_shape(call, at), elements, vec![f64::INFINITY; places.len()]),
+        true => Wanted::exact(&[places.len()], elements),
+        false => Wanted::near(&[places.len()], elements, vec![f64::INFINITY; places.len()]),
     }
 }
 

@@ -5,14 +5,15 @@ use super::sort_positions;
 use crate::error::{Result, err};
 use crate::primitives::MergeSort;
 use crate::program::OpCall;
+use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     if descriptor::<MergeSort>(call)?.is_custom() {
         return Err(err!(Unsupported, "reference: there is none for a comparison in WGSL"));
     }
-    by_input!(call, 0, [f32, i32, u32], T => {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
         let keys = input::<T>(call, 0)?;
-        let places = sort_positions(keys, settings(call)?.has("descending"), 0..32);
+        let places = sort_positions(keys, settings(call)?.has("descending"), 0..8 * size_of::<T>() as u32);
         let sorted: Vec<T> = places.iter().map(|&i| keys[i]).collect();
         let mut all = vec![Wanted::exact(&[sorted.len()], sorted)?];
         if call.inputs().count() > 1 {

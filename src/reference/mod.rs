@@ -34,6 +34,14 @@ mod binary_cross_entropy;
 mod blur;
 #[cfg(feature = "quantize")]
 mod cast;
+#[cfg(feature = "dense")]
+mod caxpy;
+#[cfg(feature = "dense")]
+mod cdot;
+#[cfg(feature = "dense")]
+mod cgemm;
+#[cfg(feature = "dense")]
+mod cgemv;
 #[cfg(feature = "sparse")]
 mod conjugate_gradient;
 #[cfg(feature = "conv")]
@@ -83,6 +91,8 @@ mod histogram;
 #[cfg(feature = "primitives")]
 mod histogram_2d;
 #[cfg(feature = "primitives")]
+mod histogram_channels;
+#[cfg(feature = "primitives")]
 mod iamax;
 #[cfg(feature = "primitives")]
 mod is_sorted;
@@ -127,6 +137,8 @@ mod pool_backward_weights;
 mod power;
 #[cfg(feature = "primitives")]
 mod quadtree;
+#[cfg(feature = "primitives")]
+mod quantile;
 #[cfg(feature = "quantize")]
 mod quantize;
 #[cfg(feature = "primitives")]
@@ -252,6 +264,14 @@ pub use binary_cross_entropy::{binary_cross_entropy, binary_cross_entropy_bound}
 pub use blur::{blur, blur_bound};
 #[cfg(feature = "quantize")]
 pub use cast::cast;
+#[cfg(feature = "dense")]
+pub use caxpy::{caxpy, caxpy_bound};
+#[cfg(feature = "dense")]
+pub use cdot::{cdot, cdot_bound};
+#[cfg(feature = "dense")]
+pub use cgemm::{cgemm, cgemm_bound};
+#[cfg(feature = "dense")]
+pub use cgemv::{cgemv, cgemv_bound};
 #[cfg(feature = "sparse")]
 pub use conjugate_gradient::conjugate_gradient;
 #[cfg(feature = "conv")]
@@ -303,6 +323,8 @@ pub use histogram::histogram;
 #[cfg(feature = "primitives")]
 pub use histogram_2d::histogram_2d;
 #[cfg(feature = "primitives")]
+pub use histogram_channels::histogram_channels;
+#[cfg(feature = "primitives")]
 pub use iamax::iamax;
 #[cfg(feature = "primitives")]
 pub use is_sorted::is_sorted;
@@ -347,6 +369,8 @@ pub use pool_backward_weights::{pool_backward_weights, pool_backward_weights_bou
 pub use power::{page_rank, power_iteration};
 #[cfg(feature = "primitives")]
 pub use quadtree::{TreeSquare, quadtree, quadtree_square};
+#[cfg(feature = "primitives")]
+pub use quantile::{quantile, quantile_bound};
 #[cfg(feature = "quantize")]
 pub use quantize::{code, quantize, quantize_by};
 #[cfg(feature = "primitives")]

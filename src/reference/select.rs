@@ -1,11 +1,17 @@
 //! The elements that are kept, in order.
 
-use super::judge::{Wanted, by_input, input, there};
+use super::judge::{Wanted, by_input, input, settings, there};
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    if settings(call)?.has("positions") {
+        let flags = input::<u32>(call, 0)?;
+        let flags = &flags[..there(call, flags.len())?];
+        let kept = select(&(0..flags.len() as u32).collect::<Vec<_>>(), flags);
+        return Ok(vec![Wanted::exact(&[kept.len()], kept)?]);
+    }
     let flags = input::<u32>(call, 1)?;
     by_input!(call, 0, [f32, f16, i32, u32], T => {
         let x = input::<T>(call, 0)?;

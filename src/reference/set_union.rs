@@ -5,9 +5,10 @@ use super::lower_bound::order;
 use super::{Number, set_difference};
 use crate::error::Result;
 use crate::program::OpCall;
+use half::f16;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
-    by_input!(call, 0, [f32, i32, u32], T => {
+    by_input!(call, 0, [f32, f16, i32, u32], T => {
         let (a, b) = (input::<T>(call, 0)?, input::<T>(call, 1)?);
         let all = set_union(a, b);
         let is_sorted = |x: &[T]| x.is_sorted_by(|x, y| order(*x, *y).is_le());

@@ -1,8 +1,8 @@
 //! The last place of each needle in sorted elements.
 
 use super::Number;
-use super::judge::{Wanted, by_input, input, output_shape};
-use super::lower_bound::bisect;
+use super::judge::{Wanted, by_input, output_shape};
+use super::lower_bound::{bisect, searched};
 use crate::error::Result;
 use crate::program::OpCall;
 use half::f16;
@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 
 pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
     by_input!(call, 0, [f32, f16, i32, u32], T => {
-        let places = upper_bound(input::<T>(call, 0)?, input::<T>(call, 1)?);
+        let [sorted, needles] = searched::<T>(call)?;
+        let places = upper_bound(sorted, needles);
         Ok(vec![Wanted::exact(&output_shape(call, 0), places)?])
     })
 }

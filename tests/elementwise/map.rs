@@ -191,7 +191,7 @@ fn rejects_mismatched_buffers() {
     let mut kind = |x: Slice<'_, f32>, y: Slice<'_, f32>| plan.record(&mut rec, x, y).unwrap_err().kind();
     assert_eq!(kind((&x).into(), (&y).into()), ErrorKind::Shape);
     assert_eq!(kind(x.slice(..100).unwrap(), x.slice(..100).unwrap()), ErrorKind::Aliasing);
-    assert_eq!(kind(x.slice(1..101).unwrap(), (&y).into()), ErrorKind::Buffer);
+    assert_eq!(kind(x.slice(..100).unwrap(), x.slice(64..164).unwrap()), ErrorKind::Aliasing);
     // Nothing was recorded.
     rec.submit().unwrap();
     assert_eq!(x.read().unwrap(), [1.0; 200]);

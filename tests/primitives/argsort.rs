@@ -86,6 +86,42 @@ fn one_pass_of_some_bits_matches_the_reference() {
     }
 }
 
+/// Every variant, with passes that make the positions and passes that move them; a count above n counts as n.
+#[test]
+fn orders_of_as_many_keys_as_the_device_counts_match_the_reference() {
+    fn of<T: Element>(device: &Device, keys: &[T], there: u32)
+    where
+        Argsort: Op<T>,
+    {
+        let gpu = &device.gpu;
+        for variant in Argsort::variants() {
+            let op = Argsort::new(keys.len()).counted().variant(variant.name);
+            let plan = match op.plan::<T>(gpu) {
+                Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+                plan => plan.unwrap(),
+            };
+            let indices = gpu.alloc::<u32>(keys.len()).unwrap();
+            let mut rec = gpu.recorder();
+            let length = gpu.upload(&[there]).unwrap();
+            plan.with_length(&length).record(&mut rec, &gpu.upload(keys).unwrap(), &indices).unwrap();
+            rec.submit().unwrap();
+            let there = keys.len().min(there as usize);
+            let places = sort_positions(&keys[..there], false, 0..8 * size_of::<T>() as u32);
+            let want: Vec<u32> = places.into_iter().map(|i| i as u32).collect();
+            let what = format!("{}: {} {there} {}", device.label, variant.name, T::DTYPE);
+            assert!(indices.slice(..there).unwrap().read().unwrap() == want, "{what}");
+        }
+    }
+    for device in devices() {
+        let mut random = Random::new(11);
+        let keys = random.any::<f32>(2001);
+        for there in [0, 1, 1500, 2002] {
+            of(device, &keys, there);
+        }
+        of(device, &random.any::<half::f16>(700), 333);
+    }
+}
+
 #[test]
 fn argsort_rejects_invalid_arguments() {
     let Some(gpu) = gpu() else { return };

@@ -76,6 +76,44 @@ fn every_length_matches_reference() {
     }
 }
 
+/// Counts of 32 and 64 bits, alone and added to others, which carry.
+#[test]
+fn counts_of_64_bits_carry_and_accumulate() {
+    let x: Vec<u8> = Random::new(8).any(3001);
+    for device in devices() {
+        for variant in some_names(device) {
+            let plain = Histogram::new(x.len(), 200).variant(variant);
+            let want = reference::histogram(&plain, &x).unwrap();
+            let gpu = &device.gpu;
+            for (wide, accumulate) in [(true, false), (false, true), (true, true)] {
+                let op = plain.clone().when(wide, Histogram::wide).when(accumulate, Histogram::accumulate);
+                let words = if wide { 2 } else { 1 };
+                let old: Vec<u32> = (0..200 * words).map(|i| u32::MAX - 5 * i as u32).collect();
+                let counts = gpu.upload(&old).unwrap();
+                let mut rec = gpu.recorder();
+                let input = gpu.upload(&x).unwrap();
+                op.plan::<u8>(gpu).unwrap().record(&mut rec, &input, &counts).unwrap();
+                rec.submit().unwrap();
+                let total = |bin: usize| {
+                    let old =
+                        old[bin * words..][..words].iter().rev().fold(0, |all, w| all << 32 | u64::from(*w));
+                    let total = (if accumulate { old } else { 0 }).wrapping_add(want[bin].into());
+                    [total as u32, (total >> 32) as u32].into_iter().take(words)
+                };
+                let what = format!("{}: {variant}, {wide}, {accumulate}", device.label);
+                assert!(counts.read().unwrap().into_iter().eq((0..200).flat_map(total)), "{what}");
+            }
+        }
+        // Nothing to count.
+        let none = device.gpu.upload(&[7u32, 9, 3, 1]).unwrap();
+        let mut rec = device.gpu.recorder();
+        let plan = Histogram::new(0, 2).wide().accumulate().plan::<u8>(&device.gpu).unwrap();
+        plan.record(&mut rec, &device.gpu.alloc::<u8>(0).unwrap(), &none).unwrap();
+        rec.submit().unwrap();
+        assert_eq!(none.read().unwrap(), [7, 9, 3, 1], "{}", device.label);
+    }
+}
+
 #[test]
 fn every_type_matches_reference() {
     /// Values between `lo` and `hi`, and some outside.

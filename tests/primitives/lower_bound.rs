@@ -99,6 +99,39 @@ fn trees_of_several_levels_find_every_place() {
     }
 }
 
+/// Both lengths, with both variants: elements behind them are not sorted.
+#[test]
+fn bounds_of_as_many_elements_as_the_device_counts_match_the_reference() {
+    for device in devices() {
+        let gpu = &device.gpu;
+        for (variant, n) in [("bisection", 1000), ("tree", 1000), ("tree", 20_000)] {
+            for (there, of_needles) in [(0, 50), (1, 0), (n / 2 + 3, 200), (n + 1, 301)] {
+                let kept = there.min(n);
+                let sorted: Vec<u32> =
+                    (0..n as u32).map(|i| if (i as usize) < kept { i / 3 * 2 } else { 5 }).collect();
+                let needles: Vec<u32> = (0..300).map(|i| i * 97 % (n as u32)).collect();
+                let (x, y) = (gpu.upload(&sorted).unwrap(), gpu.upload(&needles).unwrap());
+                let [of_x, of_y] = [there, of_needles].map(|len| gpu.upload(&[len as u32]).unwrap());
+                let places = [(); 2].map(|()| gpu.alloc::<u32>(300).unwrap());
+                let mut rec = gpu.recorder();
+                let lower = LowerBound::new(n, 300).counted().sorted_counted().variant(variant);
+                let lower = lower.plan::<u32>(gpu).unwrap();
+                let call = lower.with_length(&of_y).with_sorted_length(&of_x);
+                call.record(&mut rec, &x, &y, &places[0]).unwrap();
+                let upper =
+                    UpperBound::new(n, 300).sorted_counted().variant(variant).plan::<u32>(gpu).unwrap();
+                upper.with_sorted_length(&of_x).record(&mut rec, &x, &y, &places[1]).unwrap();
+                rec.submit().unwrap();
+                let what = format!("{}, {variant}: {of_needles} in {there} of {n}", device.label);
+                let counted = of_needles.min(300);
+                let want = lower_bound(&sorted[..kept], &needles[..counted]);
+                assert_eq!(places[0].slice(..counted).unwrap().read().unwrap(), want, "{what}");
+                assert_eq!(places[1].read().unwrap(), upper_bound(&sorted[..kept], &needles), "{what}");
+            }
+        }
+    }
+}
+
 #[test]
 fn bounds_reject_invalid_arguments() {
     let Some(gpu) = gpu() else { return };

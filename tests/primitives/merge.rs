@@ -2,6 +2,7 @@
 
 use crate::nn::training::refusal;
 use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -9,7 +10,7 @@ use tilework::reference::{merge_positions, sort_positions};
 
 /// Elements in the order of the sort.
 pub(super) fn sorted<T: Sample>(mut x: Vec<T>, descending: bool) -> Vec<T> {
-    let places = sort_positions(&x, descending, 0..32);
+    let places = sort_positions(&x, descending, 0..8 * size_of::<T>() as u32);
     x = places.iter().map(|&i| x[i]).collect();
     x
 }
@@ -39,7 +40,7 @@ where
     let places = merge_positions(a, b, descending);
     let all = [a, b, &[behind]].concat();
     let want: Vec<T> = places.iter().map(|&i| all[i]).chain([behind]).collect();
-    let bits = bytemuck::cast_slice::<T, u32>;
+    let bits = bytemuck::cast_slice::<T, u8>;
     assert!(bits(&output.read().unwrap()) == bits(&want), "{what}");
     assert!(bits(&alone.read().unwrap()) == bits(&want[..len]), "{what}, without values");
     let want: Vec<u32> = places.iter().map(|&i| i as u32).chain([77]).collect();
@@ -70,6 +71,54 @@ fn merges_match_the_reference_in_every_type() {
         of::<f32>(device, true);
         of::<i32>(device, true);
         of::<u32>(device, false);
+        of::<f16>(device, false);
+        of::<f16>(device, true);
+    }
+}
+
+/// Lengths below, at and above the maximum. Nothing is written behind the merged elements.
+#[test]
+fn merges_as_many_elements_as_the_device_counts() {
+    fn of<T: Sample>(device: &Device, [n, m]: [usize; 2], [of_a, of_b]: [u32; 2])
+    where
+        Merge: Op<T>,
+    {
+        let (gpu, mut random, len) = (&device.gpu, Random::new(4), n + m);
+        let (a, b) = (random.any::<T>(n), random.any::<T>(m));
+        let (i, j) = (n.min(of_a as usize), m.min(of_b as usize));
+        let (a, b) = (
+            [&sorted(a[..i].to_vec(), false), &a[i..]].concat(),
+            [&sorted(b[..j].to_vec(), false), &b[j..]].concat(),
+        );
+        let (x, y) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap());
+        let (of_x, of_y) = (gpu.upload(&vec![1u32; n]).unwrap(), gpu.upload(&vec![2u32; m]).unwrap());
+        let behind = T::from_f64(7.0);
+        let (output, values) =
+            (gpu.upload(&vec![behind; len]).unwrap(), gpu.upload(&vec![7u32; len]).unwrap());
+        let (lengths, count) =
+            ([of_a, of_b].map(|l| gpu.upload(&[l]).unwrap()), gpu.alloc::<u32>(1).unwrap());
+        let plan = Merge::new(n, m).with_values().counted().plan::<T>(gpu).unwrap();
+        let mut rec = gpu.recorder();
+        let call = plan.with_values(&of_x, &of_y, &values).with_lengths(&lengths[0], &lengths[1], &count);
+        call.record(&mut rec, &x, &y, &output).unwrap();
+        rec.submit().unwrap();
+        let what = format!("{}: {i} of {n} and {j} of {m} {}", device.label, T::DTYPE);
+        assert_eq!(count.read().unwrap(), [(i + j) as u32], "{what}");
+        let places = merge_positions(&a[..i], &b[..j], false);
+        let both = [&a[..i], &b[..j]].concat();
+        let want: Vec<T> = places.iter().map(|&p| both[p]).chain(vec![behind; len - i - j]).collect();
+        let bits = bytemuck::cast_slice::<T, u8>;
+        assert!(bits(&output.read().unwrap()) == bits(&want), "{what}");
+        let of_values = places.iter().map(|&p| if p < i { 1 } else { 2 });
+        let want: Vec<u32> = of_values.chain(vec![7; len - i - j]).collect();
+        assert!(values.read().unwrap() == want, "{what}, values");
+    }
+    for device in devices() {
+        for lengths in [[0, 0], [1, 0], [0, 700], [2000, 1001], [2306, 1000], [9999, 9999]] {
+            of::<u32>(device, [2306, 1001], lengths);
+            of::<f16>(device, [2306, 1001], lengths);
+        }
+        of::<f32>(device, [0, 0], [3, 3]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::nn::training::refusal;
 use crate::support::{Device, Random, Sample, devices, gpu};
+use half::f16;
 use tilework::ErrorKind;
 use tilework::prelude::*;
 use tilework::program::Op;
@@ -25,17 +26,21 @@ where
     let call = plan.with_values(&v, values_out.slice(..n).unwrap());
     call.record(&mut rec, &x, keys_out.slice(..n).unwrap()).unwrap();
     rec.submit().unwrap();
-    let bits = |x: Vec<T>| bytemuck::cast_slice::<T, u32>(&x).to_vec();
-    let (mut places, mut sorted) = (values_out.read().unwrap(), bits(keys_out.read().unwrap()));
-    assert_eq!((places.pop(), sorted.pop()), (Some(77), bits(vec![behind]).pop()), "{}", device.label);
-    let alone = bits(alone.read().unwrap());
+    let (mut places, mut sorted) = (values_out.read().unwrap(), bits(&keys_out.read().unwrap()));
+    assert_eq!((places.pop(), sorted.pop()), (Some(77), bits(&[behind]).pop()), "{}", device.label);
+    let alone = bits(&alone.read().unwrap());
     // A comparison that is no order gives another permutation with other tiles.
-    let mut all = [alone.clone(), bits(keys.to_vec())];
+    let mut all = [alone.clone(), bits(keys)];
     all.iter_mut().for_each(|x| x.sort_unstable());
     assert!(all[0] == all[1], "{}: {n} keys without values", device.label);
     let of_places: Vec<T> = places.iter().map(|&i| keys[i as usize]).collect();
-    assert!(bits(of_places) == sorted, "{}: keys and values of {n}", device.label);
+    assert!(bits(&of_places) == sorted, "{}: keys and values of {n}", device.label);
     (if is_order(op) { alone } else { sorted }, places)
+}
+
+fn bits<T: Sample>(x: &[T]) -> Vec<u32> {
+    let of = |x: &T| bytemuck::bytes_of(x).iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    x.iter().map(of).collect()
 }
 
 /// Whether the test's comparison is an order.
@@ -56,10 +61,10 @@ fn keys_are_sorted_in_every_type_and_direction() {
             for keys in [random.any::<T>(n), few(&mut random)] {
                 let op = MergeSort::new(n).when(descending, MergeSort::descending);
                 let (sorted, places) = run(device, &op, &keys);
-                let want = sort_positions(&keys, descending, 0..32);
+                let want = sort_positions(&keys, descending, 0..8 * size_of::<T>() as u32);
                 let moved: Vec<T> = want.iter().map(|&i| keys[i]).collect();
                 let what = format!("{}: {n} {}, {descending}", device.label, T::DTYPE);
-                assert!(sorted == bytemuck::cast_slice::<T, u32>(&moved), "{what}");
+                assert!(sorted == bits(&moved), "{what}");
                 assert!(places.iter().map(|&i| i as usize).eq(want), "{what}, values");
             }
         }
@@ -68,6 +73,8 @@ fn keys_are_sorted_in_every_type_and_direction() {
         of::<f32>(device, false);
         of::<i32>(device, true);
         of::<u32>(device, false);
+        of::<f16>(device, false);
+        of::<f16>(device, true);
     }
 }
 
@@ -86,10 +93,23 @@ fn keys_are_sorted_by_the_users_comparison() {
                     false => a.abs() < b.abs(),
                 });
                 let moved: Vec<i32> = want.iter().map(|&i| keys[i]).collect();
-                assert!(sorted == bytemuck::cast_slice::<i32, u32>(&moved), "{}: {n}", device.label);
+                assert!(sorted == bits(&moved), "{}: {n}", device.label);
                 assert!(places.iter().map(|&i| i as usize).eq(want), "{}: {n}, values", device.label);
             }
         }
+    }
+}
+
+#[test]
+fn halves_are_sorted_by_the_users_comparison() {
+    let keys = Random::new(7).elements::<f16>(1001);
+    let want = merge_sort_positions(&keys, |a, b| a.to_f32().abs() < b.to_f32().abs());
+    let moved: Vec<f16> = want.iter().map(|&i| keys[i]).collect();
+    for device in devices() {
+        let op = MergeSort::new(1001).less("fn less(a: T, b: T) -> bool { return abs(a) < abs(b); }");
+        let (sorted, places) = run(device, &op, &keys);
+        assert!(sorted == bits(&moved), "{}", device.label);
+        assert!(places.iter().map(|&i| i as usize).eq(want.iter().copied()), "{}, values", device.label);
     }
 }
 

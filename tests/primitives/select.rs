@@ -104,6 +104,38 @@ fn counted_selection_reads_its_length_on_the_device() {
     assert_eq!(count.read().unwrap(), [0]);
 }
 
+/// Where the kept elements stood, also of as many as the device counts.
+#[test]
+fn positions_match_the_reference() {
+    let above = Predicate::custom("fn keep(x: T) -> bool { return x > T(0); }");
+    for (device, variant) in cases() {
+        let (gpu, n) = (&device.gpu, 9001);
+        let x: Vec<f16> = Random::new(6).elements(n);
+        let kept: Vec<u32> = x.iter().map(|x| u32::from(x.to_f32() > 0.0)).collect();
+        let op = Select::positions(n, above.clone()).variant(variant);
+        let plan = match op.plan::<f16>(gpu) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+            plan => plan.unwrap(),
+        };
+        let counted = op.counted().plan::<f16>(gpu).unwrap();
+        let (input, length) = (gpu.upload(&x).unwrap(), gpu.upload(&[5000u32]).unwrap());
+        let numbers: Vec<u32> = (0..n as u32).collect();
+        for there in [n, 5000] {
+            let (output, count) = (gpu.upload(&vec![u32::MAX; n]).unwrap(), gpu.upload(&[99u32]).unwrap());
+            let mut rec = gpu.recorder();
+            if there == n {
+                plan.record_positions(&mut rec, &input, &output, &count).unwrap();
+            } else {
+                let call = counted.with_length(&length);
+                call.record_positions(&mut rec, &input, &output, &count).unwrap();
+            }
+            rec.submit().unwrap();
+            let got = read_counted(&output, &count, u32::MAX).unwrap();
+            assert!(got == select(&numbers[..there], &kept), "{}: {there} by {variant}", device.label);
+        }
+    }
+}
+
 #[test]
 fn a_chain_takes_each_length_from_the_device() {
     let Some(gpu) = gpu() else { return };

@@ -501,13 +501,23 @@ fn wide_values_move_with_their_keys() {
             same(&what, &keys_out.read().unwrap(), &order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
             let want = order.iter().flat_map(|&i| values[i * words..(i + 1) * words].to_vec());
             same(&what, &values_out.read().unwrap(), &want.collect::<Vec<u32>>());
+            // The first 100 of them, as the device says.
+            let length = gpu.upload(&[100u32]).unwrap();
+            let plan = sort.counted().plan::<u32>(gpu).unwrap();
+            let mut rec = gpu.recorder();
+            let call = plan.with_values(&given, &values_out).with_length(&length);
+            call.record(&mut rec, &input, &keys_out).unwrap();
+            rec.submit().unwrap();
+            let order = sort_positions(&keys[..100], false, 0..32);
+            let want = order.iter().flat_map(|&i| values[i * words..(i + 1) * words].to_vec());
+            let got = values_out.slice(..100 * words).unwrap().read().unwrap();
+            same(&format!("{what}, counted"), &got, &want.collect::<Vec<u32>>());
         }
     }
     let profile = DeviceProfile::webgpu_defaults();
     let refused = |sort: RadixSort| Op::<u32>::lower(&sort, &profile).unwrap_err().kind();
     assert_eq!(refused(RadixSort::new(9).with_wide_values(0)), ErrorKind::InvalidArgument);
     assert_eq!(refused(RadixSort::new(9).with_wide_values(2).in_place()), ErrorKind::Unsupported);
-    assert_eq!(refused(RadixSort::new(9).with_wide_values(2).counted()), ErrorKind::Unsupported);
     assert_eq!(refused(RadixSort::new(9).with_wide_values(usize::MAX)), ErrorKind::TooLarge);
     assert_eq!(
         Op::<u8>::lower(&RadixSort::new(9).bits(0..9), &profile).unwrap_err().kind(),

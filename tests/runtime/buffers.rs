@@ -336,8 +336,8 @@ fn a_buffer_wrapped_twice_cannot_be_input_and_output() {
     let (a, b) = (gpu.wrap::<f32>(shared.clone()).unwrap(), gpu.wrap::<f32>(shared).unwrap());
     let plan = Reduce::new(Sum, 64).plan::<f32>(gpu).unwrap();
     let mut rec = gpu.recorder();
-    let (front, back) = (a.slice(..64).unwrap(), b.slice(512..513).unwrap());
-    let result = plan.record(&mut rec, front, back);
+    let front = a.slice(..64).unwrap();
+    let result = plan.record(&mut rec, front, b.slice(..1).unwrap());
     refused(result, Aliasing, &["input and output", "one wgpu buffer", "two buffers"]);
     refused(rec.copy(front, b.slice(512..576).unwrap()), Aliasing, &["copy"]);
     rec.submit().unwrap();

@@ -106,7 +106,7 @@ fn indirect_counts_require_indirect_usage() {
     let operands = [Slice::from(&c).untyped(), Slice::from(&out).untyped()];
     refused(executable.record(&mut rec, &operands), Wrong, &["counts", "INDIRECT"]);
     let both = gpu.alloc::<u32>(512).unwrap();
-    let operands = [both.slice(..4).unwrap().untyped(), both.slice(64..128).unwrap().untyped()];
+    let operands = [both.slice(..4).unwrap().untyped(), both.slice(..64).unwrap().untyped()];
     refused(executable.record(&mut rec, &operands), Aliasing, &["counts", "output"]);
     rec.submit().unwrap();
 }

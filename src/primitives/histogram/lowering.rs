@@ -28,9 +28,60 @@ const MAX_ITERATIONS: u64 = 40_000;
 const _: () = assert!(runs_everywhere(3 * MAX_ITERATIONS as usize / 2));
 
 kernel_params! {
-    struct BinsParams {
+    pub(in crate::primitives) struct BinsParams {
         n: u32, bins: u32, least: u32, span: u32, bias: u32, shift: u32, lo: f32, scale: f32, margin: f32,
         edges: u32, stride: u32, parts: u32, vectors: u32, before: u32,
+    }
+}
+
+kernel_params! {
+    struct WideParams { bins: u32 }
+}
+
+impl BinsParams {
+    /// The parameters of a rule over a number of elements that `parts` workgroups share.
+    pub(in crate::primitives) fn new(rule: &Rule, bins: u32, n: u32, parts: u32) -> Self {
+        let reached = rule.table.len() as u32;
+        Self {
+            n,
+            bins,
+            least: rule.least,
+            span: rule.span,
+            bias: rule.bias,
+            shift: rule.shift,
+            lo: rule.lo,
+            scale: rule.scale,
+            margin: rule.margin,
+            edges: reached,
+            stride: if reached > 1 { 1 << (reached - 1).ilog2() } else { 0 },
+            parts,
+            ..Zeroable::zeroed()
+        }
+    }
+}
+
+impl Rule {
+    /// The spec by which a kernel finds the bin of an element.
+    pub(in crate::primitives) fn spec(&self, dtype: DType) -> Spec {
+        Spec::new()
+            .slot("element", element_fragment(dtype))
+            .flag("FLOAT", dtype.is_float())
+            .flag("SIGNED", matches!(dtype, DType::I32 | DType::I8))
+            .flag("SHIFT", self.mode == Mode::Shift)
+            .flag("UNIFORM", self.mode == Mode::Uniform)
+    }
+
+    /// Loop rounds that the bin of one element takes.
+    pub(in crate::primitives) fn rounds(&self) -> u64 {
+        match self.mode {
+            Mode::Search => 2 + u64::from((self.table.len() as u32).max(1).ilog2()),
+            Mode::Shift | Mode::Uniform => 1,
+        }
+    }
+
+    /// Keeps the edges in the program, if kernels look them up.
+    pub(in crate::primitives) fn edges(&self, program: &mut Program) -> Option<Binding> {
+        (self.mode != Mode::Shift).then(|| program.constant(bytemuck::cast_slice(&self.table).to_vec()))
     }
 }
 
@@ -91,6 +142,10 @@ pub(super) struct HistogramLowering<'a> {
     bins: u64,
     rule: Option<Rule>,
     counted: bool,
+    wide: bool,
+    /// Counts of 32 bits, in scratch if those of the operand are wide.
+    narrow: Option<Binding>,
+    accumulate: bool,
     policy: HistogramPolicy,
     profile: &'a DeviceProfile,
     program: Program,
@@ -151,47 +206,59 @@ impl<'a> HistogramLowering<'a> {
             index_u32("histogram", "n", n)?;
             program.operands.push(operand("length", DType::U32, 1, Access::Read));
         }
-        program.operands.push(operand("counts", DType::U32, desc.bins, Access::Write));
+        let words = if desc.wide { 2 * desc.bins } else { desc.bins };
+        let access = if desc.accumulate { Access::ReadWrite } else { Access::Write };
+        program.operands.push(operand("counts", DType::U32, words, access));
         profile.check_buffers("histogram", &program.operands[..1], "add up the histograms of chunks")?;
         let bytes = program.operands[0].bytes();
-        program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * desc.bins as f64 };
+        program.cost = Cost { flop: n as f64, bytes: bytes as f64 + 4.0 * words as f64 };
         let rule = Rule::of(desc, dtype);
         let bins = desc.bins as u64;
-        let counted = desc.counted;
-        Ok(Self { way, dtype, buckets: 0, moved: None, bytes, bins, rule, counted, policy, profile, program })
+        let Histogram { counted, wide, accumulate, .. } = *desc;
+        let moved = None;
+        Ok(Self {
+            way,
+            dtype,
+            buckets: 0,
+            moved,
+            bytes,
+            bins,
+            rule,
+            counted,
+            wide,
+            narrow: None,
+            accumulate,
+            policy,
+            profile,
+            program,
+        })
     }
 
     pub(super) fn run(mut self) -> Result<Program> {
-        let counts = self.counts();
-        let base = BinsParams { bins: self.bins as u32, ..Zeroable::zeroed() };
-        self.clear(&base, counts, self.bins);
-        let Some(rule) = self.rule.take().filter(|_| self.bytes > 0) else { return Ok(self.program) };
-        let edges = (rule.mode != Mode::Shift)
-            .then(|| self.program.constant(bytemuck::cast_slice(&rule.table).to_vec()));
-        let reached = rule.table.len() as u32;
-        let base = BinsParams {
-            least: rule.least,
-            span: rule.span,
-            bias: rule.bias,
-            shift: rule.shift,
-            lo: rule.lo,
-            scale: rule.scale,
-            margin: rule.margin,
-            edges: reached,
-            stride: if reached > 1 { 1 << (reached - 1).ilog2() } else { 0 },
-            ..base
-        };
-        let spec = Spec::new()
-            .slot("element", element_fragment(self.dtype))
-            .flag("FLOAT", self.dtype.is_float())
-            .flag("SIGNED", matches!(self.dtype, DType::I32 | DType::I8))
-            .flag("SHIFT", rule.mode == Mode::Shift)
-            .flag("UNIFORM", rule.mode == Mode::Uniform);
-        // Loop rounds of one element.
-        let loops = match rule.mode {
-            Mode::Search => 2 + u64::from(reached.max(1).ilog2()),
-            Mode::Shift | Mode::Uniform => 1,
-        };
+        self.narrow = self.wide.then(|| self.program.scratch(4 * self.bins));
+        let counts = self.narrow.unwrap_or(self.counts());
+        if self.wide || !self.accumulate {
+            let base = BinsParams { bins: self.bins as u32, ..Zeroable::zeroed() };
+            self.clear(&base, counts, self.bins);
+        }
+        if let Some(rule) = self.rule.take().filter(|_| self.bytes > 0) {
+            self.count(&rule, counts)?;
+        }
+        if self.wide {
+            let spec = Spec::new().flag("ACCUMULATED", self.accumulate);
+            let kernel = self.program.kernel(Kernel::of_file("primitives/histogram_wide", spec));
+            let bindings = vec![counts, self.counts()];
+            let grid = Grid::fold(self.bins.div_ceil(WORKGROUP_SIZE));
+            self.program.dispatch(kernel, &WideParams { bins: self.bins as u32 }, bindings, grid);
+        }
+        Ok(self.program)
+    }
+
+    /// Adds the elements to `counts`.
+    fn count(&mut self, rule: &Rule, counts: Binding) -> Result<()> {
+        let edges = rule.edges(&mut self.program);
+        let base = BinsParams::new(rule, self.bins as u32, 0, 0);
+        let (spec, loops) = (rule.spec(self.dtype), rule.rounds());
         for part in self.parts() {
             let base = BinsParams { before: (part.offset / self.dtype.size() as u64) as u32, ..base };
             let bindings = [counts, part].into_iter().chain(edges).collect();
@@ -205,7 +272,7 @@ impl<'a> HistogramLowering<'a> {
                 CountWay::Private { .. } | CountWay::Cached => self.walk(&base, &spec, loops, part, bindings),
             }
         }
-        Ok(self.program)
+        Ok(())
     }
 
     /// The operand `counts`, the last.
@@ -386,7 +453,7 @@ impl<'a> HistogramLowering<'a> {
         let count = Kernel::of_file("primitives/histogram_bucketed", count);
         let count = self.program.kernel(count);
         let params = ChunkParams { chunk: chunk as u32, steps: (chunk / step) as u32 };
-        let bindings = vec![self.counts(), starts, ends, words];
+        let bindings = vec![self.narrow.unwrap_or(self.counts()), starts, ends, words];
         self.program.dispatch(count, &params, bindings, Grid::fold(room / chunk + buckets));
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::error::{Result, err};
 use crate::primitives::Gather;
 use crate::program::fit::{BoundChunk, runs_everywhere};
 use crate::program::{
-    Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, Operand, Program, Resource, choose,
+    Access, Binding, Cost, Covered, DeviceProfile, Grid, Kernel, Operand, Program, Resource, When, choose,
     kernel_params, launch_for,
 };
 use crate::shader::{Fragment, Spec};
@@ -74,12 +74,13 @@ fn check_wide(op: &str, form: SortForm) -> Result<()> {
     if words == 0 {
         return Err(err!(InvalidArgument, "{op}: values of 0 words; sort keys alone"));
     }
-    let what = match form {
-        SortForm { in_place: true, .. } => "in place",
-        SortForm { counted: true, .. } => "with a length from the device",
-        _ => return Ok(()),
-    };
-    Err(err!(Unsupported, "{op}: values of {words} words {what}; sort the positions as values, then gather"))
+    if !form.in_place {
+        return Ok(());
+    }
+    Err(err!(
+        Unsupported,
+        "{op}: values of {words} words in place; sort the positions as values, then gather"
+    ))
 }
 
 impl<'a> SortLowering<'a> {
@@ -204,9 +205,11 @@ impl<'a> SortLowering<'a> {
         }
         if let (true, Some(positions)) = (wide, output.values) {
             let (rows, width) = (self.n as usize, self.form.width);
-            let gather = Gather::new([rows, width], rows).lower_as(DType::U32, self.profile)?;
+            let gather = Gather::new([rows, width], rows).when(self.form.counted, Gather::counted);
+            let gather = gather.lower_as(DType::U32, self.profile)?;
             let of = self.operands("values", "values_out");
-            let operands: Vec<_> = [of.keys, positions].into_iter().chain(of.values).collect();
+            let length = self.length_binding().map(|length| length.resource);
+            let operands: Vec<_> = [of.keys, positions].into_iter().chain(length).chain(of.values).collect();
             self.program.append(gather, &operands);
         }
         Ok(self.program)

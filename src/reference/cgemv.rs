@@ -1,0 +1,34 @@
+//! Products of a complex matrix and a vector: those of a matrix of one column.
+
+use super::cgemm::product;
+use super::judge::{Wanted, descriptor};
+use super::{cgemm, cgemm_bound};
+use crate::dense::Cgemv;
+use crate::error::Result;
+use crate::program::OpCall;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    product(call, &descriptor::<Cgemv>(call)?.as_cgemm())
+}
+
+/// Computes `y` after `op`, real and imaginary parts in turn, not rounded.
+pub fn cgemv(op: &Cgemv, a: &[f32], x: &[f32], y: &[f32]) -> Vec<f64> {
+    cgemm(&op.as_cgemm(), a, x, y)
+}
+
+/// Bounds the error of each part in f32, for every order of the sums.
+pub fn cgemv_bound(op: &Cgemv, a: &[f32], x: &[f32], y: &[f32]) -> Vec<f64> {
+    cgemm_bound(&op.as_cgemm(), a, x, y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_by_hand() {
+        let (a, x) = ([1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 3.0, 0.0]);
+        assert_eq!(cgemv(&Cgemv::new(1, 2), &a, &x, &[]), [2.0, 3.0]);
+        assert_eq!(cgemv(&Cgemv::new(1, 2).trans().conjugated(), &a, &x[..2], &[]), [2.0, 0.0, 0.0, -2.0]);
+    }
+}

@@ -1,0 +1,40 @@
+//! The channels of interleaved elements, each counted by itself.
+
+use super::Number;
+use super::histogram::histogram;
+use super::judge::{Wanted, by_input, descriptor, input, output_shape};
+use crate::error::Result;
+use crate::primitives::HistogramChannels;
+use crate::program::OpCall;
+use half::f16;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let op = descriptor::<HistogramChannels>(call)?;
+    by_input!(call, 0, [f32, f16, i32, u32, u8, i8], T => {
+        Ok(vec![Wanted::exact(&output_shape(call, 0), histogram_channels(op, input::<T>(call, 0)?)?)?])
+    })
+}
+
+/// Returns the exact counts of [`HistogramChannels`], channel by channel.
+///
+/// # Errors
+/// Those of the op for invalid bin edges.
+pub fn histogram_channels<T: Number>(desc: &HistogramChannels, input: &[T]) -> Result<Vec<u32>> {
+    let [channels, active] = desc.channels();
+    let of = |channel| {
+        let own: Vec<T> = input.iter().copied().skip(channel).step_by(channels).collect();
+        histogram(desc.bins(), &own)
+    };
+    Ok((0..active).map(of).collect::<Result<Vec<_>>>()?.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_by_hand() {
+        let op = HistogramChannels::new(2, 3, 4).active(2);
+        assert_eq!(histogram_channels(&op, &[0u8, 3, 1, 0, 4, 1]).unwrap(), [2, 0, 0, 0, 0, 0, 0, 1]);
+    }
+}

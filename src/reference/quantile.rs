@@ -1,0 +1,58 @@
+//! Quantiles of sorted numbers.
+
+use super::judge::{Wanted, descriptor, input};
+use super::number::LEAST_NORMAL;
+use super::sort_positions;
+use crate::element::DType;
+use crate::error::Result;
+use crate::primitives::Quantile;
+use crate::program::OpCall;
+
+pub(super) fn judge(call: &OpCall) -> Result<Vec<Wanted>> {
+    let (op, x) = (descriptor::<Quantile>(call)?, input(call, 0)?);
+    let (want, bound) = (quantile(op, x), quantile_bound(op, x));
+    Ok(vec![Wanted::rounded(DType::F32, &[want.len()], &want, &bound)?])
+}
+
+/// The neighbours of each quantile, and its distance from the first.
+fn neighbours(op: &Quantile, x: &[f32]) -> Vec<[f64; 3]> {
+    let sorted: Vec<f64> = sort_positions(x, false, 0..32).into_iter().map(|i| f64::from(x[i])).collect();
+    let of = |(rank, share): (usize, f32)| {
+        let last = sorted.len() - 1;
+        [sorted[rank.min(last)], sorted[(rank + 1).min(last)], share.into()]
+    };
+    op.ranks().map(of).collect()
+}
+
+/// Returns the quantiles in `f64`, not rounded. NaN counts as the largest number.
+pub fn quantile(op: &Quantile, x: &[f32]) -> Vec<f64> {
+    let of = |[below, above, share]: [f64; 3]| match share {
+        0.0 => below,
+        _ if below == above => below,
+        _ => (1.0 - share) * below + share * above,
+    };
+    neighbours(op, x).into_iter().map(of).collect()
+}
+
+/// Bounds the error of each quantile in f32.
+pub fn quantile_bound(op: &Quantile, x: &[f32]) -> Vec<f64> {
+    let of = |[below, above, share]: [f64; 3]| match share {
+        0.0 => 0.0,
+        _ if below == above => 0.0,
+        _ => 2f64.powi(-22) * (below.abs() + above.abs()) + 4.0 * LEAST_NORMAL,
+    };
+    neighbours(op, x).into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_by_hand() {
+        let x = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!(quantile(&Quantile::new(4, [0.0, 0.5, 1.0]), &x), [1.0, 2.5, 4.0]);
+        assert_eq!(quantile(&Quantile::new(1, [0.3]), &[7.0]), [7.0]);
+        assert!(quantile(&Quantile::new(2, [1.0]), &[f32::NAN, 1.0])[0].is_nan());
+    }
+}
