@@ -3,6 +3,7 @@
 // the next workgroup's.
 // merge_tiles: one workgroup merges a tile.
 // With COUNTED the device knows the length of b; the first kernel writes that of the result.
+// With VECTORS the length of the result is a multiple of 4.
 // With PART the inputs begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
@@ -63,7 +64,11 @@ fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
 #else
 @group(0) @binding(3) var<storage, read> diagonals: array<u32>;
 const OUTPUT_BINDING: u32 = 4u;
+#if VECTORS
+@group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<vec4<u32>>;
+#else
 @group(0) @binding(OUTPUT_BINDING) var<storage, read_write> output: array<u32>;
+#endif
 #if VALUES
 @group(0) @binding(OUTPUT_BINDING + 1u) var<storage, read> a_values: array<u32>;
 @group(0) @binding(OUTPUT_BINDING + 2u) var<storage, read> b_values: array<u32>;
@@ -82,11 +87,24 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     let parts = parts_of(begin, count, diagonals[tile], a_end);
     let merged = merge_items(parts, lane);
     exchange(merged.elements, lane);
+#if VECTORS
+#for k in (ITEMS + 3) / 4
+    let q_{k} = lane + {k}u * WORKGROUP_SIZE;
+    if 4u * q_{k} < count {
+        output[begin / 4u + q_{k}] = vec4<u32>(
+#for c in 4
+            wg_words[4u * q_{k} + {c}u],
+#end
+        );
+    }
+#end
+#else
 #for k in ITEMS
     if lane + {k}u * WORKGROUP_SIZE < count {
         output[begin + lane + {k}u * WORKGROUP_SIZE] = wg_words[lane + {k}u * WORKGROUP_SIZE];
     }
 #end
+#endif
 #if VALUES
     workgroupBarrier();
     exchange(merged.places, lane);

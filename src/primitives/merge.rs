@@ -196,7 +196,9 @@ impl MergeJob {
             dispatch(program, kernel, bindings, grid);
         }
         if len > 0 {
-            let spec = spec.flag("VALUES", self.outputs.len() > 1);
+            // Stores of four words: keys of 2^27 in 455 us instead of 463 on an H100 (Vulkan, driver 580.159.04).
+            let vectors = len.is_multiple_of(4) && self.counts.is_none();
+            let spec = spec.flag("VALUES", self.outputs.len() > 1).flag("VECTORS", vectors);
             let spec = spec.constant("OUTPUT_BINDING", if self.counts.is_some() { 5 } else { 4 });
             let kernel = program.kernel(Kernel::library("primitives/merge", "merge_tiles", spec));
             bindings.extend(self.counts.map(|[count, _]| count));
