@@ -5,6 +5,7 @@
 // With COUNTED the device knows the length of b, and with COUNTED_A that of a; the first kernel writes that of the result,
 // and both behind the diagonals.
 // With HALVES elements are 16 bits wide, two in a word.
+// With VECTORS the length of the result is a multiple of 4.
 // With PART the inputs begin inside of their operands.
 #import primitives/merge_path
 #import primitives/sort_key as order
@@ -80,7 +81,11 @@ fn merge_diagonals(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
 }
 #else
 @group(0) @binding(3) var<storage, read> diagonals: array<u32>;
+#if VECTORS
+@group(0) @binding(4) var<storage, read_write> output: array<vec4<u32>>;
+#else
 @group(0) @binding(4) var<storage, read_write> output: array<u32>;
+#endif
 #if VALUES
 @group(0) @binding(5) var<storage, read> a_values: array<u32>;
 @group(0) @binding(6) var<storage, read> b_values: array<u32>;
@@ -110,6 +115,18 @@ fn merge_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
     exchange(merged.elements, lane);
 #if HALVES
 #put store_halves(output)
+#else
+#if VECTORS
+#for k in (ITEMS + 3) / 4
+    let q_{k} = lane + {k}u * WORKGROUP_SIZE;
+    if 4u * q_{k} < count {
+        output[begin / 4u + q_{k}] = vec4<u32>(
+#for c in 4
+            wg_words[4u * q_{k} + {c}u],
+#end
+        );
+    }
+#end
 #else
 #for k in ITEMS
     if lane + {k}u * WORKGROUP_SIZE < count {

@@ -44,7 +44,8 @@ fn parts_of(d: u32, count: u32, a_begin: u32, a_end: u32) -> Parts {
 }
 
 // Words of the tile: its elements, or places of elements in its parts.
-var<workgroup> wg_words: array<u32, TILE>;
+// A merge looks up to ITEMS places beyond its end.
+var<workgroup> wg_words: array<u32, TILE + ITEMS>;
 // Begins of the two sequences in wg_words.
 var<private> first_begin: u32;
 var<private> second_begin: u32;
@@ -77,8 +78,8 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
     let before = find_part(d, of_a, len - of_a);
     let last = max(len, 1u) - 1u;
     var i = before;
-    var x = first_at(min(i, last));
-    var y = first_at(min(of_a + d - before, last));
+    var x = first_at(i);
+    var y = first_at(of_a + d - before);
     var merged = Merged();
 #if CHECKED
     let end = min(d + ITEMS, len);
@@ -95,7 +96,7 @@ fn merge_run(begin: u32, of_a: u32, len: u32, d: u32) -> Merged {
         taken += select(0u, 1u, !takes_second && d + {k}u < len);
 #endif
         i += select(1u, 0u, takes_second);
-        let next = first_at(min(select(i, j + 1u, takes_second), last));
+        let next = first_at(select(i, j + 1u, takes_second));
         x = select(next, x, takes_second);
         y = select(y, next, takes_second);
     }

@@ -12,6 +12,7 @@
 const WORKGROUP_SIZE: u32 = 256u;
 const LANES: u32 = 4u;
 const TILE: u32 = 4096u;
+const AHEAD: u32 = 4u; // loads of a thread at once
 
 struct Params {
     n: u32,
@@ -92,7 +93,17 @@ fn reduce_offsets_segments(
         list(segment, span, lane);
     } else {
         let mine = walk(span.begin, span.count, lane, LANES);
-        for (var at = mine.at; at < mine.end; at += mine.step) { acc = accumulate(acc, load(at, at)); }
+        // Several loads are in flight together.
+        for (var at = mine.at; at < mine.end; at += AHEAD * mine.step) {
+#for i in AHEAD
+            let at_{i} = at + {i}u * mine.step;
+            let there_{i} = min(at_{i}, mine.end - 1u);
+            let item_{i} = load(there_{i}, there_{i});
+#end
+#for i in AHEAD
+            if at_{i} < mine.end { acc = accumulate(acc, item_{i}); }
+#end
+        }
     }
 #if LANES > 1
     wg_accs[thread] = acc;

@@ -1,7 +1,8 @@
 // Sorts each segment within a tile, stably; a tile in which no segment begins is left out. One workgroup sorts one tile.
 // A segment of up to CHUNK keys is sorted in registers by the thread in whose places it begins. A longer one is cut at
-// multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. Algorithm: S. Baxter, Modern GPU
-// (2013): segmented sort; O. Green, R. McColl, D. Bader, GPU merge path (2012).
+// multiples of CHUNK: a thread sorts a chunk, then runs of chunks are merged by twos. With LISTED, threads with a chunk
+// are neighbours, so that no subgroup is half idle. Algorithm: S. Baxter, Modern GPU (2013): segmented sort; O. Green, R.
+// McColl, D. Bader, GPU merge path (2012).
 #import primitives/segmented_sort_ends
 #import primitives/sort_key
 #import workgroup/index
@@ -30,6 +31,12 @@ var<workgroup> wg_numbers: array<u32, TILE + CHUNK>;
 var<workgroup> wg_values: array<u32, TILE + CHUNK>;
 #endif
 var<workgroup> wg_heads: array<u32, WORDS + 1u>;
+#if LISTED
+// Where the chunks of longer segments begin, two in a word.
+const STARTS: u32 = WORKGROUP_SIZE / 2u;
+var<workgroup> wg_starts: array<atomic<u32>, STARTS>;
+var<workgroup> wg_listed: atomic<u32>;
+#endif
 // Chunks of the longest segment that has several.
 var<workgroup> wg_most: atomic<u32>;
 var<workgroup> wg_runs: u32;
@@ -91,6 +98,15 @@ fn head_from(at: u32) -> u32 {
 #end
 #end
 
+#if LISTED && !VALUES && !FLOAT
+// The lesser of two numbers first.
+#block exchange(i, j)
+    least = min(number_{i}, number_{j});
+    number_{j} = max(number_{i}, number_{j});
+    number_{i} = least;
+#end
+#endif
+
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tile = workgroup_index(group);
@@ -98,6 +114,10 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     if first >= params.n { return; }
     let count = min(TILE, params.n - first);
     if lane == 0u { atomicStore(&wg_most, 0u); }
+#if LISTED
+    if lane == 0u { atomicStore(&wg_listed, 0u); }
+    if lane < STARTS { atomicStore(&wg_starts[lane], 0u); }
+#endif
     if lane <= WORDS {
         var bits = 0u;
         if 32u * lane < count { bits = heads[first / 32u + lane]; }
@@ -141,7 +161,7 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
 #end
     }
 
-    // The segment whose chunk is sorted by this thread, if it is longer than CHUNK.
+    // The segment longer than CHUNK of which a chunk begins in the thread's places.
     var begin = select(before, 0u, before == TILE);
     var start = block;
     var others = bits;
@@ -153,12 +173,15 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
         if (bits & 1u) != 0u { begin = own; }
         others &= ~1u;
     }
-    let end = min(select(own + firstTrailingBit(others), after, others == 0u), count);
-    let is_long = is_headed && end > begin + CHUNK && start < end && (!is_second || begin > block);
-    let len = select(0u, min(block + CHUNK, end) - start, is_long);
-    let first_block = begin / CHUNK * CHUNK;
-    let place = (block - min(first_block, block)) / CHUNK;
-    if is_long && start == begin { atomicMax(&wg_most, (end - 1u - first_block) / CHUNK + 1u); }
+    var end = min(select(own + firstTrailingBit(others), after, others == 0u), count);
+    var is_long = is_headed && end > begin + CHUNK && start < end && (!is_second || begin > block);
+    if is_long && start == begin { atomicMax(&wg_most, (end - 1u - begin / CHUNK * CHUNK) / CHUNK + 1u); }
+#if LISTED
+    if is_long {
+        let slot = atomicAdd(&wg_listed, 1u);
+        atomicOr(&wg_starts[slot / 2u], start << (16u * (slot % 2u)));
+    }
+#endif
     workgroupBarrier();
     if lane == 0u {
         var found = HEADLESS;
@@ -166,8 +189,27 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
         ends[tile] = found;
         wg_runs = atomicLoad(&wg_most);
     }
+#if LISTED
+    // The chunk that this thread sorts instead.
+    is_long = lane < atomicLoad(&wg_listed);
+    start = 0u;
+    begin = 0u;
+    end = 0u;
+    if is_long {
+        start = (atomicLoad(&wg_starts[lane / 2u]) >> (16u * (lane % 2u))) & 0xffffu;
+        let head = head_below(start + 1u);
+        begin = select(head, 0u, head == TILE);
+        end = min(head_from(start + 1u), count);
+    }
+    let chunk_block = start / CHUNK * CHUNK;
+#else
+    let chunk_block = block;
+#endif
+    let len = select(0u, min(chunk_block + CHUNK, end) - start, is_long);
+    let first_block = begin / CHUNK * CHUNK;
+    let place = (chunk_block - min(first_block, chunk_block)) / CHUNK;
 
-    // The chunk, then the short segments that begin in the thread's places, by odd-even transposition.
+    // The chunk, then the short segments that begin in the thread's places, sorted in registers.
     var rest = select(0u, bits, is_headed);
     var at = start;
     var size = len;
@@ -191,6 +233,8 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
 #endif
         }
 #end
+#if !LISTED || VALUES || FLOAT
+        // Odd-even transposition, which is stable.
         for (var round = 0u; round < size; round += 2u) {
 #for odd in 2
 #for i in CHUNK / 2
@@ -214,6 +258,43 @@ fn segmented_sort_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
 #end
 #end
         }
+#else
+        // Equal numbers are the same, so any network will do: M. W. Green's for 16 (1969), without the last.
+        var least: u32;
+#for e in 4
+#for i in CHUNK / 2
+#put exchange({((i >> e) << (e + 1)) + i % (1 << e)}, {((i >> e) << (e + 1)) + i % (1 << e) + (1 << e)})
+#end
+#end
+#put exchange(5, 10)
+#put exchange(6, 9)
+#put exchange(3, 12)
+#put exchange(13, 14)
+#put exchange(4, 8)
+#put exchange(7, 11)
+#put exchange(1, 2)
+#put exchange(1, 4)
+#put exchange(7, 13)
+#put exchange(2, 8)
+#put exchange(11, 14)
+#put exchange(2, 4)
+#put exchange(5, 6)
+#put exchange(9, 10)
+#put exchange(11, 13)
+#put exchange(3, 8)
+#put exchange(7, 12)
+#put exchange(6, 8)
+#put exchange(10, 12)
+#put exchange(3, 5)
+#put exchange(7, 9)
+#put exchange(3, 4)
+#put exchange(5, 6)
+#put exchange(7, 8)
+#put exchange(9, 10)
+#put exchange(11, 12)
+#put exchange(6, 7)
+#put exchange(8, 9)
+#endif
 #put keep(at, size)
         size = 0u;
     }
