@@ -11,7 +11,7 @@ use std::time::Duration;
 use tilework::gpu::AdapterFilter;
 use tilework::program::DeviceClass;
 use tilework::shard::RankSpan;
-use tilework::{Gpu, GpuOptions, shard};
+use tilework::{ErrorKind, Gpu, GpuOptions, shard};
 
 const USAGE: &str = "\
 usage: shard reduce|sort|gemm|solve|train ...
@@ -281,10 +281,18 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
             ranks.remove(0);
         }
     }
+    let most = ranks.iter().copied().max().unwrap_or(1);
     let (mut rows, mut right, mut last) = (Vec::new(), true, Vec::new());
     for p in ranks {
         let group: Vec<Gpu> = (0..p).map(|i| gpus[i % gpus.len()].clone()).collect();
-        let measured = on(options, &job, &group)?;
+        let measured = match on(options, &job, &group)? {
+            Ok(measured) => measured,
+            Err(e) if e.kind() == ErrorKind::TooLarge && p < most => {
+                say(out, &format!("{p} devices: the work does not fit: {e}\n"))?;
+                continue;
+            }
+            Err(e) => return Err(e.into()),
+        };
         right &= measured.iter().all(|m| m.right);
         rows.push(Row::new(p, &measured));
         say(out, &format!("{}\n", job.note(p, &measured)))?;
@@ -317,15 +325,19 @@ impl Options {
 }
 
 /// Runs a job on a group of devices.
-fn on(options: &Options, job: &Job, group: &[Gpu]) -> Result<Vec<Measured>, Failure> {
+fn on(
+    options: &Options,
+    job: &Job,
+    group: &[Gpu],
+) -> Result<Result<Vec<Measured>, tilework::Error>, Failure> {
     let timeout = Duration::from_secs(options.timeout);
     if options.link == AskedLink::Nccl {
         #[cfg(all(feature = "nccl", target_os = "linux"))]
-        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.runs()))?);
+        return Ok(shard::run_nccl(group, timeout, |rank| measure(job, rank, options.runs())));
         #[cfg(not(all(feature = "nccl", target_os = "linux")))]
         return Err(Failure::bad_input("--link nccl: this program was built without the feature `nccl`"));
     }
-    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.runs()))?)
+    Ok(shard::run(group, timeout, |rank| measure(job, rank, options.runs())))
 }
 
 /// Runs a job as one of the processes that mpirun started. The first prints.

@@ -282,8 +282,12 @@ fn gemm<L: Transport>(rank: &Rank<L>, n: usize, how: Runs) -> Result<Done> {
     let block = |seed, [rows, columns]: [Range<usize>; 2]| -> Vec<f32> {
         rows.flat_map(|r| columns.clone().map(move |c| element(seed, r, c))).collect()
     };
-    let a = rank.upload(&block(1, blocks.a(rank.index())))?;
-    let b = rank.upload(&block(2, blocks.b(rank.index())))?;
+    // Memory first: elements of a block that does not fit would take long.
+    let [a, b] = [blocks.a(rank.index()), blocks.b(rank.index())]
+        .map(|[rows, columns]| rank.alloc::<f32>(rows.len() * columns.len()));
+    let (a, b) = (a?, b?);
+    a.write(&block(1, blocks.a(rank.index())))?;
+    b.write(&block(2, blocks.b(rank.index())))?;
     let mut c = None;
     let Ran { seconds, bytes, spans, .. } = runs(rank, how, || {
         c = None;

@@ -42,6 +42,7 @@ mod arrays;
 mod files;
 mod gemm;
 mod local;
+mod mail;
 mod matrix;
 mod model;
 #[cfg(feature = "mpi")]
