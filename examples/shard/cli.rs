@@ -285,7 +285,7 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let (mut rows, mut right, mut last) = (Vec::new(), true, Vec::new());
     for p in ranks {
         let group: Vec<Gpu> = (0..p).map(|i| gpus[i % gpus.len()].clone()).collect();
-        let measured = match on(options, &job, &group)? {
+        let mut measured = match on(options, &job, &group)? {
             Ok(measured) => measured,
             Err(e) if e.kind() == ErrorKind::TooLarge && p < most => {
                 say(out, &format!("{p} devices: the work does not fit: {e}\n"))?;
@@ -294,6 +294,9 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
             Err(e) => return Err(e.into()),
         };
         right &= measured.iter().all(|m| m.right);
+        if matches!(job, Job::Train { .. }) {
+            predict_training(rows.first(), p, &mut measured);
+        }
         rows.push(Row::new(p, &measured));
         say(out, &format!("{}\n", job.note(p, &measured)))?;
         last = measured;
@@ -305,6 +308,14 @@ fn scale(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     say(out, &table(&job, options.link.name(), &rows))?;
     say(out, if right { "all results are right\n" } else { "some results are WRONG\n" })?;
     Ok(if right { 0 } else { 1 })
+}
+
+/// Adds the time of one device, which the model does not know, to that of the all-reduce.
+fn predict_training(one: Option<&Row>, p: usize, measured: &mut [Measured]) {
+    let one = if p == 1 { measured.first().map(|m| m.seconds) } else { one.and_then(Row::alone) };
+    for m in measured {
+        m.predicted = one.map_or(0.0, |one| one / p as f64 + m.predicted);
+    }
 }
 
 /// Draws the spans of all ranks.

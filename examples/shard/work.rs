@@ -218,7 +218,10 @@ pub(crate) fn measure<L: Transport>(job: &Job, rank: &Rank<L>, how: Runs) -> Res
             };
             (solve(rank, rows_of(matrix, mine), *iterations, how)?, 0.0)
         }
-        Job::Train { batch } => (train(rank, *batch, how)?, 0.0),
+        // The rest is the time of one device.
+        Job::Train { batch } => {
+            (train(rank, *batch, how)?, model.train_step(p, 0.0, network().trained_len()?))
+        }
     };
     // The slowest rank of each run, then the median.
     let mut seconds: Vec<f32> = done.seconds.iter().map(|s| *s as f32).collect();
@@ -400,9 +403,8 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, how: Runs) 
     })
 }
 
-/// Trains on random images with labels that depend on them. Times are those of a step.
-fn train<L: Transport>(rank: &Rank<L>, batch: usize, how: Runs) -> Result<Done> {
-    let net = Sequential::new([1, 28, 28])
+fn network() -> Sequential {
+    Sequential::new([1, 28, 28])
         .conv(32, [3, 3], [1, 1], [1, 1])
         .activation(Activation::Relu)
         .pool(PoolKind::Max, [2, 2], [2, 2])
@@ -410,7 +412,12 @@ fn train<L: Transport>(rank: &Rank<L>, batch: usize, how: Runs) -> Result<Done> 
         .activation(Activation::Relu)
         .pool(PoolKind::Max, [2, 2], [2, 2])
         .flatten()
-        .linear(10);
+        .linear(10)
+}
+
+/// Trains on random images with labels that depend on them. Times are those of a step.
+fn train<L: Transport>(rank: &Rank<L>, batch: usize, how: Runs) -> Result<Done> {
+    let net = network();
     let mine = part(batch, rank.size(), rank.index());
     let mut random = Random::new(5);
     let (mut images, mut labels) = (Vec::new(), Vec::new());

@@ -154,3 +154,34 @@ impl Gpu {
         Ok(buffer)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// What a device writes is there for the host and for another device; the memory comes back zeroed.
+    #[test]
+    fn devices_and_the_host_share_words() {
+        if Gpu::adapters().is_empty() {
+            return;
+        }
+        let [one, two] = [0, 1].map(|_| Gpu::new().unwrap());
+        let memory = HostWords::new(1000).unwrap();
+        assert!(memory.len() >= 1000 && (memory.words.as_ptr() as usize).is_multiple_of(ALIGNMENT));
+        let there = [&one, &two].map(|gpu| gpu.import_host(&memory));
+        let [Ok(a), Ok(b)] = there else {
+            assert!(there.into_iter().any(|r| r.is_err_and(|e| e.kind() == ErrorKind::Unsupported)));
+            return;
+        };
+        a.slice(3..6).unwrap().write(&[7, 8, 9]).unwrap();
+        one.wait().unwrap();
+        assert_eq!(memory.words[4].load(Ordering::Relaxed), 8);
+        assert_eq!(b.slice(2..6).unwrap().read().unwrap(), [0, 7, 8, 9]);
+        drop((a, b));
+        [&one, &two].into_iter().for_each(|gpu| gpu.wait().unwrap());
+        drop(memory);
+        assert!(HostWords::new(1000).unwrap().words.iter().all(|word| word.load(Ordering::Relaxed) == 0));
+    }
+}

@@ -107,6 +107,30 @@ mod opening {
         shared: Shared,
     }
 
+    impl MailLayout {
+        /// The layout for ranks that send these numbers of messages.
+        fn new(rank: usize, counts: Vec<usize>) -> Self {
+            let ranks = counts.len();
+            let mut end = (SLOT * ranks).next_multiple_of(TOGETHER);
+            let begins = counts
+                .iter()
+                .map(|count| {
+                    let begin = end;
+                    end += (ELEMENTS + 1) * count;
+                    begin
+                })
+                .collect();
+            Self { counts, begins, shared: Shared { words: 2 * end, ranks, rank } }
+        }
+    }
+
+    impl ShardedMatrix {
+        /// Messages that this rank sends in a product.
+        fn messages(&self) -> usize {
+            self.sends().iter().map(|range| messages(range.len())).sum()
+        }
+    }
+
     impl<L: Transport> Rank<L> {
         /// Opens memory that the devices of all ranks read and write, if they can: each has another card, all belong to this
         /// process, and a first exchange works. All ranks call it, and get it or none does.
@@ -132,8 +156,7 @@ mod opening {
             let uuid = id.filter(|_| self.transport().local().is_some()).map_or([0; 16], |id| id.uuid);
             let [first, last] = [0, 8]
                 .map(|at| uuid[at..at + 8].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte)));
-            let count: usize = a.sends().iter().map(|range| messages(range.len())).sum();
-            let all = self.gather_equal(&[count as u64, first, last])?;
+            let all = self.gather_equal(&[a.messages() as u64, first, last])?;
             let of = |rank: usize| &all[3 * rank..3 * rank + 3];
             let able = |rank: usize| {
                 of(rank)[0] as usize <= MAX_MESSAGES
@@ -143,18 +166,8 @@ mod opening {
             if ranks < 2 || ranks > MAX_RANKS || !(0..ranks).all(able) {
                 return Ok(None);
             }
-            let counts: Vec<usize> = (0..ranks).map(|rank| of(rank)[0] as usize).collect();
-            let mut end = (SLOT * ranks).next_multiple_of(TOGETHER);
-            let begins = counts
-                .iter()
-                .map(|count| {
-                    let begin = end;
-                    end += (ELEMENTS + 1) * count;
-                    begin
-                })
-                .collect();
-            let shared = Shared { words: 2 * end, ranks, rank: self.index() };
-            Ok(Some(MailLayout { counts, begins, shared }))
+            let counts = (0..ranks).map(|rank| of(rank)[0] as usize).collect();
+            Ok(Some(MailLayout::new(self.index(), counts)))
         }
 
         /// Memory of all ranks, and the same as a buffer of this rank's device, if it takes it.
@@ -250,6 +263,78 @@ mod opening {
             let found = words.get(state::HISTORY).map_or(f32::NAN, |bits| f32::from_bits(*bits));
             let p = rank.size();
             Ok(words.first() == Some(&state::LIMIT) && found == (p * (p + 1) / 2) as f32)
+        }
+    }
+
+    #[cfg(test)]
+    #[allow(clippy::unwrap_used, reason = "a test")]
+    mod tests {
+        use super::*;
+        use crate::shard::run;
+        use crate::sparse::Csr;
+        use crate::{Gpu, reference};
+        use std::sync::Mutex;
+        use std::time::Duration;
+
+        /// Rows with entries at odd distances, so that ranks need elements of several others.
+        fn rows(mine: std::ops::Range<usize>, n: usize) -> Csr {
+            let mut a = Csr { rows: mine.len(), cols: n, row_ptrs: vec![0], ..Csr::default() };
+            for row in mine {
+                let mut columns: Vec<usize> =
+                    [0, 1, 7, 150, 333].iter().map(|step| (row * 3 + step) % n).chain([row]).collect();
+                columns.sort_unstable();
+                columns.dedup();
+                a.values.extend(columns.iter().map(|c| 1.0 + (c % 5) as f32));
+                a.col_idxs.extend(columns.iter().map(|c| *c as u32));
+                a.row_ptrs.push(a.col_idxs.len() as u32);
+            }
+            a
+        }
+
+        /// Ranks on one device share a buffer: all send, then all receive.
+        #[test]
+        fn elements_reach_the_ranks_that_need_them() {
+            let Some(gpu) = (!Gpu::adapters().is_empty()).then(|| Gpu::new().unwrap()) else { return };
+            let n = 500;
+            let x: Vec<f32> = (0..n).map(|i| (i % 13) as f32 - 6.0).collect();
+            let want = reference::spmv(1.0, &rows(0..n, n), &x, 0.0, &vec![0.0; n]).unwrap();
+            for cuts in [vec![0, 250, 500], vec![0, 100, 100, 420, 500]] {
+                let p = cuts.len() - 1;
+                let words = Mutex::new(None);
+                let got = run(&vec![gpu.clone(); p], Duration::from_secs(60), |rank| {
+                    let mine = cuts[rank.index()]..cuts[rank.index() + 1];
+                    let a = rank.matrix(&rows(mine.clone(), n))?;
+                    let counts = rank.gather_equal(&[a.messages() as u64])?;
+                    let layout =
+                        MailLayout::new(rank.index(), counts.iter().map(|count| *count as usize).collect());
+                    let shared = {
+                        let mut words = words.lock().unwrap();
+                        words
+                            .get_or_insert_with(|| gpu.alloc_zeroed::<u32>(layout.shared.words).unwrap())
+                            .clone()
+                    };
+                    let mail = rank.open_mail(&a, &layout, Arc::new(HostWords::new(1)?), shared)?;
+                    let (r, y) = (rank.alloc::<f32>(a.vector_len())?, gpu.alloc::<f32>(mine.len())?);
+                    let going = gpu.alloc_zeroed::<u32>(state::WORDS)?;
+                    if !mine.is_empty() {
+                        r.slice(..mine.len())?.write(&a.permute(&x[mine])?)?;
+                    }
+                    let mut rec = gpu.recorder();
+                    mail.record_send(&mut rec, &going, r.slice(..a.rows())?)?;
+                    rec.submit()?;
+                    rank.wait()?;
+                    rank.barrier()?;
+                    let mut rec = gpu.recorder();
+                    mail.record_receive(&mut rec, &going, &r)?;
+                    a.inner.record(&mut rec, &r, &y)?;
+                    a.outer.record(&mut rec, &r, &y)?;
+                    rec.submit()?;
+                    assert_eq!(going.read()?[state::STATUS], state::GOING);
+                    a.restore(&y.read()?)
+                });
+                let got: Vec<f64> = got.unwrap().concat().into_iter().map(f64::from).collect();
+                assert_eq!(got, want);
+            }
         }
     }
 }

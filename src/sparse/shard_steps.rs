@@ -284,4 +284,111 @@ mod tests {
         };
         assert_eq!(run(0), run(300));
     }
+
+    /// The memory of two ranks, both on one device, one after the other.
+    struct TwoRanks {
+        gpu: Gpu,
+        mail: crate::Buffer<u32>,
+        shared: [Shared; 2],
+    }
+
+    impl TwoRanks {
+        fn new(gpu: &Gpu, words: usize) -> Self {
+            let shared = [0, 1].map(|rank| Shared { words, ranks: 2, rank });
+            Self { gpu: gpu.clone(), mail: gpu.alloc_zeroed(words).unwrap(), shared }
+        }
+
+        fn run(&self, program: Program, operands: &[crate::RawSlice<'_>]) {
+            let ready = self.gpu.prepare_lowered(program).unwrap();
+            let mut rec = self.gpu.recorder();
+            ready.record(&mut rec, operands).unwrap();
+            rec.submit().unwrap();
+        }
+
+        /// A step of a rank with these sums; returns the state after it, and the turn.
+        fn step(&self, rank: usize, sums: [f32; 2], turn: u32) -> (Vec<u32>, u32) {
+            let partials = self.gpu.upload(&sums).unwrap();
+            let mut words = vec![0; state::WORDS];
+            words[..8].copy_from_slice(&state::first(0.5, 3));
+            let (after, turn) = (self.gpu.upload(&words).unwrap(), self.gpu.upload(&[turn]).unwrap());
+            let program = step(1, Some(self.shared[rank]), self.gpu.profile()).unwrap();
+            let operands = [Slice::from(&partials).untyped(), Slice::from(&after).untyped()];
+            let shared = [&turn, &self.mail].map(|x| Slice::from(x).untyped());
+            self.run(program, &[operands, shared].concat());
+            (after.read().unwrap(), turn.read().unwrap()[0])
+        }
+    }
+
+    /// The second rank comes first and waits in vain; the first then finds its sums. A message of another turn is none.
+    #[test]
+    fn ranks_add_up_the_sums_of_a_turn() {
+        let Some(gpu) = (!Gpu::adapters().is_empty()).then(|| Gpu::new().unwrap()) else { return };
+        let late = 5;
+        let ranks = TwoRanks::new(&gpu, 128);
+        for turn in [0, 1, 6, u32::MAX - 1] {
+            let (alone, after) = ranks.step(1, [3.0, 5.0], turn);
+            assert_eq!((alone[state::STATUS], alone[state::COUNT], after), (late, 0, turn.wrapping_add(1)));
+            let (both, after) = ranks.step(0, [1.0, 3.0], turn);
+            assert_eq!((both[state::STATUS], both[state::COUNT], after), (0, 1, turn.wrapping_add(1)));
+            assert_eq!(f32::from_bits(both[state::HISTORY]), 4.0);
+            // Alpha of the first step is r r / w r.
+            assert!((f32::from_bits(both[1]) - 0.5).abs() < 1e-6, "turn {turn}");
+            let (other, _) = ranks.step(0, [1.0, 3.0], turn.wrapping_add(2));
+            assert_eq!(other[state::STATUS], late);
+        }
+        // An end, and values that are no numbers.
+        for (sums, end) in [
+            ([0.25, 1.0], state::CONVERGED),
+            ([1.0, -1.0], state::NOT_POSITIVE),
+            ([f32::NAN, 1.0], state::NOT_FINITE),
+            ([1.0, f32::INFINITY], state::NOT_FINITE),
+        ] {
+            ranks.step(1, [0.0; 2], 9);
+            assert_eq!(ranks.step(0, sums, 9).0[state::STATUS], end, "{sums:?}");
+        }
+    }
+
+    /// 100 of 200 elements of one rank travel to the other, which waits in vain for those of another turn.
+    #[test]
+    fn elements_travel_through_shared_memory() {
+        let Some(gpu) = (!Gpu::adapters().is_empty()).then(|| Gpu::new().unwrap()) else { return };
+        let ranks = TwoRanks::new(&gpu, 2 * (32 + 4 * 64));
+        let (messages, n, begin) = (64, 200, 32);
+        let r: Vec<f32> = (0..n).map(|i| i as f32 + 0.5).collect();
+        let mut places = vec![u32::MAX; 3 * messages];
+        let mut targets = places.clone();
+        for i in 0..100 {
+            // Two messages of padding lie between planes.
+            let at = i / 40 * messages + i % 40;
+            places[at] = 2 * i as u32;
+            targets[at] = (10 + i) as u32;
+        }
+        let sources: Vec<u32> =
+            (0..messages).map(|i| (begin + i) as u32).chain((0..messages).map(|_| messages as u32)).collect();
+        let upload = |words: &[u32]| gpu.upload(words).unwrap();
+        let (going, places, targets, sources) =
+            (upload(&[0; state::WORDS]), upload(&places), upload(&targets), upload(&sources));
+        let r = gpu.upload(&r).unwrap();
+        for turn in [4, 5] {
+            let turn_there = upload(&[turn]);
+            let program = send(n, messages, begin, ranks.shared[1], gpu.profile()).unwrap();
+            let [state_there, turn_of, from, mail] =
+                [&going, &turn_there, &places, &ranks.mail].map(|x| Slice::from(x).untyped());
+            ranks.run(program, &[state_there, turn_of, from, Slice::from(&r).untyped(), mail]);
+            let into = gpu.alloc_zeroed::<f32>(120).unwrap();
+            let receive_at = |turn: &crate::Buffer<u32>| {
+                let after = upload(&[0; state::WORDS]);
+                let program = receive(120, messages, ranks.shared[0], gpu.profile()).unwrap();
+                let words = [&after, turn, &sources, &targets, &ranks.mail].map(|x| Slice::from(x).untyped());
+                ranks.run(program, &[words.as_slice(), &[Slice::from(&into).untyped()]].concat());
+                after.read().unwrap()[state::STATUS]
+            };
+            assert_eq!(receive_at(&turn_there), state::GOING);
+            let want: Vec<f32> = (0..120)
+                .map(|i| if (10..110).contains(&i) { 2.0 * (i - 10) as f32 + 0.5 } else { 0.0 })
+                .collect();
+            assert_eq!(into.read().unwrap(), want);
+            assert_eq!(receive_at(&upload(&[turn + 2])), 5);
+        }
+    }
 }
