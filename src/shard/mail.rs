@@ -24,6 +24,9 @@ pub(super) struct Mail {
     memory: Arc<HostWords>,
 }
 
+/// A [`Mail`], or why there is none.
+pub(super) type MaybeMail = std::result::Result<Mail, String>;
+
 #[cfg(all(feature = "nccl", target_os = "linux"))]
 impl Drop for Mail {
     fn drop(&mut self) {
@@ -76,15 +79,16 @@ impl Mail {
 
 #[cfg(not(all(feature = "nccl", target_os = "linux")))]
 impl<L: Transport> Rank<L> {
-    /// Devices share memory of the host by the feature `nccl`, on Linux.
-    pub(super) fn mail(&self, _: &ShardedMatrix) -> Result<Option<Mail>> {
-        Ok(None)
+    /// None: devices share memory of the host by the feature `nccl`, on Linux.
+    pub(super) fn mail(&self, _: &ShardedMatrix) -> Result<MaybeMail> {
+        Ok(Err("devices share memory of the host with the feature `nccl`, on Linux".into()))
     }
 }
 
 #[cfg(all(feature = "nccl", target_os = "linux"))]
 mod opening {
     use super::*;
+    use crate::error::err;
     use crate::sparse::shard_steps::{self, MAX_RANKS, SLOT, Shared, state};
 
     /// The maximum number of messages of a rank: more elements travel faster by the link.
@@ -134,44 +138,65 @@ mod opening {
     impl<L: Transport> Rank<L> {
         /// Opens memory that the devices of all ranks read and write, if they can: each has another card, all belong to this
         /// process, and a first exchange works. All ranks call it, and get it or none does.
-        pub(in crate::shard) fn mail(&self, a: &ShardedMatrix) -> Result<Option<Mail>> {
-            let Some(layout) = self.mail_layout(a)? else { return Ok(None) };
+        pub(in crate::shard) fn mail(&self, a: &ShardedMatrix) -> Result<MaybeMail> {
+            let layout = match self.mail_layout(a)? {
+                Ok(layout) => layout,
+                Err(why) => return Ok(Err(why)),
+            };
             let opened = self.shared_memory(layout.shared.words)?;
             // One device may refuse what another takes.
-            let all_opened = self.all_agree(opened.is_some())?;
-            let Some((memory, words)) = opened.filter(|_| all_opened) else { return Ok(None) };
+            let all_opened = self.all_agree(opened.is_ok())?;
+            let (memory, words) = match opened {
+                Ok(opened) if all_opened => opened,
+                Ok(_) => return Ok(Err("another device does not import memory of the host".into())),
+                Err(e) => return Ok(Err(e.to_string())),
+            };
             let mail = self.open_mail(a, &layout, memory, words)?;
-            let works = mail.first_exchange(self, a.rows())?;
-            Ok(self.all_agree(works)?.then_some(mail))
+            let found = mail.first_exchange(self, a.rows())?;
+            if self.all_agree(found.is_none())? {
+                return Ok(Ok(mail));
+            }
+            Ok(Err(found.unwrap_or_else(|| "another device did not see what this one wrote".into())))
         }
 
         fn all_agree(&self, here: bool) -> Result<bool> {
             Ok(self.gather_equal(&[u32::from(here)])?.iter().all(|there| *there == 1))
         }
 
-        /// The layout of the memory, alike on all ranks; `None` if one of them cannot take part.
-        fn mail_layout(&self, a: &ShardedMatrix) -> Result<Option<MailLayout>> {
+        /// The layout of the memory, alike on all ranks, or why one of them cannot take part.
+        fn mail_layout(&self, a: &ShardedMatrix) -> Result<std::result::Result<MailLayout, String>> {
             let (gpu, ranks) = (self.gpu(), self.size());
             let id = if gpu.profile().is_cpu() { None } else { gpu.identity().ok() };
             let uuid = id.filter(|_| self.transport().local().is_some()).map_or([0; 16], |id| id.uuid);
             let [first, last] = [0, 8]
-                .map(|at| uuid[at..at + 8].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte)));
+                .map(|at| uuid[at..at + 8].iter().fold(0u64, |number, byte| (number << 8) | u64::from(*byte)));
             let all = self.gather_equal(&[a.messages() as u64, first, last])?;
             let of = |rank: usize| &all[3 * rank..3 * rank + 3];
-            let able = |rank: usize| {
-                of(rank)[0] as usize <= MAX_MESSAGES
-                    && of(rank)[1..] != [0, 0]
-                    && (0..rank).all(|other| of(other)[1..] != of(rank)[1..])
-            };
-            if ranks < 2 || ranks > MAX_RANKS || !(0..ranks).all(able) {
-                return Ok(None);
+            if ranks > MAX_RANKS {
+                return Ok(Err(format!("{ranks} ranks; at most {MAX_RANKS} share memory")));
+            }
+            for rank in 0..ranks {
+                if of(rank)[1..] == [0, 0] {
+                    return Ok(Err(format!(
+                        "rank {rank} is another process, or its device no card of Vulkan's"
+                    )));
+                }
+                if let Some(other) = (0..rank).find(|&other| of(other)[1..] == of(rank)[1..]) {
+                    return Ok(Err(format!("ranks {other} and {rank} share a device")));
+                }
+                if of(rank)[0] as usize > MAX_MESSAGES {
+                    return Ok(Err(format!(
+                        "rank {rank} sends {} messages of {ELEMENTS} elements",
+                        of(rank)[0]
+                    )));
+                }
             }
             let counts = (0..ranks).map(|rank| of(rank)[0] as usize).collect();
-            Ok(Some(MailLayout::new(self.index(), counts)))
+            Ok(Ok(MailLayout::new(self.index(), counts)))
         }
 
-        /// Memory of all ranks, and the same as a buffer of this rank's device, if it takes it.
-        fn shared_memory(&self, words: usize) -> Result<Option<(Arc<HostWords>, Buffer<u32>)>> {
+        /// Memory of all ranks, and the same as a buffer of this rank's device. The inner error says why there is none.
+        fn shared_memory(&self, words: usize) -> Result<Result<(Arc<HostWords>, Buffer<u32>)>> {
             let local = self.transport().local();
             let first = if self.index() == 0 { HostWords::new(words).ok() } else { None };
             if let (Some(local), Some(memory)) = (local, first) {
@@ -183,8 +208,8 @@ mod opening {
             if let (Some(local), 0) = (local, self.index()) {
                 local.lend(None);
             }
-            let Some(memory) = memory else { return Ok(None) };
-            Ok(self.gpu().import_host(&memory).ok().map(|words| (memory, words)))
+            let Some(memory) = memory else { return Ok(Err(err!(OutOfMemory, "no memory for all ranks"))) };
+            Ok(self.gpu().import_host(&memory).map(|words| (memory, words)))
         }
 
         fn open_mail(
@@ -247,22 +272,24 @@ mod opening {
     }
 
     impl Mail {
-        /// Adds up a number of each rank. Returns whether the devices saw those of the others.
-        fn first_exchange<L: Transport>(&self, rank: &Rank<L>, rows: usize) -> Result<bool> {
+        /// Adds up a number of each rank. Returns what is wrong with the sum.
+        fn first_exchange<L: Transport>(&self, rank: &Rank<L>, rows: usize) -> Result<Option<String>> {
             let gpu = rank.gpu();
             let mut sums = vec![0f32; shard_steps::partials_len(rows)];
             sums[0] = 1.0 + rank.index() as f32;
             let mut words = vec![0; state::WORDS];
             words[..8].copy_from_slice(&state::first(0.0, 0));
             let (partials, after) = (gpu.upload(&sums)?, gpu.upload(&words)?);
+            rank.wait()?;
             rank.barrier()?;
             let mut rec = gpu.recorder();
             self.record_step(&mut rec, &partials, &after)?;
             rec.submit()?;
             let words = after.read()?;
-            let found = words.get(state::HISTORY).map_or(f32::NAN, |bits| f32::from_bits(*bits));
+            let (status, found) = (words[state::STATUS], f32::from_bits(words[state::HISTORY]));
             let p = rank.size();
-            Ok(words.first() == Some(&state::LIMIT) && found == (p * (p + 1) / 2) as f32)
+            let right = status == state::LIMIT && found == (p * (p + 1) / 2) as f32;
+            Ok((!right).then(|| format!("the first sum of {p} devices is {found}, its status {status}")))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sparse matrices whose rows the ranks hold.
 
-use super::mail::Mail;
+use super::mail::{Mail, MaybeMail};
 use super::rank::{Rank, Started};
 use super::transport::{Exchange, Transport};
 use crate::api::DeviceMatrix;
@@ -70,7 +70,7 @@ pub struct ShardedMatrix {
     /// The places of the elements in `sent`.
     sent_places: Vec<u32>,
     /// How devices exchange elements by themselves, once a solve has asked for it.
-    mail: OnceLock<Option<Mail>>,
+    mail: OnceLock<MaybeMail>,
     entries: usize,
 }
 
@@ -209,9 +209,9 @@ impl<L: Transport> Rank<L> {
     pub(super) fn mail_of<'a>(&self, a: &'a ShardedMatrix) -> Result<Option<&'a Mail>> {
         if a.mail.get().is_none() {
             let mail = self.mail(a)?;
-            return Ok(a.mail.get_or_init(|| mail).as_ref());
+            return Ok(a.mail.get_or_init(|| mail).as_ref().ok());
         }
-        Ok(a.mail.get().and_then(Option::as_ref))
+        Ok(a.mail.get().and_then(|mail| mail.as_ref().ok()))
     }
 
     /// Submits the product of the rows that need no elements of other ranks.
@@ -241,6 +241,12 @@ impl ShardedMatrix {
     /// Returns the elements of a vector on this rank: its own, and behind them those that it needs of other ranks.
     pub fn vector_len(&self) -> usize {
         self.rows + self.halo()
+    }
+
+    /// Returns why the host passes elements and sums on in [`Rank::conjugate_gradient`]; nothing if devices exchange them by
+    /// themselves, or before the first solve on several ranks.
+    pub fn why_by_host(&self) -> Option<&str> {
+        self.mail.get().and_then(|mail| mail.as_ref().err()).map(String::as_str)
     }
 
     /// For each rank, the elements that it gets: their range in the places.
