@@ -298,7 +298,7 @@ mod tests {
             Self { gpu: gpu.clone(), mail: gpu.alloc_zeroed(words).unwrap(), shared }
         }
 
-        fn run(&self, program: Program, operands: &[crate::RawSlice<'_>]) {
+        fn run(&self, program: Program, operands: &[crate::gpu::RawSlice<'_>]) {
             let ready = self.gpu.prepare_lowered(program).unwrap();
             let mut rec = self.gpu.recorder();
             ready.record(&mut rec, operands).unwrap();

@@ -61,7 +61,7 @@ fn blocks_above_a_binding_are_multiplied_in_bands() {
     let Some(gpu) = crate::runtime::gpu_with_bindings(BINDING) else { return };
     assert_eq!(gpu.profile().limits.max_storage_binding, BINDING);
     for p in [1, 2] {
-        for shape in [[300, 200, 260], [700, 128, 30], [40, 130, 600], [257, 1, 300]] {
+        for shape in [[300, 200, 260], [700, 128, 30], [40, 128, 600], [257, 1, 200]] {
             check_on::<f32>(&vec![gpu.clone(); p], shape);
         }
     }
