@@ -396,11 +396,10 @@ fn solve<L: Transport>(rank: &Rank<L>, rows: Csr, iterations: usize, how: Runs) 
     let kept = (solution.residual - last).abs() <= 0.02 * last + 1e-5;
     let right = fell && kept && x.iter().all(|x| x.is_finite());
     let work = 1.0 / rank.size() as f64;
-    let by = matrix.why_by_host().map_or_else(String::new, |why| format!(", passed on by the host: {why}"));
     Ok(Done {
         work,
         right,
-        note: format!("{solution}, {} elements of other ranks{by}", matrix.halo()),
+        note: format!("{solution}, {} elements of other ranks", matrix.halo()),
         seconds: each,
         bytes,
         spans,

@@ -1,4 +1,4 @@
-// The state of conjugate gradients on shards: words of a buffer on each device, alike on all ranks.
+// The state of conjugate gradients on shards: words of a buffer.
 const STATUS: u32 = 0u;
 const ALPHA: u32 = 1u;
 const BETA: u32 = 2u;
@@ -15,4 +15,3 @@ const CONVERGED: u32 = 1u;
 const LIMIT: u32 = 2u;
 const NOT_FINITE: u32 = 3u;
 const NOT_POSITIVE: u32 = 4u;
-const LATE: u32 = 5u;         // another rank did not answer

@@ -22,8 +22,6 @@ mod drivers;
 mod executable;
 mod faults;
 mod fence;
-#[cfg(all(feature = "nccl", target_os = "linux"))]
-mod host_memory;
 mod kernel;
 mod known;
 mod learned;
@@ -47,8 +45,6 @@ mod watch;
 pub use adapter::{AdapterFilter, Backend, GpuOptions};
 pub use buffer::{Buffer, Slice};
 pub use executable::Executable;
-#[cfg(all(feature = "nccl", target_os = "linux"))]
-pub(crate) use host_memory::HostWords;
 pub use kernel::{Arg, OwnKernel};
 pub use learned::Tuning;
 pub(crate) use learned::Winner;

@@ -70,7 +70,7 @@ pub(super) struct Exportable {
     buffer_bytes: u64,
 }
 
-/// Opens `adapter` with exportable semaphores, and memory imported from the host where it can. `None` if it is not Vulkan, lacks them, or fails to open.
+/// Opens `adapter` with exportable semaphores. `None` if it is not Vulkan, lacks them, or fails to open.
 pub(super) fn open(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
@@ -84,16 +84,12 @@ pub(super) fn open(
     if !modern || !capabilities.supports_extension(wanted) {
         return None;
     }
-    let host = ash::ext::external_memory_host::NAME;
-    let host = capabilities.supports_extension(host).then_some(host);
     let add = move |args: wgpu::hal::vulkan::CreateDeviceCallbackArgs<'_, '_, '_>| {
-        for name in host.into_iter().chain([wanted]) {
-            if !args.extensions.contains(&name) {
-                args.extensions.push(name);
-            }
+        if !args.extensions.contains(&wanted) {
+            args.extensions.push(wanted);
         }
     };
-    // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds extensions that
+    // SAFETY: features and limits are the adapter's own (see `Gpu::request`); the callback adds one extension that
     // the driver lists and removes nothing.
     let opened = unsafe {
         hal.open_with_callback(
@@ -108,7 +104,7 @@ pub(super) fn open(
 }
 
 /// The error of a failed Vulkan call.
-pub(super) fn vulkan_error(doing: &str, result: vk::Result) -> Error {
+fn vulkan_error(doing: &str, result: vk::Result) -> Error {
     let (kind, remedy) = match result {
         vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => {
             (ErrorKind::OutOfMemory, "; free buffers, call Gpu::trim, or split the work")
@@ -124,16 +120,16 @@ pub(super) fn vulkan_error(doing: &str, result: vk::Result) -> Error {
 }
 
 /// The Vulkan handles of a device, valid while `device` lives.
-pub(super) struct Driver<'g> {
+struct Driver<'g> {
     gpu: &'g Gpu,
-    pub(super) physical: vk::PhysicalDevice,
-    pub(super) instance: ash::Instance,
-    pub(super) device: ash::Device,
+    physical: vk::PhysicalDevice,
+    instance: ash::Instance,
+    device: ash::Device,
     extensions: Vec<&'static CStr>,
 }
 
 impl<'g> Driver<'g> {
-    pub(super) fn of(gpu: &'g Gpu, op: &str) -> Result<Self> {
+    fn of(gpu: &'g Gpu, op: &str) -> Result<Self> {
         let profile = gpu.profile();
         // SAFETY: the handle is not destroyed here.
         let Some(hal) = (unsafe { gpu.inner.device.as_hal::<Vulkan>() }) else {
@@ -165,7 +161,7 @@ impl<'g> Driver<'g> {
         Ok(driver)
     }
 
-    pub(super) fn needs(&self, op: &str, extension: &'static CStr, remedy: &str) -> Result<()> {
+    fn needs(&self, op: &str, extension: &'static CStr, remedy: &str) -> Result<()> {
         if self.extensions.contains(&extension) {
             return Ok(());
         }
@@ -188,7 +184,7 @@ impl<'g> Driver<'g> {
 }
 
 /// wgpu's usages as Vulkan's.
-pub(super) fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
+fn vulkan_usage(usage: wgpu::BufferUsages) -> vk::BufferUsageFlags {
     [
         (wgpu::BufferUsages::STORAGE, vk::BufferUsageFlags::STORAGE_BUFFER),
         (wgpu::BufferUsages::COPY_SRC, vk::BufferUsageFlags::TRANSFER_SRC),

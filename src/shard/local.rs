@@ -45,13 +45,7 @@ pub struct Local {
     to: Vec<Sender<Message>>,
     from: Vec<Receiver<Message>>,
     spare: Spare,
-    /// Memory that the first rank offers all devices.
-    #[cfg(all(feature = "nccl", target_os = "linux"))]
-    lent: Lent,
 }
-
-#[cfg(all(feature = "nccl", target_os = "linux"))]
-type Lent = Arc<Mutex<Option<Arc<crate::gpu::HostWords>>>>;
 
 impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -66,24 +60,13 @@ impl Local {
     /// [`OutOfMemory`](crate::ErrorKind::OutOfMemory): each pair of ranks has a channel.
     pub fn group(size: usize, timeout: Duration) -> Result<Vec<Self>> {
         let spare = Spare::default();
-        #[cfg(all(feature = "nccl", target_os = "linux"))]
-        let lent = Lent::default();
         let mut ranks = Vec::new();
         make_room("shard: a group", &mut ranks, size)?;
         // Ranks that keep cores busy must not take them from those that work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let awake = if cores >= CORES * size { AWAKE } else { Duration::ZERO };
         for rank in 0..size {
-            ranks.push(Self {
-                rank,
-                timeout,
-                awake,
-                to: Vec::new(),
-                from: Vec::new(),
-                spare: spare.clone(),
-                #[cfg(all(feature = "nccl", target_os = "linux"))]
-                lent: lent.clone(),
-            });
+            ranks.push(Self { rank, timeout, awake, to: Vec::new(), from: Vec::new(), spare: spare.clone() });
         }
         for from in 0..size {
             for to in 0..size {
@@ -131,18 +114,6 @@ impl Local {
         })
     }
 
-    /// Offers memory to all ranks, or ends that.
-    #[cfg(all(feature = "nccl", target_os = "linux"))]
-    pub(super) fn lend(&self, memory: Option<Arc<crate::gpu::HostWords>>) {
-        *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = memory;
-    }
-
-    /// The memory that a rank offers.
-    #[cfg(all(feature = "nccl", target_os = "linux"))]
-    pub(super) fn lent(&self) -> Option<Arc<crate::gpu::HostWords>> {
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Prepares the device of this rank.
     pub(super) fn prepare(&self, gpu: &Gpu) {
         gpu.keep_staging(STAGING);
@@ -171,10 +142,6 @@ impl Transport for Local {
 
     fn timeout(&self) -> Duration {
         self.timeout
-    }
-
-    fn local(&self) -> Option<&Local> {
-        Some(self)
     }
 
     fn send(&self, to: usize, header: &Header, bytes: &[u8]) -> Result<()> {

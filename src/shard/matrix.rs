@@ -1,6 +1,5 @@
 //! Sparse matrices whose rows the ranks hold.
 
-use super::mail::{Mail, MaybeMail};
 use super::rank::{Rank, Started};
 use super::transport::{Exchange, Transport};
 use crate::api::DeviceMatrix;
@@ -11,7 +10,6 @@ use crate::primitives::Gather;
 use crate::sparse::{Csr, Spmv};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 /// Rows of f32 that begin where every device can bind them.
 const ALIGNED: usize = 64;
@@ -67,10 +65,6 @@ pub struct ShardedMatrix {
     receives: Vec<Range<usize>>,
     gather: Option<(Plan<Gather, f32>, Buffer<u32>)>,
     sent: Buffer<f32>,
-    /// The places of the elements in `sent`.
-    sent_places: Vec<u32>,
-    /// How devices exchange elements by themselves, once a solve has asked for it.
-    mail: OnceLock<MaybeMail>,
     entries: usize,
 }
 
@@ -151,8 +145,6 @@ impl<L: Transport> Rank<L> {
             receives: super::rank::ranges(OP, &counts)?,
             gather,
             sent: self.alloc(sent.len())?,
-            sent_places: sent,
-            mail: OnceLock::new(),
             entries: rows.col_idxs.len(),
         })
     }
@@ -205,15 +197,6 @@ impl<L: Transport> Rank<L> {
         self.begin(exchange)
     }
 
-    /// How devices exchange elements and sums of this matrix by themselves, if they can. All ranks call it.
-    pub(super) fn mail_of<'a>(&self, a: &'a ShardedMatrix) -> Result<Option<&'a Mail>> {
-        if a.mail.get().is_none() {
-            let mail = self.mail(a)?;
-            return Ok(a.mail.get_or_init(|| mail).as_ref().ok());
-        }
-        Ok(a.mail.get().and_then(|mail| mail.as_ref().ok()))
-    }
-
     /// Submits the product of the rows that need no elements of other ranks.
     pub(super) fn multiply_inner(&self, a: &ShardedMatrix, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
         let mut rec = self.gpu().recorder();
@@ -241,29 +224,6 @@ impl ShardedMatrix {
     /// Returns the elements of a vector on this rank: its own, and behind them those that it needs of other ranks.
     pub fn vector_len(&self) -> usize {
         self.rows + self.halo()
-    }
-
-    /// Returns why the host passes elements and sums on in [`Rank::conjugate_gradient`]; nothing if devices exchange them by
-    /// themselves, or before the first solve on several ranks.
-    pub fn why_by_host(&self) -> Option<&str> {
-        self.mail.get().and_then(|mail| mail.as_ref().err()).map(String::as_str)
-    }
-
-    /// For each rank, the elements that it gets: their range in the places.
-    #[cfg(all(feature = "nccl", target_os = "linux"))]
-    pub(super) fn sends(&self) -> &[Range<usize>] {
-        &self.sends
-    }
-
-    #[cfg(all(feature = "nccl", target_os = "linux"))]
-    pub(super) fn sent_places(&self) -> &[u32] {
-        &self.sent_places
-    }
-
-    /// For each rank, the elements that come: their range behind the rows.
-    #[cfg(all(feature = "nccl", target_os = "linux"))]
-    pub(super) fn receives(&self) -> &[Range<usize>] {
-        &self.receives
     }
 
     /// Returns the number of elements that this rank needs of others in each product.

@@ -42,7 +42,6 @@ mod arrays;
 mod files;
 mod gemm;
 mod local;
-mod mail;
 mod matrix;
 mod model;
 #[cfg(feature = "mpi")]

@@ -228,10 +228,6 @@ impl Transport for Nccl {
         self.local.timeout()
     }
 
-    fn local(&self) -> Option<&Local> {
-        Some(&self.local)
-    }
-
     fn send(&self, to: usize, header: &Header, bytes: &[u8]) -> Result<()> {
         self.local.send(to, header, bytes)
     }

@@ -1,6 +1,5 @@
 //! Conjugate gradients on shards.
 
-use super::mail::Mail;
 use super::matrix::ShardedMatrix;
 use super::rank::Rank;
 use super::transport::{Combine, Transport};
@@ -55,8 +54,8 @@ impl ShardedCg {
     }
 }
 
-/// Steps that are recorded at once where devices go on by themselves. As many are under way while the host looks at the
-/// residuals of those before; at the end they are in vain.
+/// Steps that are recorded at once where there is one rank. As many are under way while the host looks at the residuals of
+/// those before; at the end they are in vain.
 const STEPS: usize = 8;
 
 /// The vectors of a solve, and the programs of a step.
@@ -67,7 +66,8 @@ struct ShardWork<'a, L: Transport> {
     total: Executable,
     update: Executable,
     minus: Plan<Zip, f32>,
-    link: StepLink<'a>,
+    /// Finds the lengths of a step on the device: there is one rank.
+    alone: Option<Executable>,
     /// The residual, with room for elements of other ranks.
     r: Buffer<f32>,
     w: Buffer<f32>,
@@ -77,16 +77,6 @@ struct ShardWork<'a, L: Transport> {
     /// Sums of this rank.
     sums: Buffer<f32>,
     state: Buffer<u32>,
-}
-
-/// How the sums of all ranks come together.
-enum StepLink<'a> {
-    /// There is one rank: its device goes on by itself.
-    Alone(Executable),
-    /// Devices exchange elements and sums by themselves.
-    Devices(&'a Mail),
-    /// The host passes them on.
-    Host,
 }
 
 /// The lengths of steps, from the sums `r r` and `w r` of each.
@@ -168,10 +158,8 @@ impl<L: Transport> Rank<L> {
     /// on from `x` as long as that helps.
     ///
     /// # Cost
-    /// An iteration is a product, 11 passes over vectors, and one all-reduce of two numbers. Elements of other ranks
-    /// travel during the product. Vulkan's devices of one process (Linux, feature `nccl`) exchange elements and sums by
-    /// themselves, through memory of the host that all reach, if no rank sends more than some 3 MB: the host records 8
-    /// iterations at a time. Otherwise it passes them on, and the device waits for it in each iteration.
+    /// An iteration is a product, 11 passes over vectors, and one all-reduce of two numbers, for which the device waits.
+    /// Elements of other ranks travel during the product. One rank needs no host: it records 8 iterations at a time.
     ///
     /// # Errors
     /// See [`Rank`]; [`Shape`](crate::ErrorKind::Shape) for vectors of other lengths;
@@ -179,8 +167,7 @@ impl<L: Transport> Rank<L> {
     /// returns no error, but an [`Outcome`].
     ///
     /// # Algorithm
-    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_update.wgsl`,
-    /// `cg_shard_mail.wgsl`.
+    /// A. T. Chronopoulos and C. W. Gear, 1989: `shaders/sparse/cg_shard_step.wgsl`, `cg_shard_update.wgsl`.
     pub fn conjugate_gradient(
         &self,
         options: &ShardedCg,
@@ -231,11 +218,6 @@ impl<'a, L: Transport> ShardWork<'a, L> {
     fn new(rank: &'a Rank<L>, a: &'a ShardedMatrix) -> Result<Self> {
         let (gpu, n) = (rank.gpu(), a.rows());
         let profile = gpu.profile();
-        let link = if rank.size() == 1 {
-            StepLink::Alone(gpu.prepare_lowered(shard_steps::step(n, None, profile)?)?)
-        } else {
-            rank.mail_of(a)?.map_or(StepLink::Host, StepLink::Devices)
-        };
         Ok(Self {
             rank,
             a,
@@ -243,7 +225,9 @@ impl<'a, L: Transport> ShardWork<'a, L> {
             total: gpu.prepare_lowered(shard_steps::total(n, profile)?)?,
             update: gpu.prepare_lowered(shard_steps::update(n, profile)?)?,
             minus: Zip::new(ZipFn::Sub, n).plan::<f32>(gpu)?,
-            link,
+            alone: (rank.size() == 1)
+                .then(|| gpu.prepare_lowered(shard_steps::step(n, profile)?))
+                .transpose()?,
             r: rank.alloc(a.vector_len())?,
             w: gpu.alloc(n)?,
             p: gpu.alloc(n)?,
@@ -312,37 +296,16 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         x: &Buffer<f32>,
         progress: &mut Progress<'_, impl FnMut(usize, f64)>,
     ) -> Result<Outcome> {
-        match &self.link {
-            StepLink::Host => self.iterate_by_host(x, progress),
-            StepLink::Alone(_) | StepLink::Devices(_) => self.iterate_on_devices(x, progress),
+        match &self.alone {
+            Some(step) => self.iterate_alone(step, x, progress),
+            None => self.iterate_by_host(x, progress),
         }
     }
 
-    /// Records a step in which the host has no part.
-    fn record_step(&self, rec: &mut Recorder, x: &Buffer<f32>) -> Result<()> {
-        let (state, a) = (&self.state, self.a);
-        match &self.link {
-            StepLink::Devices(mail) => {
-                mail.record_send(rec, state, self.own()?)?;
-                a.inner.record(rec, &self.r, &self.w)?;
-                mail.record_receive(rec, state, &self.r)?;
-            }
-            StepLink::Alone(_) | StepLink::Host => a.inner.record(rec, &self.r, &self.w)?,
-        }
-        a.outer.record(rec, &self.r, &self.w)?;
-        self.record_dots(rec, self.own()?, Slice::from(&self.w))?;
-        match &self.link {
-            StepLink::Devices(mail) => mail.record_step(rec, &self.partials, state)?,
-            StepLink::Alone(step) => {
-                step.record(rec, &[Slice::from(&self.partials).untyped(), Slice::from(state).untyped()])?;
-            }
-            StepLink::Host => {}
-        }
-        self.record_update(rec, x)
-    }
-
-    fn iterate_on_devices(
+    /// The device of the only rank goes on by itself.
+    fn iterate_alone(
         &self,
+        step: &Executable,
         x: &Buffer<f32>,
         progress: &mut Progress<'_, impl FnMut(usize, f64)>,
     ) -> Result<Outcome> {
@@ -351,9 +314,6 @@ impl<'a, L: Transport> ShardWork<'a, L> {
         let threshold = (progress.options.tolerance * progress.scale).powi(2) as f32;
         let left = u32::try_from(progress.left()).unwrap_or(u32::MAX);
         self.state.slice(..8)?.write(&state::first(threshold, left))?;
-        // Devices wait for each other from now on.
-        self.rank.wait()?;
-        self.rank.barrier()?;
         // The last sum follows the last step.
         let mut to_record = left as usize + 1;
         let mut seen = 0;
@@ -363,7 +323,14 @@ impl<'a, L: Transport> ShardWork<'a, L> {
                 let mut rec = self.rank.gpu().recorder();
                 let steps = to_record.min(STEPS);
                 for _ in 0..steps {
-                    self.record_step(&mut rec, x)?;
+                    self.a.inner.record(&mut rec, &self.r, &self.w)?;
+                    self.a.outer.record(&mut rec, &self.r, &self.w)?;
+                    self.record_dots(&mut rec, self.own()?, Slice::from(&self.w))?;
+                    step.record(
+                        &mut rec,
+                        &[Slice::from(&self.partials).untyped(), Slice::from(&self.state).untyped()],
+                    )?;
+                    self.record_update(&mut rec, x)?;
                 }
                 rec.submit()?;
                 to_record -= steps;
@@ -385,20 +352,13 @@ impl<'a, L: Transport> ShardWork<'a, L> {
                 state::GOING => {}
                 state::CONVERGED => return Ok(Outcome::Converged),
                 state::LIMIT => return Ok(Outcome::Limit),
-                state::NOT_FINITE => return Ok(Outcome::NotFinite),
                 state::NOT_POSITIVE => return Ok(Outcome::NotPositiveDefinite(number(state::CURVATURE))),
-                _ => {
-                    return Err(err!(
-                        Timeout,
-                        "sharded cg: the device of rank {} waited for elements or sums of another in vain; that rank is \
-                         late or has ended, see its error",
-                        self.rank.index()
-                    ));
-                }
+                _ => return Ok(Outcome::NotFinite),
             }
         }
     }
 
+    /// The host adds up the sums of all ranks, and finds the lengths of a step.
     fn iterate_by_host(
         &self,
         x: &Buffer<f32>,

@@ -144,12 +144,6 @@ pub trait Transport {
     /// Returns how long a call waits for another rank.
     fn timeout(&self) -> Duration;
 
-    /// Returns the group of threads that this rank belongs to, if all ranks are threads of this process: their devices may
-    /// then share memory of the host, and exchange few elements without a thread between.
-    fn local(&self) -> Option<&super::Local> {
-        None
-    }
-
     /// Sends a message. Returns when `bytes` may change; does not wait for the receiver.
     ///
     /// # Errors
