@@ -318,6 +318,6 @@ mod tests {
         }
         assert_eq!(bands(1 << 29, 16384, [32768; 2], 4).len(), 1);
         assert_eq!(bands((1 << 29) - 1, 16384, [32768; 2], 4).len(), 2);
-        assert_eq!(bands_of(100, 0, 10, 64), [0..0]);
+        assert!(bands_of(100, 0, 10, 64).iter().all(Range::is_empty));
     }
 }
